@@ -121,6 +121,7 @@ _COMMANDS: Final = {  # module of `commands` and help; the module has the functi
         "how fast and how sharp a board's power sources are, and which one to measure through",
     ),
     "space": ("space", "the size of a specification's search space"),
+    "new": ("new", "a specification of a CUDA kernel, to begin with: what its source says, and guesses"),
     "score": ("score", "how good search strategies are on recorded caches"),
     "fit": ("fit", "fit the frequency model and find the ridge"),
     "compare-methods": ("methods", "the ways to tune for energy side by side, on the same clocks"),

@@ -99,7 +99,7 @@ def plan_specification(
     limits, notes = require_runnable(spec, gpu)
     strategy_options = dict(options.strategy_options)
     if options.strategy in (None, spec.strategy):  # another strategy has options of its own
-        _check_search(spec)
+        check_search(spec)
         strategy_options = {**spec.strategy_options, **strategy_options}
     objective = _objective_of(spec, options)
     guard = guard if guard is not None else DeviceGuard(gpu)
@@ -108,7 +108,7 @@ def plan_specification(
     spec = _with_settings(spec, wanted)
     steered = model_range(gpu, guard, on_progress, stop) if "ridge" in wanted.values() else None
     settings, snapped = resolve_device_settings(wanted, gpu, steered)
-    space = _space(spec, limits, settings, (*refused, *notes, *snapped))
+    space = _space(spec, limits, settings, (*refused, *notes, *snapped), stop)
     chosen_here = {"device_settings": ", ".join(replaced)} if replaced else {}
     plan = SessionPlan(
         title=spec.name,
@@ -172,11 +172,11 @@ def plan_roofline(gpu: Gpu, precision: str, guard: DeviceGuard | None = None) ->
     return replace(plan, origin={**plan.origin, "purpose": Purpose.ROOFLINE.value})
 
 
-def space_of(spec: Specification, gpu: Gpu | None = None) -> SearchSpace:
+def space_of(spec: Specification, gpu: Gpu | None = None, stop: Event | None = None) -> SearchSpace:
     """The space of a specification, to look at: on a board, else with the limits of compute capability 8.0.
 
     Device settings that need a board or its model are left out, and the space's notes say so. Raises
-    InputError as `build_space` does.
+    InputError as `build_space` does, and WattridgeError soon after `stop` is set.
     """
     needs_model = {name for name, wanted in spec.device_settings.items() if wanted == "ridge"}
     needs_board = {n for n, wanted in spec.device_settings.items() if not isinstance(wanted, tuple)} - needs_model
@@ -188,9 +188,9 @@ def space_of(spec: Specification, gpu: Gpu | None = None) -> SearchSpace:
     if gpu is None:
         listed = {name: tuple(wanted) for name, wanted in kept.items() if isinstance(wanted, tuple)}
         notes.insert(0, "no GPU was named: the limits are those of compute capability 8.0")
-        return _space(spec, limits_on(None), listed, tuple(notes))
+        return _space(spec, limits_on(None), listed, tuple(notes), stop)
     settings, snapped = resolve_device_settings(kept, gpu)
-    return _space(spec, limits_on(gpu), settings, (*notes, *snapped))
+    return _space(spec, limits_on(gpu), settings, (*notes, *snapped), stop)
 
 
 def plan_of(loaded: LoadedSession) -> SessionPlan:
@@ -305,6 +305,7 @@ def _space(
     limits: DeviceLimits,
     settings: Mapping[str, tuple[Value, ...]],
     notes: tuple[str, ...] = (),
+    stop: Event | None = None,
 ) -> SearchSpace:
     names = {"block_size_names": spec.kernel.block_size_names} if spec.kernel else {}
     return build_space(
@@ -315,6 +316,7 @@ def _space(
         settings,
         notes=(*spec.notes, *notes),
         where=str(spec.path),
+        stop=stop,
         **names,
     )
 
@@ -344,7 +346,7 @@ def _budget(spec: Specification, space: SearchSpace) -> int | None:
     return max(1, min(space.size, math.ceil(spec.max_fraction * space.size)))
 
 
-def _check_search(spec: Specification) -> None:
+def check_search(spec: Specification) -> None:
     """The specification's own strategy and its options are known. Raises InputError naming the file and the key."""
     key = "strategy"
     try:

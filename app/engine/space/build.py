@@ -7,6 +7,7 @@ joins the smallest tables is applied next. At the end the factors that are left 
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Mapping, Sequence
 
@@ -44,20 +45,21 @@ def build_space(
     block_size_names: Sequence[str] = BLOCK_SIZE_NAMES,
     notes: tuple[str, ...] = (),
     where: str = "",
+    stop: threading.Event | None = None,
 ) -> SearchSpace:
     """All valid configurations, parameters in the given order, device settings after them.
 
     A parameter is a list of values, or text: a range or expression over other parameters, constants and the device's
     limits. A product of block sizes above the device's limit is never valid. Raises InputError for anything wrong with
     the parameters or restrictions, for a space beyond MAX_ROWS or MAX_BYTES, and for an empty one; `where` is the file
-    it came from.
+    it came from. Raises WattridgeError soon after `stop` is set.
     """
     start = time.perf_counter()
     settings = device_parameters or {}
     given = {**parameters, **settings}
     try:
         _check_names(parameters, settings, constants)
-        builder = _Builder(given, {**limits.as_names(), **constants})
+        builder = _Builder(given, {**limits.as_names(), **constants}, stop)
         for text in _implicit_limit(given, constants, block_size_names):
             builder.restrict(text, "implicit limit")
         for at, text in enumerate(restrictions):
@@ -125,10 +127,15 @@ def _implicit_limit(
 class _Builder:
     """The state of one build: factors, and what is still to be applied to them."""
 
-    def __init__(self, given: Mapping[str, Sequence[Value] | Value], fixed: Mapping[str, Value]) -> None:
+    def __init__(
+        self,
+        given: Mapping[str, Sequence[Value] | Value],
+        fixed: Mapping[str, Value],
+        stop: threading.Event | None = None,
+    ) -> None:
         self.values: dict[str, Column] = {}
         self.removed_by: dict[str, int] = {}
-        self._scope = Scope(self.values, dict(fixed), Effort())  # a parameter of one value is fixed too
+        self._scope = Scope(self.values, dict(fixed), Effort(stop))  # a parameter of one value is fixed too
         self._names = tuple(given)
         self._known = (*given, *fixed)
         self._factors: list[Factor] = []

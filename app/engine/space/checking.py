@@ -8,12 +8,13 @@ that memory stays small however many are valid.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import InputError, WattridgeError
 from ...plain_text import shortened
 from ..expressions.arithmetic import Column, Operand
 from ..expressions.expression import Expression, Possibility
@@ -32,14 +33,17 @@ Places = tuple[Integers, ...]  # of each factor's distinct combinations, one ent
 class Effort:
     """Adds up what evaluations cost, and refuses those beyond the limit, so that no space keeps the program busy."""
 
-    def __init__(self) -> None:
+    def __init__(self, stop: threading.Event | None = None) -> None:
         self._left = MAX_COST
+        self._stop = stop
 
     def spend(self, combinations: int, evaluated: Evaluated, beside: int = 1) -> None:
         """Raise InputError where evaluating it over so many combinations is too much work.
 
-        `beside` is what else each of them costs, in ns.
+        `beside` is what else each of them costs, in ns. Raises WattridgeError once `stop` is set.
         """
+        if self._stop is not None and self._stop.is_set():
+            raise WattridgeError("stopped before the space was built", "space", "build it again")
         self._left -= combinations * (beside + evaluated.cost)
         if self._left < 0:
             raise InputError(

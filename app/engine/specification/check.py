@@ -272,11 +272,7 @@ def _command(section: Section, scope: tuple[str, ...]) -> CommandSpec:
     values: dict[str, str] = {}
     for name in patterns:
         pattern = patterns.text(name)
-        try:
-            groups = re.compile(pattern).groups if len(pattern) <= 500 else 0
-        except (re.error, RecursionError, OverflowError):
-            groups = 0
-        if groups != 1:
+        if not has_one_group(pattern):
             raise patterns.wrong(name, "a regular expression with one group, of at most 500 characters,")
         values[_name(name, patterns)] = pattern
     run = section.text("run")
@@ -285,6 +281,14 @@ def _command(section: Section, scope: tuple[str, ...]) -> CommandSpec:
             raise unknown_name(used, run, section.place("run"), scope, "name a parameter, constant or device setting")
     timeout_s = section.number("timeout_s", 300.0, least=0.001) or 300.0
     return CommandSpec(run, values, _repeats(section), timeout_s)
+
+
+def has_one_group(pattern: str) -> bool:
+    """Whether a pattern can find a figure: a regular expression with one group, of at most 500 characters."""
+    try:
+        return len(pattern) <= 500 and re.compile(pattern).groups == 1
+    except (re.error, RecursionError, OverflowError):
+        return False
 
 
 def _metrics(section: Section, named: tuple[str, ...], measured: tuple[str, ...]) -> dict[str, str]:

@@ -22,7 +22,11 @@ MAX_LIST = 65536
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The document of a TOML file of at most MAX_BYTES. Raises InputError naming the line."""
-    text = read_text(path, MAX_BYTES)
+    return parse_toml(read_text(path, MAX_BYTES), path)
+
+
+def parse_toml(text: str, path: Path) -> dict[str, Any]:
+    """The document of a TOML text that is, or will be, at `path`. Raises InputError naming the line."""
     try:
         return tomllib.loads(text)
     except ValueError as error:  # TOMLDecodeError, or a number too long to be read

@@ -14,6 +14,7 @@ from ..watched_board import WatchedBoard
 from ..watched_boards import WatchedBoards
 
 if TYPE_CHECKING:
+    from ..editor.window import SpecificationEditor
     from ..score.window import ScoreWindow
 
 _W = TypeVar("_W", bound=QWidget)
@@ -23,6 +24,7 @@ class SideWindows(QObject):
     """None of them is modal. Their modules are imported late: the window's first frame needs none."""
 
     shown = Signal(QWidget)  # the window that was asked for
+    specification_ready = Signal(object)  # Path of what is to be set up to run
     theme_chosen = Signal(str)
     reset_asked = Signal()  # the settings were reset: everything else goes back too
 
@@ -62,6 +64,20 @@ class SideWindows(QObject):
         made = self._made("scores", lambda: ScoreWindow(self._window))
         if cache is not None and made.scores is None:
             made.set_caches([cache])
+        self._show(made)
+        return made
+
+    def show_editor(self) -> SpecificationEditor:
+        """The editor of specifications; what a crash left unsaved is offered at the first time."""
+        from ..editor.window import SpecificationEditor
+
+        def make() -> SpecificationEditor:
+            made = SpecificationEditor(self._boards.current.gpu, self._window)
+            made.run_asked.connect(self.specification_ready)
+            made.offer_untitled()
+            return made
+
+        made = self._made("editor", make)
         self._show(made)
         return made
 

@@ -128,6 +128,14 @@ class MainWindow(QMainWindow):
             self.dock_area.bring("front", "tune")
             self.panels["tune"].open(path, start=start)
 
+    @Slot()
+    def edit_specification(self) -> None:
+        """Edit the specification that is open, or begin one."""
+        editor = self.side_windows.show_editor()
+        path = self.panels["tune"].specification if "tune" in self.panels else None
+        if path is not None:
+            editor.open(path)
+
     @property
     def board(self) -> WatchedBoard:
         """The board that is shown."""
@@ -172,6 +180,8 @@ class MainWindow(QMainWindow):
         view, docks, beside = self.monitor.view, self.dock_area, self.side_windows
         handlers: dict[str, Handler] = {
             "open": lambda _: self.file_opener.choose(),
+            "new_specification": lambda _: beside.show_editor().ask_new(),
+            "edit_specification": lambda _: self.edit_specification(),
             "write_readings": lambda _: self.monitor.menu.ask_readings(),
             "write_picture": lambda _: self.monitor.menu.ask_picture(),
             "settings": lambda _: beside.show_settings(),
@@ -248,6 +258,7 @@ class MainWindow(QMainWindow):
         self.copying.said.connect(self._say)
         self.copying.failed.connect(self.banner.show_message)
         self.side_windows.shown.connect(self._adopt_side_window)
+        self.side_windows.specification_ready.connect(self.open_specification)
         self.side_windows.theme_chosen.connect(self.set_theme)
         self.side_windows.reset_asked.connect(self.reset_everything)
         self.dock_area.changed.connect(self._docks_changed)
@@ -297,6 +308,7 @@ class MainWindow(QMainWindow):
         tune, sessions = self.panels["tune"], self.panels["sessions"]
         self.actions_made.connect_buttons(cast(Mapping[str, QWidget], self.panels), self.dock_area.bring)
         tune.file_opened.connect(self.settings.add_recent)
+        tune.edit_asked.connect(self.edit_specification)
         tune.form.history.changed.connect(self._history_changed)
         self._history_changed()
         inspector = self.panels["inspector"]

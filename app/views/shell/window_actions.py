@@ -14,6 +14,17 @@ _FILE = (
     ActionSpec("recent", "Open &recent", "&File", submenu=True),
     ActionSpec("examples", "Open an e&xample", "&File", submenu=True),
     ActionSpec(
+        "new_specification",
+        "&New specification…",
+        "&File",
+        "Ctrl+N",
+        "Begin one from a kernel, a command or an example",
+        separator=True,
+    ),
+    ActionSpec(
+        "edit_specification", "E&dit specification…", "&File", "Ctrl+Shift+O", "A form beside the TOML of what is open"
+    ),
+    ActionSpec(
         "write_readings",
         "Export &readings…",
         "&File",

@@ -7,7 +7,8 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-_KEPT = 200
+from ..history import History
+
 State = dict[str, Any]  # the values of a form, by field
 
 
@@ -22,54 +23,43 @@ class FormHistory(QObject):
     def __init__(self, read: Callable[[], State], write: Callable[[State], None], parent: QObject) -> None:
         super().__init__(parent)
         self._read, self._write = read, write
-        self._states: list[State] = []
-        self._at = -1
-        self._field = ""  # the one that the newest step changed
+        self._states: History[State] = History()
 
     @property
     def can_undo(self) -> bool:
-        return self._at > 0
+        return self._states.can_undo
 
     @property
     def can_redo(self) -> bool:
-        return self._at + 1 < len(self._states)
+        return self._states.can_redo
 
     @Slot()
     def undo(self) -> None:
         """Take the newest change back."""
         if self.can_undo:
-            self._go(self._at - 1)
+            self._write(self._states.undo())
+            self.changed.emit()
 
     @Slot()
     def redo(self) -> None:
         """Make it again."""
         if self.can_redo:
-            self._go(self._at + 1)
+            self._write(self._states.redo())
+            self.changed.emit()
 
     @Slot()
     def begin(self) -> None:
         """Forget everything: the form was filled with something else."""
-        self._states, self._at, self._field = [self._read()], 0, ""
+        self._states.begin(self._read())
         self.changed.emit()
 
     @Slot()
     def note(self) -> None:
         """The user changed something."""
-        if self._at < 0:
+        if not self._states.begun:
             return
-        state, before = self._read(), self._states[self._at]
+        state, before = self._read(), self._states.state
         fields = [name for name in state if state[name] != before[name]]
-        if not fields:
-            return
-        del self._states[self._at + 1 :]
-        if fields == [self._field] and self._at > 0:
-            self._states[self._at] = state
-        else:
-            self._states = [*self._states, state][-_KEPT:]
-        self._at, self._field = len(self._states) - 1, fields[0] if len(fields) == 1 else ""
-        self.changed.emit()
-
-    def _go(self, at: int) -> None:
-        self._at, self._field = at, ""
-        self._write(self._states[at])
-        self.changed.emit()
+        if fields:
+            self._states.note(state, fields[0] if len(fields) == 1 else "")
+            self.changed.emit()

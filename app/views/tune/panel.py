@@ -59,6 +59,7 @@ class TunePanel(QWidget):
     """`open(path)` prepares a session; the buttons run it. Everything that may take time happens off Qt's thread."""
 
     file_opened = Signal(object)  # the Path of what was read
+    edit_asked = Signal()  # the specification that is open, or a new one
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -114,10 +115,18 @@ class TunePanel(QWidget):
         )
         choose = button("&Open …", tip, self.choose_file)
         self.speed = SpeedChoice(self._context.boards)
+        edit = button("E&dit â¦", "Edit the specification that is open, or begin one", self.edit_asked.emit)
         self.examples = _menu_button("Examples", self._fill_examples)
         self.stored = _menu_button("Past sessions", self._fill_stored)
         self.body = QWidget()  # what can be folded away
-        vbox(hbox(choose, self.examples, self.stored, 1), self.speed, self.form, self.summary, of=self.body, margins=0)
+        vbox(
+            hbox(choose, edit, self.examples, self.stored, 1),
+            self.speed,
+            self.form,
+            self.summary,
+            of=self.body,
+            margins=0,
+        )
         vbox(
             self.header,
             hbox(self.start, self.queue, self.pause, self.stop),
@@ -142,6 +151,12 @@ class TunePanel(QWidget):
     def cache(self) -> Path | None:
         """The recorded cache that is open, if it is one."""
         return self._draft.path if self._draft is not None and self._draft.replay else None
+
+    @property
+    def specification(self) -> Path | None:
+        """The specification that is open, also one that cannot be tuned as it is."""
+        path = self._opened[0] if isinstance(self._opened, tuple) else None
+        return path if path is not None and path.suffix == ".toml" else None
 
     # --- what to tune ------------------------------------------------------------------------------------------------
 
@@ -469,11 +484,8 @@ class TunePanel(QWidget):
         words, used_up = self._start_words(), self._why_used_up()
         self.start.setText(words)
         self.summary.show_all.setEnabled(free)
-        tip = (
-            f"{activity.title or 'A queued session'} runs: wait for it, or stop it above"
-            if waits
-            else _START_TIPS.get(words, _START_TIP)
-        )
+        runs = f"{activity.title or 'A queued session'} runs: wait for it, or stop it above"
+        tip = runs if waits else _START_TIPS.get(words, _START_TIP)
         self.start.setEnabled(ready and free and not used_up)
         if free and used_up:
             tip = used_up

@@ -1,0 +1,269 @@
+"""A new specification's text: from what a kernel's source says, or from a command line. Guesses are marked as such."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ...errors import InputError
+from ...files import read_text
+from ..measurement import MEASURED, Value
+from .document import relative
+from .kernel_scan import Argument, Kernel, Scan, scan_kernels, values_like
+from .toml_edit import key_text, toml_of
+
+_MAX_BYTES: Final = 1 << 20
+_ELEMENTS: Final = 1 << 20  # of an array whose size nobody knows
+CHECK: Final = "check"  # marks a guess in the text
+_RESERVED: Final = frozenset(MEASURED)
+
+
+@dataclass(frozen=True, slots=True)
+class NewSpecification:
+    """The text, and what the user should know: what was guessed, and what only the user can fill in."""
+
+    name: str  # of a file for it, without the suffix
+    text: str
+    guessed: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+def read_kernels(path: Path) -> Scan:
+    """What is found in a CUDA source. Raises InputError where it cannot be read or holds no kernel."""
+    scan = scan_kernels(read_text(path, _MAX_BYTES))
+    if not scan.kernels:
+        raise InputError("there is no __global__ function in it", str(path), "choose the source of a CUDA kernel")
+    return scan
+
+
+def kernel_called(scan: Scan, name: str | None, source: Path) -> tuple[Kernel, str]:
+    """The kernel of that name, the first where none is given, and its name. Raises InputError where there is none."""
+    if name is None:
+        return scan.kernels[0], scan.kernels[0].names[0]
+    for kernel in scan.kernels:
+        if name in kernel.names:
+            return kernel, name
+    known = ", ".join(each for kernel in scan.kernels for each in kernel.names)
+    raise InputError(f"there is no kernel '{name}'", str(source), f"known: {known}")
+
+
+def from_kernel(
+    source: Path,
+    scan: Scan,
+    kernel: Kernel,
+    folder: Path,
+    name: str = "",
+    chosen: Mapping[str, Sequence[Value]] | None = None,
+) -> NewSpecification:
+    """The specification of a kernel, in a file of that folder. `name` is one of the kernel's own.
+
+    `chosen` has the values of each parameter; without it all that looks tunable is one, with the values suggested.
+    """
+    name = name or kernel.names[0]
+    suggested = [s for s in scan.suggestions if s.tunable]
+    taken = {s.name: s.values for s in suggested} if chosen is None else {n: tuple(v) for n, v in chosen.items()}
+    taken = {each: values for each, values in taken.items() if each not in _RESERVED}
+    constants = {s.name: s.values[0] for s in scan.suggestions if not s.tunable and s.name not in taken}
+    left = {s.name: s.values[0] for s in suggested if s.name not in taken and s.why.startswith("the source uses")}
+    constants |= left  # the source does not compile without them
+    own = _own_names(kernel, scan, taken)
+    for kind, each in kernel.template:
+        if each in own:
+            taken.setdefault(own[each], (0, 1) if kind == "bool" else values_like(each))
+    guessed: list[str] = []
+    missing: list[str] = []
+    size = _problem_size(kernel, constants, scan, guessed)
+    lines = [f"# Made from {_plain(source.name)}. What is marked '{CHECK}' is a guess."]
+    if restrictions := _restrictions(taken):
+        lines += ["restrictions = [", *(f"    {toml_of(each)}," for each in restrictions), "]"]
+    lines += ["", "[kernel]", f"name = {toml_of(name)}"]
+    lines += [f"source = {toml_of(relative(source.resolve(), folder))}"]
+    lines += [f"problem_size = {toml_of(size)} # {CHECK}: how many elements there are along x, y, z"]
+    lines += [
+        f"grid_divisors = {toml_of(_divisors(taken, kernel.dimensions))} # {CHECK}: what one block covers of them"
+    ]
+    if len(kernel.names) > 1:
+        guessed.append(f"a macro gives the kernel's name: {', '.join(kernel.names)}; {name} is taken")
+    if kernel.template:
+        lines.append(f"template = {toml_of(_template(kernel, own))} # {CHECK}: arguments of the template")
+        guessed.append("the arguments of the template: parameters with names of their own stand for its numbers")
+    lines += ["arguments = ["]
+    for argument in kernel.arguments:
+        entry, doubt = _argument(argument, size, constants)
+        guessed += [f"{argument.name}: {doubt}"] if doubt else []
+        lines.append(f"    {toml_of(entry)}, # {CHECK}{': ' + doubt if doubt else ''}")
+    scope = {*taken, *constants}
+    for symbol, kind, extent in scan.symbols:
+        if set(re.findall(r"[A-Za-z_]\w*", extent)) <= scope and re.fullmatch(r"[\w\s*+()-]+", extent):
+            entry = {
+                "name": symbol,
+                "type": kind or "float32",
+                "shape": [extent],
+                "fill": "random",
+                "memory": "constant",
+            }
+            lines.append(f"    {toml_of(entry)},")
+    lines += ["]"]
+    missing += _reference(scan, kernel, name, lines)
+    if constants:
+        lines += ["", "[constants]", *(f"{key_text(each)} = {toml_of(value)}" for each, value in constants.items())]
+    why = {s.name: s.why for s in scan.suggestions}
+    lines += ["", "[parameters]", *_entries(taken)]
+    lines += ["", "[objective]", 'minimise = "energy_j"', 'front = ["time_s", "energy_j"]']
+    lines += ["", "[search]", 'strategy = "auto"', "max_evaluations = 200", ""]
+    guessed += [
+        f"{each} = {toml_of(list(values))}: {why.get(each, 'an argument of the template')}"
+        for each, values in taken.items()
+    ]
+    guessed += [f"{each} cannot be tuned as it is: wrap its #define in #ifndef … #endif" for each in scan.fixed]
+    missing += [
+        "the sizes and contents of the arguments, and which of them are outputs",
+        "the problem size and what one block covers of it",
+    ]
+    return NewSpecification(name, "\n".join(lines), tuple(guessed), tuple(missing))
+
+
+def from_command(
+    run: str, parameters: Mapping[str, Sequence[Value] | str], values: Mapping[str, str]
+) -> NewSpecification:
+    """The specification of a program: `{name}` in its command line stands for a parameter, `values` has patterns."""
+    lines = ["# A program, run once for each configuration.", "[command]", f"run = {toml_of(run)}"]
+    if values:
+        lines.append(f"values = {toml_of(dict(values))} # regular expressions with one group: the last match counts")
+    lines += ["", "[parameters]", *_entries(parameters)]
+    figure = next(iter(values), "")
+    goal = f"maximise = {toml_of(figure)}" if figure else 'minimise = "energy_j"'
+    front = [figure, "energy_j"] if figure and figure != "energy_j" else ["time_s", "energy_j"]
+    lines += ["", "[objective]", goal, f"front = {toml_of(front)}"]
+    lines += ["", "[search]", 'strategy = "auto"', "max_evaluations = 100", ""]
+    program = re.sub(r"\W+", "_", Path(run.split()[0]).stem if run.split() else "").strip("_")
+    guessed = (f"{figure} is to be large" if figure else "the energy of a run is to be small",)
+    return NewSpecification(program or "command", "\n".join(lines), guessed, ())
+
+
+def fields_of(run: str) -> tuple[str, ...]:
+    """The names in braces in a command line, each once."""
+    return tuple(dict.fromkeys(re.findall(r"\{(\w+)\}", run)))
+
+
+def patterns_in(output: str) -> dict[str, str]:
+    """A pattern for each figure that a program's output names: 'Result: 12.5 GFLOP/s', 'time = 0.3 s'."""
+    found: dict[str, str] = {}
+    for label, between in re.findall(r"([A-Za-z][\w ./-]{0,40}?)(\s*[:=]\s*)[-+]?\d", output[: 1 << 16]):
+        name = re.sub(r"\W+", "_", label.strip().lower()).strip("_")
+        if name and name not in _RESERVED:
+            pattern = rf"{re.escape(label.strip())}\s*{between.strip()}\s*([-+0-9.eE]+)".replace(r"\ ", " ")
+            found.setdefault(name, pattern)
+    return found
+
+
+# --- inside -----------------------------------------------------------------------------------------------------------
+
+_WHOLE: Final = frozenset(("int", "unsigned", "unsigned int", "size_t", "bool", "uint32_t", "int32_t", "uint"))
+
+
+def _plain(text: str) -> str:
+    """A file's name in a comment: nothing in it ends the line."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def _entries(parameters: Mapping[str, Sequence[Value] | str]) -> list[str]:
+    return [f"{key_text(n)} = {toml_of(v if isinstance(v, str) else list(v))}" for n, v in parameters.items()]
+
+
+def _free(name: str, used: Iterable[str]) -> str:
+    while name in used:
+        name += "_"
+    return name
+
+
+def _problem_size(kernel: Kernel, constants: dict[str, Value], scan: Scan, guessed: list[str]) -> list[str]:
+    """Expressions of the problem's size; a constant that the source does not know where it names none."""
+    named = [name for name in constants if name in ("width", "height", "depth") or name.endswith(("_width", "_height"))]
+    if len(named) >= kernel.dimensions > 1:
+        return named[:3] if set(named[:3]) == {"width", "height", "depth"} else named[: kernel.dimensions]
+    sizes = [n for n, value in constants.items() if isinstance(value, int) and value > 1 and n not in named] or named
+    if not sizes:
+        name = _free("elements", scan.names)
+        constants[name] = _ELEMENTS if kernel.dimensions == 1 else 1024
+        guessed.append(f"{name}: the source does not say how large its problem is; {constants[name]} is taken")
+        sizes = [name]
+    return [sizes[0]] * kernel.dimensions
+
+
+def _divisors(parameters: Iterable[str], dimensions: int) -> dict[str, list[str]]:
+    """The parameters whose names say that they belong to an axis."""
+    names = list(parameters)
+    found: dict[str, list[str]] = {}
+    for axis, also in zip("xyz"[:dimensions], "mnk"[:dimensions], strict=True):
+        belonging = [
+            n for n in names if n.lower() in (f"block_size_{axis}", f"tile_size_{axis}", f"work_per_thread_{axis}")
+        ]
+        belonging = belonging or [n for n in names if n.lower() == f"blk_{also}"]
+        if not belonging and axis == "x":
+            belonging = [n for n in names if "block" in n.lower()][:1]
+        if belonging:
+            found[axis] = belonging
+    if dimensions == 1 and "items_per_thread" in names:
+        found.setdefault("x", []).append("items_per_thread")
+    return found
+
+
+def _restrictions(parameters: Mapping[str, Sequence[Value]]) -> list[str]:
+    sizes = [name for name in parameters if name.startswith("block_size_")]
+    return [f"32 <= {' * '.join(sizes)} <= max_threads_per_block"] if len(sizes) > 1 else []
+
+
+def _argument(argument: Argument, size: Sequence[str], constants: Mapping[str, Value]) -> tuple[dict[str, Any], str]:
+    """The entry of an argument, and what is doubtful about it."""
+    kind = argument.type or "float32"
+    doubts = [] if argument.type else [f"its type '{_plain(argument.declared)}' is not known, float32 is taken"]
+    entry: dict[str, Any] = {"name": argument.name, "type": kind}
+    if not argument.pointer:
+        named = argument.name if argument.name in constants else None
+        entry["value"] = named or (
+            size[0] if "int" in kind and not argument.constant else 1.0 if "float" in kind else 1
+        )
+        return entry, "; ".join([*doubts, "its value"])
+    entry["shape"] = [*dict.fromkeys(size), argument.width] if argument.width > 1 else list(size)
+    entry["fill"] = "random" if argument.constant else "zeros"
+    if argument.constant:
+        return entry, "; ".join(doubts)
+    entry["output"] = True
+    return entry, "; ".join([*doubts, "an output, as the kernel may write to it"])
+
+
+def _own_names(kernel: Kernel, scan: Scan, taken: Iterable[str]) -> dict[str, str]:
+    """The parameters that stand for a template's numbers: names of their own, as parameters become macros."""
+    names: dict[str, str] = {}
+    for kind, each in kernel.template:
+        if kind in _WHOLE:
+            block = "block" in each.lower() and "block_size_x" in taken and "block_size_x" not in names.values()
+            names[each] = "block_size_x" if block else _free(f"{each.lower()}_value", scan.names)
+    return names
+
+
+def _template(kernel: Kernel, own: Mapping[str, str]) -> str:
+    """The arguments of the template."""
+    return ", ".join(own.get(each, "float" if kind in ("typename", "class") else "1") for kind, each in kernel.template)
+
+
+def _reference(scan: Scan, kernel: Kernel, name: str, lines: list[str]) -> list[str]:
+    """A line for a kernel of the source that is called a reference; else what is missing."""
+    for other in scan.kernels:
+        for each in other.names:
+            same = len(other.arguments) == len(kernel.arguments)
+            if (
+                each != name
+                and same
+                and each.lower() in (f"{name}_reference".lower(), f"{name}_ref".lower(), f"{name}_naive".lower())
+            ):
+                lines.append(f"verify = {{ reference = {toml_of(each)}, rtol = 1e-3 }} # a kernel of the same source")
+                return []
+    lines.append(
+        '# verify = { reference = "a @ b", rtol = 1e-3 } # fill in: an expression, a kernel or a file of results'
+    )
+    return ["a reference for the results (verify): without one a wrong result counts as a good one"]

@@ -1,0 +1,447 @@
+"""`SpecificationEditor`: a form at the left, the TOML at the right, the size of the space below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import QLineEdit, QPushButton, QSplitter, QWidget
+
+from ...engine.specification.toml_section import MAX_BYTES
+from ...errors import InputError
+from ...files import read_text, write_text
+from ..file_dialogs import open_file, save_file
+from ..plots.label import PlainLabel
+from ..threads.tasks import LatestTask, TaskQueue
+from ..widgets import button, hbox, local_time, vbox
+from . import kept_drafts
+from .ask_bar import AskBar
+from .checking import Found, Measured, Reading, measure, read
+from .complaint import Complaint
+from .edited import EditedSpecification
+from .form import Form
+from .kept_drafts import Draft
+from .space_strip import SpaceStrip
+from .toml_pane import TomlPane
+
+if TYPE_CHECKING:
+    from ...engine.specification.new_document import NewSpecification
+    from ...sensors.gpu import Gpu
+    from .wizard import NewWindow
+
+_FILES = "Specifications (*.toml);;All files (*)"
+_READ_MS = 80  # after the last change
+_KEEP_MS = 1500
+START = """# What is tuned: a kernel or a command, its parameters, and what is to be small or large.
+[parameters]
+block_size_x = [32, 64, 128, 256]
+
+[objective]
+minimise = "energy_j"
+
+[search]
+strategy = "auto"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: Path
+    text: str
+    draft: Draft | None
+
+
+class SpecificationEditor(QWidget):
+    """A window beside the main one. `run_asked` hands a saved file over, to be set up to run."""
+
+    run_asked = Signal(object)  # Path
+    checked = Signal()  # the newest text was read, and its space built where it has one
+
+    def __init__(self, gpu: Gpu, parent: QWidget | None = None) -> None:
+        super().__init__(parent, Qt.WindowType.Window)
+        self._gpu = gpu
+        self.edited = EditedSpecification(self)
+        self.reading: Reading | None = None  # of the newest text that was read
+        self.measured: Measured | None = None  # its space
+        self.new_window: NewWindow | None = None  # once it was asked for
+        self._then: Callable[[], object] | None = None  # what waits for a file to be saved
+        self._closing = False
+        self._draft: Draft | None = None  # that is offered
+        self.ask_bar, self.form, self.text, self.strip = AskBar(), Form(self.edited), TomlPane(), SpaceStrip()
+        self.message = Complaint()
+        self.where = PlainLabel(muted=True, selectable=True)
+        self.first_problem = button("", "Go to it", self.go_to_problem)
+        self.first_problem.hide()
+        self._reader, self._measurer, self._files = LatestTask(self), LatestTask(self), TaskQueue(self)
+        self._read_timer, self._keep_timer = QTimer(self), QTimer(self)
+        self._lay_out()
+        self._connect()
+        self.edited.begin(START, Path.home(), "untitled")
+
+    def _lay_out(self) -> None:
+        self.resize(1200, 680)
+        self.new = button("New …", "From a kernel, a command or an example (Ctrl+N)", self.ask_new)
+        self.open_button = button("Open …", "Edit another specification (Ctrl+O)", self.ask_open)
+        self.save_button = button("Save", "Ctrl+S", self.save)
+        self.save_as_button = button("Save as …", "Ctrl+Shift+S", self.ask_save_as)
+        self.undo, self.redo = (
+            button("Undo", "Ctrl+Z", self.edited.undo),
+            button("Redo", "Ctrl+Shift+Z", self.edited.redo),
+        )
+        tip = "Save, and open it under Tune (Ctrl+Return)"
+        self.run = button("Set up to run", tip, self.set_up)
+        self.parts = QSplitter(Qt.Orientation.Horizontal)
+        self.parts.addWidget(self.form)
+        self.parts.addWidget(self.text)
+        self.parts.setSizes([660, 540])
+        self.parts.setChildrenCollapsible(False)
+        buttons: list[QPushButton] = [self.new, self.open_button, self.save_button, self.save_as_button]
+        vbox(
+            self.ask_bar,
+            hbox(*buttons, self.undo, self.redo, (self.where, 1), self.run),
+            self.message,
+            (self.parts, 1),
+            hbox(self.first_problem, 1),
+            self.strip,
+            of=self,
+            margins=8,
+            spacing=6,
+        )
+
+    def _connect(self) -> None:
+        for timer, milliseconds, slot in (
+            (self._read_timer, _READ_MS, self._read),
+            (self._keep_timer, _KEEP_MS, self._keep),
+        ):
+            timer.setSingleShot(True)
+            timer.setInterval(milliseconds)
+            timer.timeout.connect(slot)
+        self.edited.changed.connect(self._changed)
+        self.edited.place_changed.connect(self._show_place)
+        self.edited.refused.connect(self.message.say)
+        self.text.typed.connect(self._typed)
+        self._reader.done.connect(self._was_read)
+        self._reader.failed.connect(self._not_done)
+        self._measurer.done.connect(self._was_measured)
+        self._measurer.failed.connect(self._not_done)
+        self._files.failed.connect(self._not_done)
+        self.ask_bar.save_asked.connect(self._save_and_go_on)
+        self.ask_bar.discard_asked.connect(self._discard_and_go_on)
+        for keys, slot in (
+            ("Ctrl+S", self.save),
+            ("Ctrl+Shift+S", self.ask_save_as),
+            ("Ctrl+N", self.ask_new),
+            ("Ctrl+O", self.ask_open),
+            ("Ctrl+Z", self.edited.undo),
+            ("Ctrl+Shift+Z", self.edited.redo),
+            ("Ctrl+Y", self.edited.redo),
+            ("Ctrl+Return", self.set_up),
+        ):
+            QShortcut(QKeySequence(keys), self).activated.connect(slot)
+        for line in (*self.findChildren(QLineEdit), self.text):
+            line.installEventFilter(self)
+
+    # --- what is edited -----------------------------------------------------------------------------------------------
+
+    def open(self, path: Path) -> None:
+        """Edit a file, once what is unsaved is saved or given up."""
+        self._ask_first(lambda: self._load(path))
+
+    def begin(self, made: NewSpecification, folder: Path) -> None:
+        """Edit a new specification for that folder, once what is unsaved is saved or given up."""
+        self._ask_first(lambda: self.edited.begin(made.text, folder, made.name))
+
+    def show_board(self, gpu: Gpu) -> None:
+        """The limits and clocks are those of another board."""
+        self._gpu = gpu
+        self._read_timer.start()
+
+    def offer_untitled(self) -> None:
+        """Offer what a crash left of a specification that was in no file."""
+        self._files.run(lambda: kept_drafts.kept(None), self._offer)
+
+    def _load(self, path: Path) -> None:
+        def job() -> _File:
+            if path.suffix.lower() == ".json":
+                raise InputError("this is no TOML", str(path), "the editor is for specifications in TOML")
+            return _File(path, read_text(path, MAX_BYTES).replace("\r\n", "\n"), kept_drafts.kept(path))
+
+        self._files.run(job, self._loaded)
+
+    def _loaded(self, file: _File) -> None:
+        self.message.say("")
+        self.edited.open(file.text, file.path)
+        if file.draft is not None and file.draft.text != file.text:
+            self._offer(file.draft)
+
+    def _offer(self, draft: Draft | None) -> None:
+        if draft is None or draft.text == self.edited.text or (draft.path is None and self._unsaved):
+            return
+        self._draft = draft
+        when, what = local_time(draft.saved_s), draft.path.name if draft.path else f"{draft.name}.toml, never saved"
+        self.ask_bar.ask(
+            f"There are unsaved changes of {when} to {what}.",
+            lambda: None,
+            save="&Restore them",
+            discard="&Forget them",
+        )
+
+    # --- two views of one text ----------------------------------------------------------------------------------------
+
+    @Slot()
+    def _typed(self) -> None:
+        line = self.text.textCursor().blockNumber()
+        self.edited.set_text(self.text.toPlainText(), f"line {line} of {self.text.blockCount()}")
+
+    @Slot()
+    def _changed(self) -> None:
+        self.message.say("")
+        self.text.show_text(self.edited.text)
+        self._show_place()
+        self._read_timer.start()
+        self._keep_timer.start()
+
+    @Slot()
+    def _show_place(self) -> None:
+        edited = self.edited
+        self.setWindowTitle(f"{'*' if edited.modified else ''}{edited.title} – specification")
+        self.where.setText(
+            f"{'not saved' if edited.path is None else 'changed' if edited.modified else 'saved'} · {edited.place}"
+        )
+        self.where.setToolTip(str(edited.place))
+        self.undo.setEnabled(edited.can_undo)
+        self.redo.setEnabled(edited.can_redo)
+        self.save_button.setEnabled(edited.modified or edited.path is None)
+
+    @Slot()
+    def _read(self) -> None:
+        text, path = self.edited.text, self.edited.place
+        self._reader.run(lambda _stop: read(text, path))
+
+    @Slot(object)
+    def _was_read(self, reading: Reading) -> None:
+        if reading.text != self.edited.text:
+            return  # the newer text is read in a moment
+        self.reading = reading
+        self.form.show_reading(reading)
+        self._show_found(reading.found)
+        self.run.setEnabled(reading.spec is not None)
+        self.run.setToolTip(
+            "Save, and open it under Tune (Ctrl+Return)" if reading.spec else "Something is to be corrected first"
+        )
+        gpu = self._gpu
+        self.measured = None
+        if reading.spec is not None:
+            self.strip.say("Counting the valid configurations …")
+        else:
+            self.strip.say("No size: something is to be corrected first")
+        self._measurer.run(lambda stop: measure(reading, gpu, stop))
+
+    @Slot(object)
+    def _was_measured(self, measured: Measured) -> None:
+        if self.reading is None or measured.text != self.edited.text:
+            return
+        self.measured = measured
+        if measured.space is not None:
+            self.strip.show_space(measured.space)
+            notes = _removals(self.reading, measured)
+            self.form.show_notes(notes, {})
+        elif measured.found:
+            self.strip.say(f"No size: {measured.found[0]}")
+            self._show_found(measured.found)
+            self.form.show_notes({}, {each.problem.place: each.problem for each in measured.found})
+        self.checked.emit()
+
+    def _show_found(self, found: tuple[Found, ...]) -> None:
+        lines: dict[int, str] = {}
+        for each in found:
+            if each.line is not None:
+                lines[each.line] = f"{lines[each.line]}; {each.problem}" if each.line in lines else str(each.problem)
+        self.text.show_problems(lines)
+        self.first_problem.setVisible(bool(found))
+        if found:
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            self.first_problem.setText(f"▶ {_shortened(str(found[0]))}{more}".replace("&", "&&"))
+            self.first_problem.setToolTip("Go to it")
+
+    @Slot()
+    def go_to_problem(self) -> None:
+        """Bring the first problem into sight in the form and in the text."""
+        found = self.reading.found if self.reading is not None else ()
+        found = found or (self.measured.found if self.measured is not None else ())
+        if found:
+            self.form.bring(found[0].problem.place)
+            if found[0].line is not None:
+                self.text.go_to_line(found[0].line)
+
+    @Slot(str, str)
+    def _not_done(self, what: str, remedy: str) -> None:
+        self._then, self._closing = None, False
+        self.message.say(f"{what} ({remedy})" if remedy else what)
+
+    # --- files --------------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def save(self) -> None:
+        """Save to its file; ask for one where there is none."""
+        if self.edited.path is None:
+            self.ask_save_as()
+        else:
+            self.save_to(self.edited.path)
+
+    @Slot()
+    def ask_save_as(self) -> None:
+        """Choose a file."""
+        save_file(self, "Save the specification", self.edited.title, _FILES, self.save_to, suffix="toml")
+
+    def save_to(self, path: Path) -> None:
+        """Save to that file; the sources that it names are found from there as well."""
+        text, own = self.edited.text_for(path), self.edited.path
+
+        def job() -> None:
+            write_text(path, text, overwrite=True)
+            kept_drafts.forget(own)
+            kept_drafts.forget(path)
+
+        self._keep_timer.stop()
+        self._files.run(job, lambda _: self._saved(text, path))
+
+    def _saved(self, text: str, path: Path) -> None:
+        unchanged = self.edited.text_for(path) == text
+        self.edited.note_saved(text, path)
+        if unchanged:
+            self.edited.set_text(text)
+        self._read_timer.start()
+        then, self._then = self._then, None
+        if then is not None:
+            then()
+
+    @Slot()
+    def set_up(self) -> None:
+        """Save, and hand the file over to be set up to run."""
+        if self.reading is None or self.reading.spec is None or self.reading.text != self.edited.text:
+            return
+        if self.edited.modified or self.edited.path is None:
+            self._then = self._hand_over
+            self.save()
+        else:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        if self.edited.path is not None:
+            self.run_asked.emit(self.edited.path)
+
+    @Slot()
+    def ask_open(self) -> None:
+        """Choose a file to edit."""
+        open_file(self, "Edit a specification", _FILES, self.open)
+
+    @Slot()
+    def ask_new(self) -> None:
+        """Begin a new one from a kernel, a command or an example."""
+        from .wizard import NewWindow
+
+        if self.new_window is None:
+            self.new_window = NewWindow(self)
+            self.new_window.made.connect(self.begin)
+        self.new_window.show()
+        self.new_window.raise_()
+        self.new_window.activateWindow()
+
+    # --- unsaved changes ----------------------------------------------------------------------------------------------
+
+    @property
+    def _unsaved(self) -> bool:
+        """There is something to lose."""
+        return self.edited.modified and self.edited.text != START
+
+    def _ask_first(self, then: Callable[[], object]) -> None:
+        if not self._unsaved:
+            then()
+            return
+        self._draft = None
+        self.ask_bar.ask(f"{self.edited.title} has unsaved changes.", then)
+
+    @Slot()
+    def _save_and_go_on(self) -> None:
+        if self._draft is not None:
+            draft, self._draft = self._draft, None
+            if draft.path is None:
+                self.edited.begin(draft.text, draft.folder, draft.name)
+            else:
+                self.edited.set_text(draft.text)
+            self.ask_bar.go_on()
+            return
+        self._then = self.ask_bar.go_on
+        self.save()
+
+    @Slot()
+    def _discard_and_go_on(self) -> None:
+        draft, self._draft = self._draft, None
+        path = draft.path if draft is not None else self.edited.path
+        self._keep_timer.stop()
+        self._files.run(lambda: kept_drafts.forget(path))
+        if draft is None:
+            self._closing = True  # whatever waits need not ask again
+        self.ask_bar.go_on()
+        self._closing = False
+
+    @Slot()
+    def _keep(self) -> None:
+        """Keep what is unsaved in the data folder, so that a crash loses nothing."""
+        edited = self.edited
+        path = edited.path
+        if self._unsaved:
+            draft = Draft(edited.text, path, edited.folder, edited.name)
+            self._files.run(lambda: kept_drafts.keep(draft))
+        elif path is not None and self._draft is None:  # one that is offered stays until there is an answer
+            self._files.run(lambda: kept_drafts.forget(path))
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if self._unsaved and not self._closing:
+            event.ignore()
+            self._ask_first(self.close)
+            return
+        if self.edited.modified:  # given up
+            self.edited.begin(START, Path.home(), "untitled")
+        super().closeEvent(event)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Undo and redo are of the specification, not of the field that has the focus."""
+        if event.type() is QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
+            keys = QKeySequence.StandardKey
+            if event.matches(keys.Undo) or event.matches(keys.Redo):
+                event.ignore()
+                return True
+        return super().eventFilter(watched, event)
+
+    def shutdown(self) -> None:
+        """End what runs; what is unsaved is kept as a draft."""
+        for timer in (self._read_timer, self._keep_timer):
+            timer.stop()
+        self._keep()
+        if self.new_window is not None:
+            self.new_window.shutdown()
+        self._reader.shutdown()
+        self._measurer.shutdown()
+        self._files.shutdown()
+
+
+def _removals(reading: Reading, measured: Measured) -> dict[str, str]:
+    """By restriction, what it removes."""
+    from ...numbers import count_text
+
+    removed_by = measured.space.removed_by if measured.space is not None else {}
+    notes: dict[str, str] = {}
+    for text in reading.spec.restrictions if reading.spec is not None else ():
+        if text in removed_by:
+            notes[text] = f"removes {count_text(removed_by[text])}" if removed_by[text] else "removes nothing"
+    return notes
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 140 else f"{text[:139]}…"

@@ -1,0 +1,62 @@
+"""The editor from the main window: the specification that is open is edited, and goes back to Tune."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lab import ready
+from pytestqt.qtbot import QtBot
+
+from app.paths import resources
+from app.views.editor.window import SpecificationEditor
+
+
+def test_what_is_open_is_edited_saved_elsewhere_and_set_up_under_tune(
+    qtbot: QtBot, open_program: Callable[..., Any], tmp_path: Path
+) -> None:
+    window = ready(qtbot, open_program())
+    example = resources() / "examples" / "vector_add.toml"
+    window.open_specification(example)
+    tune = window.panels["tune"]
+    qtbot.waitUntil(lambda: tune.draft is not None, timeout=30_000)
+    window.actions_by_name["edit_specification"].trigger()
+    editor = window.side_windows.by_name["editor"]
+    assert isinstance(editor, SpecificationEditor)
+    qtbot.waitUntil(lambda: editor.edited.path == example, timeout=30_000)
+    there = tmp_path / "mine.toml"
+    editor.edited.set_value(("search", "seed"), 12)
+    editor.save_to(there)
+    qtbot.waitUntil(lambda: editor.edited.path == there and editor.run.isEnabled(), timeout=30_000)
+    text = editor.edited.text
+    qtbot.waitUntil(lambda: editor.reading is not None and editor.reading.text == text, timeout=30_000)
+    editor.set_up()
+    qtbot.waitUntil(lambda: tune.draft is not None and tune.draft.path == there, timeout=30_000)
+    assert tune.draft.plan.seed == 12
+    assert tune.specification == there
+
+
+def test_new_specification_begins_the_wizard(qtbot: QtBot, open_program: Callable[..., Any]) -> None:
+    window = ready(qtbot, open_program())
+    window.actions_by_name["new_specification"].trigger()
+    editor = window.side_windows.by_name["editor"]
+    assert editor.isVisible()
+    assert editor.new_window.isVisible()
+
+
+def test_what_is_unsaved_when_the_program_ends_is_offered_the_next_time(
+    qtbot: QtBot, open_program: Callable[..., Any]
+) -> None:
+    window = ready(qtbot, open_program())
+    window.actions_by_name["edit_specification"].trigger()
+    first = window.side_windows.by_name["editor"]
+    first.edited.set_text("# mine\n[parameters]\na = [1, 2]\n")
+    window.close_at_once()
+    again = ready(qtbot, open_program())
+    again.actions_by_name["edit_specification"].trigger()
+    editor = again.side_windows.by_name["editor"]
+    qtbot.waitUntil(editor.ask_bar.isVisible, timeout=30_000)
+    editor.ask_bar.save.click()
+    assert editor.edited.text.startswith("# mine")
+    editor.edited.begin("", Path.home(), "untitled")

@@ -1,0 +1,158 @@
+"""A new specification: from a kernel, a command or an example; it ends in an editor with what the reader accepts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.paths import resources
+from app.sensors.clock import VirtualClock
+from app.sensors.simulated.gpu import SimulatedGpu
+from app.sensors.simulated.twin import load_twin
+from app.views.editor.window import SpecificationEditor
+from app.views.editor.wizard import NewWindow
+
+KERNELS = sorted((resources() / "kernels").glob("*.cu"))
+
+
+@pytest.fixture
+def editor(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpecificationEditor]:
+    monkeypatch.setenv("WATTRIDGE_DATA", str(tmp_path / "data"))
+    made = SpecificationEditor(SimulatedGpu(load_twin("a100"), clock=VirtualClock()))
+    qtbot.addWidget(made)
+    made.ask_new()
+    yield made
+    made.shutdown()
+
+
+def wizard(editor: SpecificationEditor) -> NewWindow:
+    assert editor.new_window is not None
+    return editor.new_window
+
+
+def created(qtbot: QtBot, editor: SpecificationEditor) -> str:
+    """Press Create; the text in the editor, once it was read without a problem and its space built."""
+    window = wizard(editor)
+    qtbot.waitUntil(window.create_button.isEnabled, timeout=20_000)
+    window.create_button.click()
+    assert not window.isVisible()
+    text = editor.edited.text
+
+    def measured() -> bool:
+        return editor.measured is not None and editor.measured.text == text
+
+    qtbot.waitUntil(measured, timeout=20_000)
+    assert editor.reading is not None
+    assert editor.reading.found == ()
+    assert editor.measured is not None
+    assert editor.measured.space is not None
+    assert editor.measured.space.size > 0
+    assert editor.edited.modified, "nothing was saved yet"
+    return text
+
+
+@pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
+def test_every_kernel_of_the_examples_goes_through(path: Path, qtbot: QtBot, editor: SpecificationEditor) -> None:
+    window = wizard(editor)
+    window.choose_kernel(path)
+    assert not window.create_button.isEnabled()
+    qtbot.waitUntil(lambda: window.kernel.kernel.count() > 0, timeout=20_000)
+    words = window.kernel.words.toPlainText()
+    assert "Guessed: " in words
+    assert "You fill in: " in words
+    text = created(qtbot, editor)
+    assert path.name in text
+    assert editor.edited.folder == path.parent
+
+
+def test_a_name_that_is_not_ticked_is_no_parameter(qtbot: QtBot, editor: SpecificationEditor) -> None:
+    window = wizard(editor)
+    window.choose_kernel(resources() / "kernels" / "gemm.cu")
+    table = window.kernel.table
+    qtbot.waitUntil(lambda: table.rowCount() > 0, timeout=20_000)
+    rows = {table.item(row, 0).text(): row for row in range(table.rowCount())}
+    table.item(rows["tile_size_x"], 0).setCheckState(Qt.CheckState.Unchecked)
+    table.item(rows["block_size_x"], 1).setText("16, 48")
+    created(qtbot, editor)
+    assert editor.reading is not None
+    spec = editor.reading.spec
+    assert spec is not None
+    assert "tile_size_x" not in spec.parameters
+    assert "tile_size_x" in spec.constants, "the source still needs it"
+    assert spec.parameters["block_size_x"] == (16, 48)
+
+
+def test_a_file_without_a_kernel_says_so(qtbot: QtBot, editor: SpecificationEditor, tmp_path: Path) -> None:
+    window = wizard(editor)
+    source = tmp_path / "host.cu"
+    source.write_text("int main() {}\n")
+    window.choose_kernel(source)
+    qtbot.waitUntil(lambda: "no __global__ function" in window.kernel.complaint.text(), timeout=20_000)
+    assert not window.create_button.isEnabled()
+
+
+def test_a_command_is_run_once_when_asked_and_its_figures_are_found(
+    qtbot: QtBot, editor: SpecificationEditor, tmp_path: Path
+) -> None:
+    program = tmp_path / "bench.py"
+    program.write_text("import sys\nprint('Result:', 2.0 * float(sys.argv[1]), 'GFLOP/s')\n")
+    window = wizard(editor)
+    window.ways.setCurrentWidget(window.command)
+    command = window.command
+    command.folder.setText(str(tmp_path))
+    assert not window.create_button.isEnabled()
+    command.run.setText(f"{sys.executable} bench.py {{n}}")
+    command.fields.item(0, 1).setText("21, 42")
+    assert command.sample.toPlainText() == "", "nothing runs by itself"
+    command.try_it.click()
+    qtbot.waitUntil(lambda: "Result: 42.0" in command.sample.toPlainText(), timeout=30_000)
+    qtbot.waitUntil(lambda: command.patterns.item(0, 2).text() == "42.0", timeout=30_000)
+    created(qtbot, editor)
+    assert editor.reading is not None
+    spec = editor.reading.spec
+    assert spec is not None
+    assert spec.command is not None
+    assert spec.parameters == {"n": (21, 42)}
+    assert list(spec.command.values) == ["result"]
+    assert spec.objective is not None
+    assert spec.objective.goal.name == "result"
+
+
+def test_patterns_are_tried_on_a_pasted_sample_as_they_are_typed(qtbot: QtBot, editor: SpecificationEditor) -> None:
+    command = wizard(editor).command
+    command.sample.setPlainText("speed 7.5 of 10\n")
+    command.add_pattern()
+    command.patterns.item(0, 1).setText("speed ([0-9.]+)")
+    qtbot.waitUntil(lambda: command.patterns.item(0, 2).text() == "7.5", timeout=30_000)
+    command.patterns.item(0, 1).setText("spade ([0-9.]+)")
+    qtbot.waitUntil(lambda: command.patterns.item(0, 2).text() == "nothing", timeout=30_000)
+    command.patterns.item(0, 1).setText("spade [0-9.]+")
+    qtbot.waitUntil(lambda: "one group" in command.complaint.text(), timeout=30_000)
+
+
+def test_an_example_is_copied_and_its_kernel_still_found(qtbot: QtBot, editor: SpecificationEditor) -> None:
+    window = wizard(editor)
+    window.ways.setCurrentWidget(window.example)
+    created(qtbot, editor)
+    assert editor.reading is not None
+    spec = editor.reading.spec
+    assert spec is not None
+    assert spec.kernel is not None
+    assert all(source.is_file() for source in spec.kernel.sources)
+
+
+def test_what_is_unsaved_is_asked_for_first(qtbot: QtBot, editor: SpecificationEditor) -> None:
+    editor.show()
+    editor.edited.set_text("# mine\n[parameters]\na = [1]\n")
+    window = wizard(editor)
+    window.ways.setCurrentWidget(window.example)
+    window.create_button.click()
+    assert editor.edited.text.startswith("# mine")
+    assert editor.ask_bar.isVisible()
+    editor.ask_bar.discard.click()
+    assert not editor.edited.text.startswith("# mine")
