@@ -234,7 +234,7 @@ def _included(build: Build) -> Iterator[tuple[Path, bytes]]:
 
 def symbol(image: bytes, name: str) -> str:
     """The kernel of that name as the image has it: C++ mangles names that are not extern "C". Raises KernelFailed."""
-    names = [found.decode() for found in _KERNEL.findall(image)]
+    names: list[str] = [found.decode() for found in _KERNEL.findall(image)]
     if name in names:
         return name
     mangled = re.compile(rf"_Z(N[\w$]*?)?{len(name)}{re.escape(name)}(?!\d)")
