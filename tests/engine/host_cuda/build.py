@@ -21,8 +21,12 @@ def why_not() -> str:
 
 
 def build(folder: Path) -> dict[str, str]:
-    """Build it; the environment in which a process finds it."""
+    """Build it; the environment in which a process finds it, which must find the folder's `sitecustomize` too.
+
+    PyCUDA is linked to much more of the driver than it is asked to call here, and must not look for all of it at once.
+    """
     library = folder / "libcuda.so.1"
     command = ["c++", "-std=c++17", "-O1", "-shared", "-fPIC", "-Wall", "-Wl,-soname,libcuda.so.1"]
     subprocess.run([*command, "-o", str(library), str(HERE / "driver.cpp"), "-ldl"], check=True)
+    (folder / "sitecustomize.py").write_text("import os, sys\nsys.setdlopenflags(os.RTLD_LAZY)\n")
     return {"LD_LIBRARY_PATH": str(folder)}

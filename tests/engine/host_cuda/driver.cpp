@@ -91,6 +91,19 @@ int cuDevicePrimaryCtxRetain(void **made, int) { *made = &context; return OK; }
 int cuDevicePrimaryCtxRelease_v2(int) { return OK; }
 int cuCtxSetCurrent(void *) { return OK; }
 int cuCtxSynchronize() { return lost; }
+// those of a context of one's own, as PyCUDA makes one; by the names that CUDA 11, 12 and 13 give them
+int cuCtxCreate_v2(void **made, unsigned, int) { *made = &context; return OK; }
+int cuCtxCreate_v3(void **made, void *, int, unsigned, int) { *made = &context; return OK; }
+int cuCtxCreate_v4(void **made, void *, unsigned, int) { *made = &context; return OK; }
+int cuCtxPushCurrent_v2(void *) { return OK; }
+int cuCtxPopCurrent_v2(void **was) { *was = &context; return OK; }
+int cuCtxGetDevice(int *found) { *found = device; return OK; }
+int cuCtxGetApiVersion(void *, unsigned *version) { *version = 4; return OK; }
+int cuCtxDestroy_v2(void *) { return OK; }
+int cuCtxDetach(void *) { return OK; }
+int cuDeviceComputeCapability(int *major, int *minor, int) { *major = 9; *minor = 0; return OK; }
+
+int cuStreamDestroy_v2(void *) { return OK; }
 int cuStreamCreate(void **made, unsigned) { *made = &stream; return OK; }
 int cuStreamSynchronize(void *) { return lost; }
 
@@ -138,6 +151,7 @@ int cuModuleLoadData(Module **made, const char *image) {
     *made = new Module{library, file, {}};  // the file stays open: another image at its number would be taken for it
     return OK;
 }
+int cuModuleLoadDataEx(Module **made, const char *image, unsigned, void *, void *) { return cuModuleLoadData(made, image); }
 int cuModuleUnload(Module *module) {
     dlclose(module->library);
     close(module->file);
@@ -164,20 +178,28 @@ int cuModuleGetGlobal_v2(void **address, size_t *size, Module *module, const cha
     return OK;
 }
 int cuFuncGetAttribute(int *value, int which, Function *) { *value = which == 4 ? 16 : 0; return OK; }
+int cuFuncSetBlockShape(Function *, int, int, int) { return OK; }
 int cuFuncSetAttribute(Function *function, int which, int value) {
     if (which != 8 || value > MOST_SHARED) return INVALID_VALUE;
     function->most_shared = value;
     return OK;
 }
 int cuLaunchKernel(Function *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                   unsigned shared, void *, void **values, void **) {
+                   unsigned shared, void *, void **values, void **packed) {
     if (lost) return lost;
     if (!gx || !gy || !gz || bx * by * bz - 1 >= unsigned(THREADS) || int(shared) > function->most_shared) return INVALID_VALUE;
     Launch launch{function, {gx, gy, gz, bx, by, bz}, {}};
+    // one pointer per argument, or as PyCUDA does it the address (1) and the size (2) of all of them, each aligned
+    auto *all = values ? nullptr : static_cast<char *>(packed[1]);
+    size_t next = 0;
     for (size_t at = 0; at < function->sizes.size(); at++) {
-        auto *value = static_cast<char *>(values[at]);
-        launch.values.emplace_back(value, value + function->sizes[at]);
+        const size_t size = function->sizes[at];
+        if (all) next = (next + size - 1) / size * size;
+        auto *value = all ? all + next : static_cast<char *>(values[at]);
+        launch.values.emplace_back(value, value + size);
+        next += size;
     }
+    if (all && next > *static_cast<size_t *>(packed[3])) return INVALID_VALUE;
     if (!recording) return run(launch);
     recording->launches.push_back(launch);
     return OK;
@@ -196,6 +218,7 @@ int cuEventRecord(Event *event, void *) {
 int cuEventQuery(Event *) { return lost; }
 int cuEventSynchronize(Event *) { return lost; }
 int cuEventElapsedTime(float *ms, Event *start, Event *end) { *ms = float((end->ns - start->ns) * 1e-6); return lost; }
+int cuEventElapsedTime_v2(float *ms, Event *start, Event *end) { return cuEventElapsedTime(ms, start, end); }
 int cuStreamBeginCapture_v2(void *, int) { recording = new Graph; return lost; }
 int cuStreamEndCapture(void *, Graph **made) {
     *made = recording;

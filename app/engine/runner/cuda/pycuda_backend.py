@@ -101,7 +101,7 @@ class PyCudaMark:
     """An event."""
 
     def __init__(self, stream: Any) -> None:
-        self._event = cuda.Event()
+        self._event = _checked(cuda.Event)
         _checked(self._event.record, stream)
 
     @property
