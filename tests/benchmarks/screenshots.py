@@ -60,7 +60,7 @@ def take(folder: Path, size: str, specification: Path) -> None:
 
     wait(lambda: len(window.panels) == len(window.docks) - 1, 60)
     for name in window.docks:  # before there is anything: what to do first
-        window.dock_area.bring(name)
+        window.workspaces.bring(name)
         rest(0.1)
         theme.set_mode("light")
         rest(0.2)
@@ -100,7 +100,7 @@ def take(folder: Path, size: str, specification: Path) -> None:
     if table is not None and len(table):
         window.result.select(int(table.values(table.value_names[0]).argmin()))
     for name in window.docks:
-        window.dock_area.bring(name)
+        window.workspaces.bring(name)
         rest(0.3)
         picture(name)
     for name in ("settings", "about", "shortcuts", "sensors", "scores"):

@@ -136,7 +136,7 @@ def window(qtbot: QtBot, open_program: Open) -> MainWindow:
 def places(window: MainWindow, qtbot: QtBot) -> Iterator[tuple[str, QWidget]]:
     """Each dock in front, what lies around them, and each side window."""
     for name in window.docks:
-        window.dock_area.bring(name)
+        window.workspaces.bring(name)
         qtbot.waitUntil(lambda name=name: not window.docks[name].visibleRegion().isEmpty(), timeout=5_000)  # type: ignore[misc]
         yield name, window.docks[name]
     centre = window.centralWidget()

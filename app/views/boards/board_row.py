@@ -114,6 +114,12 @@ class Spark(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(200, 44)
 
+    def show_board(self, board: WatchedBoard) -> None:
+        """Show another board's power."""
+        self._board = board
+        self._x = self._y = np.empty(0)
+        self.refresh()
+
     @property
     def points(self) -> int:
         """How many points are drawn."""

@@ -1,4 +1,8 @@
-"""Where each lane of the monitor lies: headers, plots, the strip of clock events and the time axis, in whole pixels."""
+"""Where each lane of the monitor lies: headers, plots, the strip of clock events and the time axis, in whole pixels.
+
+`lay_out` puts headers above the plots and clock events below them; `lay_out_low`, for a strip of little height, puts
+the headers at the left and leaves the clock events out.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +34,11 @@ class Layout:
     left: int
     right: int
     lanes: tuple[LaneBox, ...]
-    events_header: QRect
+    events_header: QRect  # empty, as `events` is, where they are left out
     events: QRect
     event_row: int  # height of one row
     axis: QRect
+    low: bool = False  # the headers stand at the left of the plots
 
     @property
     def columns(self) -> int:
@@ -69,3 +74,25 @@ def lay_out(area: QRect, shown: Sequence[ShownLane], metrics: QFontMetrics, even
         boxes.append(LaneBox(lane, header, QRect(left, header.bottom() + 1, right - left, height)))
         top += line + height + gap
     return Layout(left, right, tuple(boxes), events_header, events, row, axis)
+
+
+def lay_out_low(area: QRect, shown: Sequence[ShownLane], metrics: QFontMetrics) -> Layout:
+    """As `lay_out`, the headers at the left: a lane of a line of text is still readable."""
+    line = metrics.height()
+    beside = metrics.horizontalAdvance("Graphics clock 8888 MHz") + 12
+    left = area.left() + beside + metrics.horizontalAdvance("8888") + 10
+    right = area.right() - 8
+    axis = QRect(area.left(), area.bottom() - line - 2, area.width(), line + 2)
+    gap = 3
+    notes = sum(not lane.lines for lane in shown)
+    free = axis.top() - area.top() - len(shown) * gap - notes * line - gap
+    per_weight = max(0.0, free / max(1e-9, sum(lane.lane.weight for lane in shown if lane.lines)))
+    boxes = []
+    top = area.top() + gap
+    for lane in shown:
+        height = max(_LEAST_PLOT, int(lane.lane.weight * per_weight)) if lane.lines else 0
+        width = beside if lane.lines else right - area.left()  # the reason why there is nothing takes all of it
+        header = QRect(area.left() + 8, top, width - 8, max(height, line))
+        boxes.append(LaneBox(lane, header, QRect(left, top, right - left, height)))
+        top += max(height, line) + gap
+    return Layout(left, right, tuple(boxes), QRect(), QRect(), 0, axis, low=True)

@@ -46,7 +46,8 @@ def paint_plots(
                 curve = snapshot.curves.get(line.channel)
                 if curve is not None:
                     _paint_curve(painter, box.plot, ranges[box.shown.lane.title], curve, length_s, line, colours)
-    _paint_events(painter, layout, snapshot, [x for _, x in marks_x], colours, metrics)
+    if not layout.events.isEmpty():
+        _paint_events(painter, layout, snapshot, [x for _, x in marks_x], colours, metrics)
     _paint_time_axis(painter, layout, step, marks_x, colours, metrics)
 
 
@@ -56,6 +57,10 @@ def paint_headers(
     """Each lane's title and, for each of its traces, a swatch, its name and `value_of(line, unit)`; or its note."""
     bold = QFont(font)
     bold.setWeight(QFont.Weight.DemiBold)
+    if layout.low:
+        for box in layout.lanes:
+            _paint_header_beside(painter, box, value_of, colours, font, bold)
+        return
     for box in layout.lanes:
         x = _words(painter, box.header, 0, box.shown.lane.title, colours.text, bold)
         if box.shown.note:
@@ -101,6 +106,27 @@ def paint_cursor(painter: QPainter, layout: Layout, x: float, text: str, colours
     painter.setPen(QColor(colours.accent_text))
     painter.setFont(font)
     painter.drawText(chip, _ALIGN.AlignCenter, text)
+
+
+def _paint_header_beside(
+    painter: QPainter, box: LaneBox, value_of: Callable[[Line, str], str], colours: Colours, font: QFont, bold: QFont
+) -> None:
+    """The title, and below it, or beside it where there is no room, a row for each trace as far as they fit."""
+    line = QFontMetrics(font).height()
+    row = QRect(box.header.left(), box.header.top(), box.header.width(), line)
+    x = _words(painter, row, 0, box.shown.lane.title, colours.text, bold)
+    if box.shown.note:
+        _words(painter, row, x + 12, box.shown.note, colours.muted, font)
+        return
+    values = [(each, value_of(each, box.shown.lane.unit)) for each in box.shown.lines]
+    if box.header.height() < 2 * line:
+        _words(painter, row, x + 8, values[0][1], colours.text, font)
+        return
+    for each, value in values[: box.header.height() // line - 1]:
+        row.translate(0, line)
+        x = _swatch(painter, row, 0, each, colours)
+        x = _words(painter, row, x + 5, value, colours.text, bold)
+        _words(painter, row, x + 6, each.label, colours.muted, font)
 
 
 # --- details ----------------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from ...sensors.event_reasons import names as reason_names
 from ..plots import theme
 from ..plots.figures import ago_text, value_text
 from .lane_choice import LaneChoice
-from .lane_layout import Layout, lay_out
+from .lane_layout import Layout, lay_out, lay_out_low
 from .lane_painter import Range, paint_cursor, paint_headers, paint_plots, paint_span
 from .lanes import ESTIMATED_VOLTAGE, LANES, MORE_LANES, POWER, Line, ShownLane, axis_range, boards_lane, shown_lanes
 from .snapshot import OtherBoard, Snapshot, take_snapshot
@@ -50,7 +50,10 @@ _KEY_STEP = 0.1  # of what is shown, for a press of an arrow
 
 
 class LaneView(QWidget):
-    """Instants in its signals are ns on the GPU's clock; None where there is none."""
+    """Instants in its signals are ns on the GPU's clock; None where there is none.
+
+    A `low` one has its headers at the left, and no clock events: its lanes are readable in a hundred pixels.
+    """
 
     cursor_moved = Signal(object)  # int | None: the instant under the mouse
     span_changed = Signal(object)  # (start, end) | None
@@ -58,10 +61,11 @@ class LaneView(QWidget):
     menu_asked = Signal(QPoint, str)  # where on the screen, and the title of the lane there
     first_frame = Signal()  # the first traces have been painted
 
-    def __init__(self, gpu: Gpu, trace: Trace, parent: QWidget | None = None) -> None:
+    def __init__(self, gpu: Gpu, trace: Trace, parent: QWidget | None = None, *, low: bool = False) -> None:
         super().__init__(parent)
         self._gpu = gpu
         self._trace = trace
+        self._low = low
         self._wall = WallTime(gpu.clock)
         self._estimate: VoltageEstimate | None = None
         self.window_of_time = TimeWindow()
@@ -80,7 +84,7 @@ class LaneView(QWidget):
         self._left: WeakKeyDictionary[Trace, tuple[TimeWindow, Span | None]] = WeakKeyDictionary()  # as they were left
         self._drag: tuple[str, QPoint, int] | None = None  # what ("span", "pan"), from where, the instant there
         self.setMouseTracking(True)
-        self.setMinimumSize(260, 220)
+        self.setMinimumSize(260, 80 if low else 220)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -101,6 +105,7 @@ class LaneView(QWidget):
         self._values = {}
         self._ranges.clear()
         self._estimate, self._boards, self._key = None, {}, ()
+        self._lanes = self._choice.arrange(self.every_lane)
         self.set_span(None)
         self.set_span(span)
         self.window_changed.emit()
@@ -453,14 +458,18 @@ class LaneView(QWidget):
         return theme.number_font(-0.5)
 
     def _layout(self, area: QRect | None = None) -> Layout:
+        metrics = QFontMetrics(self._font())
+        if self._low:
+            return lay_out_low(area or self.rect(), self._lanes, metrics)
         rows = len({span.reason for span in self._snapshot.spans}) if self._snapshot is not None else 0
-        return lay_out(area or self.rect(), self._lanes, QFontMetrics(self._font()), rows)
+        return lay_out(area or self.rect(), self._lanes, metrics, rows)
 
     def _bounds(self) -> Span:
         return self.window_of_time.bounds(self._trace.last_ns, self._columns())
 
     def _columns(self) -> int:
-        layout = lay_out(self.rect(), (), QFontMetrics(self._font()), 0)
+        metrics = QFontMetrics(self._font())
+        layout = lay_out_low(self.rect(), (), metrics) if self._low else lay_out(self.rect(), (), metrics, 0)
         return layout.columns
 
     def _x_of(self, instant: int, layout: Layout) -> float:

@@ -94,6 +94,7 @@ class MonitorPanel(QWidget):
 
     saved = Signal(str)  # the file that was written
     failed = Signal(str, str)  # what, and the remedy
+    estimated = Signal(object)  # the VoltageEstimate that is shown from now on
 
     def __init__(
         self,
@@ -171,6 +172,7 @@ class MonitorPanel(QWidget):
         if estimate is None:
             return
         self.view.set_estimate(estimate)
+        self.estimated.emit(estimate)
         if self._readout is not None and self.view.estimates:
             self._readout.add_estimate(ESTIMATED_VOLTAGE, f"estimated from a {estimate.source}")
 

@@ -90,16 +90,16 @@ class Actions:
                 if action.isCheckable() and isinstance(button, QAbstractButton):
                     look_pressed(button)
 
-    def connect_buttons(self, panels: Mapping[str, QWidget], bring: Callable[[str], None]) -> None:
-        """The panels are there: each action of a button presses it, with its panel shown, and follows its state."""
+    def connect_buttons(self, name: str, panel: QWidget, bring: Callable[[str], None]) -> None:
+        """A panel is there: each action of one of its buttons presses it, the panel shown, and follows its state."""
         for spec in self._specs:
-            panel, _, attribute = spec.button.partition(".")
-            if panel in panels:
-                button = panels[panel]
+            of, _, attribute = spec.button.partition(".")
+            if of == name:
+                button: object = panel
                 for part in attribute.split("."):
                     button = getattr(button, part)
                 assert isinstance(button, QAbstractButton)
-                self._mirrors.append(_Mirror(self.by_name[spec.name], button, panel, bring))
+                self._mirrors.append(_Mirror(self.by_name[spec.name], button, name, bring))
 
     def disconnect_buttons(self) -> None:
         """Before the panels are deleted."""

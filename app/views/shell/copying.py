@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import cast
+from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QGuiApplication
@@ -11,10 +10,10 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from ...errors import WattridgeError
 from ..context import Context
-from ..monitor.panel import MonitorPanel
 from ..threads.tasks import LatestTask
-from .panels import Panels
-from .shown_command import TRACES, command_of
+from .loading import Panels
+from .panels import TRACES
+from .shown_command import command_of
 
 
 class Copying(QObject):
@@ -23,9 +22,10 @@ class Copying(QObject):
     said = Signal(str)
     failed = Signal(str, str)  # why nothing was copied, and the remedy
 
-    def __init__(self, panels: Panels, monitor: MonitorPanel, context: Callable[[], Context], parent: QObject) -> None:
-        super().__init__(parent)
-        self._panels, self._monitor, self._context = panels, monitor, context
+    def __init__(self, panels: Panels, context: Callable[[], Context], length_s: Callable[[], float]) -> None:
+        """`length_s` is how many seconds the traces show."""
+        super().__init__(panels)
+        self._panels, self._context, self._length_s = panels, context, length_s
         self._last = TRACES
         self._reader = LatestTask(self)
         self._reader.done.connect(self._copy)
@@ -37,7 +37,7 @@ class Copying(QObject):
     @property
     def view(self) -> str:
         """The view in use."""
-        return self._last if self._in_sight(self._last) else next(filter(self._in_sight, self._by_name()), TRACES)
+        return self._last if self._in_sight(self._last) else next(filter(self._in_sight, self._panels), TRACES)
 
     def copy_command(self) -> None:
         """Copy a line for the shell."""
@@ -52,9 +52,8 @@ class Copying(QObject):
         self._reader.shutdown()
 
     def _run(self, write: Callable[..., str]) -> None:
-        seconds = self._monitor.view.window_of_time.length_s
         try:
-            make = command_of(self.view, self._panels, self._context(), seconds)
+            make = command_of(self.view, self._panels, self._context(), self._length_s())
         except WattridgeError as error:
             self.failed.emit(error.what, error.remedy)
             return
@@ -66,17 +65,13 @@ class Copying(QObject):
         lines = text.count("\n")
         self.said.emit(f"Copied: a script of {lines} lines" if lines else f"Copied: {text}")
 
-    def _by_name(self) -> Mapping[str, QWidget]:
-        return {**cast(Mapping[str, QWidget], self._panels), TRACES: self._monitor}
-
     def _in_sight(self, name: str) -> bool:
-        panel = self._by_name().get(name)
-        return panel is not None and panel.isVisible()
+        return self._panels.has(name) and self._panels[name].isVisible()
 
     @Slot(QWidget, QWidget)
     def _focus_changed(self, _before: QWidget | None, now: QWidget | None) -> None:
         if now is not None:
-            within = [name for name, panel in self._by_name().items() if panel is now or panel.isAncestorOf(now)]
-            around = [name for name, panel in self._by_name().items() if now.isAncestorOf(panel)]  # it has no field
+            within = [name for name, panel in self._panels.items() if panel is now or panel.isAncestorOf(now)]
+            around = [name for name, panel in self._panels.items() if now.isAncestorOf(panel)]  # it has no field
             found = within or (around if len(around) == 1 else [])
             self._last = found[0] if found else self._last

@@ -1,59 +1,57 @@
-"""`Docks`: the window's docks: where they start, shown and hidden, moved, kept over restarts, and put back."""
+"""`Docks`: the docks of a workspace: where they start, shown and hidden, moved, kept over restarts, and put back."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QByteArray, QDataStream, QEvent, QIODevice, QObject, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtWidgets import QDockWidget, QFrame, QMainWindow, QScrollArea, QSizePolicy, QTabBar, QWidget
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar
 
-from ..plots.label import PlainLabel
-from .panels import PanelSpec
+from .page import Page
+from .panels import PanelSpec, Place
 
-_TALL_PX = 900  # from this height of the screen on, two panels fit above one another
-_WIDE_PX = 1900  # from this width on, beside one another
-_LAYOUT_VERSION = 6  # raised when docks are renamed or removed: an older saved layout is then left alone
-_SHARE, _SHARE_NARROW, _SHARE_WIDE = 0.36, 0.42, 0.54  # of the window's width, for the docks
-_NARROW_PX = 1500
-_TRACES_SHARE, _TRACES_PX = 0.4, 640  # of the screen's width, but no more pixels: what the traces keep at least
-_LEAST_DOCK = QSize(200, 120)
+_TALL_PX = 900  # from this height of the screen on, two stacks fit above one another
+_LAYOUT_VERSION = 7  # raised when docks are renamed or removed: an older saved layout is then left alone
+_SHARE, _SHARE_NARROW = 0.36, 0.42  # of the workspace's width, for the docks
+_NARROW_PX = 1100
+_CENTRE_SHARE, _CENTRE_PX = 0.5, 560  # of the room's width, but no more pixels: what the centre keeps at least
 
 
 class Docks(QObject):
-    """One dock per spec, on a screen with `room` for the window. The window has its central widget already.
+    """One dock per spec, on a screen with `room` for the workspace, which has its central widget already.
 
-    Each dock in sight keeps its part of the window's width when the window is resized. The parts are what the user (or
-    `share`) chose, not what a passing size of the window left of them: so no resizing and no start shifts anything.
-    `changed` follows every dock that is shown, hidden or brought to the front, by whatever means.
+    Each dock in sight keeps its part of the workspace's width when that is resized. The parts are what the user (or
+    `share`) chose, not what a passing size left of them: so no resizing and no start shifts anything. `changed` follows
+    every dock that is shown, hidden or brought to the front, by whatever means.
     """
 
     changed = Signal()
 
-    def __init__(self, window: QMainWindow, specs: Sequence[PanelSpec], room: QSize) -> None:
-        super().__init__(window)
-        self._window = window
+    def __init__(self, workspace: QMainWindow, specs: Sequence[PanelSpec], room: QSize) -> None:
+        super().__init__(workspace)
+        self._window = workspace
         self._specs = specs
         self._room = room
         self.by_name: dict[str, QDockWidget] = {}
+        self.pages: dict[str, Page] = {}
         for spec in specs:
-            dock = QDockWidget(spec.title, window)
+            dock = QDockWidget(spec.title, workspace)
             dock.setObjectName(spec.name)
             dock.visibilityChanged.connect(self._visibility_changed)
             dock.installEventFilter(self)
-            self.by_name[spec.name] = dock
-            self.put(spec.name, placeholder("Loading…"))
-        centre = window.centralWidget()
+            self.by_name[spec.name], self.pages[spec.name] = dock, Page()
+            dock.setWidget(self.pages[spec.name])
+        centre = workspace.centralWidget()
         assert centre is not None
-        centre.setMinimumWidth(least_traces_width(room))
+        centre.setMinimumWidth(least_centre_width(room))
         self._first = QByteArray()
-        self._wide = room.width() >= _WIDE_PX
-        self._stacks: dict[bool, QDockWidget] = {}  # the first dock of each, by whether it is that of the plots
-        self._parts: list[float] = []  # of the window's width, of each dock in sight, from left to right
-        self._given_at = 0  # the window's width when the docks were last given their parts
+        self._parts: list[float] = []  # of the workspace's width, of each dock in sight, from left to right
+        self._usual = False  # nobody has chosen other parts
+        self._given_at = 0  # the workspace's width when the docks were last given their parts
         self._give_soon = self._soon(self._give)
         self._note_soon = self._soon(self._note)
-        self._arrange()
-        window.installEventFilter(self)
+        self._stacks = self._arrange()
+        workspace.installEventFilter(self)
 
     def _soon(self, what: Callable[[], None]) -> QTimer:
         timer = QTimer(self)
@@ -61,21 +59,26 @@ class Docks(QObject):
         timer.timeout.connect(what)
         return timer
 
-    def _arrange(self) -> None:
-        """All in one stack of tabs; the plots in a stack of their own below on a tall screen, beside on a wide one."""
-        apart = self._wide or self._room.height() >= _TALL_PX
+    def _arrange(self) -> int:
+        """Each side one stack of tabs; on a tall screen those that go below have a stack of their own. How many."""
+        stacks: dict[tuple[Place, bool], QDockWidget] = {}
         for spec in self._specs:  # the stacks first: a dock cannot be put beside one that has tabs already
-            if (apart and spec.plots) not in self._stacks:
-                self._stacks[apart and spec.plots] = self.by_name[spec.name]
-        beside = Qt.Orientation.Horizontal if self._wide else Qt.Orientation.Vertical
-        for dock in self._stacks.values():
-            self._window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock, beside)
+            if self._stack_of(spec) not in stacks:
+                area = Qt.DockWidgetArea.LeftDockWidgetArea
+                if spec.place is Place.RIGHT:
+                    area = Qt.DockWidgetArea.RightDockWidgetArea
+                stacks[self._stack_of(spec)] = self.by_name[spec.name]
+                self._window.addDockWidget(area, self.by_name[spec.name], Qt.Orientation.Vertical)
         for spec in self._specs:
-            stack, dock = self._stacks[apart and spec.plots], self.by_name[spec.name]
+            stack, dock = stacks[self._stack_of(spec)], self.by_name[spec.name]
             if dock is not stack:
                 self._window.tabifyDockWidget(stack, dock)
-        for first in self._stacks.values():
+        for first in stacks.values():
             first.raise_()
+        return len(stacks)
+
+    def _stack_of(self, spec: PanelSpec) -> tuple[Place, bool]:
+        return spec.place, spec.below and self._room.height() >= _TALL_PX
 
     def stop_watching(self) -> None:
         """Before the window is deleted: docks that go with it are no change."""
@@ -89,13 +92,13 @@ class Docks(QObject):
     # --- widths -------------------------------------------------------------------------------------------------------
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Give the docks their parts of a window that has another size; note what the user makes of them."""
+        """Give the docks their parts of a workspace that has another size; note what the user makes of them."""
         if event.type() == QEvent.Type.Resize:
             (self._give_soon if watched is self._window else self._note_soon).start()
         return False
 
     def _in_sight(self) -> list[QDockWidget]:
-        """At the left or the right of the traces, from left to right; of docks that share a place, the one in front."""
+        """At the left or the right of the centre, from left to right; of docks that share a place, the one in front."""
         areas = Qt.DockWidgetArea.LeftDockWidgetArea | Qt.DockWidgetArea.RightDockWidgetArea
         docks = [
             dock
@@ -124,45 +127,38 @@ class Docks(QObject):
 
     @Slot()
     def _note(self) -> None:
-        """Docks were resized, and the window was not: so it is wanted."""
+        """Docks were resized, and the workspace was not: so it is wanted."""
         docks, width = self._in_sight(), self._window.width()
         if docks and width == self._given_at:
-            self._parts = [dock.width() / width for dock in docks]
+            parts = [dock.width() / width for dock in docks]
+            same = len(parts) == len(self._parts)
+            self._usual &= same and all(abs(a - b) * width < 2 for a, b in zip(parts, self._parts, strict=True))
+            self._parts = parts
 
     def share(self, part: float) -> None:
-        """Give the docks that part of the window's width, the columns alike; more where one would be scrolled."""
+        """Give the docks that part of the workspace's width, the columns alike; more where one would be scrolled."""
         docks = self._in_sight()
-        count = len(docks) or len(self._stacks)  # none before the window is up
-        columns = len({dock.x() for dock in docks}) or (count if self._wide else 1)
-        needed = max((self._needed_width(dock.objectName()) for dock in docks), default=0) / self._window.width()
+        count = len(docks) or self._stacks  # none before the workspace is in sight
+        columns = len({dock.x() for dock in docks}) or 1
+        needed = max((self.pages[dock.objectName()].needed_width for dock in docks), default=0) / self._window.width()
         self._parts = [max(part / columns, needed)] * count
+        self._usual = False
         self._give()
 
-    def _needed_width(self, name: str) -> int:
-        """In pixels, so that nothing in a dock is scrolled from side to side."""
-        panel = self._area(name).widget()
-        return max(panel.minimumSizeHint().width(), panel.minimumWidth()) if panel is not None else 0
+    def make_room(self) -> None:
+        """A panel was put into a dock: give it the width that it needs, unless the user chose another."""
+        if self._usual:
+            self._share_as_usual()
 
-    def _usual_share(self) -> float:
-        if self._wide:
-            return _SHARE_WIDE
-        return _SHARE_NARROW if self._window.width() < _NARROW_PX else _SHARE
+    def _share_as_usual(self) -> None:
+        self.share(_SHARE_NARROW if self._room.width() < _NARROW_PX else _SHARE)
+        self._usual = True
 
     # --- shown and hidden ---------------------------------------------------------------------------------------------
 
-    def put(self, name: str, widget: QWidget) -> None:
-        """Give a dock its widget; the old one goes. One that needs more room than its dock has is scrolled."""
-        dock = self.by_name[name]
-        old = dock.widget()
-        area = QScrollArea()
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidgetResizable(True)
-        area.setMinimumSize(_LEAST_DOCK)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setWidget(widget)
-        dock.setWidget(area)
-        if old is not None:
-            old.deleteLater()
+    def in_front(self, name: str) -> bool:
+        """Whether a dock is in sight, and not behind another one."""
+        return not self.by_name[name].visibleRegion().isEmpty()
 
     def set_shown(self, name: str, shown: bool) -> None:
         """Open a dock in front of its stack, or close it."""
@@ -177,22 +173,6 @@ class Docks(QObject):
             self.by_name[name].show()
             self.by_name[name].raise_()
         self.changed.emit()  # Qt says nothing of one that was in front of its stack already
-
-    def go_to(self, name: str) -> None:
-        """Show a dock and give it the focus: where that was in it, else the first widget that takes it."""
-        self.bring(name)
-        dock, area = self.by_name[name], self._area(name)
-        dock.activateWindow()  # it may float
-        last = dock.focusWidget()
-        inside = last if last is not None and _takes_focus(last) else _first_to_focus(dock)
-        (inside or area).setFocus(Qt.FocusReason.ShortcutFocusReason)
-        if inside is not None:
-            area.ensureWidgetVisible(inside)
-
-    def _area(self, name: str) -> QScrollArea:
-        area = self.by_name[name].widget()
-        assert isinstance(area, QScrollArea)
-        return area
 
     def _tidy_tabs(self) -> None:
         """Whole words on the tabs, and arrows where they do not all fit."""
@@ -210,7 +190,7 @@ class Docks(QObject):
     def reset(self) -> None:
         """Every dock where it was at the very first start."""
         self._window.restoreState(self._first, _LAYOUT_VERSION)
-        self.share(self._usual_share())
+        self._share_as_usual()
 
     def state(self) -> QByteArray:
         """The layout, for `restore`."""
@@ -230,7 +210,7 @@ class Docks(QObject):
             if least.width() <= room.width() and least.height() <= room.height():
                 return
         self._window.restoreState(self._first, _LAYOUT_VERSION)
-        self.share(self._usual_share())
+        self._share_as_usual()
 
     def _restore(self, state: QByteArray) -> bool:
         """Whether it is a layout."""
@@ -243,29 +223,6 @@ class Docks(QObject):
         return all(0 < part <= 1 for part in self._parts) and self._window.restoreState(kept, _LAYOUT_VERSION)
 
 
-def least_traces_width(room: QSize) -> int:
+def least_centre_width(room: QSize) -> int:
     """In pixels, on a screen with that room, wherever docks are moved."""
-    return min(round(_TRACES_SHARE * room.width()), _TRACES_PX)
-
-
-def _takes_focus(widget: QWidget) -> bool:
-    return widget.isVisible() and widget.isEnabled() and bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus)
-
-
-def _first_to_focus(inside: QWidget) -> QWidget | None:
-    """The first widget that the Tab key would reach."""
-    widget = inside.nextInFocusChain()
-    while widget is not None and widget is not inside:
-        if inside.isAncestorOf(widget) and _takes_focus(widget):
-            return widget
-        widget = widget.nextInFocusChain()
-    return None
-
-
-def placeholder(text: str) -> QWidget:
-    """What a dock holds while it has nothing else."""
-    label = PlainLabel(text)
-    label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-    label.setWordWrap(True)
-    label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-    return label
+    return min(round(_CENTRE_SHARE * room.width()), _CENTRE_PX)

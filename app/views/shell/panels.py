@@ -1,150 +1,147 @@
-"""Every dock of the window as one list: its title, key and place; the panels by name; and loading them."""
+"""What the window is made of, as two lists: its workspaces, and where each panel lies in them."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict
+from enum import Enum, auto
+from typing import Any
 
-from PySide6.QtWidgets import QWidget
+TRACES, CHANNELS = "traces", "channels"  # made with the window: they are there before the others are loaded
+INSPECTOR = "inspector"  # beside every workspace
 
-from ..context import Context
-from ..watched_board import WatchedBoard
-from .services import Services
 
-if TYPE_CHECKING:
-    from ...engine.control.left_over import LeftOver
-    from ...engine.models.frequency import FrequencyFit
-    from ...engine.store.database import Store
-    from ...engine.store.record import SessionRecord
-    from ..analysis.panel import AnalysisPanel
-    from ..boards.panel import BoardsPanel
-    from ..compare.panel import ComparePanel
-    from ..control.panel import ControlPanel
-    from ..convergence.panel import ConvergencePanel
-    from ..front.panel import FrontPanel
-    from ..home.panel import HomePanel
-    from ..inspector.panel import InspectorPanel
-    from ..model.panel import ModelPanel
-    from ..queue.panel import QueuePanel
-    from ..roofline.panel import RooflinePanel
-    from ..sessions.panel import SessionsPanel
-    from ..table.panel import TablePanel
-    from ..tune.panel import TunePanel
+class Place(Enum):
+    """Where a panel lies in its workspace."""
 
-CHANNELS = "channels"  # the one dock that is there before the panels are loaded
+    CENTRE = auto()  # of several, each is a tab
+    LEFT = auto()  # a dock; several are tabs
+    RIGHT = auto()
+    BESIDE = auto()  # the Inspector
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceSpec:
+    """One workspace. Strip and Inspector are in sight, or not, until the user chooses otherwise."""
+
+    name: str
+    text: str  # in the menu; '&' marks the mnemonic
+    shortcut: str
+    tip: str
+    strip: bool = False  # live traces below
+    inspector: bool = False
+
+    @property
+    def title(self) -> str:
+        """On the rail."""
+        return self.text.replace("&", "")
 
 
 @dataclass(frozen=True, slots=True)
 class PanelSpec:
-    """One dock. Its widget is `Panel(context)`, the class `panel` of `views.<name>`."""
+    """One panel. Its widget is `Panel(context)`: the class `panel` of `views.<module>`, by default `<name>.panel`."""
 
     name: str
     text: str  # in the menu; '&' marks the mnemonic
-    panel: str
+    panel: str  # empty: the window makes it itself
     shortcut: str  # goes to it, and never closes it
     tip: str
-    plots: bool = False  # in a stack of their own where the screen has room for two
+    workspace: str
+    place: Place = Place.CENTRE
+    below: bool = False  # a dock that has a stack of its own, below the others, where the screen is tall
+    early: bool = False  # made as soon as it is loaded, whatever is in sight: it keeps what happens
+    module: str = ""
 
     @property
     def title(self) -> str:
-        """On the dock's tab."""
+        """On its tab or dock."""
         return self.text.replace("&", "")
+
+    @property
+    def is_dock(self) -> bool:
+        """Whether it can be moved and closed."""
+        return self.place not in (Place.CENTRE, Place.BESIDE)
 
     def load(self) -> Any:
         """Import the panel's class; may take long."""
-        return getattr(importlib.import_module(f"...views.{self.name}.panel", __package__), self.panel)
+        module = importlib.import_module(f"...views.{self.module or f'{self.name}.panel'}", __package__)
+        return getattr(module, self.panel)
 
 
 PANELS: tuple[PanelSpec, ...] = (
-    PanelSpec(CHANNELS, "&Channels", "", "F5", "Every channel's value"),
-    PanelSpec("home", "&Home", "HomePanel", "Alt+Home", "What can be done first, and what was done last"),
-    PanelSpec("tune", "&Tune", "TunePanel", "F6", "Set up a session and run it"),
-    PanelSpec("queue", "&Queue", "QueuePanel", "Ctrl+Shift+Q", "The runs that wait, and what became of the others"),
-    PanelSpec("table", "Ta&ble", "TablePanel", "Shift+F6", "Every measurement of the result, sorted by any figure"),
-    PanelSpec("inspector", "&Inspector", "InspectorPanel", "F4", "Choose a configuration, apply and export it"),
-    PanelSpec("front", "&Front", "FrontPanel", "F7", "Speed against energy efficiency", plots=True),
+    PanelSpec("home", "&Home", "HomePanel", "Alt+Home", "What can be done first, and what was done last", "home"),
+    PanelSpec(TRACES, "&Traces", "", "Ctrl+T", "Power, clocks, voltage and temperature over time", "watch"),
+    PanelSpec(CHANNELS, "&Channels", "", "F5", "Every channel's value", "watch", Place.RIGHT),
+    PanelSpec(
+        "boards",
+        "&Boards",
+        "BoardsPanel",
+        "Ctrl+B",
+        "Every board at a glance, and the processes on them",
+        "watch",
+        Place.RIGHT,
+        below=True,
+    ),
+    PanelSpec("front", "&Front", "FrontPanel", "F7", "Speed against energy efficiency", "tune"),
+    PanelSpec("tune", "&Session", "TunePanel", "F6", "Set up a session and run it", "tune", Place.LEFT, early=True),
+    PanelSpec(
+        "queue",
+        "&Queue",
+        "QueuePanel",
+        "Ctrl+Shift+Q",
+        "The runs that wait, and what became of the others",
+        "tune",
+        Place.LEFT,
+    ),
+    PanelSpec(
+        "table",
+        "Ta&ble",
+        "TablePanel",
+        "Shift+F6",
+        "Every measurement of the result, sorted by any figure",
+        "tune",
+        Place.LEFT,
+        below=True,
+    ),
     PanelSpec(
         "convergence",
         "Con&vergence",
         "ConvergencePanel",
         "Shift+F5",
         "The best so far over evaluations or time, and where each improvement came from",
-        plots=True,
+        "tune",
+        Place.LEFT,
+        below=True,
     ),
-    PanelSpec("analysis", "&Analysis", "AnalysisPanel", "Shift+F7", "What the session's measurements show", plots=True),
-    PanelSpec("compare", "Com&pare", "ComparePanel", "Shift+F8", "Sessions and boards side by side", plots=True),
-    PanelSpec("model", "&Model", "ModelPanel", "F8", "The frequency model", plots=True),
+    PanelSpec("analysis", "&Analysis", "AnalysisPanel", "Shift+F7", "What the measurements show", "understand"),
+    PanelSpec("model", "&Model", "ModelPanel", "F8", "The frequency model", "understand"),
     PanelSpec(
         "roofline",
         "Roof&line",
         "RooflinePanel",
         "F12",
         "Speed, work per energy and power over intensity, and what a flop and a byte cost",
-        plots=True,
+        "understand",
     ),
-    PanelSpec("sessions", "S&essions", "SessionsPanel", "Ctrl+H", "Stored sessions: find, name, open, export"),
-    PanelSpec("boards", "&Boards", "BoardsPanel", "Ctrl+B", "Every board at a glance, and the processes on them"),
-    PanelSpec("control", "Cont&rol", "ControlPanel", "Ctrl+L", "Clocks and power limit by hand"),
+    PanelSpec("compare", "Com&pare", "ComparePanel", "Shift+F8", "Sessions and boards side by side", "understand"),
+    PanelSpec("control", "Cont&rol", "ControlPanel", "Ctrl+L", "Clocks and power limit by hand", "control", early=True),
+    PanelSpec("sessions", "S&essions", "SessionsPanel", "Ctrl+H", "Find, name, open and export sessions", "library"),
+    PanelSpec(
+        INSPECTOR,
+        "&Inspector",
+        "InspectorPanel",
+        "",
+        "Choose a configuration, apply and export it",
+        "",
+        Place.BESIDE,
+    ),
 )
-
-
-class Panels(TypedDict, total=False):
-    """The panels that are there; none is until they are loaded."""
-
-    home: HomePanel
-    tune: TunePanel
-    queue: QueuePanel
-    table: TablePanel
-    inspector: InspectorPanel
-    front: FrontPanel
-    convergence: ConvergencePanel
-    analysis: AnalysisPanel
-    compare: ComparePanel
-    model: ModelPanel
-    roofline: RooflinePanel
-    sessions: SessionsPanel
-    boards: BoardsPanel
-    control: ControlPanel
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What was kept of a board."""
-
-    board: WatchedBoard
-    fit: tuple[FrequencyFit, str] | None  # the newest, and what it was fitted to
-    left_over: LeftOver | None  # settings that a crash left
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """What takes too long for Qt's thread: the panels' modules, and what is known at the start."""
-
-    classes: dict[str, Callable[[Context], QWidget]]
-    gpus: list[tuple[str, str]]  # selector, label
-    sessions: list[SessionRecord]
-    known: Known  # of the shown board
-
-
-def load_panels(services: Services) -> Loaded:
-    """Import the panels and read the store. Raises WattridgeError where the store cannot be read."""
-    from ...sensors.select import gpu_selectors
-
-    gpus = gpu_selectors()
-    store = services.store
-    store.purge()
-    sessions = store.sessions()
-    importlib.import_module("...engine.session.tuner", __package__)
-    classes = {spec.name: spec.load() for spec in PANELS if spec.panel}
-    return Loaded(classes, gpus, sessions, known_of(store, services.boards.current))
-
-
-def known_of(store: Store, board: WatchedBoard) -> Known:
-    """Raises WattridgeError where the store cannot be read."""
-    from ...engine.control.left_over import left_over
-
-    info = board.gpu.info
-    fit = store.latest_fit(info.name, simulated=info.source == "simulated")
-    return Known(board, fit, left_over(info.uuid))
+_WORKSPACES = (
+    WorkspaceSpec("home", "&Home", "Ctrl+1", "What to do first, and the last sessions"),
+    WorkspaceSpec("watch", "&Watch", "Ctrl+2", "The traces at full width, every channel and board"),
+    WorkspaceSpec("tune", "&Tune", "Ctrl+3", "Set up and run a session, choose a configuration", True, True),
+    WorkspaceSpec("understand", "&Understand", "Ctrl+4", "Analysis, model, roofline and comparison", True, True),
+    WorkspaceSpec("control", "&Control", "Ctrl+5", "Set clocks and the power limit by hand", True),
+    WorkspaceSpec("library", "&Library", "Ctrl+6", "Stored sessions and files"),
+)
+WORKSPACES = tuple(spec for spec in _WORKSPACES if any(panel.workspace == spec.name for panel in PANELS))

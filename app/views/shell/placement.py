@@ -1,15 +1,15 @@
-"""`Placement`: where the window and its docks lie, kept over restarts, for each set of screens its own."""
+"""`Placement`: where the window lies and what is in it, kept over restarts, for each set of screens its own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from PySide6.QtCore import QMargins, QRect, QSize
+from PySide6.QtCore import QByteArray, QMargins, QRect, QSize
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMainWindow
 
 from ..settings import Settings
-from .docks import Docks
+from .workspaces import Workspaces
 
 _USUAL = QSize(1840, 1000)
 _FRAME = QMargins(8, 40, 8, 8)  # room for what the desktop draws around a window: not known before it is shown
@@ -32,9 +32,9 @@ def screens_name(sizes: Iterable[QSize]) -> str:
 class Placement:
     """`restore` once, before the window is shown; `keep` when it closes."""
 
-    def __init__(self, window: QMainWindow, docks: Docks, settings: Settings) -> None:
+    def __init__(self, window: QMainWindow, workspaces: Workspaces, settings: Settings) -> None:
         self._window = window
-        self._docks = docks
+        self._workspaces = workspaces
         self._settings = settings
         self._screens = _screens_now()
 
@@ -45,13 +45,36 @@ class Placement:
         if geometry is not None:
             self._window.restoreGeometry(geometry)
         screen = QGuiApplication.screenAt(self._window.geometry().center()) or self._window.screen()
-        self._docks.restore(self._settings.kept(f"layout_{self._screens}"), screen.availableSize())
+        room = screen.availableSize()
+        for name, workspace in self._workspaces.by_name.items():
+            workspace.docks.restore(self._settings.kept(self._layout_of(name)), room)
+        sides = _two_numbers(self._settings.kept(f"sides_{self._screens}"))
+        if sides is not None and sides[0] < room.width() // 2 and sides[1] < room.height() // 2:
+            self._workspaces.set_sides_px(*sides)
+        self._workspaces.show_workspace(self._settings.workspace)
 
     def keep(self) -> None:
         """For the next start, unless a screen came or went: the layout would be that of other screens."""
-        if _screens_now() == self._screens:
-            self._settings.keep(f"geometry_{self._screens}", self._window.saveGeometry())
-            self._settings.keep(f"layout_{self._screens}", self._docks.state())
+        self._settings.workspace = self._workspaces.current.spec.name
+        if _screens_now() != self._screens:
+            return
+        self._settings.keep(f"geometry_{self._screens}", self._window.saveGeometry())
+        inspector, strip = self._workspaces.sides_px
+        self._settings.keep(f"sides_{self._screens}", QByteArray(f"{inspector} {strip}".encode()))
+        for name, workspace in self._workspaces.by_name.items():
+            if workspace.was_shown:  # one that was not has no sizes yet
+                self._settings.keep(self._layout_of(name), workspace.docks.state())
+
+    def _layout_of(self, workspace: str) -> str:
+        return f"layout_{workspace}_{self._screens}"
+
+
+def _two_numbers(kept: QByteArray | None) -> tuple[int, int] | None:
+    try:
+        one, other = (int(word) for word in bytes((kept or QByteArray()).data()).split())
+    except ValueError:
+        return None
+    return (one, other) if min(one, other) > 0 else None
 
 
 def _screens_now() -> str:

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 from ...errors import InputError
 from ..context import Context
 from ..current_result import CurrentResult
-from .panels import Panels
+from .loading import Panels
 
 if TYPE_CHECKING:
     from ...engine.report.command_line import CommandLine
     from ...engine.session.plan import SessionPlan
     from ...engine.space.result_table import ResultTable
 
-TRACES = "traces"
 Job = Callable[[], "CommandLine"]
 
 

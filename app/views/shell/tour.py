@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QFrame, QMenuBar, QToolBar, QWidget
 from ..plots import theme
 from ..plots.label import PlainLabel
 from ..widgets import button, hbox, vbox
+from .panels import TRACES
 
 _WIDTH = 340
 _MARGIN = 12
@@ -192,17 +193,15 @@ class Tour(QFrame):
         self._frame.setStyleSheet(f"#tour_frame {{ border: 2px solid {c.accent}; background: transparent; }}")
 
 
-def first_steps(
-    source: str, traces: QWidget, bring: Callable[[str], QWidget], open_example: Callable[[], None]
-) -> tuple[Step, ...]:
-    """Watch, search, choose. `bring(name)` shows a dock and returns it; `source` is the board's."""
+def first_steps(source: str, bring: Callable[[str], QWidget], open_example: Callable[[], None]) -> tuple[Step, ...]:
+    """Watch, search, choose. `bring(name)` shows a panel and returns it; `source` is the board's."""
     board = "this board" if source == "nvml" else f"the {source} board"
     return (
         Step(
             "What the board draws",
             f"Power, clocks, voltage and temperature of {board}, live. Drag over a stretch for its mean power and "
             "energy, turn the wheel to zoom, double click for live again.",
-            lambda: traces,
+            lambda: bring(TRACES),
         ),
         Step(
             "Search for work per joule",

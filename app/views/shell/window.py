@@ -1,44 +1,38 @@
-"""`MainWindow`: the traces of the shown board in the middle, the panels beside them."""
+"""`MainWindow`: the header, the result bar and the workspaces; what it is made of, and how it opens and closes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QMimeData, Qt, QTimer, QUrl, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QDesktopServices, QDragEnterEvent, QDropEvent, QPainter
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QToolBar, QWidget
+from PySide6.QtGui import QCloseEvent, QDesktopServices, QDragEnterEvent, QDropEvent, QShowEvent
+from PySide6.QtWidgets import QMainWindow, QToolBar, QWidget
 
 from ...engine.session.events import Open
-from ...numbers import duration
 from ...paths import resources
-from ...sensors.sampler import SensorEvent
-from ..context import Context
 from ..control.confirm_bar import ConfirmBar
-from ..control.switch import ControlSwitch
 from ..file_dialogs import save_file
-from ..monitor.panel import MonitorPanel
-from ..monitor.readout import Readout
-from ..monitor.window_marks import WindowMarks
 from ..plots import theme
-from ..plots.label import PlainLabel
 from ..settings import Settings
 from ..threads.tasks import LatestTask
 from ..watched_board import WatchedBoard
 from ..widgets import vbox
-from .actions import Actions, Handler, every_action
-from .badge import Badge
+from .actions import Actions, every_action
 from .banner import Banner
 from .board_menu import BoardMenu
+from .board_news import BoardNews
 from .copying import Copying
-from .docks import Docks, placeholder
 from .file_menus import FileMenus
 from .file_opener import FileOpener
-from .log import open_log_folder
+from .handlers import handlers_of
+from .header import Header
+from .held_label import HeldLabel
+from .live_traces import LiveTraces
+from .loading import Known, Loaded, Panels, load_panels
 from .notifications import Notifications
 from .palette import Palette
-from .panels import CHANNELS, PANELS, Known, Loaded, Panels, known_of, load_panels
+from .panels import CHANNELS, INSPECTOR, TRACES
 from .placement import Placement
 from .quit_bar import QuitBar
 from .report_writer import ReportWriter
@@ -47,15 +41,15 @@ from .services import Services
 from .side_windows import SideWindows
 from .start_offers import offer_left_over, offer_recovery
 from .window_actions import ACTIONS, LENGTH_ACTIONS
+from .wiring import Wiring
+from .workspaces import Workspaces
 
 if TYPE_CHECKING:
-    from ..home.panel import HomePanel
-    from ..monitor.lane_layout import Layout
     from ..monitor.strip import PowerStrip
-    from ..plots.plot_menus import PlotMenus
     from .tour import Tour
 
 EXAMPLE = "gemm.toml"
+_LATEST_MS = 2000  # a GPU that reports nothing must not keep the panels away
 
 
 class MainWindow(QMainWindow):
@@ -69,376 +63,235 @@ class MainWindow(QMainWindow):
         self.services = services
         self.boards, self.bridge, self.result = services.boards, services.bridge, services.result
         self._others = others
-        board = self.board
         self.settings = Settings()
-        self.panels: Panels = {}
-        self.plot_menus: PlotMenus | None = None  # once the panels are there
         self.tour: Tour | None = None
         self.strip: PowerStrip | None = None  # once it was asked for
         self._to_open: tuple[Path, bool] | None = None  # a specification, and whether to start it
-        self._closed = False
+        self._loaded: Loaded | None = None
+        self._ready = self._closed = False
         self._asks = True  # before it closes, where something runs
-        self.setWindowTitle(board.gpu.info.label)  # Qt adds the program's name
-        self.setDockOptions(
-            QMainWindow.DockOption.AllowTabbedDocks
-            | QMainWindow.DockOption.AllowNestedDocks
-            | QMainWindow.DockOption.AnimatedDocks
-        )
-        self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
-        self.readout = Readout(board.gpu.channels)
-        self.monitor = MonitorPanel(board.gpu, board.trace, self.readout, board.recorder)
-        self.window_marks = WindowMarks(self.result, self.monitor.view, board)
-        self.monitor.view.add_overlay(self._paint_alarms)
-        self.banner = Banner()
-        self.notifications = Notifications(self)
+        self.panels = Panels(self)
+        self.traces = LiveTraces(self.boards, self.result, self.bridge)
+        self.monitor = self.traces.monitor
+        self.workspaces = Workspaces(self.panels, self.traces.strip, self.screen().availableSize(), self.settings)
+        self.banner, self.quit_bar = Banner(), QuitBar(self.bridge)
         self.confirm_bar = ConfirmBar(self.boards, self._control_in_sight)
-        self.quit_bar = QuitBar(self.bridge)
-        self._put_centre()
-        self.dock_area = Docks(self, PANELS, self.screen().availableSize())
-        self.dock_area.put(CHANNELS, self.readout)
+        self.notifications = Notifications(self)
         self.side_windows = SideWindows(self, self.boards, self.settings)
         self.reports = ReportWriter(self.services, self.settings, self)
-        self.copying = Copying(self.panels, self.monitor, services.context, self)
-        self._make_actions()
-        self.actions_by_name[f"theme_{self.settings.theme}"].setChecked(True)
-        self._placement = Placement(self, self.dock_area, self.settings)
+        self.copying = Copying(self.panels, services.context, lambda: self.monitor.view.window_of_time.length_s)
+        self.file_opener = FileOpener(self)
+        self._put_together()
+        self.news = BoardNews(services, self.banner, self.notifications, self.actions_by_name)
+        self.wiring = Wiring(self)
+        self.panels.add(TRACES, self.monitor)
+        self.panels.add(CHANNELS, self.traces.readout)
+        self._placement = Placement(self, self.workspaces, self.settings)
         self._placement.restore()
-        self._held = PlainLabel()  # how much the trace keeps
-        self.statusBar().setSizeGripEnabled(False)
-        self.statusBar().addPermanentWidget(self._held)
-        self._show_held()
-        self._slow_timer = QTimer(self)
-        self._slow_timer.timeout.connect(self._show_held)
-        self._slow_timer.start(1000)
-        self.monitor.view.setFocus()
-        self._loader, self._asking = LatestTask(self), LatestTask(self)
+        self._loader = LatestTask(self)
         self._connect()
-        QTimer.singleShot(2000, self._load_panels)  # a GPU that reports nothing must not keep the panels away
+        self._board_changed(self.board)
+        QTimer.singleShot(_LATEST_MS, self._load_panels)
 
-    def open_specification(self, path: Path, *, start: bool = False) -> None:
-        """Hand a specification to the tuning panel, as soon as it is there."""
-        self._to_open = (path, start)
-        if "tune" in self.panels:
-            self._open_waiting()
+    def _put_together(self) -> None:
+        self.header = Header(self.boards, self.bridge)
+        self.badge, self.control_switch = self.header.badge, self.header.control_switch
+        self.result_bar = ResultBar(self.result, self.bridge, lambda: self.workspaces.bring("queue"))
+        self.addToolBar(self.header)
+        self.addToolBarBreak()
+        self.addToolBar(self.result_bar)
+        centre = QWidget()
+        bars = (self.quit_bar, self.banner, self.confirm_bar)
+        vbox(*bars, (self.workspaces, 1), of=centre, margins=0, spacing=0)
+        self.setCentralWidget(centre)
+        of_traces = QToolBar("Traces")
+        of_traces.setObjectName("toolbar")
+        of_traces.setMovable(False)
+        self.workspaces.by_name["watch"].addToolBar(of_traces)
+        self.actions_made = Actions(ACTIONS, handlers_of(self), self, self.menuBar(), of_traces, self.monitor)
+        self.actions_by_name = self.actions_made.by_name
+        self.actions_by_name[f"theme_{self.settings.theme}"].setChecked(True)
+        for name in ("undo", "redo"):
+            self.actions_by_name[name].setEnabled(False)  # until there is a form
+        self.header.offer(self.actions_by_name["palette"], self.actions_by_name[INSPECTOR])
+        self.palette_of_actions = Palette(self)
+        submenus = self.actions_made.submenus
+        self.files = FileMenus(self, self.settings, submenus["recent"], submenus["examples"])
+        self.statusBar().setSizeGripEnabled(False)
+        self.statusBar().addPermanentWidget(HeldLabel(self.boards))
 
-    @Slot()
-    def _open_waiting(self) -> None:
-        if self._to_open is not None and "tune" in self.panels:
-            (path, start), self._to_open = self._to_open, None
-            self.dock_area.bring("front", "tune")
-            self.panels["tune"].open(path, start=start)
-
-    @Slot()
-    def edit_specification(self) -> None:
-        """Edit the specification that is open, or begin one."""
-        editor = self.side_windows.show_editor()
-        path = self.panels["tune"].specification if "tune" in self.panels else None
-        if path is not None:
-            editor.open(path)
+    def _connect(self) -> None:
+        self.bridge.fault.connect(self.banner.show_fault)
+        self.bridge.activity.changed.connect(self._activity_changed)
+        self._activity_changed()
+        self.quit_bar.confirmed.connect(self.close, Qt.ConnectionType.QueuedConnection)
+        self.boards.board_changed.connect(self._board_changed)
+        self.news.said.connect(self.say)
+        self.news.written.connect(self._written)
+        self.news.alarmed.connect(self.traces.update)
+        self.news.known.connect(self._show_known)
+        self.monitor.saved.connect(self._written)
+        self.monitor.menu.said.connect(self.say)
+        self.monitor.failed.connect(self.banner.show_message)
+        self.monitor.view.window_changed.connect(self._window_of_time_changed)
+        self.traces.first_frame.connect(self._load_panels, Qt.ConnectionType.QueuedConnection)
+        self.notifications.follow(self.bridge, self.banner.show_message)
+        self.files.chosen.connect(self.open_specification)
+        self.reports.started.connect(self.statusBar().showMessage)
+        self.reports.written.connect(self._report_written)
+        self.reports.failed.connect(self.banner.show_message)
+        self.copying.said.connect(self.say)
+        self.copying.failed.connect(self.banner.show_message)
+        self.file_opener.to_tune.connect(self.open_specification)
+        self.file_opener.to_model.connect(self.open_log)
+        self.file_opener.failed.connect(self.banner.show_message)
+        self.side_windows.shown.connect(self.wiring.adopt_window)
+        self.side_windows.specification_ready.connect(self.open_specification)
+        self.side_windows.theme_chosen.connect(self.set_theme)
+        self.side_windows.reset_asked.connect(self.reset_everything)
+        self.workspaces.changed.connect(self._in_sight_changed)
+        self._in_sight_changed()
+        self._loader.done.connect(self._panels_imported)
+        self._loader.failed.connect(self._panels_failed)
+        self.workspaces.settled.connect(self._panels_there)
 
     @property
     def board(self) -> WatchedBoard:
         """The board that is shown."""
         return self.boards.current
 
-    @property
-    def docks(self) -> dict[str, QDockWidget]:
-        """The docks by name."""
-        return self.dock_area.by_name
-
-    # --- building -----------------------------------------------------------------------------------------------------
-
-    def _put_centre(self) -> None:
-        centre = QWidget()
-        vbox(self.quit_bar, self.banner, self.confirm_bar, (self.monitor, 1), of=centre, margins=0, spacing=0)
-        self.setCentralWidget(centre)
-
-    def _make_actions(self) -> None:
-        toolbar = QToolBar("Traces")
-        toolbar.setObjectName("toolbar")
-        toolbar.setMovable(False)
-        self.badge = Badge(self.boards)
-        toolbar.addWidget(self.badge)
-        self.addToolBar(toolbar)
-        self.result_bar = ResultBar(self.result, self.bridge, lambda: self.dock_area.bring("queue"))
-        self.addToolBarBreak()
-        self.addToolBar(self.result_bar)
-        self.actions_made = Actions(ACTIONS, self._handlers(), self, self.menuBar(), toolbar, self.monitor)
-        self.actions_by_name = self.actions_made.by_name
-        self.control_switch = ControlSwitch(self.board, self.bridge)
-        self._of_control = (toolbar.addSeparator(), toolbar.addWidget(self.control_switch))
-        self._show_control_switch()
-        for name in ("undo", "redo"):
-            self.actions_by_name[name].setEnabled(False)  # until there is a form
-        self.palette_of_actions = Palette(self)
-        submenus = self.actions_made.submenus
-        self.files = FileMenus(self, self.settings, submenus["recent"], submenus["examples"])
-        self.file_opener = FileOpener(self)
-
-    def _handlers(self) -> dict[str, Handler]:
-        """What each action does that is not the button of a panel; a handler is given the checked state."""
-        view, docks, beside = self.monitor.view, self.dock_area, self.side_windows
-        handlers: dict[str, Handler] = {
-            "open": lambda _: self.file_opener.choose(),
-            "new_specification": lambda _: beside.show_editor().ask_new(),
-            "edit_specification": lambda _: self.edit_specification(),
-            "write_readings": lambda _: self.monitor.menu.ask_readings(),
-            "write_picture": lambda _: self.monitor.menu.ask_picture(),
-            "settings": lambda _: beside.show_settings(),
-            "undo": lambda _: self.panels["tune"].form.history.undo(),
-            "redo": lambda _: self.panels["tune"].form.history.redo(),
-            "copy_command": lambda _: self.copying.copy_command(),
-            "copy_python": lambda _: self.copying.copy_python(),
-            "report": lambda _: self.ask_report(),
-            "quit": lambda _: self.close(),
-            "pause": lambda _: self.bridge.activity.pause_or_resume(),
-            "stop": lambda _: self.bridge.activity.stop(),
-            "record": lambda _: self.board.recorder.toggle(),
-            "record_to": lambda _: self.monitor.record.ask_file() if self.monitor.record is not None else None,
-            "lanes": lambda _: self.monitor.lanes_menu.show_window(),
-            "alarms": lambda _: beside.show_alarms(),
-            "hold": view.hold,
-            "zoom_in": lambda _: view.zoom(0.5),
-            "zoom_out": lambda _: view.zoom(2.0),
-            "zoom_span": lambda _: view.show_span(),
-            "clear_span": lambda _: view.set_span(None),
-            "strip": self.show_strip,
-            "wide_traces": lambda _: docks.share(0.30),
-            "wide_panels": lambda _: docks.share(0.60),
-            "full_screen": self.set_full_screen,
-            "go_traces": lambda _: view.setFocus(Qt.FocusReason.ShortcutFocusReason),
-            "reset_layout": lambda _: self.reset_layout(),
-            "sensors": lambda _: beside.show_sensors(),
-            "scores": lambda _: beside.show_scores(self.panels["tune"].cache if "tune" in self.panels else None),
-            "palette": lambda _: self.find_action(),
-            "shortcuts": lambda _: beside.show_help(),
-            "tour": lambda _: self.begin_tour(),
-            "log_folder": lambda _: open_log_folder(),
-            "diagnostics": lambda _: self.copy_diagnostics(),
-            "about": lambda _: beside.show_about(),
-        }
-        for name, length_s in LENGTH_ACTIONS.items():
-            handlers[name] = lambda _, length_s=length_s: view.set_length(length_s)  # type: ignore[misc]
-        for name in docks.by_name:
-            handlers[f"go_{name}"] = lambda _, name=name: docks.go_to(name)  # type: ignore[misc]
-            handlers[f"toggle_{name}"] = lambda shown, name=name: docks.set_shown(name, shown)  # type: ignore[misc]
-        for mode in ("system", "light", "dark"):
-            handlers[f"theme_{mode}"] = lambda _, mode=mode: self.set_theme(mode)  # type: ignore[misc]
-        return handlers
-
-    def _connect(self) -> None:
-        self.bridge.fault.connect(self.banner.show_fault)
-        self.bridge.fit_finished.connect(self.monitor.show_fit)
-        self.bridge.activity.changed.connect(self._activity_changed)
-        self._activity_changed()
-        self.quit_bar.confirmed.connect(self.close, Qt.ConnectionType.QueuedConnection)
-        self.boards.sensor_event.connect(self._sensor_event)
-        self.boards.board_changed.connect(self._board_changed)
-        self.boards.added.connect(self._board_added)
-        self.boards.removed.connect(self._overlay_boards)
-        self.boards.speed_changed.connect(self._overlay_boards)
-        self.boards.failed.connect(self.banner.show_message)
-        self._asking.done.connect(self._show_known)
-        self._asking.failed.connect(self.bridge.report)
-        self.monitor.saved.connect(self._written)
-        self.monitor.menu.said.connect(self._say)
-        self.monitor.failed.connect(self.banner.show_message)
-        for board in self.boards.all:
-            self._listen_to(board)
-        self.notifications.follow(self.bridge, self.banner.show_message)
-        self.monitor.view.window_changed.connect(self._window_of_time_changed)
-        self.monitor.view.first_frame.connect(self._load_panels, Qt.ConnectionType.QueuedConnection)
-        self.files.chosen.connect(self.open_specification)
-        self.file_opener.to_tune.connect(self.open_specification)
-        self.file_opener.to_model.connect(self._open_log)
-        self.file_opener.failed.connect(self.banner.show_message)
-        self.reports.started.connect(self.statusBar().showMessage)
-        self.reports.written.connect(self._report_written)
-        self.reports.failed.connect(self.banner.show_message)
-        self.copying.said.connect(self._say)
-        self.copying.failed.connect(self.banner.show_message)
-        self.side_windows.shown.connect(self._adopt_side_window)
-        self.side_windows.specification_ready.connect(self.open_specification)
-        self.side_windows.theme_chosen.connect(self.set_theme)
-        self.side_windows.reset_asked.connect(self.reset_everything)
-        self.dock_area.changed.connect(self._docks_changed)
-        self._docks_changed()
-        self._loader.done.connect(self._panels_imported)
-        self._loader.failed.connect(self._panels_failed)
-        self.panels_loaded.connect(self._open_waiting)
-
     # --- the panels, once the window is up ----------------------------------------------------------------------------
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """The panels are loaded after the first traces; at once where the workspace in sight has none."""
+        super().showEvent(event)
+        if not self.monitor.isVisible() and not self.workspaces.shows_strip:
+            QTimer.singleShot(0, self._load_panels)
 
     @Slot()
     def _load_panels(self) -> None:
         """Import the panels off Qt's thread: plots and models take longer to load than the window to open."""
-        if not self.panels and not self._closed:
+        if self._loaded is None and not self._loader.busy and not self._closed:
             self._loader.run(lambda _stop: load_panels(self.services))
 
     @Slot(object)
     def _panels_imported(self, loaded: Loaded) -> None:
-        self._show_known(loaded.known)
-        self._make_panels(loaded, list(loaded.classes.items()), self.services.context())
-        self._board_menu = BoardMenu(self.actions_made.submenus["gpus"], self.boards, loaded.gpus)
-
-    def _make_panels(
-        self, loaded: Loaded, waiting: list[tuple[str, Callable[[Context], QWidget]]], context: Context
-    ) -> None:
-        """One panel per turn of the event loop, so that no turn is long."""
         if self._closed:
             return
-        name, make = waiting.pop(0)
-        panel = make(context)
-        self.panels[name] = panel  # type: ignore[literal-required]
-        self.dock_area.put(name, panel)
-        if waiting:
-            QTimer.singleShot(0, self, lambda: self._make_panels(loaded, waiting, context))
-        else:
-            self._panels_made(loaded)
+        self._loaded = loaded
+        self._show_known(loaded.known)
+        self._board_menu = BoardMenu(self.actions_made.submenus["gpus"], self.boards, loaded.gpus)
+        self.panels.load(loaded.classes, self.services.context())
+        self.workspaces.make_waiting()
 
     @Slot(str, str)
     def _panels_failed(self, what: str, remedy: str) -> None:
-        """The traces continue; the docks of the panels say that they are missing."""
-        for spec in PANELS:
-            if spec.panel:
-                self.dock_area.put(spec.name, placeholder("Not loaded: see the message above the traces"))
+        """The traces continue; the other pages say that they are missing."""
+        self.workspaces.say("Not loaded: see the message above")
         self.banner.show_message(what, remedy)
 
-    def _panels_made(self, loaded: Loaded) -> None:
-        tune, sessions = self.panels["tune"], self.panels["sessions"]
-        self.actions_made.connect_buttons(cast(Mapping[str, QWidget], self.panels), self.dock_area.bring)
-        tune.file_opened.connect(self.settings.add_recent)
-        tune.edit_asked.connect(self.edit_specification)
-        tune.form.history.changed.connect(self._history_changed)
-        self._history_changed()
-        inspector = self.panels["inspector"]
-        inspector.report_asked.connect(self.ask_report)
-        self.reports.started.connect(inspector.answer.report_started)
-        self.reports.written.connect(inspector.answer.report_written)
-        self.reports.failed.connect(inspector.answer.report_failed)
-        self.actions_made.submenus["choose"].addActions(inspector.chooser.menu.actions())
-        sessions.open_asked.connect(self.open_session)
-        sessions.resume_asked.connect(self.resume_session)
-        sessions.compare_asked.connect(self.compare_sessions)
-        self.panels["queue"].open_asked.connect(self.open_session)
-        self.panels["queue"].compare_asked.connect(self.compare_sessions)
-        sessions.report_asked.connect(self.reports.write_stored)
-        sessions.specification_met.connect(self.open_specification)
-        sessions.said.connect(self._say)
-        sessions.listed.connect(self.panels["home"].refresh_soon)
-        self._connect_home(self.panels["home"])
-        roofline = self.panels["roofline"]
-        roofline.session_opened.connect(self._bring_roofline)
-        sessions.roofline_resume_asked.connect(roofline.measuring.resume)
-        sessions.roofline_resume_asked.connect(self._bring_roofline)
-        self._overlay_boards()
-        offer_recovery(
-            self.banner,
-            loaded.sessions,
-            self.board.gpu.info.label,
-            self.settings,
-            self.open_session,
-            self.resume_session,
-        )
-        self._adopt_plots()
-        self.dock_area.changed.connect(
-            self._adopt_plots, Qt.ConnectionType.QueuedConnection
-        )  # some are made when shown
+    @Slot()
+    def _panels_there(self) -> None:
+        """Those of the first workspace in sight, and those that are made whatever is."""
+        if self._ready or self._loaded is None:
+            return
+        self._ready = True
+        sessions, gpu = self._loaded.sessions, self.board.gpu
+        offer_recovery(self.banner, sessions, gpu.info.label, self.settings, self.open_session, self.resume_session)
         self.setAcceptDrops(True)
         for selector in self._others:
             self.boards.watch(selector)
-        if self.board.gpu.info.source == "nvml":
+        if gpu.info.source == "nvml":
             self.boards.watch_real()
         self.panels_loaded.emit()
+        self._open_waiting()
 
-    def _connect_home(self, home: HomePanel) -> None:
-        home.watch_asked.connect(self._watch)
-        home.example_asked.connect(self._tune_example)
-        home.file_asked.connect(self.file_opener.choose)
-        home.recent_file_asked.connect(self.file_opener.open)
-        home.session_asked.connect(self.open_session)
-        home.resume_asked.connect(self.resume_session)
-
-    @Slot()
-    def _watch(self) -> None:
-        self.dock_area.bring("boards")
-        self.monitor.view.setFocus()
-
-    @Slot()
-    def _tune_example(self) -> None:
-        self.open_specification(resources() / "examples" / EXAMPLE, start=True)
+    # --- what is opened -----------------------------------------------------------------------------------------------
 
     @Slot(object)
-    def _open_log(self, path: Path) -> None:
-        if "model" in self.panels:
-            self.dock_area.bring("model")
-            self.panels["model"].add.open(path)
+    def open_specification(self, path: Path, *, start: bool = False) -> None:
+        """Hand a specification to the tuning panel, as soon as it is there."""
+        self._to_open = (path, start)
+        self.workspaces.bring("front", "tune")
+        self._open_waiting()
+
+    def _open_waiting(self) -> None:
+        if self._to_open is not None and "tune" in self.panels:
+            (path, start), self._to_open = self._to_open, None
+            self.panels["tune"].open(path, start=start)
 
     @Slot(int)
     def open_session(self, session: int) -> None:
         """Show a stored session's results."""
+        self.workspaces.bring("front")
         self.bridge.submit(Open(session))
-        self.dock_area.bring("front")
 
     @Slot(object)
     def compare_sessions(self, sessions: tuple[int, ...]) -> None:
         """Compare exactly these stored sessions."""
-        self.dock_area.bring("compare")
+        self.workspaces.bring("compare")
         self.panels["compare"].compare(sessions)
 
     @Slot(int)
     def resume_session(self, session: int) -> None:
         """Continue a stored session."""
-        self.dock_area.bring("front", "tune")
+        self.workspaces.bring("front", "tune")
         self.panels["tune"].open_session(session)
 
-    # --- slots --------------------------------------------------------------------------------------------------------
+    @Slot()
+    def edit_specification(self) -> None:
+        """Edit the specification that is open, or begin one."""
+        editor = self.side_windows.show_editor()
+        path = self.panels["tune"].specification if self.panels.has("tune") else None
+        if path is not None:
+            editor.open(path)
 
-    @Slot(object, object)
-    def _sensor_event(self, board: WatchedBoard, event: SensorEvent) -> None:
-        message = event.message if board is self.board else f"{board.gpu.info.label}: {event.message}"
-        if event.kind in ("lost", "failed"):
-            self.banner.show_message(message)
+    @Slot(object)
+    def open_log(self, path: Path) -> None:
+        """Fit the frequency model to a table of clocks."""
+        if "model" in self.panels:
+            self.workspaces.bring("model")
+            self.panels["model"].add.open(path)
+
+    @Slot()
+    def tune_example(self) -> None:
+        """Tune the example on the shown board."""
+        self.open_specification(resources() / "examples" / EXAMPLE, start=True)
+
+    @Slot()
+    def watch(self) -> None:
+        """Show the traces."""
+        self.workspaces.go_to(TRACES)
+
+    @Slot()
+    def ask_report(self) -> None:
+        """Choose where the report of the shown session goes."""
+        plan = self.result.plan
+        if plan is None:
+            self.banner.show_message("there is no session to report", "run one, or open one under Library")
         else:
-            self._say(message)
+            save_file(self, "Report", f"{plan.title}-report.html", "HTML (*.html)", self.reports.write)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Files may be dropped anywhere."""
+        if _files_of(event.mimeData()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """A specification is opened to be tuned; recordings are kept as sessions, and the last one is shown."""
+        if "sessions" in self.panels:
+            event.acceptProposedAction()
+            self.workspaces.bring("sessions")
+            self.panels["sessions"].import_files(_files_of(event.mimeData()))
+
+    # --- what is shown ------------------------------------------------------------------------------------------------
 
     @Slot(object)
     def _board_changed(self, board: WatchedBoard) -> None:
-        """Show another board's traces and facts. Result, draft, layout and what runs stay as they are."""
-        gpu = board.gpu
-        self.setWindowTitle(gpu.info.label)
-        self.monitor.show_board(gpu, board.trace)
-        if self.monitor.record is not None:
-            self.monitor.record.show_board(board.recorder, gpu.info)
+        """Result, draft, layout and what runs stay as they are."""
+        self.setWindowTitle(board.gpu.info.label)  # Qt adds the program's name
         if self.strip is not None:
-            self.strip.show_board(gpu, board.trace)
-        self._overlay_boards()
-        self._recorder_changed()
-        self.window_marks.show_board(board)
-        self.control_switch.show_board(board)
-        self._show_control_switch()
-        self._show_held()
-        services = self.services
-        self._asking.run(lambda _stop: known_of(services.store, board))
-
-    def _show_control_switch(self) -> None:
-        for action in self._of_control:
-            action.setVisible(self.board.gpu.info.source != "recorded")
-
-    def _listen_to(self, board: WatchedBoard) -> None:
-        """Say what any board raises and what was recorded of it, whichever is shown."""
-        board.recorder.saved.connect(self._written)
-        board.recorder.failed.connect(self.banner.show_message)
-        board.recorder.changed.connect(self._recorder_changed)
-        board.alarms.raised.connect(self._alarm_raised)
-
-    @Slot(object)
-    def _board_added(self, board: WatchedBoard) -> None:
-        self._listen_to(board)
-        self._overlay_boards()
-
-    def _paint_alarms(self, painter: QPainter, layout: Layout, bounds: tuple[int, int], colours: theme.Colours) -> None:
-        self.board.alarms.paint(painter, layout, bounds, colours)
+            self.strip.show_board(board.gpu, board.trace)
 
     @Slot(object)
     def _show_known(self, known: Known) -> None:
@@ -450,17 +303,9 @@ class MainWindow(QMainWindow):
             self.monitor.show_estimate(VoltageEstimate.of(*known.fit, known.board.gpu.info))
 
     @Slot(str)
-    def _say(self, words: str) -> None:
+    def say(self, words: str) -> None:
+        """Show a line below the window for a while."""
         self.statusBar().showMessage(words, 8000)
-
-    @Slot()
-    def _show_held(self) -> None:
-        """How often the sensors are read, and how much the trace holds."""
-        trace = self.board.trace
-        held = duration(max(0, trace.last_ns - trace.first_ns) / 1e9)
-        speed = self.board.gpu.clock.speed
-        pace = "" if speed == 1.0 else f"{speed:g} times as fast as real time · "
-        self._held.setText(f"{pace}{1 / self.board.sampler.interval_s:.0f} readings/s · {held} kept, 8 h at most ")
 
     @Slot(object)
     def _written(self, path: Path | str) -> None:
@@ -471,19 +316,6 @@ class MainWindow(QMainWindow):
         self._written(path)
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.resolve()))):
             self.banner.show_message(f"Written: {path}; no browser could be started", "open the file with one")
-
-    @Slot(str)
-    def _alarm_raised(self, line: str) -> None:
-        self.banner.show_message(line)
-        self.notifications.show_message(line)
-        self.monitor.view.update()
-
-    @Slot()
-    def _recorder_changed(self) -> None:
-        recorder = self.board.recorder
-        self.actions_by_name["record"].setEnabled(not recorder.busy)
-        self.actions_by_name["record"].setChecked(recorder.recording)
-        self.actions_by_name["record_to"].setEnabled(not recorder.busy and not recorder.recording)
 
     @Slot()
     def _window_of_time_changed(self) -> None:
@@ -497,14 +329,31 @@ class MainWindow(QMainWindow):
             group.setExclusive(True)
 
     @Slot()
-    def _docks_changed(self) -> None:
-        for name, dock in self.docks.items():
+    def _in_sight_changed(self) -> None:
+        for name, dock in self.workspaces.docks.items():
             self.actions_by_name[f"toggle_{name}"].setChecked(not dock.isHidden())
+        self.actions_by_name[INSPECTOR].setChecked(self.workspaces.shows_inspector)
+        self.actions_by_name["live_traces"].setChecked(self.workspaces.shows_strip)
+
+    @Slot()
+    def _activity_changed(self) -> None:
+        """Whatever runs is paused and stopped from anywhere."""
+        activity = self.bridge.activity
+        self.actions_by_name["pause"].setEnabled(activity.can_pause)
+        self.actions_by_name["stop"].setEnabled(activity.busy and not activity.stopping)
 
     def _control_in_sight(self, board: WatchedBoard) -> bool:
         """The Control panel shows the countdown of the shown board itself."""
-        control = self.panels.get("control")
-        return board is self.board and control is not None and not control.visibleRegion().isEmpty()
+        return (
+            board is self.board and self.panels.has("control") and not self.panels["control"].visibleRegion().isEmpty()
+        )
+
+    def show_inspector(self, shown: bool) -> None:
+        """Show the Inspector beside this workspace, with the focus, or hide it."""
+        if shown:
+            self.workspaces.go_to(INSPECTOR)
+        else:
+            self.workspaces.set_inspector(False)
 
     def set_theme(self, mode: theme.Mode) -> None:
         """Follow the system, or be light or dark; remembered."""
@@ -536,16 +385,16 @@ class MainWindow(QMainWindow):
         self.actions_by_name["strip"].setChecked(False)
 
     def reset_layout(self) -> None:
-        """Every dock where it was at the very first start."""
-        self.dock_area.reset()
-        self._say("The layout is as at the first start")
+        """Every workspace as at the very first start."""
+        self.workspaces.reset()
+        self.say("The layout is as at the first start")
 
     def reset_everything(self) -> None:
         """Layout and colours as at the first start; what is remembered is gone already."""
         self.actions_by_name["theme_system"].trigger()
         self.reset_layout()
         self.monitor.lanes_menu.look_again()
-        if "front" in self.panels:
+        if self.panels.has("front"):
             self.panels["front"].show_menu.look_again()
 
     def begin_tour(self) -> None:
@@ -553,14 +402,15 @@ class MainWindow(QMainWindow):
         from .tour import Tour, first_steps
 
         if self.tour is None:
-            steps = first_steps(self.board.gpu.info.source, self.monitor, self._bring, self._open_example)
-            self.tour = Tour(self, steps)
-            self.dock_area.changed.connect(self.tour.stay_in_sight, Qt.ConnectionType.QueuedConnection)
+            self.tour = Tour(self, first_steps(self.board.gpu.info.source, self.bring, self._open_example))
+            self.workspaces.changed.connect(self.tour.stay_in_sight, Qt.ConnectionType.QueuedConnection)
         self.tour.begin()
 
-    def _bring(self, name: str) -> QDockWidget:
-        self.dock_area.bring(name)
-        return self.docks[name]
+    def bring(self, name: str) -> QWidget:
+        """Show a panel, wherever it is, and return it."""
+        self.workspaces.bring(name)
+        panel: QWidget = self.panels[name]
+        return panel
 
     def _open_example(self) -> None:
         self.open_specification(resources() / "examples" / EXAMPLE)
@@ -570,7 +420,7 @@ class MainWindow(QMainWindow):
         from .diagnostics import copy_diagnostics  # imported late: few need it
 
         copy_diagnostics(self.board.gpu)
-        self._say("Diagnostics copied: no UUID and no serial number is in them")
+        self.say("Diagnostics copied: no UUID and no serial number is in them")
 
     def find_action(self) -> None:
         """Open the palette, or close it."""
@@ -578,69 +428,6 @@ class MainWindow(QMainWindow):
             self.palette_of_actions.close_it()
         else:
             self.palette_of_actions.open(every_action(self.menuBar()))
-
-    @Slot()
-    def _adopt_plots(self) -> None:
-        """Give every plot its menu."""
-        from ..plots.plot_menus import PlotMenus  # imported late: plots come with the panels
-
-        if self.plot_menus is None:
-            self.plot_menus = PlotMenus(self, lambda: self.result.caption or self.board.gpu.info.label)
-            self.plot_menus.said.connect(self._say)
-            self.plot_menus.failed.connect(self.banner.show_message)
-            self.plot_menus.more = [self.actions_by_name[name] for name in ("copy_command", "copy_python")]
-            self.panels["front"].pages.made.connect(self._adopt_plots)  # figures that are made when asked for
-        for name, panel in cast(Mapping[str, QWidget], self.panels).items():
-            self.plot_menus.adopt(panel, self.docks[name].windowTitle(), getattr(panel, "provenance", None))
-
-    @Slot()
-    def _activity_changed(self) -> None:
-        """Whatever runs is paused and stopped from anywhere."""
-        activity = self.bridge.activity
-        self.actions_by_name["pause"].setEnabled(activity.can_pause)
-        self.actions_by_name["stop"].setEnabled(activity.busy and not activity.stopping)
-
-    @Slot()
-    def _bring_roofline(self) -> None:
-        self.dock_area.bring("roofline")
-
-    @Slot(QWidget)
-    def _adopt_side_window(self, window: QWidget) -> None:
-        if self.plot_menus is not None:
-            own = getattr(window, "provenance", lambda: self.board.gpu.info.label)
-            self.plot_menus.adopt(window, window.windowTitle(), own)
-
-    @Slot()
-    def _overlay_boards(self, *_: object) -> None:
-        """Draw the power of the other boards that are watched beside that of this one."""
-        others = [board for board in self.boards.all if board is not self.board]
-        self.monitor.view.set_boards([(board.gpu, board.trace) for board in others])
-
-    @Slot()
-    def _history_changed(self) -> None:
-        history = self.panels["tune"].form.history
-        self.actions_by_name["undo"].setEnabled(history.can_undo)
-        self.actions_by_name["redo"].setEnabled(history.can_redo)
-
-    def ask_report(self) -> None:
-        """Choose where the report of the shown session goes."""
-        plan = self.result.plan
-        if plan is None:
-            self.banner.show_message("there is no session to report", "run one, or open one under Sessions")
-        else:
-            save_file(self, "Report", f"{plan.title}-report.html", "HTML (*.html)", self.reports.write)
-
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Files may be dropped anywhere."""
-        if _files_of(event.mimeData()):
-            event.acceptProposedAction()
-
-    def dropEvent(self, event: QDropEvent) -> None:
-        """A specification is opened to be tuned; recordings are kept as sessions, and the last one is shown."""
-        if "sessions" in self.panels:
-            event.acceptProposedAction()
-            self.dock_area.bring("sessions")
-            self.panels["sessions"].import_files(_files_of(event.mimeData()))
 
     # --- from start to end --------------------------------------------------------------------------------------------
 
@@ -666,20 +453,12 @@ class MainWindow(QMainWindow):
                 self.strip.deleteLater()
             self.settings.sync()
             self.actions_made.disconnect_buttons()
-            self.dock_area.stop_watching()
-            self.monitor.shutdown()
-            self._loader.shutdown()
-            self._asking.shutdown()
-            self.side_windows.shutdown()
-            self.reports.shutdown()
-            self.file_opener.shutdown()
-            self.copying.shutdown()
-            if self.plot_menus is not None:
-                self.plot_menus.shutdown()
-            for panel in self.panels.values():
-                shutdown = getattr(panel, "shutdown", None)
-                if shutdown is not None:
-                    shutdown()
+            self.workspaces.stop_watching()
+            for each in (
+                *(self._loader, self.news, self.side_windows, self.reports),
+                *(self.copying, self.file_opener, self.wiring, self.panels),
+            ):
+                each.shutdown()
             self.services.close()
         super().closeEvent(event)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..monitor.time_window import LENGTHS_S
 from .actions import ActionSpec
-from .panels import PANELS
+from .panels import INSPECTOR, PANELS, WORKSPACES
 
 _LENGTH_NAMES = ("10 s", "1 min", "10 min", "1 h", "8 h")
 LENGTH_ACTIONS = {f"length_{int(length_s)}": length_s for length_s in LENGTHS_S}
@@ -104,7 +104,7 @@ _TRACES = (
             name,
             f"Last {label}",
             "&Traces",
-            f"Ctrl+{place}",
+            f"Alt+{place}",
             f"Show {label}",
             label,
             group="length",
@@ -135,8 +135,11 @@ _TRACES = (
     ActionSpec("alarms", "&Alarms…", "&Traces", "", "A line and a mark when power, temperature or the cap is reached"),
 )
 _GO = (
-    ActionSpec("go_traces", "Traces", "G&o", "Ctrl+T", "Power, clocks, voltage and temperature over time"),
-    *(ActionSpec(f"go_{spec.name}", spec.text, "G&o", spec.shortcut, spec.tip) for spec in PANELS),
+    *(ActionSpec(f"workspace_{spec.name}", spec.text, "G&o", spec.shortcut, spec.tip) for spec in WORKSPACES),
+    *(
+        ActionSpec(f"go_{spec.name}", spec.text, "G&o", spec.shortcut, spec.tip, separator=place == 0)
+        for place, spec in enumerate(PANELS)
+    ),
 )
 _VIEW = (
     *(
@@ -149,6 +152,18 @@ _VIEW = (
             checked=True,
         )
         for spec in PANELS
+        if spec.is_dock
+    ),
+    ActionSpec(
+        INSPECTOR, "&Inspector", "&View", "F4", "The selected configuration, beside this workspace", checkable=True
+    ),
+    ActionSpec(
+        "live_traces",
+        "L&ive traces",
+        "&View",
+        "Shift+F4",
+        "Power, clock and voltage below this workspace",
+        checkable=True,
     ),
     ActionSpec(
         "sensors", "Power &sensors", "&View", "F9", "How fast and how sharp each power source is", separator=True
@@ -162,9 +177,9 @@ _VIEW = (
         "Power, clock and limit in a small window above all others",
         checkable=True,
     ),
-    ActionSpec("wide_traces", "Wide t&races", "&View", "F2", "More room for the traces", separator=True),
-    ActionSpec("wide_panels", "Wide &panels", "&View", "F3", "More room for the panels"),
-    ActionSpec("reset_layout", "Reset layou&t", "&View", "", "Every dock where it was at the first start"),
+    ActionSpec("narrow_docks", "&Narrow docks", "&View", "F2", "More room for the middle", separator=True),
+    ActionSpec("wide_docks", "&Wide docks", "&View", "F3", "More room for the docks of this workspace"),
+    ActionSpec("reset_layout", "Reset layou&t", "&View", "", "Every workspace as at the first start"),
     ActionSpec("full_screen", "F&ull screen", "&View", "F11", "The window alone on its screen", checkable=True),
     ActionSpec("theme_system", "Colours of the s&ystem", "&View", group="theme", checked=True, separator=True),
     ActionSpec("theme_light", "Li&ght", "&View", group="theme", tip="Light colours"),
@@ -172,7 +187,7 @@ _VIEW = (
 )
 _GPU = (ActionSpec("gpus", "&Open", "&GPU", submenu=True),)
 _HELP = (
-    ActionSpec("palette", "&Find an action…", "&Help", "Ctrl+K", "Type a few letters of what you want", "Find…"),
+    ActionSpec("palette", "&Find an action…", "&Help", "Ctrl+K", "Type a few letters of what you want"),
     ActionSpec("shortcuts", "&User guide and keys", "&Help", "F1", "The user guide, every key and what the mouse does"),
     ActionSpec("tour", "First &steps", "&Help", tip="Three steps: what is where, and what to do first"),
     ActionSpec("log_folder", "&Log folder", "&Help", tip="Open the folder in which the log lies", separator=True),

@@ -494,7 +494,7 @@ def test_a_simulated_board_in_the_window_is_armed_set_and_put_back(qtbot: QtBot,
     window = ready(qtbot, open_program())
     panel, gpu = window.panels["control"], window.board.gpu
     qtbot.waitUntil(lambda: panel.rows is not None, timeout=20_000)
-    window.dock_area.bring("control")
+    window.workspaces.bring("control")
     panel.rows.limit.setValue(200)
     assert not panel.apply.isEnabled()
     panel.switch.click()

@@ -248,9 +248,9 @@ def test_figures_made_later_have_the_menu_of_every_plot(open_program: Callable[.
     front = window.panels["front"]
     front.pages.bar.setCurrentIndex(PARALLEL)
     front.pages.bar.setCurrentIndex(SLICE)
-    assert window.plot_menus.title_of(front.plot) == "Front"
-    assert window.plot_menus.title_of(front.parallel) == "Front"
-    assert window.plot_menus.title_of(front.slice.chart.plot) == "Front"
+    assert window.wiring.plot_menus.title_of(front.plot) == "Front"
+    assert window.wiring.plot_menus.title_of(front.parallel) == "Front"
+    assert window.wiring.plot_menus.title_of(front.slice.chart.plot) == "Front"
 
 
 def test_a_real_cache_in_all_three_figures(lab: Lab, panel: FrontPanel, shared_data: Path) -> None:

@@ -1,8 +1,8 @@
 """A program of its own that opens and closes the window several times on a screen of a given size, for the tests.
 
 `starts.py WIDTHxHEIGHT[+WIDTHxHEIGHT…] STARTS [WISH…]` prints, as JSON, what each start looked like. Wishes for the
-first start: `maximised`, `dragged` (the edge of the traces, by 75 pixels), `closed` (one panel), `panels` (every one
-was in front), `moved` (to the second screen, six panels beside one another).
+first start: `maximised`, `dragged` (the edges of the docks under Watch, of Inspector and strip under Tune), `closed`
+(one panel), `moved` (to the second screen, docks beside one another), `tune` (the workspace in which it is closed).
 """
 
 from __future__ import annotations
@@ -18,18 +18,23 @@ if TYPE_CHECKING:
 
 
 def place_of(window: MainWindow) -> dict[str, Any]:
-    """Where the window and what is in it lie."""
+    """Where the window and what is in sight lie."""
     available, frame = window.screen().availableGeometry(), window.frameGeometry()
-    centre = window.centralWidget()
+    places = window.workspaces
+    centre = places.current.centralWidget()
+    docks = places.current.docks.by_name
     return {
         "on_screen": available.contains(frame),
         "maximised": window.isMaximized(),
         "window": window.geometry().getRect(),
-        "traces": (centre.x(), centre.y(), centre.width(), centre.height()),
+        "workspace": places.current.spec.name,
+        "centre": (centre.x(), centre.y(), centre.width(), centre.height()),
         "docks": {
-            name: dock.geometry().getRect() for name, dock in window.docks.items() if not dock.visibleRegion().isEmpty()
+            name: dock.geometry().getRect() for name, dock in docks.items() if not dock.visibleRegion().isEmpty()
         },
-        "closed": sorted(name for name, dock in window.docks.items() if dock.isHidden()),
+        "closed": sorted(name for name, dock in docks.items() if dock.isHidden()),
+        "inspector": places.inspector.width() if places.shows_inspector else 0,
+        "strip": window.traces.strip.height() if places.shows_strip else 0,
     }
 
 
@@ -38,10 +43,25 @@ def settled(window: MainWindow) -> dict[str, Any]:
     from PySide6.QtTest import QTest
 
     before: dict[str, Any] = {}
-    while not before.get("docks") or before != place_of(window):
+    while not before or before != place_of(window):
         before = place_of(window)
         QTest.qWait(50)
     return before
+
+
+def everywhere(window: MainWindow) -> dict[str, Any]:
+    """The window as it opened, and each workspace, with all of its panels; the first one is in sight again then."""
+    from PySide6.QtTest import QSignalSpy
+
+    first, seen = settled(window), {}
+    for name, workspace in window.workspaces.by_name.items():
+        spy = QSignalSpy(window.workspaces.settled)
+        window.workspaces.show_workspace(name)
+        while not all(window.panels.has(spec.name) for spec in workspace.panels):
+            spy.wait(100)
+        seen[name] = settled(window)
+    window.workspaces.show_workspace(first["workspace"])
+    return {"first": first["workspace"], "workspaces": seen}
 
 
 def main(screens: str, starts: int, *wishes: str) -> None:
@@ -62,39 +82,52 @@ def main(screens: str, starts: int, *wishes: str) -> None:
 
     from PySide6.QtCore import QPoint, Qt
     from PySide6.QtTest import QSignalSpy, QTest
+    from PySide6.QtWidgets import QWidget
 
     from app.views.shell.app import Program, application
     from app.views.watched_board import watched_gpu
+
+    def drag(widget: QWidget, edge: QPoint, by: QPoint) -> None:
+        begin = widget.mapToGlobal(edge)  # a handle moves with the mouse
+        QTest.mousePress(widget, Qt.MouseButton.LeftButton, pos=edge)
+        for step in range(1, 16):
+            QTest.mouseMove(widget, widget.mapFromGlobal(begin + by * (step / 15)))
+            QTest.qWait(5)
+        QTest.mouseRelease(widget, Qt.MouseButton.LeftButton, pos=widget.mapFromGlobal(begin + by))
 
     application()
     seen = []
     for start in range(starts):
         program = Program(watched_gpu("simulated:a100"))
         window = program.window
+        assert window.panels.has("tune") or QSignalSpy(window.panels_loaded).wait(30_000)
+        places = window.workspaces
         settled(window)
         if start == 0:
             if "maximised" in wishes:
                 window.showMaximized()
                 settled(window)
-            if "dragged" in wishes:  # the edge between traces and docks
-                edge = QPoint(window.centralWidget().geometry().right() + 3, window.height() // 2)
-                QTest.mousePress(window, Qt.MouseButton.LeftButton, pos=edge)
-                for x in range(5, 80, 5):
-                    QTest.mouseMove(window, edge + QPoint(x, 0))
-                    QTest.qWait(5)
-                QTest.mouseRelease(window, Qt.MouseButton.LeftButton, pos=edge + QPoint(75, 0))
-            if "closed" in wishes:
-                window.docks["roofline"].close()
             if "moved" in wishes:
                 window.setGeometry(sizes[0][0] + 100, 100, sizes[1][0] - 200, sizes[1][1] - 200)
-                for dock in list(window.docks.values())[:6]:
-                    window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock, Qt.Orientation.Horizontal)
-            if "panels" in wishes:
-                assert window.panels or QSignalSpy(window.panels_loaded).wait(30_000)
-                for name in window.docks:
-                    window.dock_area.bring(name)
-                    settled(window)
-        seen.append(settled(window))
+            if wishes:
+                everywhere(window)
+            watch, tune = places.by_name["watch"], places.by_name["tune"]
+            if "dragged" in wishes:
+                drag(watch, QPoint(watch.centralWidget().geometry().right() + 3, watch.height() // 2), QPoint(75, 0))
+                settled(window)
+                places.show_workspace("tune")
+                settled(window)
+                for splitter in places.splitters:
+                    drag(splitter.handle(1), QPoint(2, 2), QPoint(-30, -30))
+                settled(window)
+            if "closed" in wishes:
+                places.docks["boards"].close()
+            if "moved" in wishes:
+                for dock in places.by_name["watch"].docks.by_name.values():
+                    watch.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock, Qt.Orientation.Horizontal)
+                tune.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, places.docks["tune"])
+            places.show_workspace("tune" if "tune" in wishes else "watch")
+        seen.append(everywhere(window))
         program.close()
     print(json.dumps(seen))
 

@@ -1,4 +1,4 @@
-"""Every control of every dock and window has a name and is reached by the keyboard; all of it fits a laptop."""
+"""Every control of every panel and window has a name and is reached by the keyboard; all of it fits a laptop."""
 
 from __future__ import annotations
 
@@ -83,7 +83,11 @@ def test_every_control_has_a_name_and_is_reached_by_the_keyboard(qtbot: QtBot, o
     dialogs = window.findChildren(QDialog)
     assert len(dialogs) >= 5
     assert all(not dialog.isModal() for dialog in dialogs), "nothing waits for them"
-    roots: dict[str, QWidget] = {**window.docks, "centre": window.centralWidget(), "palette": window.palette_of_actions}
+    for name in (*window.workspaces.by_name, "tune"):
+        window.workspaces.show_workspace(name)
+        qtbot.waitUntil(lambda: all(spec.name in set(window.panels) for spec in window.workspaces.current.panels))
+    roots: dict[str, QWidget] = {"window": window.centralWidget(), "palette": window.palette_of_actions}
+    roots |= {name: dock for name, dock in window.workspaces.docks.items() if dock.isFloating()}
     roots |= {made.windowTitle() or type(made).__name__: made for made in dialogs}
     nameless, unreached, count = [], [], 0
     for where, root in roots.items():
@@ -102,18 +106,18 @@ def test_every_control_has_a_name_and_is_reached_by_the_keyboard(qtbot: QtBot, o
     qtbot.waitUntil(lambda: window.panels["control"].rows is not None, timeout=20_000)
     for name in ("sessions", "tune", "control"):
         from_top_to_bottom(window, name)
-    for name in window.docks:
-        window.dock_area.bring(name)
+    for name in window.panels:
+        window.workspaces.bring(name)
     qtbot.wait(50)
     for name, panel in window.panels.items():
         for view in panel.findChildren(pg.GraphicsView):
-            assert window.plot_menus is not None
-            assert window.plot_menus.title_of(view), f"{name} has a plot without a menu"
+            assert window.wiring.plot_menus is not None
+            assert window.wiring.plot_menus.title_of(view), f"{name} has a plot without a menu"
 
 
 def from_top_to_bottom(window: MainWindow, name: str) -> None:
-    """The tab key goes round a dock in reading order: the focus must not jump up and down the page."""
-    window.dock_area.bring(name)
+    """The tab key goes round a panel in reading order: the focus must not jump up and down the page."""
+    window.workspaces.bring(name)
     panel = window.panels[name]
     inside = set(controls(panel))
     first = next(w for w in _chain(panel) if w in inside and w.isVisible() and w.isEnabled())

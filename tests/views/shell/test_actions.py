@@ -92,39 +92,64 @@ def test_actions_of_buttons_follow_them(qtbot: QtBot, open_program: Open) -> Non
     button.clicked.connect(lambda: pressed.append(True))
     button.setEnabled(True)
     assert start.isEnabled()
-    window.docks["tune"].close()
+    window.workspaces.docks["tune"].close()
+    window.workspaces.show_workspace("library")
     start.trigger()
     assert len(pressed) == 1
-    assert not window.docks["tune"].isHidden(), "where it happens is brought to sight"
+    assert tune.isVisible(), "where it happens is brought to sight"
     # a key of the traces is theirs alone: Space presses the button that has the focus
     view = window.monitor.view
-    window.dock_area.bring("tune")
+    window.workspaces.bring("tune")
     button.setFocus()
     qtbot.keyClick(button, Qt.Key.Key_Space)
     assert len(pressed) == 2
     assert view.window_of_time.live
-    view.setFocus()
+    window.workspaces.go_to("traces")
     qtbot.keyClick(view, Qt.Key.Key_Space)
     assert not view.window_of_time.live
     button.setEnabled(False)
     assert not start.isEnabled()
 
 
-def test_a_panels_key_goes_to_it_and_never_closes_it(qtbot: QtBot, open_program: Open) -> None:
+def test_a_panels_key_goes_to_it_wherever_it_is_and_never_closes_it(qtbot: QtBot, open_program: Open) -> None:
     window = ready(qtbot, open_program(FakeGpu(working)))
-    for spec in PANELS:
-        dock = window.docks[spec.name]
+    for spec in (spec for spec in PANELS if spec.shortcut):
         key = QKeySequence(spec.shortcut)[0]
-        for before in ("wherever it is", "in front", "closed"):
-            if before == "closed":
+        for before in ("wherever it is", "in front", "closed", "in another workspace"):
+            if before == "closed" and spec.is_dock:
                 window.actions_by_name[f"toggle_{spec.name}"].trigger()
-                assert dock.isHidden(), "an unticked entry of the View menu closes it"
+                assert window.workspaces.docks[spec.name].isHidden(), "an unticked entry of the View menu closes it"
+            if before == "in another workspace":
+                window.workspaces.show_workspace("library" if spec.workspace != "library" else "watch")
             QTest.keyClick(window, key.key(), key.keyboardModifiers())
-            qtbot.waitUntil(lambda dock=dock: not dock.visibleRegion().isEmpty(), timeout=5_000)
-            assert dock.isAncestorOf(window.focusWidget()), f"{spec.shortcut}, {before}"
-            assert window.actions_by_name[f"toggle_{spec.name}"].isChecked()
-    QTest.keyClick(window, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier)
-    assert window.focusWidget() is window.monitor.view
+            panel = window.panels[spec.name]
+            qtbot.waitUntil(lambda panel=panel: not panel.visibleRegion().isEmpty(), timeout=5_000)
+            assert window.workspaces.current.spec.name == spec.workspace
+            focused = window.focusWidget()
+            assert panel is focused or panel.isAncestorOf(focused), f"{spec.shortcut}, {before}"
+            if spec.is_dock:
+                assert window.actions_by_name[f"toggle_{spec.name}"].isChecked()
+
+
+def test_the_inspector_is_shown_and_hidden_by_its_key_in_each_workspace_for_itself(
+    qtbot: QtBot, open_program: Open
+) -> None:
+    window = ready(qtbot, open_program(FakeGpu(working)))
+    action = window.actions_by_name["inspector"]
+    assert not action.isChecked()
+    QTest.keyClick(window, Qt.Key.Key_F4)
+    assert window.panels["inspector"].isVisible()
+    assert action.isChecked()
+    window.workspaces.show_workspace("tune")
+    assert action.isChecked(), "as at first"
+    QTest.keyClick(window, Qt.Key.Key_F4)
+    assert not window.panels["inspector"].isVisible()
+    window.close()
+    again = ready(qtbot, open_program(FakeGpu(working)))
+    assert again.workspaces.current.spec.name == "tune", "where it was closed"
+    assert not again.workspaces.shows_inspector
+    again.workspaces.show_workspace("watch")
+    assert again.workspaces.shows_inspector
 
 
 def test_f10_is_left_to_the_menu_bar_and_f11_is_full_screen(qtbot: QtBot, open_program: Open) -> None:
@@ -171,23 +196,26 @@ def test_what_was_opened_is_offered_again(qtbot: QtBot, open_program: Open) -> N
 
 
 def test_docks_move_hide_and_come_back(qtbot: QtBot, open_program: Open) -> None:
-    program = open_program(FakeGpu(working))
-    window = ready(qtbot, program)
-    dock = window.docks["model"]
-    first = window.dockWidgetArea(dock)
-    dock.setFloating(True)
-    window.docks["front"].close()
-    window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, window.docks["control"])
+    window = ready(qtbot, open_program(FakeGpu(working)))
+    watch, docks = window.workspaces.by_name["watch"], window.workspaces.docks
+    first = watch.dockWidgetArea(docks["boards"])
+    docks["boards"].setFloating(True)
+    docks["channels"].close()
+    window.workspaces.show_workspace("tune")
+    tune = window.workspaces.by_name["tune"]
+    tune.addDockWidget(Qt.DockWidgetArea.BottomDockWidgetArea, docks["tune"])
     window.close()
 
     again = ready(qtbot, open_program(FakeGpu(working)))
-    assert again.docks["front"].isHidden(), "kept over a restart"
-    assert not again.actions_by_name["toggle_front"].isChecked()
-    assert again.docks["model"].isFloating()
-    assert again.dockWidgetArea(again.docks["control"]) == Qt.DockWidgetArea.LeftDockWidgetArea
+    docks, watch, tune = again.workspaces.docks, again.workspaces.by_name["watch"], again.workspaces.by_name["tune"]
+    assert docks["channels"].isHidden(), "kept over a restart"
+    assert not again.actions_by_name["toggle_channels"].isChecked()
+    assert docks["boards"].isFloating()
+    assert tune.dockWidgetArea(docks["tune"]) == Qt.DockWidgetArea.BottomDockWidgetArea
     again.actions_by_name["reset_layout"].trigger()
-    for name, dock in again.docks.items():
+    for name, dock in docks.items():
         assert not dock.isHidden(), name
         assert not dock.isFloating(), name
-        assert again.dockWidgetArea(dock) == first, name
         assert again.actions_by_name[f"toggle_{name}"].isChecked()
+    assert watch.dockWidgetArea(docks["boards"]) == first
+    assert tune.dockWidgetArea(docks["tune"]) == Qt.DockWidgetArea.LeftDockWidgetArea

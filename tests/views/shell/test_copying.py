@@ -131,7 +131,7 @@ def test_a_plots_menu_offers_it_too(qtbot: QtBot, window: MainWindow) -> None:
     import pyqtgraph as pg
 
     assert window.plot_menus is not None
-    window.dock_area.bring("front")
+    window.workspaces.bring("front")
     view = window.panels["front"].findChildren(pg.GraphicsView)[0]
     menu = window.plot_menus.menu_of(view)
     assert window.actions_by_name["copy_command"] in menu.actions()

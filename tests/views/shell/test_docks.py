@@ -9,13 +9,19 @@ from collections.abc import Callable, Iterator
 import pytest
 import shiboken6
 from PySide6.QtCore import QByteArray, QSize, Qt
-from PySide6.QtWidgets import QApplication, QLineEdit, QMainWindow, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLineEdit, QMainWindow, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.views.shell.docks import Docks, least_traces_width
-from app.views.shell.panels import PANELS
+from app.views.shell.docks import Docks, least_centre_width
+from app.views.shell.panels import PanelSpec, Place
 
-NARROW, WIDE = QSize(1366, 768), QSize(1920, 1080)
+NARROW, WIDE = QSize(900, 768), QSize(1430, 1080)  # what a workspace has of 1366x768 and 1920x1080
+SPECS = (
+    PanelSpec("first", "&First", "", "", "", "here", Place.RIGHT),
+    PanelSpec("second", "&Second", "", "", "", "here", Place.RIGHT),
+    PanelSpec("third", "&Third", "", "", "", "here", Place.RIGHT, below=True),
+    *(PanelSpec(f"more {place}", f"More {place}", "", "", "", "here", Place.RIGHT) for place in range(6)),
+)
 
 
 Shown = Callable[..., tuple[QMainWindow, Docks]]
@@ -30,7 +36,7 @@ def shown(qtbot: QtBot) -> Iterator[Shown]:
         window = QMainWindow()
         window.setCentralWidget(QWidget())
         window.resize(width, 900)
-        docks = Docks(window, PANELS, room)
+        docks = Docks(window, SPECS, room)
         opened.append((window, docks))
         docks.restore(kept, room)
         window.show()
@@ -44,12 +50,12 @@ def shown(qtbot: QtBot) -> Iterator[Shown]:
         shiboken6.delete(window)
 
 
-def traces_width(window: QMainWindow) -> int:
+def centre_width(window: QMainWindow) -> int:
     return window.centralWidget().width()
 
 
 def docked_share(window: QMainWindow) -> float:
-    return 1 - traces_width(window) / window.width()
+    return 1 - centre_width(window) / window.width()
 
 
 @pytest.mark.parametrize("room", [NARROW, WIDE])
@@ -66,7 +72,7 @@ def test_a_window_that_was_small_for_a_while_has_its_docks_as_before(qtbot: QtBo
     window, docks = shown(1300)
     docks.share(0.5)
     before = docks.columns()
-    for width in (700, 1301, 901, 1300):  # at 700 the traces need more than half
+    for width in (700, 1301, 901, 1300):  # at 700 the centre needs more than half
         window.resize(width, 900)
         QApplication.processEvents()
     qtbot.waitUntil(lambda: docks.columns() == before, timeout=5_000)
@@ -74,24 +80,24 @@ def test_a_window_that_was_small_for_a_while_has_its_docks_as_before(qtbot: QtBo
 
 def test_what_the_user_makes_of_the_docks_is_kept_to_the_pixel(qtbot: QtBot, shown: Shown) -> None:
     window, docks = shown(1300)
-    qtbot.waitUntil(lambda: docks.columns() == {"channels": round(0.42 * 1300)}, timeout=5_000)
-    window.resizeDocks([docks.by_name["channels"]], [411], Qt.Orientation.Horizontal)  # as dragging their edge does
+    qtbot.waitUntil(lambda: docks.columns() == {"first": round(0.42 * 1300)}, timeout=5_000)
+    window.resizeDocks([docks.by_name["first"]], [411], Qt.Orientation.Horizontal)  # as dragging their edge does
     for _ in range(10):
-        qtbot.waitUntil(lambda docks=docks: docks.columns() == {"channels": 411}, timeout=5_000)
+        qtbot.waitUntil(lambda docks=docks: docks.columns() == {"first": 411}, timeout=5_000)
         kept = docks.state()
         window, docks = shown(1300, kept=kept)
     _, again = shown(1000, kept=kept)
-    qtbot.waitUntil(lambda: abs(again.columns()["channels"] / 1000 - 411 / 1300) < 0.002, timeout=5_000)
+    qtbot.waitUntil(lambda: abs(again.columns()["first"] / 1000 - 411 / 1300) < 0.002, timeout=5_000)
 
 
 @pytest.mark.parametrize(
-    ("screen", "least"), [(1280, 512), (1366, 546), (1920, 640), (3840, 640), (800, 320)], ids=lambda each: str(each)
+    ("screen", "least"), [(810, 405), (1100, 550), (1400, 560), (3200, 560)], ids=lambda each: str(each)
 )
-def test_the_traces_keep_a_usable_width_whatever_is_asked(qtbot: QtBot, shown: Shown, screen: int, least: int) -> None:
-    assert least_traces_width(QSize(screen, 720)) == least
+def test_the_centre_keeps_a_usable_width_whatever_is_asked(qtbot: QtBot, shown: Shown, screen: int, least: int) -> None:
+    assert least_centre_width(QSize(screen, 720)) == least
     window, docks = shown(screen - 16, QSize(screen, 720))
     docks.share(0.95)
-    qtbot.waitUntil(lambda: traces_width(window) == least, timeout=5_000)
+    qtbot.waitUntil(lambda: centre_width(window) == least, timeout=5_000)
     assert window.width() == screen - 16
 
 
@@ -99,25 +105,24 @@ def test_a_panel_that_needs_much_room_is_scrolled_and_never_widens_the_window(qt
     window, docks = shown(1200)
     wide = QWidget()
     wide.setMinimumSize(2000, 2000)
-    docks.put("tune", wide)
-    docks.bring("tune")
+    docks.pages["second"].hold(wide)
+    docks.bring("second")
     qtbot.waitUntil(wide.isVisible, timeout=5_000)
     assert wide.width() == 2000
     assert (window.width(), window.height()) == (1200, 900)
     assert window.minimumSizeHint().width() < 800
-    area = docks.by_name["tune"].widget()
-    assert isinstance(area, QScrollArea)
+    area = docks.pages["second"]
     qtbot.waitUntil(lambda: area.horizontalScrollBar().maximum() > 0, timeout=5_000)
 
 
-def test_wide_traces_leave_a_panel_the_width_that_it_needs(qtbot: QtBot, shown: Shown) -> None:
+def test_narrow_docks_leave_a_panel_the_width_that_it_needs(qtbot: QtBot, shown: Shown) -> None:
     window, docks = shown(1300)
     panel = QWidget()
     panel.setMinimumWidth(470)
-    docks.put("channels", panel)
+    docks.pages["first"].hold(panel)
     docks.share(0.2)
-    qtbot.waitUntil(lambda: docks.columns() == {"channels": 470}, timeout=5_000)
-    assert traces_width(window) > 800
+    qtbot.waitUntil(lambda: docks.columns() == {"first": 470}, timeout=5_000)
+    assert centre_width(window) > 800
 
 
 def test_a_layout_that_does_not_fit_the_screen_or_is_none_gives_way_to_the_first_one(
@@ -128,7 +133,7 @@ def test_a_layout_that_does_not_fit_the_screen_or_is_none_gives_way_to_the_first
         dock.setFloating(True)
         window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock, Qt.Orientation.Horizontal)
         dock.setFloating(False)
-    assert len(docks.columns()) == len(PANELS)
+    assert len(docks.columns()) == len(SPECS)
     crowded = docks.state()
     _, usual = shown(1300)
     at = usual.state().data().index(struct.pack(">d", 0.42))
@@ -137,47 +142,69 @@ def test_a_layout_that_does_not_fit_the_screen_or_is_none_gives_way_to_the_first
         window, docks = shown(1300, kept=kept)
         assert len(docks.columns()) == 1
         assert window.width() == 1300
-        qtbot.waitUntil(lambda docks=docks: docks.columns() == {"channels": round(0.42 * 1300)}, timeout=5_000)
+        qtbot.waitUntil(lambda docks=docks: docks.columns() == {"first": round(0.42 * 1300)}, timeout=5_000)
 
 
-def test_on_a_wide_screen_the_plots_stand_beside_the_rest(qtbot: QtBot, shown: Shown) -> None:
+def test_a_panel_gets_the_width_that_it_needs_unless_the_user_chose_another(qtbot: QtBot, shown: Shown) -> None:
+    window, docks = shown(1100)
+    qtbot.waitUntil(lambda: docks.columns() == {"first": round(0.42 * 1100)}, timeout=5_000)
+    panel = QWidget()
+    panel.setMinimumWidth(520)
+    docks.pages["first"].hold(panel)
+    docks.make_room()
+    qtbot.waitUntil(lambda: docks.columns() == {"first": 520}, timeout=5_000)
+    window.resizeDocks([docks.by_name["first"]], [300], Qt.Orientation.Horizontal)  # as dragging its edge does
+    qtbot.waitUntil(lambda: docks.columns() == {"first": 300}, timeout=5_000)
+    QApplication.processEvents()
+    docks.make_room()
+    QApplication.processEvents()
+    assert docks.columns() == {"first": 300}
+
+
+def test_on_a_tall_screen_what_goes_below_stands_below_the_rest(qtbot: QtBot, shown: Shown) -> None:
     _window, docks = shown(1500, WIDE)
-    docks.bring("tune", "front")
-    tune, front = docks.by_name["tune"], docks.by_name["front"]
-    qtbot.waitUntil(lambda: front.x() > tune.x() + tune.width() - 2 and front.y() == tune.y(), timeout=5_000)
-    qtbot.waitUntil(lambda: front.width() == tune.width() == round(0.27 * 1500), timeout=5_000)
-    docks.bring("roofline", "sessions")
-    assert set(docks.columns()) == {"roofline", "sessions"}
-    docks.by_name["sessions"].hide()
+    docks.bring("second")
+    second, third = docks.by_name["second"], docks.by_name["third"]
+    qtbot.waitUntil(lambda: third.y() > second.y() + second.height() - 2 and third.x() == second.x(), timeout=5_000)
+    qtbot.waitUntil(lambda: second.width() == third.width() == round(0.36 * 1500), timeout=5_000)
+    docks.bring("first")
+    assert set(docks.columns()) == {"first", "third"}
+    docks.by_name["third"].hide()
     docks.reset()
-    qtbot.waitUntil(lambda: not docks.by_name["sessions"].isHidden(), timeout=5_000)
+    qtbot.waitUntil(lambda: not docks.by_name["third"].isHidden(), timeout=5_000)
 
 
-def test_going_to_a_panel_shows_it_raises_it_and_gives_it_the_focus(qtbot: QtBot, shown: Shown) -> None:
+def test_going_into_a_page_gives_the_focus_to_where_it_was(qtbot: QtBot, shown: Shown) -> None:
     window, docks = shown(1300)
     fields = QWidget()
     layout = QVBoxLayout(fields)
     first, second = QLineEdit(), QLineEdit()
     layout.addWidget(first)
     layout.addWidget(second)
-    docks.put("tune", fields)
+    page = docks.pages["second"]
+    page.hold(fields)
+
+    def go_to() -> None:
+        docks.bring("second")
+        page.focus_inside()
+
     for before in ("behind another", "in front", "closed"):
         if before == "closed":
-            docks.by_name["tune"].close()
-        docks.go_to("tune")
-        qtbot.waitUntil(lambda: not docks.by_name["tune"].visibleRegion().isEmpty(), timeout=5_000)
+            docks.by_name["second"].close()
+        go_to()
+        qtbot.waitUntil(lambda: docks.in_front("second"), timeout=5_000)
         qtbot.waitUntil(first.hasFocus, timeout=5_000)
     second.setFocus()
-    docks.go_to("channels")
-    docks.go_to("tune")
+    docks.bring("first")
+    go_to()
     assert window.focusWidget() is second, "where the focus was in it"
     second.setDisabled(True)
-    docks.go_to("channels")
-    docks.go_to("tune")
+    docks.bring("first")
+    go_to()
     assert window.focusWidget() is first, "that takes none now"
     fields.setMinimumHeight(3000)
     second.setEnabled(True)
     second.setFocus()
     qtbot.waitUntil(second.visibleRegion().isEmpty, timeout=5_000)
-    docks.go_to("tune")
+    go_to()
     qtbot.waitUntil(lambda: not second.visibleRegion().isEmpty(), timeout=5_000)

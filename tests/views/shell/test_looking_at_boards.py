@@ -54,8 +54,13 @@ def show(qtbot: QtBot, window: MainWindow, selector: str) -> None:
 def layout_of(window: MainWindow) -> dict[str, tuple[object, ...]]:
     """Where each dock is, its place among tabs included."""
     return {
-        name: (dock.isHidden(), dock.visibleRegion().isEmpty(), window.dockWidgetArea(dock), dock.geometry())
-        for name, dock in window.docks.items()
+        name: (
+            dock.isHidden(),
+            dock.visibleRegion().isEmpty(),
+            window.workspaces.current.dockWidgetArea(dock),
+            dock.geometry(),
+        )
+        for name, dock in window.workspaces.docks.items()
     }
 
 
@@ -148,7 +153,7 @@ def test_specification_result_and_layout_stay(qtbot: QtBot, open_program: Open, 
     window.result.select(3)
     session, table = window.result.session, window.result.table
     tune.form.seed.setValue(7)
-    window.dock_area.bring("model")
+    window.workspaces.bring("model")
     qtbot.waitUntil(lambda: window.panels["model"].isVisible(), timeout=5000)
     layout = layout_of(window)
     assert tune.draft is not None
@@ -198,11 +203,11 @@ def test_what_runs_continues_on_its_own_board(qtbot: QtBot, open_program: Open, 
     for index in range(36):
         start_ns, _ = table.measurement(index).window_ns or (0, 0)
         assert home.trace.first_ns < start_ns < home.trace.last_ns
-    assert window.window_marks.windows.size == 0, "they are not of the board that is shown"
+    assert window.traces.marks.windows.size == 0, "they are not of the board that is shown"
     window.result.select(0)
-    assert window.window_marks.windows.size == 0
+    assert window.traces.marks.windows.size == 0
     show(qtbot, window, home.uuid)
-    assert window.window_marks.windows.size == 2
+    assert window.traces.marks.windows.size == 2
 
 
 def test_the_board_under_a_running_session_stays_and_another_one_goes(
@@ -310,7 +315,7 @@ def test_a_countdown_stays_in_sight_names_its_board_and_is_answered_there(
 ) -> None:
     monkeypatch.setattr(countdown, "CONFIRM_S", 600.0)
     window = ready(qtbot, open_program())
-    window.dock_area.bring("control")
+    window.workspaces.bring("control")
     home, bar, control = window.board, window.confirm_bar, window.panels["control"]
     apply_clock(qtbot, window)
     assert not bar.isVisible(), "the Control panel counts itself"
@@ -343,7 +348,7 @@ def test_what_waits_on_a_board_is_answered_in_the_panel_when_it_is_shown_again(
 ) -> None:
     monkeypatch.setattr(countdown, "CONFIRM_S", 600.0)
     window = ready(qtbot, open_program())
-    window.dock_area.bring("control")
+    window.workspaces.bring("control")
     home, control = window.board, window.panels["control"]
     apply_clock(qtbot, window)
     show(qtbot, window, "simulated:h200")

@@ -31,7 +31,7 @@ def test_no_label_of_the_window_guesses_whether_its_text_is_html(
     assert gpu.info.name == NAME
     window = open_program(gpu).window
     with qtbot.waitSignal(window.panels_loaded, timeout=20_000):
-        window.panels_loaded.emit() if window.panels.get("tune") else None
+        window.panels_loaded.emit() if window.panels.has("tune") else None
     labels = window.findChildren(QLabel)
     ours = [label for label in labels if isinstance(label, PlainLabel)]
     assert len(ours) > 30

@@ -55,44 +55,55 @@ def test_screens_have_a_name_that_does_not_depend_on_their_order() -> None:
     assert len({screens_name(sizes) for sizes in ([small], [large], [small, large], [large, large])}) == 4
 
 
-@pytest.mark.parametrize("screen", ["1280x720", "1366x768"])
-def test_the_first_window_fits_small_screens_whatever_panel_is_shown_and_leaves_the_traces_room(
-    starts: Starts, screen: str
-) -> None:
-    (first,) = starts(screen, 1, "panels")
-    assert first["on_screen"], first
-    assert first["traces"][2] >= max(480, 0.4 * first["window"][2])
+@pytest.mark.parametrize("screen", ["1280x720", "1366x768", "1920x1080", "3840x2160"])
+def test_every_workspace_fits_the_screen_and_leaves_its_centre_room(starts: Starts, screen: str) -> None:
+    (first,) = starts(screen, 1)
+    assert first["first"] == "watch"
+    for name, seen in first["workspaces"].items():
+        assert seen["on_screen"], name
+        assert seen["window"] == first["workspaces"]["watch"]["window"], "no panel makes it larger"
+        assert seen["centre"][2] >= 400, name
+        assert seen["centre"][3] >= 380, name
+    watch, tune = first["workspaces"]["watch"], first["workspaces"]["tune"]
+    assert (watch["inspector"], watch["strip"]) == (0, 0)
+    assert tune["inspector"] >= 340
+    assert 100 <= tune["strip"] <= 300, "the traces are always seen with the points"
 
 
 @pytest.mark.parametrize(
     ("screen", "wishes", "in_sight"),
     [
-        ("1366x768", (), 1),
+        ("1280x720", (), 1),
         ("1366x768", ("maximised", "dragged"), 1),
-        ("1680x1050", ("maximised", "closed"), 2),
-        ("1920x1080", ("maximised",), 2),
-        ("1920x1080", ("dragged", "closed"), 2),
-        ("1366x768+2560x1440", ("moved",), 7),
+        ("1680x1050", ("maximised", "closed"), 1),
+        ("1920x1080", ("dragged", "closed", "tune"), 1),
+        ("3840x2160", ("maximised",), 2),
+        ("1366x768+2560x1440", ("moved",), 2),
     ],
 )
 def test_ten_starts_leave_everything_where_it_was(
     starts: Starts, screen: str, wishes: tuple[str, ...], in_sight: int
 ) -> None:
     first, *others = starts(screen, 11, *wishes)
-    assert first["maximised"] == ("maximised" in wishes)
-    assert first["closed"] == (["roofline"] if "closed" in wishes else [])
-    assert len(first["docks"]) == in_sight
+    watch = first["workspaces"]["watch"]
+    assert first["first"] == ("tune" if "tune" in wishes else "watch")
+    assert watch["maximised"] == ("maximised" in wishes)
+    assert watch["closed"] == (["boards"] if "closed" in wishes else [])
+    assert len(watch["docks"]) == in_sight
     for each in others:
         assert each == first
 
 
 def test_each_screen_has_its_own_layout(starts: Starts) -> None:
     (small,) = starts("1280x720", 1)
-    assert len(small["docks"]) == 1
-    usual, *_ = starts("1920x1080", 1)
-    assert len(usual["docks"]) == 2, "nothing of the smaller one"
-    changed, *_ = starts("1920x1080", 1, "dragged", "closed")
-    assert changed["traces"][2] == usual["traces"][2] + 75
+    assert len(small["workspaces"]["watch"]["docks"]) == 1
+    (usual,) = starts("1920x1080", 1)
+    assert len(usual["workspaces"]["watch"]["docks"]) == 2, "nothing of the smaller one"
+    (changed,) = starts("1920x1080", 1, "dragged", "closed")
+    before, after = usual["workspaces"], changed["workspaces"]
+    assert after["watch"]["centre"][2] == before["watch"]["centre"][2] + 75
+    assert after["tune"]["inspector"] == before["tune"]["inspector"] + 30
+    assert after["tune"]["strip"] == before["tune"]["strip"] + 30
     assert starts("1280x720", 1) == [small]
     assert starts("1920x1080", 1) == [changed]
-    assert starts("1920x1080+1280x720", 1)[0]["closed"] == [], "nor with a second screen"
+    assert starts("1920x1080+1280x720", 1)[0]["workspaces"]["watch"]["closed"] == [], "nor with a second screen"

@@ -150,7 +150,7 @@ def test_what_runs_is_paused_and_stopped_by_the_session_menu_whatever_is_in_fron
     table = filled(grid_space(), 30)
     plan = plan_for(table.space, OBJECTIVE)
     window.bridge.deliver(events.SessionStarted(1, replace(plan, origin={"purpose": "roofline"}), table))
-    window.docks["tune"].close()
+    window.workspaces.show_workspace("library")
     window.actions_by_name["pause"].trigger()
     assert window.bridge.activity.pausing
     window.actions_by_name["stop"].trigger()

@@ -83,12 +83,12 @@ def test_the_tour_stays_above_panels_that_come_to_the_front_and_below_the_menus(
     window = ready(qtbot, open_program(FakeGpu(working)))
     for width, height in ((780, 700), (620, 360), (700, 240)):
         window.resize(width, height)
-        window.actions_by_name["wide_panels"].trigger()
+        window.actions_by_name["wide_docks"].trigger()
         window.actions_by_name["tour"].trigger()
         for step in range(3):
             assert window.tour.step == step
             for name in ("tune", "front", "front", "sessions"):  # once it is in front already
-                window.dock_area.go_to(name)
+                window.workspaces.go_to(name)
                 qtbot.waitUntil(lambda: on_top(window, window.tour), timeout=5_000)
             assert window.rect().contains(window.tour.geometry())
             assert window.tour.y() > max(bar.geometry().bottom() for bar in window.findChildren(QToolBar))
@@ -109,7 +109,7 @@ def test_settings_take_effect_are_kept_and_go_back(qtbot: QtBot, open_program: O
     shown.load.boards.setValue(3)
     shown.load.currency.setText("CHF")
     shown.load.currency.editingFinished.emit()
-    window.docks["front"].close()
+    window.workspaces.docks["tune"].close()
     window.close()
 
     again = ready(qtbot, open_program(FakeGpu(working)))
@@ -124,7 +124,7 @@ def test_settings_take_effect_are_kept_and_go_back(qtbot: QtBot, open_program: O
     assert shown.load.price.value() == again.settings.load.price_per_kwh == 0.25
     assert (shown.load.boards.value(), shown.load.currency.text()) == (1, "EUR")
     assert again.settings.recent == []
-    assert not again.docks["front"].isHidden()
+    assert not again.workspaces.docks["tune"].isHidden()
     theme.set_mode("system")
 
 
@@ -137,7 +137,7 @@ def test_a_settings_file_that_was_edited_by_hand_does_no_harm(own_data_folder: P
     assert window.settings.theme == "system"
     assert window.settings.load == Load(4000.0, 1, 0.25, "EUR", 300.0)
     assert window.settings.recent == []
-    assert not window.docks["channels"].isHidden()
+    assert not window.workspaces.docks["channels"].isHidden()
 
 
 def test_diagnostics_have_versions_and_board_but_identify_neither_board_nor_user(open_program: Open) -> None:

@@ -61,7 +61,8 @@ Open = Callable[..., Program]
 
 def with_panels(qtbot: QtBot, program: Program) -> MainWindow:
     window = program.window
-    qtbot.waitUntil(lambda: len(window.panels) == len(window.docks) - 1, timeout=20_000)
+    with qtbot.waitSignal(window.panels_loaded, timeout=20_000):
+        pass
     return window
 
 
@@ -82,10 +83,15 @@ def test_the_traces_are_there_before_the_panels_and_then_these(qtbot: QtBot, ope
     program = open_program()
     window = program.window
     with qtbot.waitSignal(window.monitor.view.first_frame, timeout=5000):
-        assert window.panels == {}
+        assert set(window.panels) == {"traces", "channels"}
     with_panels(qtbot, program)
-    assert set(window.panels) == {spec.name for spec in PANELS if spec.panel}
     assert window.banner.text == ""
+    early = {spec.name for spec in PANELS if spec.early or spec.workspace == "watch"}
+    assert set(window.panels) == early, "what is not in sight is made when it comes to sight"
+    for name, workspace in window.workspaces.by_name.items():
+        window.workspaces.show_workspace(name)
+        qtbot.waitUntil(lambda w=workspace: {spec.name for spec in w.panels} <= set(window.panels), timeout=20_000)
+    qtbot.waitUntil(lambda: set(window.panels) == {spec.name for spec in PANELS}, timeout=20_000)
 
 
 @pytest.mark.parametrize(("source", "shown"), [("simulated", True), ("recorded", True), ("nvml", False)])

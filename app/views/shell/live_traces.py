@@ -1,0 +1,80 @@
+"""`LiveTraces`: the traces of the shown board: at full width under Watch, and as a strip below other workspaces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtGui import QPainter
+
+from ..current_result import CurrentResult
+from ..monitor.live_strip import LiveStrip
+from ..monitor.panel import MonitorPanel
+from ..monitor.readout import Readout
+from ..monitor.window_marks import WindowMarks
+from ..plots import theme
+from ..threads.bridge import EngineBridge
+from ..watched_board import WatchedBoard
+from ..watched_boards import WatchedBoards
+
+if TYPE_CHECKING:
+    from ..monitor.lane_layout import Layout
+
+
+class LiveTraces(QObject):
+    """Both draw the same: what is marked of the result, the board's alarms, its estimated voltage."""
+
+    first_frame = Signal()
+
+    def __init__(self, boards: WatchedBoards, result: CurrentResult, bridge: EngineBridge) -> None:
+        super().__init__()
+        self._boards = boards
+        board = boards.current
+        self.readout = Readout(board.gpu.channels)
+        self.monitor = MonitorPanel(board.gpu, board.trace, self.readout, board.recorder)
+        self.strip = LiveStrip(board.gpu, board.trace)
+        self._views = (self.monitor.view, self.strip.view)
+        self._marks = tuple(WindowMarks(result, view, board) for view in self._views)
+        for view in self._views:
+            view.add_overlay(self._paint_alarms)
+            view.first_frame.connect(self.first_frame)
+        bridge.fit_finished.connect(self.monitor.show_fit)
+        self.monitor.estimated.connect(self.strip.show_estimate)
+        boards.board_changed.connect(self._board_changed)
+        boards.added.connect(self._overlay_boards)
+        boards.removed.connect(self._overlay_boards)
+        boards.speed_changed.connect(self._overlay_boards)
+
+    @property
+    def marks(self) -> WindowMarks:
+        """What is marked of the result on the traces of the shown board."""
+        return self._marks[0]
+
+    def set_length(self, length_s: float) -> None:
+        """Show that many seconds."""
+        for view in self._views:
+            view.set_length(length_s)
+
+    def update(self) -> None:
+        """Draw what lies over the traces again."""
+        for view in self._views:
+            view.update()
+
+    @Slot(object)
+    def _board_changed(self, board: WatchedBoard) -> None:
+        self.monitor.show_board(board.gpu, board.trace)
+        if self.monitor.record is not None:
+            self.monitor.record.show_board(board.recorder, board.gpu.info)
+        self.strip.show_board(board.gpu, board.trace)
+        self._overlay_boards()
+        for marks in self._marks:
+            marks.show_board(board)
+
+    @Slot()
+    def _overlay_boards(self, *_: object) -> None:
+        """Draw the power of the other boards that are watched beside that of this one."""
+        others = [board for board in self._boards.all if board is not self._boards.current]
+        self.monitor.view.set_boards([(board.gpu, board.trace) for board in others])
+
+    def _paint_alarms(self, painter: QPainter, layout: Layout, bounds: tuple[int, int], colours: theme.Colours) -> None:
+        self._boards.current.alarms.paint(painter, layout, bounds, colours)

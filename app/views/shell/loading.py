@@ -1,0 +1,117 @@
+"""Loading what takes too long for Qt's thread, and the panels by name, each made when it is first asked for."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
+
+from ..context import Context
+from ..watched_board import WatchedBoard
+from .panels import PANELS
+from .services import Services
+
+if TYPE_CHECKING:
+    from ...engine.control.left_over import LeftOver
+    from ...engine.models.frequency import FrequencyFit
+    from ...engine.store.database import Store
+    from ...engine.store.record import SessionRecord
+
+Maker = Callable[[Context], QWidget]
+
+
+class Panels(QObject):
+    """A mapping of the panels by name. `in` says whether one can be asked for; iteration goes over those made."""
+
+    made = Signal(str)  # the name of a panel that is there from now on
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._makers: dict[str, Maker] = {}
+        self._context: Context | None = None
+        self._made: dict[str, QWidget] = {}
+
+    def load(self, makers: dict[str, Maker], context: Context) -> None:
+        """From now on these panels can be asked for."""
+        self._makers, self._context = dict(makers), context
+
+    def shutdown(self) -> None:
+        """Make no further one, and end the threads and timers of those that were made."""
+        self._makers.clear()
+        for panel in self._made.values():
+            shutdown = getattr(panel, "shutdown", None)
+            if shutdown is not None:
+                shutdown()
+
+    def add(self, name: str, panel: QWidget) -> None:
+        """One that was made elsewhere."""
+        self._made[name] = panel
+        self.made.emit(name)
+
+    def has(self, name: str) -> bool:
+        """Whether it was made."""
+        return name in self._made
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            assert self._context is not None
+            self.add(name, self._makers.pop(name)(self._context))
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._made or name in self._makers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._made))
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def items(self) -> list[tuple[str, QWidget]]:
+        """Those that were made."""
+        return list(self._made.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was kept of a board."""
+
+    board: WatchedBoard
+    fit: tuple[FrequencyFit, str] | None  # the newest, and what it was fitted to
+    left_over: LeftOver | None  # settings that a crash left
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What takes too long for Qt's thread: the panels' modules, and what is known at the start."""
+
+    classes: dict[str, Maker]
+    gpus: list[tuple[str, str]]  # selector, label
+    sessions: list[SessionRecord]
+    known: Known  # of the shown board
+
+
+def load_panels(services: Services) -> Loaded:
+    """Import the panels and read the store. Raises WattridgeError where the store cannot be read."""
+    from ...sensors.select import gpu_selectors
+
+    gpus = gpu_selectors()
+    store = services.store
+    store.purge()
+    sessions = store.sessions()
+    importlib.import_module("...engine.session.tuner", __package__)
+    classes = {spec.name: spec.load() for spec in PANELS if spec.panel}
+    return Loaded(classes, gpus, sessions, known_of(store, services.boards.current))
+
+
+def known_of(store: Store, board: WatchedBoard) -> Known:
+    """Raises WattridgeError where the store cannot be read."""
+    from ...engine.control.left_over import left_over
+
+    info = board.gpu.info
+    fit = store.latest_fit(info.name, simulated=info.source == "simulated")
+    return Known(board, fit, left_over(info.uuid))

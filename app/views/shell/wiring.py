@@ -1,0 +1,147 @@
+"""`Wiring`: what the panels ask of the window and of one another, connected as each of them is made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QWidget
+
+from .panels import INSPECTOR, PANELS
+
+if TYPE_CHECKING:
+    from ..plots.plot_menus import PlotMenus
+    from .window import MainWindow
+
+
+class Wiring(QObject):
+    """Follows `Panels.made`. Every plot gets its menu here."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self.plot_menus: PlotMenus | None = None  # once there is a panel that was loaded
+        self._titles = {spec.name: spec.title for spec in PANELS}
+        window.panels.made.connect(self._made)
+        window.workspaces.changed.connect(self.adopt_plots)  # some are made when they are shown
+
+    def shutdown(self) -> None:
+        """Wait for the files that are being written."""
+        if self.plot_menus is not None:
+            self.plot_menus.shutdown()
+
+    @Slot(str)
+    def _made(self, name: str) -> None:
+        window, panels = self._window, self._window.panels
+        panel = panels[name]
+        window.actions_made.connect_buttons(name, panel, window.workspaces.bring)
+        connect = {
+            "home": self._connect_home,
+            "queue": self._connect_queue,
+            INSPECTOR: self._connect_inspector,
+            "tune": self._connect_tune,
+            "sessions": self._connect_sessions,
+            "roofline": self._connect_roofline,
+            "front": self._connect_front,
+        }.get(name)
+        if connect is not None:
+            connect(panel)
+        self._adopt(name, panel)
+
+    def _connect_tune(self, tune: QWidget) -> None:
+        tune.file_opened.connect(self._window.settings.add_recent)  # type: ignore[attr-defined]
+        tune.edit_asked.connect(self._window.edit_specification)  # type: ignore[attr-defined]
+        tune.form.history.changed.connect(self._history_changed)  # type: ignore[attr-defined]
+        self._history_changed()
+
+    def _connect_home(self, home: QWidget) -> None:
+        window: MainWindow = self._window
+        home.watch_asked.connect(window.watch)  # type: ignore[attr-defined]
+        home.example_asked.connect(window.tune_example)  # type: ignore[attr-defined]
+        home.file_asked.connect(window.file_opener.choose)  # type: ignore[attr-defined]
+        home.recent_file_asked.connect(window.file_opener.open)  # type: ignore[attr-defined]
+        home.session_asked.connect(window.open_session)  # type: ignore[attr-defined]
+        home.resume_asked.connect(window.resume_session)  # type: ignore[attr-defined]
+        self._refresh_home_with("sessions")
+
+    def _connect_queue(self, queue: QWidget) -> None:
+        queue.open_asked.connect(self._window.open_session)  # type: ignore[attr-defined]
+        queue.compare_asked.connect(self._window.compare_sessions)  # type: ignore[attr-defined]
+
+    def _connect_inspector(self, inspector: QWidget) -> None:
+        window: MainWindow = self._window
+        answer = inspector.answer  # type: ignore[attr-defined]
+        inspector.report_asked.connect(window.ask_report)  # type: ignore[attr-defined]
+        window.reports.started.connect(answer.report_started)
+        window.reports.written.connect(answer.report_written)
+        window.reports.failed.connect(answer.report_failed)
+        window.actions_made.submenus["choose"].addActions(inspector.chooser.menu.actions())  # type: ignore[attr-defined]
+
+    def _connect_sessions(self, sessions: QWidget) -> None:
+        window: MainWindow = self._window
+        sessions.open_asked.connect(window.open_session)  # type: ignore[attr-defined]
+        sessions.resume_asked.connect(window.resume_session)  # type: ignore[attr-defined]
+        sessions.compare_asked.connect(window.compare_sessions)  # type: ignore[attr-defined]
+        sessions.report_asked.connect(window.reports.write_stored)  # type: ignore[attr-defined]
+        sessions.specification_met.connect(window.open_specification)  # type: ignore[attr-defined]
+        sessions.said.connect(window.say)  # type: ignore[attr-defined]
+        sessions.roofline_resume_asked.connect(self._resume_roofline)  # type: ignore[attr-defined]
+        self._refresh_home_with("home")
+
+    def _refresh_home_with(self, other: str) -> None:
+        """What is renamed or deleted in the Library is so at Home, once both are there."""
+        panels = self._window.panels
+        if panels.has(other):
+            panels["sessions"].listed.connect(panels["home"].refresh_soon)
+
+    def _connect_roofline(self, roofline: QWidget) -> None:
+        roofline.session_opened.connect(self._bring_roofline)  # type: ignore[attr-defined]
+
+    def _connect_front(self, front: QWidget) -> None:
+        front.pages.made.connect(self.adopt_plots)  # type: ignore[attr-defined]  # figures that are made when asked for
+
+    @Slot()
+    def _history_changed(self) -> None:
+        history, actions = self._window.panels["tune"].form.history, self._window.actions_by_name
+        actions["undo"].setEnabled(history.can_undo)
+        actions["redo"].setEnabled(history.can_redo)
+
+    @Slot()
+    def _bring_roofline(self) -> None:
+        self._window.workspaces.bring("roofline")
+
+    @Slot(int, str)
+    def _resume_roofline(self, session: int, precision: str) -> None:
+        self._bring_roofline()
+        self._window.panels["roofline"].measuring.resume(session, precision)
+
+    # --- the menus of plots -------------------------------------------------------------------------------------------
+
+    @Slot()
+    def adopt_plots(self) -> None:
+        """Give every plot its menu."""
+        for name, panel in self._window.panels.items():
+            self._adopt(name, panel)
+
+    def _adopt(self, name: str, panel: QWidget) -> None:
+        if name in _WITHOUT_PLOTS:
+            return
+        window = self._window
+        if self.plot_menus is None:
+            from ..plots.plot_menus import PlotMenus  # imported late: plots come with the panels
+
+            self.plot_menus = PlotMenus(window, lambda: window.result.caption or window.board.gpu.info.label)
+            self.plot_menus.said.connect(window.say)
+            self.plot_menus.failed.connect(window.banner.show_message)
+            self.plot_menus.more = [window.actions_by_name[name] for name in ("copy_command", "copy_python")]
+        self.plot_menus.adopt(panel, self._titles[name], getattr(panel, "provenance", None))
+
+    @Slot(QWidget)
+    def adopt_window(self, shown: QWidget) -> None:
+        """Give the plots of a window beside this one their menus."""
+        if self.plot_menus is not None:
+            own = getattr(shown, "provenance", lambda: self._window.board.gpu.info.label)
+            self.plot_menus.adopt(shown, shown.windowTitle(), own)
+
+
+_WITHOUT_PLOTS = {spec.name for spec in PANELS if not spec.panel}  # they are there before plots are loaded

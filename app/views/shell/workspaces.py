@@ -1,0 +1,215 @@
+"""`Workspaces`: the rail, the workspace in sight, the live traces below it and the Inspector beside it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import QDockWidget, QStackedWidget, QWidget
+
+from ..settings import Settings
+from ..widgets import hbox
+from .beside import Beside
+from .loading import Panels
+from .page import Page
+from .panels import INSPECTOR, PANELS, WORKSPACES
+from .rail import Rail
+from .workspace import Workspace
+
+_INSPECTOR_SHARE, _INSPECTOR_PX = 0.21, (376, 440)  # of the screen's width
+_STRIP_SHARE, _STRIP_PX = 0.15, (110, 170)  # of its height
+_STRIP, _BESIDE = "strip", "inspector"  # in the settings
+
+
+class Workspaces(QWidget):
+    """The panels are made when their workspace comes to sight, one per turn of the event loop.
+
+    `bring` and `go_to` find a panel wherever it is. Whether strip and Inspector are in sight is kept per workspace.
+    """
+
+    changed = Signal()  # what is in sight
+    settled = Signal()  # every panel that is wanted is there
+
+    def __init__(self, panels: Panels, strip: QWidget, room: QSize, settings: Settings) -> None:
+        super().__init__()
+        self._panels, self._settings = panels, settings
+        self.rail = Rail(WORKSPACES)
+        self.inspector = Page()
+        self._pages = {INSPECTOR: self.inspector}
+        self._stack = QStackedWidget()
+        self.by_name: dict[str, Workspace] = {}
+        self._of_panel: dict[str, Workspace] = {}
+        inspector_px = _within(_INSPECTOR_SHARE * room.width(), *_INSPECTOR_PX)
+        inside = QSize(room.width() - inspector_px - self.rail.width(), room.height())
+        for spec in WORKSPACES:
+            made = Workspace(spec, [panel for panel in PANELS if panel.workspace == spec.name], inside)
+            made.changed.connect(self.changed)
+            self.by_name[spec.name] = made
+            self._stack.addWidget(made)
+            self._pages |= made.pages
+            self._of_panel |= dict.fromkeys(made.pages, made)
+        self._over_strip = Beside(
+            Qt.Orientation.Vertical, self._stack, strip, _within(_STRIP_SHARE * room.height(), *_STRIP_PX)
+        )
+        self._with_inspector = Beside(Qt.Orientation.Horizontal, self._over_strip, self.inspector, inspector_px)
+        hbox(self.rail, (self._with_inspector, 1), of=self, margins=0, spacing=0)
+        self._strip = strip
+        self.rail.chosen.connect(self.show_workspace)
+        panels.made.connect(self._put)
+        self._next = QTimer(self, singleShot=True, interval=0)
+        self._next.timeout.connect(self._make_next)
+        self._enter(WORKSPACES[0].name)
+
+    @property
+    def current(self) -> Workspace:
+        """The workspace in sight."""
+        shown = self._stack.currentWidget()
+        assert isinstance(shown, Workspace)
+        return shown
+
+    @property
+    def splitters(self) -> tuple[Beside, Beside]:
+        """What holds the Inspector, and what holds the strip."""
+        return self._with_inspector, self._over_strip
+
+    @property
+    def docks(self) -> dict[str, QDockWidget]:
+        """The docks of every workspace, by name."""
+        return {name: dock for each in self.by_name.values() for name, dock in each.docks.by_name.items()}
+
+    # --- what is in sight ---------------------------------------------------------------------------------------------
+
+    @Slot(str)
+    def show_workspace(self, name: str) -> None:
+        """Change to a workspace; of a name that there is none of, nothing happens."""
+        if name in self.by_name and self.by_name[name] is not self.current:
+            self._enter(name)
+            self.changed.emit()
+
+    def _enter(self, name: str) -> None:
+        spec = self.by_name[name].spec
+        usual = frozenset(word for word, shown in ((_STRIP, spec.strip), (_BESIDE, spec.inspector)) if shown)
+        beside = self._settings.shown(f"beside_{name}", usual)
+        self._stack.setCurrentWidget(self.by_name[name])
+        self._over_strip.set_shown(_STRIP in beside)
+        self._with_inspector.set_shown(_BESIDE in beside)
+        self.by_name[name].was_shown = True
+        self.rail.mark(name)
+        self.make_waiting()
+
+    def bring(self, *names: str) -> None:
+        """Show panels, the last one on top where they share a place, and the workspace of the last one."""
+        for name in names:
+            if name == INSPECTOR:
+                self.set_inspector(True)
+            else:
+                self._enter(self._of_panel[name].spec.name)
+                self._of_panel[name].bring(name)
+            if name in self._panels:
+                self._panels[name]
+        self.changed.emit()
+
+    def go_to(self, name: str) -> None:
+        """Show a panel and give it the focus: where that was in it, else the first widget that takes it."""
+        self.bring(name)
+        self._pages[name].activateWindow()  # it may float
+        self._pages[name].focus_inside()
+
+    @property
+    def shows_inspector(self) -> bool:
+        """Whether the Inspector is in sight."""
+        return not self.inspector.isHidden()
+
+    @property
+    def shows_strip(self) -> bool:
+        """Whether the live traces are in sight below the workspace."""
+        return not self._strip.isHidden()
+
+    def set_inspector(self, shown: bool) -> None:
+        """Show the Inspector beside this workspace, or hide it."""
+        self._with_inspector.set_shown(shown)
+        self._sides_changed()
+
+    def set_strip(self, shown: bool) -> None:
+        """Show the live traces below this workspace, or hide them."""
+        self._over_strip.set_shown(shown)
+        self._sides_changed()
+
+    def _sides_changed(self) -> None:
+        shown = ((_STRIP, self.shows_strip), (_BESIDE, self.shows_inspector))
+        self._settings.note_shown(
+            f"beside_{self.current.spec.name}", frozenset(word for word, in_sight in shown if in_sight)
+        )
+        self.make_waiting()
+        self.changed.emit()
+
+    def set_dock(self, name: str, shown: bool) -> None:
+        """Open a dock in its workspace, or close it."""
+        if shown:
+            self._enter(self._of_panel[name].spec.name)
+        self._of_panel[name].docks.set_shown(name, shown)
+
+    def share(self, part: float) -> None:
+        """Give the docks of this workspace that part of its width."""
+        self.current.docks.share(part)
+
+    # --- the panels ---------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def make_waiting(self) -> None:
+        """Make what is in sight and not there yet."""
+        self._next.start()
+
+    @Slot()
+    def _make_next(self) -> None:
+        early = [spec.name for spec in PANELS if spec.early]
+        beside = [INSPECTOR] if self.shows_inspector else []
+        wanted = (*self.current.in_front(), *beside, *early)
+        waiting = next((name for name in wanted if name in self._panels and not self._panels.has(name)), None)
+        if waiting is not None:
+            self._panels[waiting]
+            self._next.start()
+        elif all(self._panels.has(name) for name in wanted):
+            self.settled.emit()
+
+    @Slot(str)
+    def _put(self, name: str) -> None:
+        self._pages[name].hold(self._panels[name])
+        if name in self._of_panel:
+            self._of_panel[name].docks.make_room()
+
+    def say(self, text: str) -> None:
+        """Words in place of every panel that is not there."""
+        for name, page in self._pages.items():
+            if not self._panels.has(name):
+                page.say(text)
+
+    # --- kept over restarts -------------------------------------------------------------------------------------------
+
+    @property
+    def sides_px(self) -> tuple[int, int]:
+        """Width of the Inspector and height of the strip."""
+        return self._with_inspector.side_px, self._over_strip.side_px
+
+    def set_sides_px(self, inspector: int, strip: int) -> None:
+        """Give Inspector and strip a size, within their bounds."""
+        self._with_inspector.set_side_px(inspector)
+        self._over_strip.set_side_px(strip)
+
+    def reset(self) -> None:
+        """Every workspace as at the very first start."""
+        for name, each in self.by_name.items():
+            each.docks.reset()
+            self._settings.forget_shown(f"beside_{name}")
+        self._with_inspector.reset()
+        self._over_strip.reset()
+        self._enter(self.current.spec.name)
+        self.changed.emit()
+
+    def stop_watching(self) -> None:
+        """Before the window is deleted: what goes with it is no change."""
+        self._next.stop()
+        for each in self.by_name.values():
+            each.docks.stop_watching()
+
+
+def _within(pixels: float, least: int, most: int) -> int:
+    return min(max(round(pixels), least), most)
