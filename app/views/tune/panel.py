@@ -115,7 +115,7 @@ class TunePanel(QWidget):
         )
         choose = button("&Open …", tip, self.choose_file)
         self.speed = SpeedChoice(self._context.boards)
-        edit = button("E&dit â¦", "Edit the specification that is open, or begin one", self.edit_asked.emit)
+        edit = button("E&dit …", "Edit the specification that is open, or begin one", self.edit_asked.emit)
         self.examples = _menu_button("Examples", self._fill_examples)
         self.stored = _menu_button("Past sessions", self._fill_stored)
         self.body = QWidget()  # what can be folded away
