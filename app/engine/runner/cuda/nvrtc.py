@@ -172,8 +172,9 @@ def header_options(library: Path, version: tuple[int, int]) -> list[str]:
     for folder in (*near, *toolkits(), *pip_folders()):
         include = folder / "include"
         if _release(include) == version[0]:
-            libraries = (include / "cccl", folder.parent / "cuda_cccl" / "include")
-            return [f"-I{each}" for each in (include, *libraries) if each.is_dir()]
+            libraries = [each for each in (include / "cccl", folder.parent / "cuda_cccl" / "include") if each.is_dir()]
+            if libraries or version < _BRINGS_HEADERS:  # else the library has more than these
+                return [f"-I{each}" for each in (include, *libraries)]
     if version >= _BRINGS_HEADERS:
         return [f"--use-bundled-headers={private_folder('cuda-headers') / '.'.join(map(str, version))}"]
     return []
