@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from app.engine.expressions.arrays import evaluate_array
 from app.engine.measurement import State
-from app.engine.runner.cuda import toolchain
+from app.engine.runner.cuda import nvrtc, toolchain
 from app.engine.runner.cuda.backend import difference, occupancy, resident_blocks
 from app.engine.runner.cuda.comparer import TYPES, compared_type
 from app.engine.runner.cuda.compiler import MAX_MESSAGE, Compiler, symbol
@@ -468,6 +468,17 @@ def test_nvrtc_is_found_where_nvidias_packages_for_windows_have_it(
     monkeypatch.syspath_prepend(tmp_path)
     found = [Path(place).name for place in library_places("nvrtc", ("13",)) if str(tmp_path) in place]
     assert found == ["nvrtc64_130_0.dll", "nvrtc64_130_0.alt.dll", "nvrtc64_120_0.dll", "nvrtc64_120_0.alt.dll"]
+
+
+def test_on_windows_nvrtc_finds_its_other_half_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    added: list[str] = []
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(os, "add_dll_directory", added.append, raising=False)
+    monkeypatch.setenv("PATH", "before")
+    with pytest.raises(OSError, match="nvrtc64"):
+        nvrtc.load(str(tmp_path / "nvrtc64_120_0.dll"))  # there is none
+    assert added == [str(tmp_path)]
+    assert os.environ["PATH"] == os.pathsep.join((str(tmp_path), "before"))
 
 
 def test_headers_for_nvrtc_are_of_the_librarys_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ It has no headers of its own before CUDA 13.3: those of a toolkit, or of pip's `
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -93,13 +94,25 @@ def main(words: Sequence[str]) -> int:
 def _library() -> ctypes.CDLL | None:
     for name in library_places("nvrtc", _VERSIONS):
         try:
-            library = ctypes.CDLL(name)
+            library = load(name)
         except OSError:
             continue
         if hasattr(library, "nvrtcGetCUBIN"):  # since CUDA 11.1
             library.nvrtcGetErrorString.restype = ctypes.c_char_p
             return library
     return None
+
+
+def load(place: str) -> ctypes.CDLL:
+    """The library there. Raises OSError.
+
+    On Windows it finds its other half, nvrtc-builtins in the same folder, by where programs are searched alone.
+    """
+    folder = Path(place).parent
+    if sys.platform == "win32" and folder.is_absolute():
+        os.add_dll_directory(str(folder))
+        os.environ["PATH"] = os.pathsep.join((str(folder), os.environ.get("PATH", "")))
+    return ctypes.CDLL(place)
 
 
 def _version(library: ctypes.CDLL) -> tuple[int, int]:
