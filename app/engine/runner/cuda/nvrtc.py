@@ -39,6 +39,7 @@ _OTHER_WORDS: Final = {
     "--resource-usage": ("-Xptxas", "-v"),
 }
 _TO_THE_ASSEMBLER: Final = ("-Xptxas", "--ptxas-options")
+OLDER: Final = "pip install 'wattridge[cuda]' does from Maxwell on, a CUDA 11 toolkit and '[pycuda]' for Kepler"
 _ARCHITECTURE: Final = re.compile(r"-arch=sm_(\d+)")
 
 
@@ -58,7 +59,7 @@ def compile_text(text: str, options: Sequence[str]) -> tuple[bytes, str]:
     words, as_ptx = architecture_options(device_options(options), _architectures(library))
     if not words:
         release = ".".join(map(str, _version(library)))
-        return b"", f"NVRTC {release} does not compile for a board as old as this: pip install 'wattridge[cuda]'"
+        return b"", f"NVRTC {release} does not compile for a board as old as this: {OLDER}"
     program = ctypes.c_void_p()
     failed = library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
     if failed:
