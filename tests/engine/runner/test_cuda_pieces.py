@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from app.engine.expressions.arrays import evaluate_array
 from app.engine.measurement import State
-from app.engine.runner.cuda import toolchain
+from app.engine.runner.cuda import nvrtc, toolchain
 from app.engine.runner.cuda.backend import difference, occupancy, resident_blocks
 from app.engine.runner.cuda.comparer import TYPES, compared_type
 from app.engine.runner.cuda.compiler import MAX_MESSAGE, Compiler, symbol
@@ -449,6 +449,13 @@ def test_a_toolkit_that_the_environment_names_comes_first(tmp_path: Path, monkey
         (tmp_path / "packages" / "nvidia" / component).mkdir(parents=True)
     monkeypatch.syspath_prepend(tmp_path / "packages")
     assert [folder.name for folder in pip_folders()[:2]] == ["cu13", "cuda_nvrtc"]
+    for place in ("one", "packages/nvidia/cuda_nvrtc"):
+        (tmp_path / place / "lib").mkdir(parents=True)
+        (tmp_path / place / "lib" / "libnvrtc.so.12").touch()
+    ours, pips, *of_the_machine = library_places("nvrtc", ("13", "12"))
+    assert ours == str(tmp_path / "one/lib/libnvrtc.so.12")
+    assert pips == str(tmp_path / "packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
+    assert of_the_machine[-3:] == ["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"]
 
 
 def test_nvrtc_is_found_where_nvidias_packages_for_windows_have_it(
@@ -463,15 +470,32 @@ def test_nvrtc_is_found_where_nvidias_packages_for_windows_have_it(
     assert found == ["nvrtc64_130_0.dll", "nvrtc64_130_0.alt.dll", "nvrtc64_120_0.dll", "nvrtc64_120_0.alt.dll"]
 
 
+def test_on_windows_nvrtc_finds_its_other_half_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    added: list[str] = []
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(os, "add_dll_directory", added.append, raising=False)
+    monkeypatch.setenv("PATH", "before")
+    with pytest.raises(OSError, match="nvrtc64"):
+        nvrtc.load(str(tmp_path / "nvrtc64_120_0.dll"))  # there is none
+    assert added == [str(tmp_path)]
+    assert os.environ["PATH"] == os.pathsep.join((str(tmp_path), "before"))
+
+
 def test_headers_for_nvrtc_are_of_the_librarys_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of another release do not compile with it."""
-    for release, folder in ((12090, "old"), (13000, "new")):
+    for release, folder in ((12090, "old"), (13000, "new"), (98000, "later")):
         (tmp_path / folder / "include").mkdir(parents=True)
         (tmp_path / folder / "include" / "cuda_runtime_api.h").write_text(f"#define CUDART_VERSION  {release}\n")
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "old"))
     monkeypatch.setenv("CUDA_PATH", str(tmp_path / "new"))
+    monkeypatch.setenv("CUDA_ROOT", str(tmp_path / "later"))
     library = tmp_path / "here" / "lib" / "libnvrtc.so.13"
     assert header_options(library, (13, 1)) == [f"-I{tmp_path / 'new' / 'include'}"]
     assert header_options(library, (12, 4)) == [f"-I{tmp_path / 'old' / 'include'}"]
     assert header_options(library, (99, 0))[0].startswith("--use-bundled-headers=")
+    assert header_options(library, (98, 0))[0].startswith("--use-bundled-headers="), "those found have no CCCL"
+    (tmp_path / "later" / "include" / "cccl").mkdir()
+    assert header_options(library, (98, 0)) == [
+        f"-I{tmp_path / 'later' / part}" for part in ("include", "include/cccl")
+    ]
     assert header_options(library, (1, 0)) == []

@@ -9,6 +9,7 @@ It has no headers of its own before CUDA 13.3: those of a toolkit, or of pip's `
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -38,6 +39,7 @@ _OTHER_WORDS: Final = {
     "--resource-usage": ("-Xptxas", "-v"),
 }
 _TO_THE_ASSEMBLER: Final = ("-Xptxas", "--ptxas-options")
+OLDER: Final = "pip install 'wattridge[cuda]' does from Maxwell on, a CUDA 11 toolkit and '[pycuda]' for Kepler"
 _ARCHITECTURE: Final = re.compile(r"-arch=sm_(\d+)")
 
 
@@ -57,7 +59,7 @@ def compile_text(text: str, options: Sequence[str]) -> tuple[bytes, str]:
     words, as_ptx = architecture_options(device_options(options), _architectures(library))
     if not words:
         release = ".".join(map(str, _version(library)))
-        return b"", f"NVRTC {release} does not compile for a board as old as this: pip install 'wattridge[cuda]'"
+        return b"", f"NVRTC {release} does not compile for a board as old as this: {OLDER}"
     program = ctypes.c_void_p()
     failed = library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
     if failed:
@@ -93,13 +95,25 @@ def main(words: Sequence[str]) -> int:
 def _library() -> ctypes.CDLL | None:
     for name in library_places("nvrtc", _VERSIONS):
         try:
-            library = ctypes.CDLL(name)
+            library = load(name)
         except OSError:
             continue
         if hasattr(library, "nvrtcGetCUBIN"):  # since CUDA 11.1
             library.nvrtcGetErrorString.restype = ctypes.c_char_p
             return library
     return None
+
+
+def load(place: str) -> ctypes.CDLL:
+    """The library there. Raises OSError.
+
+    On Windows it finds its other half, nvrtc-builtins in the same folder, by where programs are searched alone.
+    """
+    folder = Path(place).parent
+    if sys.platform == "win32" and folder.is_absolute():
+        os.add_dll_directory(str(folder))
+        os.environ["PATH"] = os.pathsep.join((str(folder), os.environ.get("PATH", "")))
+    return ctypes.CDLL(place)
 
 
 def _version(library: ctypes.CDLL) -> tuple[int, int]:
@@ -172,8 +186,9 @@ def header_options(library: Path, version: tuple[int, int]) -> list[str]:
     for folder in (*near, *toolkits(), *pip_folders()):
         include = folder / "include"
         if _release(include) == version[0]:
-            libraries = (include / "cccl", folder.parent / "cuda_cccl" / "include")
-            return [f"-I{each}" for each in (include, *libraries) if each.is_dir()]
+            libraries = [each for each in (include / "cccl", folder.parent / "cuda_cccl" / "include") if each.is_dir()]
+            if libraries or version < _BRINGS_HEADERS:  # else the library has more than these
+                return [f"-I{each}" for each in (include, *libraries)]
     if version >= _BRINGS_HEADERS:
         return [f"--use-bundled-headers={private_folder('cuda-headers') / '.'.join(map(str, version))}"]
     return []

@@ -14,8 +14,15 @@ _NAMED: Final = ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT")
 
 def toolkits() -> list[Path]:
     """Folders that hold `bin` and `include`, or would: those that the environment names first."""
-    folders = [Path(os.environ[name]) for name in _NAMED if os.environ.get(name)]
-    return folders if sys.platform == "win32" else [*folders, Path("/usr/local/cuda")]
+    return [*_named_toolkits(), *_usual_toolkits()]
+
+
+def _named_toolkits() -> list[Path]:
+    return [Path(os.environ[name]) for name in _NAMED if os.environ.get(name)]
+
+
+def _usual_toolkits() -> list[Path]:
+    return [] if sys.platform == "win32" else [Path("/usr/local/cuda")]
 
 
 def pip_folders() -> list[Path]:
@@ -24,19 +31,18 @@ def pip_folders() -> list[Path]:
 
 
 def library_places(name: str, versions: Sequence[str]) -> Iterator[str]:
-    """What to hand to the loader for a library of the toolkit, in turn: of toolkits, the system's, of pip's packages.
+    """What to hand to the loader for a library of the toolkit, in turn: of the toolkits that the environment names, of
+    pip's packages, of the toolkit in its usual place, the system's.
 
+    What was installed for this Python comes before what the machine happens to have: a board may need its release.
     `name` is as in lib*.so; `versions` are the endings of the system's own (`.so.13`), newest first.
     """
     files = (
         *(f"{folder}/lib{name}.so*" for folder in ("lib64", "lib")),
         *(f"{folder}/{name}64_*.dll" for folder in ("bin", "bin/x64", "bin/x86_64")),
     )
-    for folders in (toolkits(), None, pip_folders()):
-        if folders is None:
-            found = ctypes.util.find_library(name)
-            yield from (*([found] if found else []), f"lib{name}.so", *(f"lib{name}.so.{each}" for each in versions))
-            continue
-        for folder in folders:
-            for pattern in files:
-                yield from map(str, sorted(folder.glob(pattern), reverse=True))
+    for folder in (*_named_toolkits(), *pip_folders(), *_usual_toolkits()):
+        for pattern in files:
+            yield from map(str, sorted(folder.glob(pattern), reverse=True))
+    found = ctypes.util.find_library(name)
+    yield from (*([found] if found else []), f"lib{name}.so", *(f"lib{name}.so.{each}" for each in versions))
