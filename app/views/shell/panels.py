@@ -117,7 +117,8 @@ def load_panels(services: Services) -> Loaded:
     store = services.store
     store.purge()
     sessions = store.sessions()
-    importlib.import_module("...engine.session.tuner", __package__)
+    for beside in ("...engine.session.tuner", "...views.editor.window", "...views.editor.wizard"):
+        importlib.import_module(beside, __package__)
     classes = {spec.name: spec.load() for spec in PANELS if spec.panel}
     return Loaded(classes, gpus, sessions, known_of(store, services.boards.current))
 
