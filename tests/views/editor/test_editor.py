@@ -231,6 +231,14 @@ def test_each_problem_stands_beside_its_field_and_in_the_margin(editor: Specific
     assert editor.run.isEnabled()
 
 
+def test_a_wrong_argument_is_marked_and_explained_below_the_table(editor: SpecificationEditor, qtbot: QtBot) -> None:
+    editor.edited.set_value(("kernel", "arguments", 0, "type"), "floaty")
+    settle(qtbot, editor)
+    arguments = editor.form.arguments
+    assert arguments.complaint.text().startswith("x: 'type' is 'floaty'")
+    assert arguments.table.item(0, 6).text() == "see below"
+
+
 def test_a_space_that_is_empty_says_which_restriction_removed_the_last(
     editor: SpecificationEditor, qtbot: QtBot
 ) -> None:
