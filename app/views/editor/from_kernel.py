@@ -117,7 +117,7 @@ class FromKernel(QWidget):
     @Slot()
     def _recolour(self) -> None:
         """Ticks that are seen on a dark ground, as those of lists are."""
-        self.table.setPalette(QApplication.palette("QListView"))
+        self.table.setPalette(QApplication.palette("QListView"))  # type: ignore[call-overload]  # it takes str alone
 
     @Slot()
     def _file_typed(self) -> None:
