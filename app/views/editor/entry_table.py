@@ -35,7 +35,7 @@ class Column:
 class EntryTable(QWidget):
     """What lies at `place`: a table of values, a list of values, or a list of tables, as `columns` says.
 
-    `first` is what a new entry holds. `note` gives a last column with words on each entry, such as what it removes.
+    `first` is what a new entry holds. The last column has the problem of an entry, else a note on it.
     """
 
     def __init__(
