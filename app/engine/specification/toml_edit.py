@@ -7,21 +7,38 @@ takes a text and returns another one; each raises InputError where the text is n
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, ParamSpec
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import AbstractTable, Array, InlineTable
+from tomlkit.items import AoT, Array, InlineTable
 
 from ...errors import InputError
 from .document import relative
 
+_P = ParamSpec("_P")
 Place = tuple[str | int, ...]
+_BEYOND: Final = "the way in which this is written cannot be changed value by value"
 _WIDE: Final = 100  # characters of a list that stays on one line
 _MARK: Final = "wattridge-this-is-the-place"
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def _in_one_line(edit: Callable[_P, str]) -> Callable[_P, str]:
+    """What tomlkit refuses is an InputError."""
+
+    @wraps(edit)
+    def edited(*args: _P.args, **kwargs: _P.kwargs) -> str:
+        try:
+            return edit(*args, **kwargs)
+        except TOMLKitError:
+            raise InputError(_BEYOND, "text", "change it in the text") from None
+
+    return edited
 
 
 def toml_of(value: Any) -> str:
@@ -45,6 +62,7 @@ def key_text(key: str) -> str:
     return key if _BARE.fullmatch(key) else tomlkit.string(key).as_string()
 
 
+@_in_one_line
 def with_value(text: str, place: Place, value: Any) -> str:
     """The value of that place is this one; tables that are missing are made. A list's next index appends to it."""
     text = _ended(text)
@@ -54,9 +72,17 @@ def with_value(text: str, place: Place, value: Any) -> str:
     try:
         parent = _parent(document, place)
     except LookupError:
-        return with_value(text, tuple(above), [value] if isinstance(last, int) else {last: value})
+        listed = [*_single(document, tuple(above)), value]
+        return with_value(text, tuple(above), listed[-1 - last :] if isinstance(last, int) else {last: value})
     item = _item(value, lines=len(place) == 1 and isinstance(value, list))
     is_list, is_inline = isinstance(parent, Array), isinstance(parent, InlineTable)
+    if isinstance(parent, AoT) and last == len(parent) and isinstance(value, Mapping):
+        parent.append(_table(value))
+        return _written(document)
+    if isinstance(parent, AoT):
+        items: Any = parent.unwrap()
+        items[last] = value
+        return with_value(without(text, tuple(above)), tuple(above), items)
     if is_list and last == len(parent):
         parent.append(item)
     elif len(place) == 1 and isinstance(value, Mapping):
@@ -71,6 +97,7 @@ def with_value(text: str, place: Place, value: Any) -> str:
     return _written(document)
 
 
+@_in_one_line
 def without(text: str, place: Place) -> str:
     """The same without the value of that place; where there is none, the text itself."""
     document = _parsed(text)
@@ -81,16 +108,21 @@ def without(text: str, place: Place) -> str:
             return with_value(text, place[:-1], kept) if kept else without(text, place[:-1])
         del parent[place[-1]]
     except LookupError:
-        return text
+        return without(text, place[:-1]) if place[-1] == 0 and _single(document, place[:-1]) else text
     return _written(document)
 
 
+@_in_one_line
 def moved(text: str, place: Place, to: Place) -> str:
     """An entry of a table, or an item of a list, changes places with its neighbour `to`; a line keeps its comments."""
     document = _parsed(text)
     parent: Any = _parent(document, place)
     here, there = place[-1], to[-1]
     is_list = isinstance(parent, Array)
+    if isinstance(parent, AoT):
+        items: Any = parent.unwrap()
+        items[here], items[there] = items[there], items[here]
+        return with_value(without(text, place[:-1]), place[:-1], items)
     if is_list:
         parent[here], parent[there] = parent[there], parent[here]
         return _written(document)
@@ -106,6 +138,7 @@ def moved(text: str, place: Place, to: Place) -> str:
     return "".join(lines[: first[0]] + swapped + lines[second[1] :])
 
 
+@_in_one_line
 def renamed(text: str, place: Place, name: str) -> str:
     """The entry of that place has another key, where it stands."""
     document = _parsed(text)
@@ -161,7 +194,12 @@ def _parsed(text: str) -> tomlkit.TOMLDocument:
 
 
 def _written(document: tomlkit.TOMLDocument) -> str:
-    return tomlkit.dumps(document)
+    text = tomlkit.dumps(document)
+    try:
+        tomllib.loads(text)
+    except ValueError:
+        raise InputError(_BEYOND, "text", "change it in the text") from None
+    return text
 
 
 def _item(value: Any, *, lines: bool = False) -> Any:
@@ -186,16 +224,27 @@ def _parent(document: Any, place: Place) -> Any:
     inner = document
     for key in place[:-1]:
         inner = inner[key]
-        if not isinstance(inner, AbstractTable | Array):
+        if not isinstance(inner, dict | list):
             raise LookupError(key)
     return inner
+
+
+def _single(document: Any, place: Place) -> list[Any]:
+    """The plain value of a place as a list of one, for which it stands; [] where there is none."""
+    try:
+        found = _parent(document, place)[place[-1]]
+    except LookupError:
+        return []
+    return [] if isinstance(found, dict | list) else [found.unwrap()]
 
 
 def _start(text: str, place: Place) -> int:
     """Where the value of a place begins. Raises LookupError where there is none."""
     document = _parsed(text)
     parent = _parent(document, place)
-    parent[place[-1]]
+    inner = parent[place[-1]]
+    if isinstance(parent, AoT):
+        return _start(text, (*place, next(iter(inner), "")))
     parent[place[-1]] = _MARK
     return _written(document).index(_MARK) - 1
 

@@ -35,7 +35,7 @@ class Column:
 class EntryTable(QWidget):
     """What lies at `place`: a table of values, a list of values, or a list of tables, as `columns` says.
 
-    `first` is what a new entry holds. `note` gives a last column with words on each entry, such as what it removes.
+    `first` is what a new entry holds. The last column has the problem of an entry, else a note on it.
     """
 
     def __init__(
@@ -108,6 +108,7 @@ class EntryTable(QWidget):
         self._entries = entries
         own: list[Any] = list(entries.items()) if isinstance(entries, Mapping) else list(enumerate(entries))
         self._keys = [key for key, _ in own]
+        below: list[str] = []
         self._filling = True
         self.table.setRowCount(len(own))
         for row, (key, value) in enumerate(own):
@@ -120,14 +121,17 @@ class EntryTable(QWidget):
                 bad = any(place[-1] == column.key for place in wrong) or (wrong and not column.key)
                 self._put(row, at, self._cell(key, value, column), bad=bool(bad))
             said = "; ".join(map(str, wrong.values())) or notes.get(str(value), "")
+            if wrong and self._columns[-1].key:  # many columns leave no room beside them
+                below += [f"{self._cell(key, value, self._columns[0])}: {problem}" for problem in wrong.values()]
+                said = "see below"
             self._put(row, len(self._columns), said, bad=bool(wrong), editable=False)
             if wrong:
                 self.table.resizeRowToContents(row)
             elif self.table.rowHeight(row) != self._height:
                 self.table.setRowHeight(row, self._height)
         self._filling = False
-        here = [problem for place, problem in problems.items() if place == self.place]
-        self.complaint.say("; ".join(map(str, here)))
+        here = [str(problem) for place, problem in problems.items() if place == self.place]
+        self.complaint.say("\n".join([*here, *below]))
         self._set_buttons()
 
     @Slot()

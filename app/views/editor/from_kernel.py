@@ -5,12 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QHeaderView, QLineEdit, QPlainTextEdit, QTableWidget, QTableWidgetItem, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QHeaderView,
+    QLineEdit,
+    QPlainTextEdit,
+    QTableWidget,
+    QTableWidgetItem,
+    QWidget,
+)
 
 from ...engine.measurement import Value
 from ...engine.specification.kernel_scan import Kernel, Scan
 from ...engine.specification.new_document import NewSpecification, from_kernel, read_kernels
 from ..file_dialogs import open_file
+from ..plots import theme
 from ..plots.label import PlainLabel, plain_tip
 from ..threads.tasks import LatestTask
 from ..widgets import button, hbox, vbox
@@ -44,6 +54,8 @@ class FromKernel(QWidget):
         self.table = QTableWidget(0, 3)
         self.table.setHorizontalHeaderLabels(["Tune", "Values", "Why"])
         self.table.setAccessibleName("Suggested parameters")
+        self.table.setShowGrid(False)
+        self.table.setAlternatingRowColors(True)
         self.table.verticalHeader().hide()
         self.table.verticalHeader().setDefaultSectionSize(self.table.fontMetrics().height() + 8)
         self.table.setTabKeyNavigation(False)
@@ -70,6 +82,8 @@ class FromKernel(QWidget):
         self.file.editingFinished.connect(self._file_typed)
         self.kernel.activated.connect(self._say)
         self.table.cellChanged.connect(self._cell_changed)
+        theme.notifier().changed.connect(self._recolour)
+        self._recolour()
         self._reader.done.connect(self._was_read)
         self._reader.failed.connect(self._not_read)
 
@@ -99,6 +113,11 @@ class FromKernel(QWidget):
 
     def shutdown(self) -> None:
         self._reader.shutdown()
+
+    @Slot()
+    def _recolour(self) -> None:
+        """Ticks that are seen on a dark ground, as those of lists are."""
+        self.table.setPalette(QApplication.palette("QListView"))  # type: ignore[call-overload]  # it takes str alone
 
     @Slot()
     def _file_typed(self) -> None:

@@ -248,5 +248,5 @@ def _paint_application(c: Colours) -> None:
     # The style outlines ticks in a darker shade of the window's colour, which is invisible on a dark ground.
     ticks = QPalette(palette)
     ticks.setColor(role.Window, QColor(c.muted))
-    for kind in ("QCheckBox", "QRadioButton", "QListView", "QTableView"):
+    for kind in ("QCheckBox", "QRadioButton", "QListView"):
         QApplication.setPalette(ticks if c.dark else palette, kind)  # type: ignore[arg-type]  # it takes str alone

