@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _STORED_SHOWN = 15
 _START_TIP = "Start the session as it is set up above; what is shown below is then its result"
-_WAITS = "A session is running on {board}: start when it has ended, on the board that is shown then"
+_WAITS = "A session is running on {board}: add this to the queue, or start it when that has ended"
 _ROOM_FOR_HISTORY = 680  # pixels
 _FILES = "Specifications and recordings (*.toml *.json *.json.gz *.csv *.csv.gz);;All files (*)"
 _RECORDINGS = "Recordings (*.json *.json.gz *.csv *.csv.gz);;All files (*)"
@@ -372,7 +372,11 @@ class TunePanel(QWidget):
         self.start.setEnabled(self._draft is not None and free)
         self.queue.setEnabled(self._draft is not None)
         waits = self._session_runs and not own
-        tip = f"{activity.title or 'A queued session'} runs: wait for it, or stop it above" if waits else _START_TIP
+        tip = (
+            f"{activity.title or 'A queued session'} runs: add this to the queue, wait for it, or stop it above"
+            if waits
+            else _START_TIP
+        )
         if own and activity.plan is not None:
             tip = _WAITS.format(board=activity.plan.gpu)
         self.start.setToolTip(tip)
