@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .plan import SessionPlan
 
 MOST_WAITING: Final = 200
+_MOST_FINISHED: Final = 200  # that are remembered; their sessions are stored anyway
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +202,7 @@ class RunQueue:
     ) -> None:
         assert self.current is not None
         self._finished.append(replace(self.current, state=state, reason=reason, session=session, took_s=took_s))
+        del self._finished[:-_MOST_FINISHED]
         self.current = None
 
     def _drop(self, board: str) -> None:

@@ -358,7 +358,7 @@ class ModelPanel(QWidget):
 
 
 def _checkable(menu: QMenu, words: str, tip: str) -> QAction:
-    action = QAction(words, menu.parent())  # what `addAction(words)` returns is invalid once garbage was collected
+    action = QAction(words, menu.parent())  # Shiboken loses the one that `addAction(words)` makes: Qt keeps it, though
     action.setCheckable(True)
     action.setToolTip(tip)
     menu.addAction(action)

@@ -71,7 +71,7 @@ def command_of(view: str, panels: Panels, context: Context, seconds: float) -> J
             return lambda: CommandLine(("sessions",), "The stored sessions")
         case "boards":
             return lambda: CommandLine(("gpus",), "Every board")
-    raise InputError("no command shows what is in this view", view, "go to another view")
+    raise InputError(f"no command gives what {view.capitalize()} shows", view, "go to another view, and copy there")
 
 
 def _result(result: CurrentResult) -> tuple[SessionPlan, int, ResultTable]:

@@ -37,7 +37,7 @@ class AddToQueue(QToolButton):
         self.setToolTip(_TIP)
         self.setPopupMode(QToolButton.ToolButtonPopupMode.MenuButtonPopup)
         menu = QMenu(self)
-        self.as_set_up = QAction("As it is &set up", self)  # made here: the wrapper of one that a menu makes may go
+        self.as_set_up = QAction("As it is &set up", self)  # Shiboken may lose one that the menu makes
         self.several = QAction("Several strategies, seeds or &boards …", self)
         self.as_set_up.triggered.connect(self.add)
         self.several.triggered.connect(self.show_variants)

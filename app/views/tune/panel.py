@@ -42,7 +42,7 @@ _START_TIPS = {
     _REPLAY: "Search the recording with the strategy that is chosen: what it measures is looked up in the file",
     _FOLLOW: "Show what is in the file and whatever its tuner adds",
 }
-_WAITS = "A session is running on {board}: start when it has ended, on the board that is shown then"
+_WAITS = "A session is running on {board}: add this to the queue, or start it when that has ended"
 _SUFFIXES = "*.json *.json.gz *.csv *.csv.gz"
 _RECORDINGS = f"Recordings: Kernel Tuner caches, T4 (tuning results), sessions as CSV ({_SUFFIXES})"
 _FILES = ";;".join(
@@ -484,7 +484,7 @@ class TunePanel(QWidget):
         words, used_up = self._start_words(), self._why_used_up()
         self.start.setText(words)
         self.summary.show_all.setEnabled(free)
-        runs = f"{activity.title or 'A queued session'} runs: wait for it, or stop it above"
+        runs = f"{activity.title or 'A queued session'} runs: add this to the queue, wait for it, or stop it above"
         tip = runs if waits else _START_TIPS.get(words, _START_TIP)
         self.start.setEnabled(ready and free and not used_up)
         if free and used_up:

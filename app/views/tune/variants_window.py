@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QSpinBox, Q
 from ...engine.session.plan import SessionPlan
 from ...engine.session.queue import MOST_WAITING, chosen_as, variants
 from ...engine.strategies import base as strategies
-from ...errors import WattridgeError
+from ...errors import InputError, WattridgeError
 from ..context import Context
 from ..plots.label import PlainLabel, plain_tip
 from ..threads.tasks import TaskQueue
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SEEDS, _LARGEST = 100, 2_000_000_000
 _REPLAY = "A recording is replayed; no board takes part"
 _BOARDS = "The boards that are watched; more are watched under Boards. They run one after another."
-_OWN = "Only the board that is shown: clocks steered by its model, and measurements taken over, are its own"
+_OWN = "Only the board that it is set up for: clocks steered by its model, and measurements taken over, are its own"
 
 
 class VariantsWindow(QDialog):
@@ -87,8 +87,9 @@ class VariantsWindow(QDialog):
             item = self.strategies.item(row)
             item.setToolTip(strategies.description(strategies.get(item.data(Qt.ItemDataRole.UserRole))))
         own_only = draft.replay or draft.clocks_mhz is not None or draft.taken_over is not None
-        offered = [boards.current] if own_only else boards.all
-        _fill(self.boards, ((each.gpu.info.label, each.uuid, each is boards.current) for each in offered))
+        own = boards.measured_by(plan) or boards.current  # another one may be shown while a session runs
+        offered = [own] if own_only else boards.all
+        _fill(self.boards, ((each.gpu.info.label, each.uuid, each is own) for each in offered))
         self.boards.setEnabled(not own_only)
         self.boards.setToolTip(_REPLAY if draft.replay else _OWN if own_only else _BOARDS)
         with QSignalBlocker(self.first):
@@ -162,8 +163,10 @@ class VariantsWindow(QDialog):
 
 def _planned(path: Path, board: WatchedBoard, chosen: SessionPlan) -> SessionPlan:
     """The same specification on another board; off Qt's thread. Raises WattridgeError."""
-    draft = draft_of_file(path, board.gpu, None, threading.Event(), None, board.guard)
-    return chosen_as(chosen, draft.plan)
+    plan = draft_of_file(path, board.gpu, None, threading.Event(), None, board.guard).plan
+    if plan.origin.get("sha256") != chosen.origin.get("sha256"):
+        raise InputError("the file has changed since it was opened", str(path), "open it again")
+    return chosen_as(chosen, plan)
 
 
 def _ticked_list(name: str) -> QListWidget:

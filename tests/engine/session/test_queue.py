@@ -227,6 +227,15 @@ def test_runs_are_moved_removed_and_cleared(engine: Engine) -> None:
     assert engine.queue.runs == ()
 
 
+def test_what_is_finished_is_not_kept_without_end(engine: Engine) -> None:
+    for _ in range(3):
+        engine.queue.add(plans(100))
+        for _ in range(100):
+            engine.run()
+    assert len(engine.queue.finished) == 200
+    assert engine.queue.finished[-1].session == 300
+
+
 def test_there_is_a_bound(engine: Engine) -> None:
     engine.queue.pause()
     engine.queue.add(plans(MOST_WAITING - 1))

@@ -123,7 +123,7 @@ def test_traces_boards_sessions_comparison_fit_roofline_and_queue_have_theirs(qt
 def test_what_no_command_gives_says_why(qtbot: QtBot, window: MainWindow) -> None:
     assert "nothing is set up" in refused(qtbot, window, "tune")
     assert "there is no result yet" in refused(qtbot, window, "front")
-    assert "no command shows" in refused(qtbot, window, "control")
+    assert "no command gives what Control shows" in refused(qtbot, window, "control")
     assert window.banner.isVisible()
 
 

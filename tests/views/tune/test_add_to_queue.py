@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from lab import ready
@@ -127,6 +128,29 @@ def test_several_boards_run_one_after_another_and_the_shown_board_stays(qtbot: Q
     window.bridge.queue.clear()
     window.bridge.activity.stop()
     qtbot.waitUntil(lambda: not window.bridge.activity.busy, timeout=60_000)
+
+
+def test_a_file_that_was_edited_meanwhile_is_not_mixed_with_what_it_was(
+    qtbot: QtBot, open_program: Open, tmp_path: Path
+) -> None:
+    text = EXAMPLE.read_text(encoding="utf-8").replace("../kernels", str(resources() / "kernels"))
+    path = tmp_path / "edited.toml"
+    path.write_text(text, encoding="utf-8")
+    window = ready(qtbot, open_program())
+    tune = window.panels["tune"]
+    tune.open(path)
+    qtbot.waitUntil(tune.start.isEnabled, timeout=20_000)
+    window.boards.watch("simulated:v100")
+    qtbot.waitUntil(lambda: len(window.boards.all) == 2, timeout=20_000)
+    variants = variants_of(tune)
+    tick(variants.boards, window.boards.all[1].uuid)
+    path.write_text(text + "\n# edited\n", encoding="utf-8")
+    with qtbot.waitSignal(window.bridge.fault, timeout=20_000) as fault:
+        variants.add.click()
+    assert "has changed since it was opened" in fault.args[0].what
+    assert not window.bridge.queue.runs
+    assert variants.isVisible()
+    assert variants.add.isEnabled(), "it can be tried again"
 
 
 def test_a_recording_is_replayed_with_several_strategies_and_on_no_board(
