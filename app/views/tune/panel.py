@@ -84,8 +84,7 @@ class TunePanel(QWidget):
         self.stop = button("Stop", ends, self.stop_session)
         self._lay_out()
         self.header.show_text(_NOTHING)
-        self.form.history.changed.connect(self._show_line)
-        self.form.history.changed.connect(self._set_buttons)
+        self.form.history.changed.connect(self._lock_form)
         self.summary.unsteer.clicked.connect(self._unsteer)
         self.summary.look.clicked.connect(self.show_space)
         self.summary.show_all.clicked.connect(self.show_recorded)
@@ -236,7 +235,7 @@ class TunePanel(QWidget):
             form.lock((*form.searching, *form.limits), "The file is followed: nothing is searched")
         elif draft.stored is not None and not self.summary.anew.isChecked():
             why = f"Session {draft.stored.id} is continued: only its limits can change"
-            form.lock((*form.searching, *form.goal), why)
+            form.lock((*form.searching, *form.goal), why, self._why_used_up())
         else:
             form.lock(())
         self._show_line()

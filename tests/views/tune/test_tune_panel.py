@@ -339,8 +339,10 @@ def test_a_finished_session_that_is_opened_can_be_continued_or_started_again(win
     assert not panel.start.isEnabled()
     assert "allow it more evaluations" in panel.start.toolTip()
     assert not form.strategy.isEnabled()
-    assert form.strategy.toolTip() == form.why.text() == "Session 1 is continued: only its limits can change"
+    assert form.strategy.toolTip() == "Session 1 is continued: only its limits can change"
+    assert form.why.text() == f"{form.strategy.toolTip()}. {panel.start.toolTip()}"
     form.evaluations.setValue(30)
+    assert form.why.text() == form.strategy.toolTip()
     assert panel.start.isEnabled()
     window.run_to_the_end()
     assert [record.evaluated for record in window.store.sessions()] == [30]
