@@ -91,8 +91,7 @@ class ExportPanel(QWidget):
         if table is None or plan is None or session is None or index is None or not kinds:
             return
         text = self.folder.text().strip()
-        own = f"session-{session}" if session else "followed"  # a growing file's session has no number yet
-        folder = Path(text).expanduser() if text else data_folder() / "exports" / own
+        folder = Path(text).expanduser() if text else data_folder() / "exports" / shown.short_name
         self.button.setEnabled(False)
         self.written.setText("Writing …")
 
