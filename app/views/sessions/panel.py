@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from ...engine.store.database import Store
 
 _EMPTY = (
-    "No session yet.\nStart one under Tune, or drop a file anywhere on this window: a specification (TOML, or T1, the\n"
-    "field's format of tuning problems) or a recording (a Kernel Tuner cache, T4 tuning results, a session as CSV)."
+    "No session yet.\nStart one under Tune, or drop a file anywhere on this window: a specification (TOML, or T1, "
+    "the field's format of tuning problems) or a recording (a Kernel Tuner cache, T4 tuning results, a session as CSV)."
 )
 _RECORDINGS = (
     "Recordings: Kernel Tuner caches, T4 (tuning results), sessions as CSV "

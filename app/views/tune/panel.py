@@ -447,6 +447,10 @@ class TunePanel(QWidget):
         return self._session_runs and self.state is not None and self.state.alive
 
     def _can_continue(self) -> bool:
+        """The session that is shown ended early; where it is also the one that is set up, Start continues it."""
+        stored = self._draft.stored if self._draft is not None else None
+        if stored is not None and stored.id == self._context.result.session:
+            return False
         return self.state in (SessionState.STOPPED, SessionState.FAILED, SessionState.INTERRUPTED)
 
     @Slot()
