@@ -355,6 +355,33 @@ def test_patience_ends_a_search_and_is_kept_with_the_session(
     assert main([*words, "--patience", "0"]) == 2
 
 
+ALWAYS_FAILS = """
+[parameters]
+x = [1, 2]
+[command]
+run = "false"
+[objective]
+minimise = "time_s"
+[search]
+strategy = "brute_force"
+"""
+
+
+def test_a_session_in_which_every_configuration_fails_has_failed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A script that tunes and then builds must not go on; what was measured is printed and kept all the same."""
+    path = tmp_path / "fails.toml"
+    path.write_text(ALWAYS_FAILS)
+    status = main(["tune", str(path), "--gpu", "simulated:a100", "--json"])
+    said = capsys.readouterr()
+    document = json.loads(said.out)
+    assert status == 1
+    assert (document["state"], document["best"], document["failed"]) == ("done", None, {"runtime": 2})
+    assert "error" not in document, "the document of a session, as always"
+    assert said.err.splitlines()[-1] == ("wattridge: session 1: every configuration failed (most often: exit status 1)")
+
+
 def test_strategies_are_listed_with_their_options(capsys: pytest.CaptureFixture[str]) -> None:
     status, documents = run(capsys, "strategies")
     assert status == 0

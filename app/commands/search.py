@@ -187,7 +187,17 @@ def _run(plan: SessionPlan, store: Store, arguments: Namespace) -> int:
         print_description(_description(result))
     if result.state is SessionState.FAILED:
         raise WattridgeError(result.reason or "the session failed", f"session {result.session}", "see the line above")
+    failed = sum(document["failed"].values())
+    if result.state is SessionState.DONE and failed and failed == document["evaluated"]:
+        say(f"wattridge: session {result.session}: every configuration failed ({_most_frequent(document)})")
+        return 1
     return 0
+
+
+def _most_frequent(document: Mapping[str, Any]) -> str:
+    """Of the failures, in a few words."""
+    failure = document["most_frequent_failure"]
+    return f"most often: {failure['message'] or failure['state']}" if failure else "without a message"
 
 
 def _summary(result: SessionResult) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class Trace:
     def __init__(self, channels: Sequence[Channel], *, rate_hz: float = 50.0, span_s: float = 8 * 3600.0) -> None:
         self.channels = tuple(channels)
         rows = min(math.ceil(rate_hz * span_s), _MOST_ROWS)
-        gap_ns = int(max(1.0, 5.0 / rate_hz) * 1e9)
+        self._gap_ns = gap_ns = int(max(1.0, 5.0 / rate_hz) * 1e9)
         self._kept = [i for i, c in enumerate(self.channels) if c.available and c.name != _CUMULATIVE]
         self._column = {self.channels[i].name: column for column, i in enumerate(self._kept)}
         names = [c.name for c in self.channels]
@@ -72,6 +72,14 @@ class Trace:
         self._energy_index = names.index(_CUMULATIVE) if _CUMULATIVE in available else None
         self._energy = np.zeros(self._rows.length if self._energy_index is not None else 0, np.float64)
         self._reasons = 0
+
+    def allow_for(self, speed: float) -> None:
+        """The board's clock runs at that multiple of the wall's: of a faster one readings lie further apart.
+
+        A silence is then as long on the wall; what was read at a higher speed stays joined when the clock slows down.
+        """
+        for ring in (self._rows, self._samples):
+            ring.gap_ns = max(ring.gap_ns, int(self._gap_ns * speed))
 
     # --- the sampler's side -------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -62,6 +63,13 @@ class CurrentResult(QObject):
             return ""
         numbered = [f"session {self.session}"] if self.session else []  # one that is followed has no number yet
         return " · ".join([self.plan.title, self.plan.gpu, *numbered, provenance(self.plan)])
+
+    @property
+    def short_name(self) -> str:
+        """'session-12', or the name of the file that it is of; for a folder of its own."""
+        if self.session or self.plan is None:
+            return f"session-{self.session}"
+        return Path(self.plan.origin.get("file", self.plan.title)).name.split(".")[0]
 
     @property
     def chosen(self) -> int | None:

@@ -40,6 +40,7 @@ class WatchedBoard:
         self.selector, self.gpu = selector, gpu
         self.opened_s = time.time()  # when the trace began, s since the epoch
         self.trace = Trace(gpu.channels, rate_hz=RATE_HZ)
+        self.trace.allow_for(gpu.clock.speed)
         self.allowed = False  # whether settings may be made by hand, as the engine last reported
         self.holder: int | None = None  # the process that holds the rights to
         self.countdown = Countdown(gpu.info.uuid)  # to settings that are not confirmed
@@ -74,6 +75,7 @@ class WatchedBoard:
     def set_speed(self, speed: float) -> None:
         """Let a board that is not real run at that multiple of real time."""
         if isinstance(self.gpu.clock, ScaledClock):
+            self.trace.allow_for(speed)
             self.gpu.clock.set_speed(speed)
 
     def read_closely(self) -> None:

@@ -539,3 +539,15 @@ def test_a_channel_that_is_not_available_takes_no_memory() -> None:
         trace.append(Reading(BEGIN, values))
         sizes.append(trace.nbytes)
     assert sizes[1] < sizes[0] / 5
+
+
+def test_on_a_faster_clock_a_silence_is_as_long_on_the_wall() -> None:
+    """At 60 times real time a second of the board's clock is 17 ms: no reading of it would be joined to the next."""
+    trace = make_trace("power_instant_w")
+    trace.allow_for(60.0)
+    fill(trace, [100.0] * 11, step_ns=2 * SECOND)
+    trace.allow_for(1.0)
+    fill(trace, [100.0] * 11, begin_ns=BEGIN + 120 * SECOND)
+    series = trace.view(BEGIN, trace.last_ns, 2000)["power_instant_w"]
+    assert np.isnan(series.value).sum() == 1, "of 100 s, which are more than a second of the wall's"
+    assert trace.energy_j(BEGIN, BEGIN + 20 * SECOND) == pytest.approx(2000.0)

@@ -232,6 +232,7 @@ def test_what_is_set_up_does_not_stand_over_what_is_shown(desk: Desk, qtbot: QtB
     qtbot.waitUntil(lambda: desk.tune.state is SessionState.DONE, timeout=20_000)
     desk.wait_for_analysis()
     assert desk.captions() == {"stencil · RTX 4000 Ada · recorded in ada.json.gz"}
+    assert desk.result.short_name == "ada", "the folder of its exports"
     assert desk.exported(tmp_path / "whole")["gpu"] == "RTX 4000 Ada"
 
     desk.result.select(2)

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -55,9 +56,15 @@ class SessionFacts:
     @property
     def purpose(self) -> Purpose:
         """What the session is for."""
-        if self.origin.get("purpose") == Purpose.ROOFLINE:
+        if self.origin.get("purpose") == Purpose.ROOFLINE or self._measured_a_roofline:
             return Purpose.ROOFLINE
         return Purpose.REPLAY if self.origin.get("kind") == "replay" else Purpose.TUNING
+
+    @property
+    def _measured_a_roofline(self) -> bool:
+        """It was stored before purposes were: it measured a microbenchmark that comes with the program."""
+        file = Path(self.origin.get("file", ""))
+        return file.parent.name == "rooflines" and self.title == f"roofline_{file.stem}"
 
     def facts(self) -> dict[str, Any]:
         """These fields by name, without those of subclasses."""

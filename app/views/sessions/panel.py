@@ -12,6 +12,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QGridLayout,
     QLineEdit,
+    QPushButton,
     QSizePolicy,
     QTableView,
     QWidget,
@@ -35,13 +36,14 @@ if TYPE_CHECKING:
     from ...engine.store.database import Store
 
 _EMPTY = (
-    "No session yet.\nStart one under Tune, or drop a file anywhere on this window: a specification (TOML, or T1, the\n"
-    "field's format of tuning problems) or a recording (a Kernel Tuner cache, T4 tuning results, a session as CSV)."
+    "No session yet.\nStart one under Tune, or drop a file anywhere on this window: a specification (TOML, or T1, "
+    "the field's format of tuning problems) or a recording (a Kernel Tuner cache, T4 tuning results, a session as CSV)."
 )
 _RECORDINGS = (
     "Recordings: Kernel Tuner caches, T4 (tuning results), sessions as CSV "
     "(*.json *.json.gz *.csv *.csv.gz);;All files (*)"
 )
+_ONE, _SOME, _SEVERAL = "Select one session", "Select a session", "Select two sessions or more, with Ctrl or Shift"
 _REFRESH_MS = 300  # after an event of the engine: several may come at once
 
 
@@ -91,6 +93,8 @@ class SessionsPanel(QWidget):
         look_pressed(self.favourite)
         self.message = PlainLabel(muted=True)
         self.undo = button("U&ndo", "Put back what was deleted", self.undo_delete)
+        shown = (self.open, self.resume, self.compare, self.report, self.export, self.copy, self.favourite, self.delete)
+        self._tips = {each: each.toolTip() for each in shown}  # while they can be pressed
         self._set_up_table()
         self._lay_out()
         self._soon = QTimer(self, interval=_REFRESH_MS, singleShot=True)
@@ -127,8 +131,7 @@ class SessionsPanel(QWidget):
     def _lay_out(self) -> None:
         self.message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         buttons = QGridLayout()
-        shown = (self.open, self.resume, self.compare, self.report, self.export, self.copy, self.favourite, self.delete)
-        for place, each in enumerate(shown):
+        for place, each in enumerate(self._tips):
             buttons.addWidget(each, place // 4, place % 4)
         vbox(
             hbox((self.search, 1), self.take_in),
@@ -192,16 +195,22 @@ class SessionsPanel(QWidget):
         chosen = self.chosen()
         one = chosen[0] if len(chosen) == 1 else None
         alive = any(record.state.alive for record in chosen)
+        runs = "It is running: stop it first" if alive else ""
+        empty = "" if all(record.evaluated for record in chosen) else "Without a measurement there is nothing to show"
         for each in (self.open, self.copy, self.export, self.favourite):
-            each.setEnabled(one is not None)
-        self.resume.setEnabled(one is not None and not alive)
-        self.delete.setEnabled(bool(chosen) and not alive)
-        with_figures = [record for record in chosen if record.evaluated]
-        self.compare.setEnabled(len(chosen) >= 2 and with_figures == chosen)
-        self.report.setEnabled(bool(chosen) and with_figures == chosen)
+            self._allow(each, "" if one is not None else _ONE)
+        self._allow(self.resume, runs if one is not None else _ONE)
+        self._allow(self.delete, runs if chosen else _SOME)
+        self._allow(self.compare, empty if len(chosen) >= 2 else _SEVERAL)
+        self._allow(self.report, empty if chosen else _SOME)
         self.favourite.setChecked(one is not None and one.label.favourite)
         self.label.show_record(one)
         self.front.show_record(one)
+
+    def _allow(self, button: QPushButton, why_not: str) -> None:
+        """Enabled, or its tip says why not."""
+        button.setEnabled(not why_not)
+        button.setToolTip(why_not or self._tips[button])
 
     # --- what is done with them ---------------------------------------------------------------------------------------
 

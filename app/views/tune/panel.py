@@ -86,8 +86,7 @@ class TunePanel(QWidget):
         self.stop = button("Stop", ends, self.stop_session)
         self._lay_out()
         self.header.show_text(_NOTHING)
-        self.form.history.changed.connect(self._show_line)
-        self.form.history.changed.connect(self._set_buttons)
+        self.form.history.changed.connect(self._lock_form)
         self.summary.unsteer.clicked.connect(self._unsteer)
         self.summary.look.clicked.connect(self.show_space)
         self.summary.show_all.clicked.connect(self.show_recorded)
@@ -252,7 +251,7 @@ class TunePanel(QWidget):
             form.lock((*form.searching, *form.limits), "The file is followed: nothing is searched")
         elif draft.stored is not None and not self.summary.anew.isChecked():
             why = f"Session {draft.stored.id} is continued: only its limits can change"
-            form.lock((*form.searching, *form.goal), why)
+            form.lock((*form.searching, *form.goal), why, self._why_used_up())
         else:
             form.lock(())
         self._show_line()
@@ -472,6 +471,10 @@ class TunePanel(QWidget):
         return self._session_runs and self.state is not None and self.state.alive
 
     def _can_continue(self) -> bool:
+        """The session that is shown ended early; where it is also the one that is set up, Start continues it."""
+        stored = self._draft.stored if self._draft is not None else None
+        if stored is not None and stored.id == self._context.result.session:
+            return False
         return self.state in (SessionState.STOPPED, SessionState.FAILED, SessionState.INTERRUPTED)
 
     @Slot()

@@ -147,13 +147,13 @@ class SessionForm(QWidget):
         """How long."""
         return (self.evaluations, self.seconds, self.patience)
 
-    def lock(self, fields: Collection[QWidget], why: str = "") -> None:
-        """These cannot be changed, and say why; all others can."""
+    def lock(self, fields: Collection[QWidget], why: str = "", further: str = "") -> None:
+        """These cannot be changed, and say why; all others can. `further` is said beside it."""
         for widget in self._tips:
             locked = widget in fields
             widget.setEnabled(not locked)
             widget.setToolTip(why if locked else self._tips[widget])
-        self.why.setText(why or " ")
+        self.why.setText(". ".join(words for words in (why, further) if words) or " ")
 
     def words(self) -> str:
         """What is chosen, in a few words: strategy, objective and budget."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from app.engine.formats.csv_table import write_csv
 from app.engine.formats.read import read_recording
 from app.engine.objectives import Goal
 from app.engine.report.export import export_session
-from app.engine.session.events import EngineFault, FitFinished, Open, SessionChanged, SessionStarted
+from app.engine.session.events import EngineFault, FitFinished, Open, SessionChanged, SessionStarted, Show
 from app.engine.session.opening import best_of, import_recording, open_session
 from app.engine.session.planning import plan_of
 from app.engine.session.tuner import Tuner
@@ -73,6 +74,27 @@ def test_the_engine_shows_a_stored_session(store: Store) -> None:
         tuner.stop()
         tuner.join(10)
     assert store.session(session).state is SessionState.STOPPED, "to look changes nothing"
+
+
+def test_the_engine_shows_all_of_a_recording_and_stores_nothing(store: Store) -> None:
+    table = ResultTable(SPACE)
+    table.extend(replace(measurement_of(SPACE, row), cost_s=1.5) for row in (5, 3, 8, 1))
+    heard = Listener()
+    tuner = Tuner(store, heard)
+    tuner.start()
+    try:
+        tuner.submit(Show(plan(SPACE, FakeRunner(SPACE), source="recorded"), table))
+        changed = heard.wait_for(SessionChanged)
+    finally:
+        tuner.stop()
+        tuner.join(10)
+    [started] = heard.of(SessionStarted)
+    assert (started.session, started.running, started.table) == (0, False, table)
+    progress = changed.progress
+    assert (progress.state, progress.evaluated, progress.budget) == (SessionState.DONE, 4, 4)
+    assert progress.elapsed_s == 6.0, "what the tuner that wrote it spent"
+    assert progress.best_index == best_of(table, started.plan.objective.goal) is not None
+    assert store.sessions() == []
     assert heard.of(FitFinished) == []
 
 

@@ -15,7 +15,7 @@ from engine_fakes import FakeRunner, grid, measurement_of, plan
 
 from app.engine.measurement import Measurement, State
 from app.engine.models.frequency import FrequencyFit
-from app.engine.session_state import SessionState
+from app.engine.session_state import Purpose, SessionState
 from app.engine.store.database import Store
 from app.engine.store.record import Label
 from app.errors import InputError, WattridgeError
@@ -339,3 +339,20 @@ def test_the_newest_fit_of_a_board_is_kept_with_its_points() -> None:
     assert kept.optimum_interval_mhz == (990.0, 1010.0)
     assert kept.power_w.tolist() == [100.0, 120.0, 150.0]
     assert kept.used.tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("title", "file", "purpose"),
+    [
+        ("roofline_fp32", "/opt/wattridge/resources/rooflines/fp32.toml", Purpose.ROOFLINE),
+        ("roofline_fp16_tensor", "/home/me/.venv/wattridge/resources/rooflines/fp16_tensor.toml", Purpose.ROOFLINE),
+        ("roofline_fp32", "/home/me/fp32.toml", Purpose.TUNING),
+        ("sgemm", "/home/me/rooflines/sgemm.toml", Purpose.TUNING),
+    ],
+)
+def test_a_roofline_that_was_stored_before_sessions_had_a_purpose_is_known_by_its_microbenchmark(
+    title: str, file: str, purpose: Purpose
+) -> None:
+    with Store() as store:
+        session = new_session(store, title=title, origin={"kind": "specification", "file": file})
+        assert store.session(session).purpose is purpose

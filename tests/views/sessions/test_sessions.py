@@ -150,8 +150,13 @@ def test_one_that_runs_is_neither_deleted_nor_resumed(qtbot: QtBot, panel: Sessi
     settled(qtbot, panel)
     choose(panel, running)
     assert panel.open.isEnabled()
-    assert not panel.delete.isEnabled()
-    assert not panel.resume.isEnabled()
+    for button in (panel.delete, panel.resume):
+        assert not button.isEnabled()
+        assert button.toolTip() == "It is running: stop it first"
+    choose(panel, 1)
+    assert panel.resume.isEnabled()
+    assert panel.resume.toolTip() == "Continue it where it ended"
+    assert panel.compare.toolTip() == "Select two sessions or more, with Ctrl or Shift"
 
 
 def test_a_copy_is_listed_and_chosen(qtbot: QtBot, panel: SessionsPanel, store: Store) -> None:

@@ -339,8 +339,10 @@ def test_a_finished_session_that_is_opened_can_be_continued_or_started_again(win
     assert not panel.start.isEnabled()
     assert "allow it more evaluations" in panel.start.toolTip()
     assert not form.strategy.isEnabled()
-    assert form.strategy.toolTip() == form.why.text() == "Session 1 is continued: only its limits can change"
+    assert form.strategy.toolTip() == "Session 1 is continued: only its limits can change"
+    assert form.why.text() == f"{form.strategy.toolTip()}. {panel.start.toolTip()}"
     form.evaluations.setValue(30)
+    assert form.why.text() == form.strategy.toolTip()
     assert panel.start.isEnabled()
     window.run_to_the_end()
     assert [record.evaluated for record in window.store.sessions()] == [30]
@@ -352,6 +354,23 @@ def test_a_finished_session_that_is_opened_can_be_continued_or_started_again(win
     window.run_to_the_end()
     assert [record.evaluated for record in window.store.sessions()] == [30, 30], "a session of its own"
     assert [record.seed for record in window.store.sessions()] == [9, 9]
+
+
+def test_a_stopped_session_that_is_opened_is_continued_by_one_button(window: Window, tmp_path: Path) -> None:
+    table = filled(grid_space(), 12)
+    [cache] = export_session(plan_for(table.space, OBJECTIVE), filled(grid_space()), None, None, tmp_path, ["cache"])
+    window.open(cache)
+    stopped = window.store.create_session(window.panel.form.plan())
+    window.store.append(stopped, [table.measurement(at) for at in range(12)])
+    window.store.finish(stopped, SessionState.STOPPED, "stopped")
+    reopen(window, stopped)
+    panel = window.panel
+    assert not panel.summary.anew.isChecked()
+    assert (panel.start.text(), panel.start.isEnabled()) == ("Continue session", True)
+    assert (panel.pause.text(), panel.pause.isEnabled()) == ("Pause", False)
+    assert panel.form.why.text() == "Session 1 is continued: only its limits can change"
+    window.run_to_the_end()
+    assert [record.evaluated for record in window.store.sessions()] == [160]
 
 
 def test_a_session_of_a_board_that_is_not_there_is_looked_at_exported_and_says_what_it_lacks(
