@@ -231,8 +231,9 @@ class ParameterBars(QScrollArea):
         if len(rows) != self._counted:
             self._counted = len(rows)
             self._of_all = [self._count(histogram, rows) for histogram in self.histograms]
+        some = rows[marked]
         for histogram, of_all in zip(self.histograms, self._of_all, strict=True):
-            histogram.show_counts(of_all, self._count(histogram, rows[marked]), self.filter)
+            histogram.show_counts(of_all, self._count(histogram, some), self.filter)
 
     def _count(self, histogram: Histogram, rows: Indices) -> Counts:
         """How many rows of the space lie in each bar."""
