@@ -535,7 +535,8 @@ class MainWindow(QMainWindow):
             self.plot_menus = PlotMenus(self, lambda: self.result.caption or self.board.gpu.info.label)
             self.plot_menus.said.connect(self._say)
             self.plot_menus.failed.connect(self.banner.show_message)
-            self.panels["front"].pages.made.connect(self._adopt_plots)  # figures that are made when asked for
+            for pages in (self.panels["front"].pages, self.panels["model"].tabs):  # made when they are asked for
+                pages.made.connect(self._adopt_plots)
         for name, panel in cast(Mapping[str, QWidget], self.panels).items():
             self.plot_menus.adopt(panel, self.docks[name].windowTitle(), getattr(panel, "provenance", None))
 
