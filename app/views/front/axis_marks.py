@@ -62,5 +62,7 @@ class AxisMarks(QGraphicsItem):
                 y = (ABOVE - share) * high
                 size = metrics.horizontalAdvance(shown) + 2 * _MARGIN_PX, metrics.height()
                 box = QRectF(x + _BESIDE_PX, y - size[1] / 2, *size)
+                if box.right() > self._view.width():  # the last axis has but half the room
+                    box.moveRight(x - _BESIDE_PX)
                 painter.fillRect(box, ground)
                 painter.drawText(QPointF(box.left() + _MARGIN_PX, box.top() + metrics.ascent()), shown)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import QByteArray, QDataStream, QEvent, QIODevice, QObject, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QDockWidget, QFrame, QMainWindow, QScrollArea, QSizePolicy, QTabBar, QWidget
 
+from ..focus import first_to_focus, takes_focus
 from ..plots.label import PlainLabel
 from .panels import PanelSpec
 
@@ -184,7 +185,7 @@ class Docks(QObject):
         dock, area = self.by_name[name], self._area(name)
         dock.activateWindow()  # it may float
         last = dock.focusWidget()
-        inside = last if last is not None and _takes_focus(last) else _first_to_focus(dock)
+        inside = last if last is not None and takes_focus(last) else first_to_focus(dock)
         (inside or area).setFocus(Qt.FocusReason.ShortcutFocusReason)
         if inside is not None:
             area.ensureWidgetVisible(inside)
@@ -246,20 +247,6 @@ class Docks(QObject):
 def least_traces_width(room: QSize) -> int:
     """In pixels, on a screen with that room, wherever docks are moved."""
     return min(round(_TRACES_SHARE * room.width()), _TRACES_PX)
-
-
-def _takes_focus(widget: QWidget) -> bool:
-    return widget.isVisible() and widget.isEnabled() and bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus)
-
-
-def _first_to_focus(inside: QWidget) -> QWidget | None:
-    """The first widget that the Tab key would reach."""
-    widget = inside.nextInFocusChain()
-    while widget is not None and widget is not inside:
-        if inside.isAncestorOf(widget) and _takes_focus(widget):
-            return widget
-        widget = widget.nextInFocusChain()
-    return None
 
 
 def placeholder(text: str) -> QWidget:
