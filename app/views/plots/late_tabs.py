@@ -16,12 +16,14 @@ class LateTabs(QTabWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._makers: dict[int, Callable[[], QWidget]] = {}  # of the pages that are not there yet
+        self._pages: list[QWidget] = []
         self.currentChanged.connect(self._shown)
 
     def add(self, title: str, make: Callable[[], QWidget]) -> None:
         """One more tab; the first one's page is made at once."""
         self._makers[self.count()] = make
-        self.addTab(QWidget(), title)
+        self._pages.append(QWidget())
+        self.addTab(self._pages[-1], title)
 
     def is_made(self, at: int) -> bool:
         """Whether the page of a tab is there."""
@@ -31,15 +33,16 @@ class LateTabs(QTabWidget):
         """The page of a tab, made now where it was not yet."""
         make = self._makers.pop(at, None)
         if make is not None:
-            page, place, shown, title = make(), self.widget(at), self.currentIndex(), self.tabText(at)
+            place, shown = self._pages[at], self.currentIndex()
+            page = self._pages[at] = make()
             blocked = self.blockSignals(True)
-            self.insertTab(at, page, title)
+            self.insertTab(at, page, self.tabText(at))
             self.removeTab(at + 1)
             self.setCurrentIndex(shown)
             self.blockSignals(blocked)
             place.deleteLater()
             self.made.emit(page)
-        return self.widget(at)
+        return self._pages[at]
 
     @Slot(int)
     def _shown(self, at: int) -> None:
