@@ -87,7 +87,7 @@ def split_cloud(session: Analysed, name: str) -> Chart | str:
     x, y = plane.values[:, 0], plane.values[:, 1]
     shown = [session.described(goal.name) for goal in plane.goals]
     known = np.isfinite(x) & np.isfinite(y)
-    above = above_mean(values_of(analysis.table, name), known)
+    above = above_mean(values_of(analysis.table, name)[: len(known)], known)  # the table may have grown since
     described = session.described(name)
     mean = described.text(split.mean)
     speed = relative_change(split.below.speed, split.above.speed)

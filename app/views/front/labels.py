@@ -39,27 +39,32 @@ class FreePlaces:
 
     def __init__(self, width: float, height: float, x: Floats, y: Floats, margin: float) -> None:
         """Points at `x`, `y`, from each of which a box stays `margin` pixels away."""
-        self._margin = margin
+        self._edge = int(np.ceil(margin / _CELL))
         self._shape = (max(1, int(height / _CELL)), max(1, int(width / _CELL)))
-        self._taken = np.zeros(self._shape, dtype=np.int64)
         rows, columns = self._shape
+        rim = self._edge  # cells around the picture, in which nothing is
+        self._sums = self._whole = np.zeros((rows + 2 * rim + 1, columns + 2 * rim + 1), dtype=np.int32)
+        self._taken = self._whole[rim + 1 : rim + 1 + rows, rim + 1 : rim + 1 + columns]
         with np.errstate(invalid="ignore"):
             column, row = np.floor(x / _CELL), np.floor(y / _CELL)
             inside = (column >= 0) & (column < columns) & (row >= 0) & (row < rows)
         place = row[inside].astype(np.int64) * columns + column[inside].astype(np.int64)
-        self._taken += np.bincount(place, minlength=rows * columns).reshape(self._shape)
-        self._sums = _summed(self._taken)
+        self._taken += np.bincount(place, minlength=rows * columns).reshape(self._shape).astype(np.int32)
+        self._sum_up()
 
     def take(self, box: QRectF) -> None:
         """Nothing else is to lie there."""
         left, top = max(0, int(box.left() / _CELL)), max(0, int(box.top() / _CELL))
         self._taken[top : int(box.bottom() / _CELL) + 1, left : int(box.right() / _CELL) + 1] += 1
-        self._sums = _summed(self._taken)
+        self._sum_up()
+
+    def _sum_up(self) -> None:
+        """How much is taken above and left of each cell."""
+        self._sums = self._whole.cumsum(axis=0, dtype=np.int32).cumsum(axis=1, dtype=np.int32)
 
     def nearest(self, size: QSizeF, at: QPointF, reach: float) -> QRectF | None:
         """The free box of that size that is nearest to a place, None where none is within `reach` pixels."""
         rows, columns = self._shape
-        edge = int(np.ceil(self._margin / _CELL))
         high, wide = int(np.ceil(size.height() / _CELL)), int(np.ceil(size.width() / _CELL))
         if high > rows or wide > columns:
             return None
@@ -67,15 +72,18 @@ class FreePlaces:
         left = _within(at.x(), reach, size.width(), columns - wide)
         if not len(top) or not len(left):
             return None
-        up, down = (top - edge).clip(0), (top + high + edge).clip(max=rows)
-        west, east = (left - edge).clip(0), (left + wide + edge).clip(max=columns)
-        s = self._sums
-        covered = s[np.ix_(down, east)] - s[np.ix_(up, east)] - s[np.ix_(down, west)] + s[np.ix_(up, west)]
+        s, north, west = self._sums, int(top[0]), int(left[0])
+        south, east = north + high + 2 * self._edge, west + wide + 2 * self._edge
+        up, down = s[north : north + len(top)], s[south : south + len(top)]
+        beside, beyond = slice(west, west + len(left)), slice(east, east + len(left))
+        free = down[:, beyond] - up[:, beyond] - down[:, beside] + up[:, beside] == 0
+        if not free.any():
+            return None
         dx = _gap(at.x(), left * _CELL, size.width())
         dy = _gap(at.y(), top * _CELL, size.height())
         distance = np.hypot(dy[:, None], dx[None, :])
         middle = np.abs(left * _CELL + size.width() / 2 - at.x())  # of equally near ones, the one centred on the place
-        cost = np.where((covered == 0) & (distance >= _APART), distance + 1e-3 * middle[None, :], np.inf)
+        cost = np.where(free & (distance >= _APART), distance + 1e-3 * middle[None, :], np.inf)
         best = int(cost.argmin())
         row, column = divmod(best, len(left))
         if not distance[row, column] <= reach or np.isinf(cost[row, column]):
@@ -145,7 +153,8 @@ class LabelLayout(QObject):
             if box is None:
                 continue
             free.take(box)
-            label.setAnchor((0, 0))
+            if tuple(label.anchor) != (0, 0):
+                label.setAnchor((0, 0))
             label.setPos(*self._data_of(box.left(), box.top()))
             label.show()
             near_x, near_y = min(max(x, box.left()), box.right()), min(max(y, box.top()), box.bottom())
@@ -158,10 +167,6 @@ class LabelLayout(QObject):
         view = self._plot.getViewBox()
         (x0, x1), (y0, y1) = view.viewRange()
         return x0 + x / max(1.0, view.width()) * (x1 - x0), y1 - y / max(1.0, view.height()) * (y1 - y0)
-
-
-def _summed(taken: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    return np.pad(taken.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
 
 
 def _within(at: float, reach: float, size: float, last: int) -> npt.NDArray[np.int64]:

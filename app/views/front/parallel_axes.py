@@ -68,18 +68,24 @@ class ParallelAxes:
         self._levels = levels
 
     @cached_property
+    def _pieces(self) -> list[Levels]:
+        """Of each gap the piece of every point's line, numbered by where it begins and ends."""
+        pairs = zip(self._levels[:-1], self._levels[1:], self.axes[1:], strict=True)
+        return [left * np.int32(axis.steps) + right for left, right, axis in pairs]
+
+    @cached_property
     def all_strands(self) -> list[Strands]:
         """What goes from each axis to the next one."""
         return self.strands_of(None)
 
     def strands_of(self, points: Indices | None) -> list[Strands]:
         """The same of some of the points; None: of all."""
-        levels = self._levels if points is None else [each[points] for each in self._levels]
-        return [self._strands(gap, levels[gap], levels[gap + 1]) for gap in range(len(self.axes) - 1)]
+        pieces = self._pieces if points is None else [each[points] for each in self._pieces]
+        return [self._strands(gap, each) for gap, each in enumerate(pieces)]
 
-    def _strands(self, gap: int, left: Levels, right: Levels) -> Strands:
+    def _strands(self, gap: int, pieces: Levels) -> Strands:
         steps = self.axes[gap].steps, self.axes[gap + 1].steps
-        counts = np.bincount(left * np.int32(steps[1]) + right, minlength=steps[0] * steps[1])
+        counts = np.bincount(pieces, minlength=steps[0] * steps[1])
         some = np.flatnonzero(counts)
         lefts, rights = np.divmod(some, steps[1])
         return Strands(_scaled(lefts, steps[0]), _scaled(rights, steps[1]), counts[some])

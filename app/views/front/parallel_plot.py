@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QWidget
 from ...engine.analysis.quantities import Quantity
 from ..plots import theme
 from ..plots.label import axis_title
+from .axis_marks import ABOVE, BELOW, AxisMarks
 from .brush_box import BrushBox
 from .hover_card import HoverCard
 from .parallel_axes import Indices, ParallelAxes, Strands
@@ -22,10 +23,9 @@ from .points import FrontPoints, among, place_of
 Floats = npt.NDArray[np.float64]
 _STRENGTHS = (0.16, 0.3, 0.5, 0.75)  # of lines, by the logarithm of how many coincide
 _NEAR_PX = 10.0  # of a line under the pointer, and of an axis that is meant
-_MARK_PX = 15.0  # between two values on an axis
 _FEW_LINES = 800  # up to which lines are smoothed
 _FEW_SMOOTH = 200  # whole lines up to which they are smoothed
-_ABOVE, _BELOW = 1.06, -0.06  # of the axes
+_FINE_SCREEN = 1.5  # device pixels to a logical one from which on wide lines need no smoothing
 
 
 class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
@@ -53,10 +53,11 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
         self.setAccessibleName("Parallel coordinates of the measurements; drag along an axis to mark a range")
         self._crowd = [self._curve(z) for z in range(len(_STRENGTHS))]
         self._bright = [self._curve(5 + z) for z in range(len(_STRENGTHS))]
-        self._front, self._rule, self._pin, self._chosen, self._range = (self._curve(10 + z) for z in range(5))
-        self._laid_out: object = None
-        self._texts: list[pg.TextItem] = []
+        self._front, self._pin, self._chosen, self._range = (self._curve(10 + z) for z in range(4))
         view = self.getViewBox()
+        self._marks = AxisMarks(view, 1)
+        self._laid_out: object = None
+        self._drawn: tuple[ParallelAxes | None, str] = (None, "")  # the crowd, and its colour
         view.setMouseEnabled(x=False, y=False)
         self.hideAxis("left")
         self.card = HoverCard(self)
@@ -131,49 +132,34 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
         if laid_out == self._laid_out:
             return
         self._laid_out = laid_out
-        for text in self._texts:
-            self.removeItem(text)
-        self._texts = []
-        self._rule.setData([], [])
+        self._marks.show_axes(self.axes.axes if self.axes is not None else [], self.font())
         if self.axes is None:
             self.getAxis("bottom").setTicks([[]])
             return
-        colours, axes = theme.colours(), self.axes.axes
+        axes = self.axes.axes
         view = self.getViewBox()
-        view.setRange(xRange=(-0.5, len(axes) - 0.5), yRange=(_BELOW, _ABOVE), padding=0)
+        view.setRange(xRange=(-0.5, len(axes) - 0.5), yRange=(BELOW, ABOVE), padding=0)
         wide = int(max(1.0, view.width()) / len(axes)) - 6
         metrics = QFontMetrics(self.font())
         titles = [metrics.elidedText(axis.title, Qt.TextElideMode.ElideMiddle, wide) for axis in axes]
         self.getAxis("bottom").setTicks([[(float(at), axis_title(title)) for at, title in enumerate(titles)]])
-        self._rule.setPen(pg.mkPen(colours.muted, width=1))
-        self._rule.setData(np.repeat(np.arange(len(axes)), 2).astype(float), np.tile([0.0, 1.0], len(axes)))
-        high = max(1.0, view.height()) / (_ABOVE - _BELOW)
-        for at, axis in enumerate(axes):
-            every = max(1, int(np.ceil(_MARK_PX * len(axis.marks) / high)))
-            for place, (y, words) in enumerate(axis.marks):
-                if place % every:
-                    continue
-                shown = metrics.elidedText(words, Qt.TextElideMode.ElideRight, max(20, wide - 4))
-                ground = QColor(colours.base)
-                ground.setAlpha(170)
-                text = pg.TextItem(shown, color=QColor(colours.text), anchor=(-0.05, 0.5), fill=pg.mkBrush(ground))
-                text.setZValue(20)
-                text.setPos(float(at), float(y))
-                self.addItem(text, ignoreBounds=True)
-                self._texts.append(text)
 
     def _draw_crowd(self) -> None:
-        colours, axes = theme.colours(), self.axes
-        for curve in (*self._crowd, *self._bright):
-            curve.setData([], [])
-        if axes is None:
-            return
-        self._draw_strands(self._crowd, axes.all_strands, colours.muted if len(self._marked) else colours.blue)
-        if len(self._marked):
-            marked = np.flatnonzero(among(self._marked, axes.index))
-            self._draw_strands(self._bright, axes.strands_of(marked), colours.orange)
+        """All lines, and those that are marked above them; what is drawn already stays."""
+        colours, axes, some = theme.colours(), self.axes, bool(len(self._marked))
+        crowd = (axes, colours.muted if some else colours.blue)
+        if crowd != self._drawn:
+            self._drawn = crowd
+            self._draw_strands(self._crowd, axes.all_strands if axes is not None else [], crowd[1])
+        marked = np.flatnonzero(among(self._marked, axes.index)) if axes is not None and some else None
+        strands = axes.strands_of(marked) if axes is not None and marked is not None else []
+        self._draw_strands(self._bright, strands, colours.orange)
 
     def _draw_strands(self, curves: list[pg.PlotCurveItem], strands: list[Strands], colour: str) -> None:
+        if not strands:
+            for curve in curves:
+                curve.setData([], [])
+            return
         most = max((int(each.count.max(initial=1)) for each in strands), default=1)
         xs: list[Floats] = []
         ys: list[Floats] = []
@@ -193,14 +179,15 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
 
     def _draw_above(self) -> None:
         """The front, what is pinned, what is selected, and the ranges that were dragged."""
-        colours, axes = theme.colours(), self.axes
+        colours, axes, fine = theme.colours(), self.axes, self.devicePixelRatioF() >= _FINE_SCREEN
         lines = (
-            (self._front, colours.front, 1.2, axes.front.tolist() if axes is not None else []),
+            (self._front, colours.front, 1.0, axes.front.tolist() if axes is not None else []),
             (self._pin, colours.vermillion, 2.0, self._points_of(self._pins)),
             (self._chosen, colours.accent, 3.0, self._points_of((self._selected,))),
         )
         for curve, colour, width, points in lines:
-            curve.opts["antialias"] = len(points) < _FEW_SMOOTH
+            # smoothed lines that are wider than 1 take Qt ten times as long
+            curve.opts["antialias"] = len(points) < _FEW_SMOOTH and (width <= 1.0 or not fine)
             curve.setPen(pg.mkPen(colour, width=width))
             x, y = self._polylines(points)
             curve.setData(x, y)
@@ -232,7 +219,7 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
             return None
         at = view.mapSceneToView(scene)
         found = self.axes.nearest(at.x(), at.y())
-        if found is None or found[1] * view.height() / (_ABOVE - _BELOW) > _NEAR_PX:
+        if found is None or found[1] * view.height() / (ABOVE - BELOW) > _NEAR_PX:
             return None
         return int(self.axes.index[found[0]])
 

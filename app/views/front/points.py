@@ -109,9 +109,10 @@ class FrontPoints:
 
 
 def among(rows: Indices, wanted: Indices) -> npt.NDArray[np.bool_]:
-    """Which of `wanted` are among `rows`, which ascend."""
-    place = np.searchsorted(rows, wanted).clip(0, max(0, len(rows) - 1))
-    return rows[place] == wanted if len(rows) else np.zeros(len(wanted), dtype=np.bool_)
+    """Which of `wanted` are among `rows`; both ascend."""
+    there = np.zeros(max((int(each[-1]) for each in (rows, wanted) if len(each)), default=-1) + 1, dtype=np.bool_)
+    there[rows] = True
+    return np.asarray(there[wanted])
 
 
 def place_of(ascending: Indices, index: int) -> int | None:

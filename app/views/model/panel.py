@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import (
@@ -10,7 +12,6 @@ from PySide6.QtWidgets import (
     QProgressBar,
     QPushButton,
     QSplitter,
-    QTabWidget,
     QTextBrowser,
     QToolButton,
     QVBoxLayout,
@@ -27,6 +28,7 @@ from ..control.apply_button import ApplyButton
 from ..plots import theme
 from ..plots.descriptions import rich_text
 from ..plots.label import PlainLabel
+from ..plots.late_tabs import LateTabs
 from ..plots.overlay_list import OverlayList
 from ..watched_board import WatchedBoard
 from .caps import CapsPlot
@@ -37,6 +39,7 @@ from .plot import ModelPlot
 from .sources import FitSources
 from .voltage import VoltagePlot
 
+_POWER, _VOLTAGE, _CAPS, _METHODS = range(4)  # tabs
 _SWEEP_POINTS = 10
 _WIDE = 700  # pixels from which the words fit beside the plot
 _ROOM_FOR_EXPLANATION = 420  # pixels of height
@@ -62,7 +65,7 @@ class ModelPanel(QWidget):
         self.add, self.remove, self.steer = FitSources(context), QPushButton("&Remove"), QPushButton("S&teer")
         self.apply = ApplyButton(context)
         self.progress, self.message = QProgressBar(), PlainLabel()
-        self.plot, self.voltage, self.caps, self.methods = ModelPlot(), VoltagePlot(), CapsPlot(), MethodsView(context)
+        self.plot = ModelPlot()
         self.list: OverlayList[ClockFit] = OverlayList(
             "Fits that are overlaid", "Tick what is shown. The chosen one is shown in full: band, ridge, optimum, range"
         )
@@ -116,13 +119,13 @@ class ModelPanel(QWidget):
         buttons.addStretch(1)
         buttons.addWidget(self.add)
         buttons.addWidget(self.remove)
-        self.tabs = QTabWidget()
+        self.tabs = LateTabs()
         self.tabs.setAccessibleName("Pages of the model")
         self.tabs.setDocumentMode(True)
-        self.tabs.addTab(self.plot, "Power and energy")
-        self.tabs.addTab(self.voltage, "Voltage")
-        self.tabs.addTab(self.caps, "Power limits")
-        self.tabs.addTab(self.methods, "Methods")
+        self.tabs.add("Power and energy", lambda: self.plot)
+        self.tabs.add("Voltage", self._make_voltage)
+        self.tabs.add("Power limits", self._make_caps)
+        self.tabs.add("Methods", lambda: MethodsView(self._context))
         self.facts.setFrameShape(QTextBrowser.Shape.NoFrame)
         self.facts.setAccessibleName("The model's parameters")
         self._side = QWidget()
@@ -163,13 +166,39 @@ class ModelPanel(QWidget):
     def shutdown(self) -> None:
         """End what runs in the background."""
         self.add.shutdown()
-        self.methods.shutdown()
+        if self.tabs.is_made(_METHODS):
+            self.methods.shutdown()
 
     def provenance(self) -> str:
         """What the plots are of: fits of their own boards, whatever result is shown."""
-        if self.tabs.currentWidget() is self.methods:
+        if self.tabs.currentIndex() == _METHODS:
             return self.methods.title.text()
         return ", ".join(fit.label for _, fit in self.list.shown)
+
+    @property
+    def voltage(self) -> VoltagePlot:
+        """The voltage over the clock."""
+        return cast(VoltagePlot, self.tabs.page(_VOLTAGE))
+
+    @property
+    def caps(self) -> CapsPlot:
+        """Power limits against clocks."""
+        return cast(CapsPlot, self.tabs.page(_CAPS))
+
+    @property
+    def methods(self) -> MethodsView:
+        """The ways to tune for energy."""
+        return cast(MethodsView, self.tabs.page(_METHODS))
+
+    def _make_voltage(self) -> VoltagePlot:
+        made = VoltagePlot()
+        made.show_fits(self._models, self.fit)
+        return made
+
+    def _make_caps(self) -> CapsPlot:
+        made = CapsPlot()
+        made.show_fits(self.list.shown)
+        return made
 
     @property
     def fit(self) -> FrequencyFit | None:
@@ -294,13 +323,15 @@ class ModelPanel(QWidget):
     @Slot()
     def _draw(self) -> None:
         shown, focus = self.list.shown, self.list.focus
-        models = [(place, each.fit) for place, each in shown if each.fit is not None]
+        models = self._models
         place = next((at for at, each in shown if each is focus), None)
         fit = focus.fit if focus is not None else None
         others = [(at, each) for at, each in models if each is not fit]
         self.plot.show_fit(fit, place, others)
-        self.voltage.show_fits(models, fit)
-        self.caps.show_fits(shown)
+        if self.tabs.is_made(_VOLTAGE):
+            self.voltage.show_fits(models, fit)
+        if self.tabs.is_made(_CAPS):
+            self.caps.show_fits(shown)
         self.plot.say(_EMPTY if not self.list.entries else "" if models else "Nothing ticked knows the clocks.")
         self._offer_clock()
         self._show_words()
@@ -329,14 +360,19 @@ class ModelPanel(QWidget):
         self.why_not.setText(f"Not to be applied now. {self.apply.why_not}." if self.apply.why_not else "")
         self._show_explanation()
 
+    @property
+    def _models(self) -> list[tuple[int, FrequencyFit]]:
+        """The ticked ones that know the clocks, with their places."""
+        return [(place, each.fit) for place, each in self.list.shown if each.fit is not None]
+
     @Slot(int)
     def _tab_changed(self, _index: int) -> None:
         self._show_words()
 
     @Slot()
     def _show_words(self) -> None:
-        focus, view = self.list.focus, self.tabs.currentWidget()
-        own = view is not self.methods  # the methods have words of their own
+        focus, tab = self.list.focus, self.tabs.currentIndex()
+        own = tab != _METHODS  # they have words of their own
         self._side.setVisible(own and bool(self.list.entries))
         words = ""
         self.explanation.setText(explained_as_html(self.fit) if self.fit is not None else "")
@@ -344,11 +380,11 @@ class ModelPanel(QWidget):
         if focus is not None:
             self.facts.setHtml(rich_text(describe_load(focus.fit, focus.caps, focus.comparison, focus.origin)))
             alone = len(self.list.shown) == 1
-            if view is self.plot and focus.fit is not None:
+            if tab == _POWER and focus.fit is not None:
                 words = power_legend(focus.fit, alone=alone)
-            elif view is self.voltage:
+            elif tab == _VOLTAGE:
                 words = voltage_legend(focus.fit)
-            elif view is self.caps:
+            elif tab == _CAPS:
                 words = caps_legend(focus)
         else:
             self.facts.clear()

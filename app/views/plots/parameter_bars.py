@@ -228,12 +228,9 @@ class ParameterBars(QScrollArea):
 
     def _put_in_tab_order(self) -> None:
         """After what stands above them: as the newest widgets they would come last of all."""
-        before: QWidget | None = self.previousInFocusChain()
-        while before is not None and before is not self and before.focusPolicy() == Qt.FocusPolicy.NoFocus:
-            before = before.previousInFocusChain()
+        before: QWidget = self
         for histogram in self.histograms:
-            if before is not None:
-                self.setTabOrder(before, histogram)
+            self.setTabOrder(before, histogram)
             before = histogram
 
     def refresh(self, marked: Indices) -> None:
@@ -244,8 +241,9 @@ class ParameterBars(QScrollArea):
         if len(rows) != self._counted:
             self._counted = len(rows)
             self._of_all = [self._count(histogram, rows) for histogram in self.histograms]
+        some = rows[marked]
         for histogram, of_all in zip(self.histograms, self._of_all, strict=True):
-            histogram.show_counts(of_all, self._count(histogram, rows[marked]), self.filter)
+            histogram.show_counts(of_all, self._count(histogram, some), self.filter)
 
     def _count(self, histogram: Histogram, rows: Indices) -> Counts:
         """How many rows of the space lie in each bar."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
 
+from ..focus import first_to_focus, takes_focus
 from ..plots.label import PlainLabel
 
 _LEAST = QSize(200, 120)
@@ -46,21 +47,7 @@ class Page(QScrollArea):
     def focus_inside(self) -> None:
         """Give the focus to where it was in here, else to the first widget that takes it."""
         last = self.focusWidget()
-        inside = last if last is not None and _takes_focus(last) else _first_to_focus(self)
+        inside = last if last is not None and takes_focus(last) else first_to_focus(self)
         (inside or self).setFocus(Qt.FocusReason.ShortcutFocusReason)
         if inside is not None:
             self.ensureWidgetVisible(inside)
-
-
-def _takes_focus(widget: QWidget) -> bool:
-    return widget.isVisible() and widget.isEnabled() and bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus)
-
-
-def _first_to_focus(inside: QWidget) -> QWidget | None:
-    """The first widget that the Tab key would reach."""
-    widget = inside.nextInFocusChain()
-    while widget is not None and widget is not inside:
-        if inside.isAncestorOf(widget) and _takes_focus(widget):
-            return widget
-        widget = widget.nextInFocusChain()
-    return None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QWidget
@@ -10,7 +11,15 @@ from PySide6.QtWidgets import QWidget
 from .panels import INSPECTOR, PANELS
 
 if TYPE_CHECKING:
+    from ..front.panel import FrontPanel
+    from ..home.panel import HomePanel
+    from ..inspector.panel import InspectorPanel
+    from ..model.panel import ModelPanel
     from ..plots.plot_menus import PlotMenus
+    from ..queue.panel import QueuePanel
+    from ..roofline.panel import RooflinePanel
+    from ..sessions.panel import SessionsPanel
+    from ..tune.panel import TunePanel
     from .window import MainWindow
 
 
@@ -35,7 +44,7 @@ class Wiring(QObject):
         window, panels = self._window, self._window.panels
         panel = panels[name]
         window.actions_made.connect_buttons(name, panel, window.workspaces.bring)
-        connect = {
+        connections: dict[str, Callable[[Any], None]] = {
             "home": self._connect_home,
             "queue": self._connect_queue,
             INSPECTOR: self._connect_inspector,
@@ -43,49 +52,50 @@ class Wiring(QObject):
             "sessions": self._connect_sessions,
             "roofline": self._connect_roofline,
             "front": self._connect_front,
-        }.get(name)
-        if connect is not None:
-            connect(panel)
+            "model": self._connect_model,
+        }
+        if name in connections:
+            connections[name](panel)
         self._adopt(name, panel)
 
-    def _connect_tune(self, tune: QWidget) -> None:
-        tune.file_opened.connect(self._window.settings.add_recent)  # type: ignore[attr-defined]
-        tune.edit_asked.connect(self._window.edit_specification)  # type: ignore[attr-defined]
-        tune.form.history.changed.connect(self._history_changed)  # type: ignore[attr-defined]
+    def _connect_tune(self, tune: TunePanel) -> None:
+        tune.file_opened.connect(self._window.settings.add_recent)
+        tune.edit_asked.connect(self._window.edit_specification)
+        tune.form.history.changed.connect(self._history_changed)
         self._history_changed()
 
-    def _connect_home(self, home: QWidget) -> None:
+    def _connect_home(self, home: HomePanel) -> None:
         window: MainWindow = self._window
-        home.watch_asked.connect(window.watch)  # type: ignore[attr-defined]
-        home.example_asked.connect(window.tune_example)  # type: ignore[attr-defined]
-        home.file_asked.connect(window.file_opener.choose)  # type: ignore[attr-defined]
-        home.recent_file_asked.connect(window.file_opener.open)  # type: ignore[attr-defined]
-        home.session_asked.connect(window.open_session)  # type: ignore[attr-defined]
-        home.resume_asked.connect(window.resume_session)  # type: ignore[attr-defined]
+        home.watch_asked.connect(window.watch)
+        home.example_asked.connect(window.tune_example)
+        home.file_asked.connect(window.file_opener.choose)
+        home.recent_file_asked.connect(window.file_opener.open)
+        home.session_asked.connect(window.open_session)
+        home.resume_asked.connect(window.resume_session)
         self._refresh_home_with("sessions")
 
-    def _connect_queue(self, queue: QWidget) -> None:
-        queue.open_asked.connect(self._window.open_session)  # type: ignore[attr-defined]
-        queue.compare_asked.connect(self._window.compare_sessions)  # type: ignore[attr-defined]
+    def _connect_queue(self, queue: QueuePanel) -> None:
+        queue.open_asked.connect(self._window.open_session)
+        queue.compare_asked.connect(self._window.compare_sessions)
 
-    def _connect_inspector(self, inspector: QWidget) -> None:
+    def _connect_inspector(self, inspector: InspectorPanel) -> None:
         window: MainWindow = self._window
-        answer = inspector.answer  # type: ignore[attr-defined]
-        inspector.report_asked.connect(window.ask_report)  # type: ignore[attr-defined]
+        answer = inspector.answer
+        inspector.report_asked.connect(window.ask_report)
         window.reports.started.connect(answer.report_started)
         window.reports.written.connect(answer.report_written)
         window.reports.failed.connect(answer.report_failed)
-        window.actions_made.submenus["choose"].addActions(inspector.chooser.menu.actions())  # type: ignore[attr-defined]
+        window.actions_made.submenus["choose"].addActions(inspector.chooser.menu.actions())
 
-    def _connect_sessions(self, sessions: QWidget) -> None:
+    def _connect_sessions(self, sessions: SessionsPanel) -> None:
         window: MainWindow = self._window
-        sessions.open_asked.connect(window.open_session)  # type: ignore[attr-defined]
-        sessions.resume_asked.connect(window.resume_session)  # type: ignore[attr-defined]
-        sessions.compare_asked.connect(window.compare_sessions)  # type: ignore[attr-defined]
-        sessions.report_asked.connect(window.reports.write_stored)  # type: ignore[attr-defined]
-        sessions.specification_met.connect(window.open_specification)  # type: ignore[attr-defined]
-        sessions.said.connect(window.say)  # type: ignore[attr-defined]
-        sessions.roofline_resume_asked.connect(self._resume_roofline)  # type: ignore[attr-defined]
+        sessions.open_asked.connect(window.open_session)
+        sessions.resume_asked.connect(window.resume_session)
+        sessions.compare_asked.connect(window.compare_sessions)
+        sessions.report_asked.connect(window.reports.write_stored)
+        sessions.specification_met.connect(window.open_specification)
+        sessions.said.connect(window.say)
+        sessions.roofline_resume_asked.connect(self._resume_roofline)
         self._refresh_home_with("home")
 
     def _refresh_home_with(self, other: str) -> None:
@@ -94,11 +104,14 @@ class Wiring(QObject):
         if panels.has(other):
             panels["sessions"].listed.connect(panels["home"].refresh_soon)
 
-    def _connect_roofline(self, roofline: QWidget) -> None:
-        roofline.session_opened.connect(self._bring_roofline)  # type: ignore[attr-defined]
+    def _connect_roofline(self, roofline: RooflinePanel) -> None:
+        roofline.session_opened.connect(self._bring_roofline)
 
-    def _connect_front(self, front: QWidget) -> None:
-        front.pages.made.connect(self.adopt_plots)  # type: ignore[attr-defined]  # figures that are made when asked for
+    def _connect_front(self, front: FrontPanel) -> None:
+        front.pages.made.connect(self.adopt_plots)  # figures that are made when asked for
+
+    def _connect_model(self, model: ModelPanel) -> None:
+        model.tabs.made.connect(self.adopt_plots)
 
     @Slot()
     def _history_changed(self) -> None:

@@ -180,6 +180,20 @@ def test_bars_are_copied_with_their_names_and_points_with_their_series(
     assert {curve.name for curve in curves_of(panel.figure.plot)} == {"median", "best"}
 
 
+def test_every_figure_is_drawn_of_what_was_analysed_while_the_session_goes_on(
+    lab: Lab, panel: AnalysisPanel, qtbot: QtBot
+) -> None:
+    space = grid_space()
+    table = filled(space, 100)
+    session = show(lab, panel, qtbot, table)
+    every = [(chart, [choices(session)[0][0] for choices in chart.choices]) for chart in CHARTS]
+    before = [chart.draw(session, *chosen) for chart, chosen in every]
+    table.extend(measured(space, row) for row in range(100, space.size))
+    for (chart, chosen), drawn in zip(every, before, strict=True):
+        again = chart.draw(session, *chosen)
+        assert isinstance(again, str) is isinstance(drawn, str), chart.name
+
+
 def test_neither_half_of_a_split_cloud_hides_the_other(lab: Lab, panel: AnalysisPanel, qtbot: QtBot) -> None:
     show(lab, panel, qtbot, filled(grid_space()))
     choose(panel, "split")

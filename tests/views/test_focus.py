@@ -1,0 +1,69 @@
+"""The focus goes to what comes first, and looking for it changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import cast
+
+import shiboken6
+from lab import ready
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLineEdit, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.views.focus import first_to_focus
+from app.views.shell.app import Program
+
+VIEWS = Path(__file__).resolve().parents[2] / "app" / "views"
+
+
+def field(inside: QWidget, x: int, y: int) -> QLineEdit:
+    made = QLineEdit(inside)
+    made.setGeometry(x, y, 60, 20)
+    return made
+
+
+def test_the_first_in_reading_order_that_can_take_it_gets_the_focus(qtbot: QtBot) -> None:
+    inside = QWidget()
+    qtbot.addWidget(inside)
+    inside.resize(300, 200)
+    assert first_to_focus(inside) is None
+    below, right, left = field(inside, 0, 60), field(inside, 120, 8), field(inside, 20, 12)
+    hidden, disabled, skipped = (field(inside, 0, 0) for _ in range(3))
+    inside.show()
+    hidden.hide()
+    disabled.setEnabled(False)
+    skipped.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+    assert first_to_focus(inside) is left
+    left.hide()
+    assert first_to_focus(inside) is right
+    right.hide()
+    assert first_to_focus(inside) is below
+
+
+def test_nobody_walks_along_the_chain_that_pyside_takes_for_parents_and_children() -> None:
+    for path in VIEWS.rglob("*.py"):
+        if path.name != "focus.py":
+            assert "InFocusChain" not in path.read_text(encoding="utf-8"), path
+
+
+def is_with_its_own(widget: QWidget) -> bool:
+    """Python takes it for the child of a widget that it lies in."""
+    [parent] = [line for line in shiboken6.dump(widget).splitlines() if line.startswith("parent")]
+    around, above = [], widget.parentWidget()
+    while above is not None:
+        around.append(above)
+        above = above.parentWidget()
+    return any(f"at {id(each):#x}>" in parent for each in around)
+
+
+def test_going_to_a_dock_leaves_its_widgets_to_their_parents(
+    qtbot: QtBot, open_program: Callable[..., Program]
+) -> None:
+    window = ready(qtbot, open_program())
+    held = [*cast(Mapping[str, QWidget], window.panels).values(), window.panels["front"].show_menu, window.monitor]
+    for name in window.docks:
+        window.dock_area.go_to(name)
+        assert window.docks[name].isAncestorOf(window.focusWidget()), name
+    assert [type(widget).__name__ for widget in held if not is_with_its_own(widget)] == []
