@@ -12,7 +12,7 @@ from ..context import Context
 from ..control.countdown import apply_command
 from ..watched_board import WatchedBoard
 
-_OFF = "This window is read-only: switch control on in the toolbar first"
+_OFF = "This window is read-only: switch control on in the header first"
 
 
 class ApplyButton(QPushButton):

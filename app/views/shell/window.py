@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QMimeData, Qt, QTimer, QUrl, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QDesktopServices, QDragEnterEvent, QDropEvent, QShowEvent
+from PySide6.QtGui import QAction, QCloseEvent, QDesktopServices, QDragEnterEvent, QDropEvent, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QToolBar, QWidget
 
 from ...engine.session.events import Open
@@ -79,7 +79,7 @@ class MainWindow(QMainWindow):
         self.reports = ReportWriter(self.services, self.settings, self)
         self._put_together()
         self.news = BoardNews(services, self.banner, self.notifications, self.actions_by_name)
-        self.wiring = Wiring(self)
+        self.wiring = Wiring(self, self)
         self.panels.add(TRACES, self.monitor)
         self.panels.add(CHANNELS, self.traces.readout)
         self._placement = Placement(self, self.workspaces, self.settings)
@@ -105,7 +105,7 @@ class MainWindow(QMainWindow):
         of_traces.setMovable(False)
         self.workspaces.by_name["watch"].addToolBar(of_traces)
         self.actions_made = Actions(ACTIONS, handlers_of(self), self, self.menuBar(), of_traces, self.monitor)
-        self.actions_by_name = self.actions_made.by_name
+        self.actions_by_name: dict[str, QAction] = self.actions_made.by_name
         self.actions_by_name[f"theme_{self.settings.theme}"].setChecked(True)
         for name in ("undo", "redo"):
             self.actions_by_name[name].setEnabled(False)  # until there is a form

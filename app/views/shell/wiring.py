@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtWidgets import QWidget
 
+from .host import Host
 from .panels import PANELS
 
 if TYPE_CHECKING:
     from ..plots.plot_menus import PlotMenus
-    from .window import MainWindow
 
 
 class Wiring(QObject):
     """Follows `Panels.made`. Every plot gets its menu here."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, host: Host, window: QWidget) -> None:
         super().__init__(window)
-        self._window = window
+        self._host, self._window = host, window
         self.plot_menus: PlotMenus | None = None  # once there is a panel that was loaded
         self._titles = {spec.name: spec.title for spec in PANELS}
-        window.panels.made.connect(self._made)
-        window.workspaces.changed.connect(self.adopt_plots)  # some are made when they are shown
+        host.panels.made.connect(self._made)
+        host.workspaces.changed.connect(self.adopt_plots, Qt.ConnectionType.QueuedConnection)  # made when shown
 
     def shutdown(self) -> None:
         """Wait for the files that are being written."""
@@ -32,9 +32,8 @@ class Wiring(QObject):
 
     @Slot(str)
     def _made(self, name: str) -> None:
-        window, panels = self._window, self._window.panels
-        panel = panels[name]
-        window.actions_made.connect_buttons(name, panel, window.workspaces.bring)
+        host, panel = self._host, self._host.panels[name]
+        host.actions_made.connect_buttons(name, panel, host.workspaces.bring)
         connect = {
             "tune": self._connect_tune,
             "sessions": self._connect_sessions,
@@ -46,18 +45,18 @@ class Wiring(QObject):
         self._adopt(name, panel)
 
     def _connect_tune(self, tune: QWidget) -> None:
-        tune.file_opened.connect(self._window.settings.add_recent)  # type: ignore[attr-defined]
+        tune.file_opened.connect(self._host.settings.add_recent)  # type: ignore[attr-defined]
         tune.form.history.changed.connect(self._history_changed)  # type: ignore[attr-defined]
         self._history_changed()
 
     def _connect_sessions(self, sessions: QWidget) -> None:
-        window: MainWindow = self._window
-        sessions.open_asked.connect(window.open_session)  # type: ignore[attr-defined]
-        sessions.resume_asked.connect(window.resume_session)  # type: ignore[attr-defined]
-        sessions.compare_asked.connect(window.compare_sessions)  # type: ignore[attr-defined]
-        sessions.report_asked.connect(window.reports.write_stored)  # type: ignore[attr-defined]
-        sessions.specification_met.connect(window.open_specification)  # type: ignore[attr-defined]
-        sessions.said.connect(window.say)  # type: ignore[attr-defined]
+        host = self._host
+        sessions.open_asked.connect(host.open_session)  # type: ignore[attr-defined]
+        sessions.resume_asked.connect(host.resume_session)  # type: ignore[attr-defined]
+        sessions.compare_asked.connect(host.compare_sessions)  # type: ignore[attr-defined]
+        sessions.report_asked.connect(host.reports.write_stored)  # type: ignore[attr-defined]
+        sessions.specification_met.connect(host.open_specification)  # type: ignore[attr-defined]
+        sessions.said.connect(host.say)  # type: ignore[attr-defined]
         sessions.roofline_resume_asked.connect(self._resume_roofline)  # type: ignore[attr-defined]
 
     def _connect_roofline(self, roofline: QWidget) -> None:
@@ -68,44 +67,44 @@ class Wiring(QObject):
 
     @Slot()
     def _history_changed(self) -> None:
-        history, actions = self._window.panels["tune"].form.history, self._window.actions_by_name
+        history, actions = self._host.panels["tune"].form.history, self._host.actions_by_name
         actions["undo"].setEnabled(history.can_undo)
         actions["redo"].setEnabled(history.can_redo)
 
     @Slot()
     def _bring_roofline(self) -> None:
-        self._window.workspaces.bring("roofline")
+        self._host.workspaces.bring("roofline")
 
     @Slot(int, str)
     def _resume_roofline(self, session: int, precision: str) -> None:
         self._bring_roofline()
-        self._window.panels["roofline"].measuring.resume(session, precision)
+        self._host.panels["roofline"].measuring.resume(session, precision)
 
     # --- the menus of plots -------------------------------------------------------------------------------------------
 
     @Slot()
     def adopt_plots(self) -> None:
         """Give every plot its menu."""
-        for name, panel in self._window.panels.items():
+        for name, panel in self._host.panels.items():
             self._adopt(name, panel)
 
     def _adopt(self, name: str, panel: QWidget) -> None:
         if name in _WITHOUT_PLOTS:
             return
-        window = self._window
+        host = self._host
         if self.plot_menus is None:
             from ..plots.plot_menus import PlotMenus  # imported late: plots come with the panels
 
-            self.plot_menus = PlotMenus(window, lambda: window.result.caption or window.board.gpu.info.label)
-            self.plot_menus.said.connect(window.say)
-            self.plot_menus.failed.connect(window.banner.show_message)
+            self.plot_menus = PlotMenus(self._window, lambda: host.result.caption or host.board.gpu.info.label)
+            self.plot_menus.said.connect(host.say)
+            self.plot_menus.failed.connect(host.banner.show_message)
         self.plot_menus.adopt(panel, self._titles[name], getattr(panel, "provenance", None))
 
     @Slot(QWidget)
     def adopt_window(self, shown: QWidget) -> None:
         """Give the plots of a window beside this one their menus."""
         if self.plot_menus is not None:
-            own = getattr(shown, "provenance", lambda: self._window.board.gpu.info.label)
+            own = getattr(shown, "provenance", lambda: self._host.board.gpu.info.label)
             self.plot_menus.adopt(shown, shown.windowTitle(), own)
 
 
