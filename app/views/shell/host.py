@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QWidget
 
 if TYPE_CHECKING:
     from ..current_result import CurrentResult
@@ -52,6 +53,8 @@ class Host(Protocol):
     def choose_file(self) -> None: ...
 
     def ask_report(self) -> None: ...
+
+    def bring_button(self, action: str) -> QWidget: ...
 
     def show_strip(self, shown: bool) -> None: ...
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -370,18 +371,17 @@ class MainWindow(QMainWindow):
         from .tour import Tour, first_steps
 
         if self.tour is None:
-            self.tour = Tour(self, first_steps(self.board.gpu.info.source, self.bring, self._open_example))
+            self.tour = Tour(self, first_steps(self, resources() / "examples" / EXAMPLE))
             self.workspaces.changed.connect(self.tour.stay_in_sight, Qt.ConnectionType.QueuedConnection)
         self.tour.begin()
 
-    def bring(self, name: str) -> QWidget:
-        """Show a panel, wherever it is, and return it."""
-        self.workspaces.bring(name)
-        panel: QWidget = self.panels[name]
-        return panel
-
-    def _open_example(self) -> None:
-        self.open_specification(resources() / "examples" / EXAMPLE)
+    def bring_button(self, action: str) -> QWidget:
+        """Show the button that an action presses, and return it."""
+        panel, attribute = self.actions_made.button_of(action)
+        self.workspaces.bring(panel)
+        button: QWidget = attrgetter(attribute)(self.panels[panel])
+        self.workspaces.show_inside(panel, button)
+        return button
 
     def copy_diagnostics(self) -> None:
         """Versions, board and sensors onto the clipboard."""

@@ -11,7 +11,6 @@ from pytestqt.qtbot import QtBot
 
 from app.views.monitor.live_strip import LiveStrip
 
-
 GPU = FakeGpu(working)
 
 
