@@ -34,13 +34,10 @@ class Page(QScrollArea):
         self.hold(label)
 
     def hold(self, widget: QWidget) -> None:
-        """Show this one. The one before is taken out first: PySide invalidates the new one's children otherwise."""
-        old = self.takeWidget()
+        """Show this one; the one before goes."""
         self.setWidget(widget)
         widget.show()
         self._fit()
-        if old is not None:
-            old.deleteLater()
 
     def _fit(self) -> None:
         panel = self.widget()
@@ -76,12 +73,21 @@ class Page(QScrollArea):
         return 0 if panel is None else _least(panel, 0).width()
 
     def focus_inside(self) -> None:
-        """Give the focus to where it was in here, else to the first widget that takes it."""
+        """Give the focus to where it was in here, else to the first widget that takes it, in reading order.
+
+        Not by `nextInFocusChain`: PySide takes what that returns for a child of the widget that was asked, and declares
+        it deleted together with that one.
+        """
         last = self.focusWidget()
-        inside = last if last is not None and _takes_focus(last) else _first_to_focus(self)
-        (inside or self).setFocus(Qt.FocusReason.ShortcutFocusReason)
-        if inside is not None:
-            self.ensureWidgetVisible(inside)
+        if last is None or last is self or not _takes_focus(last):
+            last = min(filter(_takes_focus, self.findChildren(QWidget)), key=self._place_of, default=None)
+        (last or self).setFocus(Qt.FocusReason.ShortcutFocusReason)
+        if last is not None:
+            self.ensureWidgetVisible(last)
+
+    def _place_of(self, widget: QWidget) -> tuple[int, int]:
+        corner = widget.mapTo(self, widget.rect().topLeft())
+        return corner.y(), corner.x()
 
 
 def _least(panel: QWidget, width: int) -> QSize:
@@ -95,13 +101,3 @@ def _least(panel: QWidget, width: int) -> QSize:
 
 def _takes_focus(widget: QWidget) -> bool:
     return widget.isVisible() and widget.isEnabled() and bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus)
-
-
-def _first_to_focus(inside: QWidget) -> QWidget | None:
-    """The first widget that the Tab key would reach."""
-    widget = inside.nextInFocusChain()
-    while widget is not None and widget is not inside:
-        if inside.isAncestorOf(widget) and _takes_focus(widget):
-            return widget
-        widget = widget.nextInFocusChain()
-    return None
