@@ -1,6 +1,6 @@
 """Random but valid use of the window. By hand: python tests/benchmarks/monkey.py [SECONDS] [SEED]
 
-Rounds of random steps (actions, buttons, fields, keys, mouse, docks, files); after each round only the home
+Rounds of random steps (actions, buttons, fields, keys, mouse, docks, workspaces, files); after each round only the home
 board is watched again and everything is counted: no exception, no thread, timer or widget too many, memory
 flat within 5 % from the second quarter's median to the last one's. Exit status 1 and the last steps where something is
 amiss. The same seed draws the same numbers; what they meet depends on the machine's pace too.
@@ -58,6 +58,7 @@ from PySide6.QtWidgets import (  # noqa: E402
 )
 
 from app.paths import resources  # noqa: E402
+from app.views.monitor.lane_view import LaneView  # noqa: E402
 from app.views.shell.actions import every_action  # noqa: E402
 from app.views.shell.app import Program, application  # noqa: E402
 from app.views.watched_board import watched_gpu  # noqa: E402
@@ -103,6 +104,7 @@ class Monkey:
             (self.use_mouse, 12),
             (self.type_keys, 6),
             (self.move_dock, 5),
+            (self.change_workspace, 6),
             (self.choose_row, 8),
             (self.open_something, 4),
             (self.drop_file, 1),
@@ -162,7 +164,9 @@ class Monkey:
         return f"{type(field).__name__} {field.accessibleName()}"
 
     def use_mouse(self) -> str:
-        found = [*self._shown(pg.GraphicsView), self.window.monitor.view]
+        found = self._shown(pg.GraphicsView, LaneView)
+        if not found:
+            return "-"
         view = self.random.choice(found)
         target = view.viewport() if isinstance(view, pg.GraphicsView) else view
         if target.width() < 30 or target.height() < 30:
@@ -202,21 +206,30 @@ class Monkey:
         QTest.keyClick(target, key)
         return f"{key.name} to {type(target).__name__}"
 
+    def change_workspace(self) -> str:
+        name = self.random.choice(list(self.window.workspaces.by_name))
+        self.window.workspaces.show_workspace(name)
+        tabs = self.window.workspaces.current.tabs
+        if tabs is not None:
+            tabs.setCurrentIndex(self.random.randrange(tabs.count()))
+        return str(name)
+
     def move_dock(self) -> str:
-        name, dock = self.random.choice(list(self.window.docks.items()))
+        places = self.random.choice([each for each in self.window.workspaces.by_name.values() if each.docks.by_name])
+        name, dock = self.random.choice(list(places.docks.by_name.items()))
         what = self.random.choice(("float", "hide", "show", "left", "right", "bottom", "tab"))
         if what == "float":
             dock.setFloating(not dock.isFloating())
         elif what in ("hide", "show"):
             dock.setVisible(what == "show")
         elif what == "tab":
-            other = self.random.choice([d for d in self.window.docks.values() if d is not dock])
-            self.window.tabifyDockWidget(other, dock)
+            for other in [d for d in places.docks.by_name.values() if d is not dock][:1]:
+                places.tabifyDockWidget(other, dock)
         else:
             area = {"left": "LeftDockWidgetArea", "right": "RightDockWidgetArea", "bottom": "BottomDockWidgetArea"}[
                 what
             ]
-            self.window.addDockWidget(Qt.DockWidgetArea[area], dock)
+            places.addDockWidget(Qt.DockWidgetArea[area], dock)
         return f"{name} {what}"
 
     def choose_row(self) -> str:
@@ -316,7 +329,10 @@ class Monkey:
             time.sleep(0.002)
 
     def _ready(self) -> None:
-        self._wait(lambda: len(self.window.panels) == len(self.window.docks) - 1, 60)
+        self._wait(lambda: bool(self.window.panels.has("tune")), 60)
+        for name, workspace in self.window.workspaces.by_name.items():
+            self.window.workspaces.show_workspace(name)
+            self._wait(lambda w=workspace: all(self.window.panels.has(spec.name) for spec in w.panels), 60)
 
     def _wait(self, known: Callable[[], bool], patience_s: float) -> None:
         end = time.monotonic() + patience_s

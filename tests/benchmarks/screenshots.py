@@ -1,8 +1,8 @@
-"""A picture of every view, light and dark, on a laptop's and on a 4K screen. By hand:
+"""A picture of every view, light and dark, from a laptop's to a 4K screen. By hand:
 
 python tests/benchmarks/screenshots.py FOLDER [CACHE]
 
-Offscreen, on the simulated A100, each size in a process of its own: 1366x768, and 3840x2160 with scales of 1 and 2. A
+Offscreen, on the simulated A100, each size in a process of its own, the largest with scales of 1 and 2. A
 session is tuned first (CACHE, else the GEMM example), a model fitted, a roofline left to what is stored.
 """
 
@@ -20,12 +20,18 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 # name -> (width, height in the window's own pixels, scale)
-SIZES = {"1366x768": (1366, 768, 1.0), "3840x2160": (1920, 1080, 2.0), "3840x2160-at-100": (3840, 2160, 1.0)}
+SIZES = {
+    "1280x720": (1280, 720, 1.0),
+    "1366x768": (1366, 768, 1.0),
+    "1920x1080": (1920, 1080, 1.0),
+    "3840x2160": (1920, 1080, 2.0),
+    "3840x2160-at-100": (3840, 2160, 1.0),
+}
 _SPEED = 10.0
 
 
 def take(folder: Path, size: str, specification: Path) -> None:
-    """Open the window at one size, and picture each dock in both themes."""
+    """Open the window at one size, and picture each panel in its workspace in both themes."""
     from PySide6.QtCore import Qt
     from PySide6.QtWidgets import QApplication
 
@@ -33,6 +39,7 @@ def take(folder: Path, size: str, specification: Path) -> None:
     from app.paths import resources
     from app.views.plots import theme
     from app.views.shell.app import Program, application
+    from app.views.shell.panels import PANELS
     from app.views.watched_board import watched_gpu
 
     width, height, _ = SIZES[size]
@@ -58,16 +65,20 @@ def take(folder: Path, size: str, specification: Path) -> None:
             rest(0.4)
             window.grab().save(str(folder / f"{name}-{mode}-{size}.png"))
 
-    wait(lambda: len(window.panels) == len(window.docks) - 1, 60)
-    for name in window.docks:  # before there is anything: what to do first
+    there: list[bool] = []
+    window.panels_loaded.connect(lambda: there.append(True))
+    wait(lambda: bool(there), 60)
+    panels = [spec.name for spec in PANELS if spec.workspace]
+    for name in panels:  # before there is anything: what to do first
         window.workspaces.bring(name)
-        rest(0.1)
+        rest(0.3)
         theme.set_mode("light")
         rest(0.2)
         window.grab().save(str(folder / f"empty-{name}-light-{size}.png"))
     window.actions_by_name["tour"].trigger()
-    picture("tour")
-    window.tour.end()
+    for step in range(6):
+        picture(f"tour-{step + 1}")
+        window.tour.go_on()
     ended: list[SessionState] = []
     window.bridge.session_changed.connect(lambda event: ended.append(event.progress.state))
     window.open_specification(specification, start=True)
@@ -99,9 +110,9 @@ def take(folder: Path, size: str, specification: Path) -> None:
     table = window.result.table
     if table is not None and len(table):
         window.result.select(int(table.values(table.value_names[0]).argmin()))
-    for name in window.docks:
+    for name in panels:
         window.workspaces.bring(name)
-        rest(0.3)
+        rest(0.5)
         picture(name)
     for name in ("settings", "about", "shortcuts", "sensors", "scores"):
         window.actions_by_name[name].trigger()

@@ -20,10 +20,14 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "views")]
 Row = tuple[str, str, str]
 
-# Every dock out of its stack and in sight, each a window of its own.
+# Every panel of a workspace in sight: its docks as windows of their own, strip and Inspector beside it.
 _SPREAD = """
-def spread(window):
-    for place, dock in enumerate(window.docks.values()):
+def spread(window, workspace):
+    places = window.workspaces
+    places.show_workspace(workspace)
+    places.set_strip(True)
+    places.set_inspector(True)
+    for place, dock in enumerate(places.current.docks.by_name.values()):
         dock.setFloating(True)
         dock.resize(520, 420)
         dock.move(60 + 520 * (place % 6), 60 + 420 * (place // 6))
@@ -42,16 +46,16 @@ from app.views.watched_board import watched_gpu
 gpu = watched_gpu("simulated:a100")
 qt = views.application()
 program = views.Program(gpu)
-view = program.window.monitor.view
+traces = program.window.traces
 def up():
     print(time.time() - started, flush=True)
     if sys.argv[2] == "quit":
         QTimer.singleShot(0, qt.quit)
-view.first_frame.connect(up)
-if "docks" in sys.argv:
-    program.window.panels_loaded.connect(lambda: spread(program.window))
+traces.first_frame.connect(up)
+if len(sys.argv) > 4:
+    program.window.panels_loaded.connect(lambda: spread(program.window, sys.argv[4]))
 length = float(sys.argv[3])
-view.set_length(length)
+traces.set_length(length)
 import resource
 used = []
 def take():
@@ -101,8 +105,8 @@ begun = 0.0
 def opened():
     global begun
     report()
-    if "docks" in sys.argv:
-        spread(program.window)
+    if len(sys.argv) > 2:
+        spread(program.window, sys.argv[2])
         QTimer.singleShot(3000, begin)
     else:
         begin()
@@ -137,7 +141,7 @@ def stalls(cache: str, *options: str) -> list[Row]:
             check=True,
         )
     opening, seconds, replaying = (float(line) for line in done.stdout.split())
-    how = ", every dock in sight" if options else ""
+    how = f", all of {options[0].title()} in sight" if options else ""
     return [
         (f"longest stall of Qt's thread while the window opens{how}", f"{opening:.0f} ms", "-"),
         (f"replay of the cache by brute force, in the window{how}", f"{seconds:.2f} s", "2 s for 5120 entries"),
@@ -216,7 +220,7 @@ def start_up() -> Row:
 
 def share(length_s: float, name: str, *options: str) -> Row:
     used = open_window("stay", length_s, *options)[1]
-    name += " shown" + (", every dock in sight" if options else "")
+    name += " shown" + (f", all of {options[0].title()} in sight" if options else "")
     return f"window on a simulated A100, 50 Hz, {name}", f"{100 * used:.1f} % of a core", "15 %"
 
 
@@ -277,9 +281,9 @@ def main() -> None:
     ]
     if "frames" not in sys.argv[1:]:
         rows += [start_up(), share(60.0, "1 min"), share(600.0, "10 min"), share(10.0, "10 s")]
-        rows += [share(60.0, "1 min", "docks"), *memory()]
+        rows += [*(share(60.0, "1 min", each) for each in ("watch", "tune", "understand")), *memory()]
     for cache in caches:
-        rows += [*stalls(cache), *stalls(cache, "docks")]
+        rows += [*stalls(cache), *stalls(cache, "tune")]
     width = max(len(row[0]) for row in rows)
     for what, figure, target in rows:
         print(f"{what.ljust(width)}  {figure.rjust(30)}  (target {target})")

@@ -1,4 +1,4 @@
-"""`ControlSwitch`: shows in the toolbar whether this window may set the board, explains it, and switches it."""
+"""`ControlSwitch`: shows in the header whether this window may set the board, explains it, and switches it."""
 
 from __future__ import annotations
 

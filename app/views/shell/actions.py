@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
@@ -95,11 +96,14 @@ class Actions:
         for spec in self._specs:
             of, _, attribute = spec.button.partition(".")
             if of == name:
-                button: object = panel
-                for part in attribute.split("."):
-                    button = getattr(button, part)
+                button = attrgetter(attribute)(panel)
                 assert isinstance(button, QAbstractButton)
                 self._mirrors.append(_Mirror(self.by_name[spec.name], button, name, bring))
+
+    def button_of(self, name: str) -> tuple[str, str]:
+        """The panel of the button that an action presses, and the button's attributes in it."""
+        panel, _, attribute = next(spec.button for spec in self._specs if spec.name == name).partition(".")
+        return panel, attribute
 
     def disconnect_buttons(self) -> None:
         """Before the panels are deleted."""

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from .actions import Handler
+from .host import Host
 from .log import open_log_folder
 from .panels import INSPECTOR, PANELS, TRACES, WORKSPACES
 from .window_actions import LENGTH_ACTIONS
 
-if TYPE_CHECKING:
-    from .window import MainWindow
-
 _NARROW, _WIDE = 0.30, 0.60  # parts of a workspace's width for its docks
 
 
-def handlers_of(window: MainWindow) -> dict[str, Handler]:
+def handlers_of(window: Host) -> dict[str, Handler]:
     """By the names of the actions."""
     places, beside, panels, activity = window.workspaces, window.side_windows, window.panels, window.bridge.activity
     handlers: dict[str, Handler] = {
@@ -60,7 +57,7 @@ def handlers_of(window: MainWindow) -> dict[str, Handler]:
     return handlers
 
 
-def _of_traces(window: MainWindow) -> dict[str, Handler]:
+def _of_traces(window: Host) -> dict[str, Handler]:
     """What is done with the traces is done where it is seen: under Watch. Their length is that of the strip, too."""
     monitor, view = window.monitor, window.monitor.view
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QSize, Qt
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
 
 from ..focus import first_to_focus, takes_focus
@@ -13,12 +14,14 @@ _LOADING = "Loading…"
 
 
 class Page(QScrollArea):
-    """Never wider because of what it holds."""
+    """Never wider because of what it holds, which gets the page's size, and is scrolled only below its least one.
+
+    Qt's own `widgetResizable` scrolls a panel with wrapped labels as soon as it has less than its usual height.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setWidgetResizable(True)
         self.setMinimumSize(_LEAST)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.say(_LOADING)
@@ -32,22 +35,57 @@ class Page(QScrollArea):
         self.hold(label)
 
     def hold(self, widget: QWidget) -> None:
-        """Show this one. The one before is taken out first: PySide invalidates the new one's children otherwise."""
-        old = self.takeWidget()
+        """Show this one; the one before goes."""
         self.setWidget(widget)
-        if old is not None:
-            old.deleteLater()
+        widget.show()
+        self._fit()
+
+    def _fit(self) -> None:
+        panel = self.widget()
+        if panel is None:
+            return
+        room = self.maximumViewportSize()
+        needed = _least(panel, room.width())
+        if needed.width() > room.width():
+            room.setHeight(room.height() - self.horizontalScrollBar().sizeHint().height())
+        if needed.height() > room.height():
+            room.setWidth(room.width() - self.verticalScrollBar().sizeHint().width())
+            needed = _least(panel, room.width())
+        panel.resize(room.expandedTo(needed))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._fit()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """What the panel needs may have changed."""
+        if event.type() == QEvent.Type.LayoutRequest and watched is self.widget():
+            self._fit()
+        return super().eventFilter(watched, event)
 
     @property
     def needed_width(self) -> int:
         """In pixels, so that nothing is scrolled from side to side."""
         panel = self.widget()
-        return 0 if panel is None else max(panel.minimumSizeHint().width(), panel.minimumWidth())
+        return 0 if panel is None else _least(panel, 0).width()
 
     def focus_inside(self) -> None:
-        """Give the focus to where it was in here, else to the first widget that takes it."""
+        """Give the focus to where it was in here, else to the first widget that takes it, in reading order."""
         last = self.focusWidget()
         inside = last if last is not None and takes_focus(last) else first_to_focus(self)
         (inside or self).setFocus(Qt.FocusReason.ShortcutFocusReason)
         if inside is not None:
             self.ensureWidgetVisible(inside)
+
+
+def _least(panel: QWidget, width: int) -> QSize:
+    """The least size of a panel that has so much width, or more where it needs more."""
+    least, layout = panel.minimumSizeHint().expandedTo(panel.minimumSize()), panel.layout()
+    if layout is not None and layout.hasHeightForWidth():
+        high = layout.minimumHeightForWidth(max(width, least.width()))
+        least.setHeight(max(high, panel.minimumHeight()))
+    return least

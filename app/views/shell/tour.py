@@ -1,18 +1,19 @@
-"""The first steps: three cards over the window at the first start. Nothing waits for them; Escape ends them."""
+"""The first steps: cards over the window at the first start. Nothing waits for them; Escape ends them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import QFrame, QMenuBar, QToolBar, QWidget
 
 from ..plots import theme
 from ..plots.label import PlainLabel
 from ..widgets import button, hbox, vbox
-from .panels import TRACES
+from .host import Host
 
 _WIDTH = 340
 _MARGIN = 12
@@ -26,7 +27,8 @@ class Step:
     text: str
     bring: Callable[[], QWidget]
     offer: str = ""  # a button's words
-    do: Callable[[], None] | None = None
+    do: Callable[[], object] | None = None
+    possible: QAction | None = None  # what the button does is possible while this is enabled
 
 
 class Tour(QFrame):
@@ -55,6 +57,10 @@ class Tour(QFrame):
         window.installEventFilter(self)
         theme.notifier().changed.connect(self._recolour)
         self._recolour()
+        for action in {step.possible for step in self._steps if step.possible is not None}:
+            action.enabledChanged.connect(self._follow_action)
+        self._soon = QTimer(self, singleShot=True, interval=0)
+        self._soon.timeout.connect(self.stay_in_sight)
         self._frame.hide()
         self.hide()
 
@@ -106,6 +112,11 @@ class Tour(QFrame):
         if do is not None:
             do()
 
+    @Slot()
+    def _follow_action(self) -> None:
+        possible = self._steps[self._at].possible
+        self.offer.setEnabled(possible is None or possible.isEnabled())
+
     def _show_step(self, at: int) -> None:
         step, self._at = self._steps[at], at
         if self._target is not None:
@@ -118,40 +129,35 @@ class Tour(QFrame):
         self.place.setText(f"{at + 1} of {len(self._steps)}")
         self.offer.setText(step.offer)
         self.offer.setVisible(bool(step.offer))
+        self._follow_action()
         self.back.setEnabled(at > 0)
         last = at + 1 == len(self._steps)
         self.next.setText("&Done" if last else "&Next")
         self.skip.setVisible(not last)
+        self.setAccessibleDescription(step.text)
+        self.next.setAccessibleDescription(f"{step.title}. {step.text}")  # read out with the focus
         self.show()
         self._put()
-        self.next.setFocus()
+        self._soon.start()
+        (self.offer if step.offer and self.offer.isEnabled() else self.next).setFocus()
 
     @Slot()
     def stay_in_sight(self) -> None:
-        """A dock that comes to the front lies over what floats above the window."""
+        """What is in sight has changed: a dock that comes to the front lies over what floats above the window."""
         if self.isVisible():
             self._put()
 
     def _put(self) -> None:
-        """Beside its target where there is room, else over the lower part of that; never over the menus."""
+        """Beside its target, on whichever side there is room; never over it, nor over the menus."""
         if self._target is None:
             return
-        inside = self._room()
-        in_sight = not self._target.visibleRegion().isEmpty()  # another tab may lie in front of it
-        around = QRect(self._target.mapTo(self._window, QPoint(0, 0)), self._target.size()) if in_sight else inside
+        inside, seen = self._room(), self._target.visibleRegion().boundingRect()  # another tab may lie in front of it
+        around = QRect(self._target.mapTo(self._window, seen.topLeft()), seen.size()) if not seen.isEmpty() else QRect()
         self._frame.setGeometry(around)
-        self._frame.setVisible(in_sight)
+        self._frame.setVisible(not around.isEmpty())
         self.setFixedWidth(min(_WIDTH, inside.width()))
         self.adjustSize()
-        beside = around.left() - self.width() - _MARGIN
-        if beside >= inside.left():
-            corner = QPoint(beside, around.top() + _MARGIN)
-        else:
-            corner = QPoint(around.center().x() - self.width() // 2, around.bottom() - self.height() - 4 * _MARGIN)
-        self.move(
-            max(min(corner.x(), inside.right() - self.width()), inside.left()),
-            max(min(corner.y(), inside.bottom() - self.height()), inside.top()),
-        )
+        self.move(place_beside(around, self.size(), inside))
         self._frame.raise_()
         self.raise_()
 
@@ -173,6 +179,7 @@ class Tour(QFrame):
         if watched is self._window or watched is self._target:
             if event.type() in (QEvent.Type.Resize, QEvent.Type.Move) and self.isVisible():
                 self._put()
+                self._soon.start()  # what is around it follows
             return False
         return isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and self._move(event.key())
 
@@ -193,28 +200,86 @@ class Tour(QFrame):
         self._frame.setStyleSheet(f"#tour_frame {{ border: 2px solid {c.accent}; background: transparent; }}")
 
 
-def first_steps(source: str, bring: Callable[[str], QWidget], open_example: Callable[[], None]) -> tuple[Step, ...]:
-    """Watch, search, choose. `bring(name)` shows a panel and returns it; `source` is the board's."""
-    board = "this board" if source == "nvml" else f"the {source} board"
+def place_beside(target: QRect, size: QSize, room: QRect) -> QPoint:
+    """Where a card of that size covers as little of the target as can be: nothing, where any side has room for it."""
+    if target.isEmpty():
+        return QRect(QPoint(), size).translated(room.center() - QRect(QPoint(), size).center()).topLeft()
+    corners = (
+        QPoint(target.right() + _MARGIN, target.top()),
+        QPoint(target.left() - size.width() - _MARGIN, target.top()),
+        QPoint(target.left(), target.top() - size.height() - _MARGIN),
+        QPoint(target.left(), target.bottom() + _MARGIN),
+    )
+    inside = [
+        QPoint(
+            max(min(corner.x(), room.right() - size.width()), room.left()),
+            max(min(corner.y(), room.bottom() - size.height()), room.top()),
+        )
+        for corner in corners
+    ]
+
+    def covered(corner: QPoint) -> int:
+        common = QRect(corner, size).intersected(target)
+        return common.width() * common.height()
+
+    return min(inside, key=covered)
+
+
+def first_steps(host: Host, example: Path) -> tuple[Step, ...]:
+    """Watch, search, understand; then the example is tuned, up to an exported configuration."""
+    info = host.board.gpu.info
+    board = "this board" if info.source == "nvml" else f"the {info.source} board"
+    places = host.workspaces
+
+    def workspace(name: str) -> QWidget:
+        places.show_workspace(name)
+        return places.rail.buttons[name]
+
+    def strip() -> QWidget:
+        places.show_workspace("tune")
+        places.set_strip(True)
+        return host.traces.strip
+
     return (
         Step(
-            "What the board draws",
+            "Watch",
             f"Power, clocks, voltage and temperature of {board}, live. Drag over a stretch for its mean power and "
-            "energy, turn the wheel to zoom, double click for live again.",
-            lambda: bring(TRACES),
+            "energy, turn the wheel to zoom, double click for live again. The header always shows the newest figures.",
+            lambda: workspace("watch"),
         ),
         Step(
-            "Search for work per joule",
-            "Open a specification of a kernel, a recorded cache, or an example; press Start, and every configuration "
-            "that is measured appears in the table.",
-            lambda: bring("tune"),
-            "Open the GEMM example",
-            open_example,
+            "Tune",
+            "Open a specification of a kernel, or a recorded cache, and press Start. Each configuration that is "
+            "measured is a point: speed against energy efficiency. The Inspector at the right shows the one you click.",
+            lambda: workspace("tune"),
+        ),
+        Step(
+            "Live traces beside the points",
+            "What the board draws meanwhile, with the selected and marked measurements on it. Drag its upper edge for "
+            "more of it; Shift+F4 shows or hides it in any workspace.",
+            strip,
+        ),
+        Step(
+            "Understand, control, keep",
+            "What the measurements say and the models of them; clocks and power limit by hand; every session, kept in "
+            "the Library. Ctrl and a number changes the workspace, Ctrl+K finds every action, F1 shows every key.",
+            lambda: workspace("understand"),
+        ),
+        Step(
+            "Try it",
+            "Tune the GEMM example now. It can be paused and stopped at the top of the window, and continues while you "
+            "look elsewhere.",
+            lambda: workspace("tune"),
+            "Tune the &example",
+            lambda: host.open_specification(example, start=info.source == "simulated"),
         ),
         Step(
             "Choose and export",
-            "Each point is a configuration: speed against efficiency. Click one and export it. Sessions are kept; "
-            "Ctrl+K finds every action, F1 shows every key.",
-            lambda: bring("front"),
+            "Click a point, or leave it at the best so far, and export it: a header for your kernel, a script that "
+            "sets the clocks, all measurements.",
+            lambda: host.bring_button("export"),
+            "E&xport",
+            lambda: host.actions_by_name["export"].trigger(),
+            host.actions_by_name["export"],
         ),
     )

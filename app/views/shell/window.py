@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QMimeData, Qt, QTimer, QUrl, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QDesktopServices, QDragEnterEvent, QDropEvent, QShowEvent
+from PySide6.QtGui import QAction, QCloseEvent, QDesktopServices, QDragEnterEvent, QDropEvent, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QToolBar, QWidget
 
 from ...engine.session.events import Open
@@ -83,7 +84,7 @@ class MainWindow(QMainWindow):
         self.file_opener = FileOpener(self)
         self._put_together()
         self.news = BoardNews(services, self.banner, self.notifications, self.actions_by_name)
-        self.wiring = Wiring(self)
+        self.wiring = Wiring(self, self)
         self.panels.add(TRACES, self.monitor)
         self.panels.add(CHANNELS, self.traces.readout)
         self._placement = Placement(self, self.workspaces, self.settings)
@@ -109,7 +110,7 @@ class MainWindow(QMainWindow):
         of_traces.setMovable(False)
         self.workspaces.by_name["watch"].addToolBar(of_traces)
         self.actions_made = Actions(ACTIONS, handlers_of(self), self, self.menuBar(), of_traces, self.monitor)
-        self.actions_by_name = self.actions_made.by_name
+        self.actions_by_name: dict[str, QAction] = self.actions_made.by_name
         self.actions_by_name[f"theme_{self.settings.theme}"].setChecked(True)
         for name in ("undo", "redo"):
             self.actions_by_name[name].setEnabled(False)  # until there is a form
@@ -402,18 +403,17 @@ class MainWindow(QMainWindow):
         from .tour import Tour, first_steps
 
         if self.tour is None:
-            self.tour = Tour(self, first_steps(self.board.gpu.info.source, self.bring, self._open_example))
+            self.tour = Tour(self, first_steps(self, resources() / "examples" / EXAMPLE))
             self.workspaces.changed.connect(self.tour.stay_in_sight, Qt.ConnectionType.QueuedConnection)
         self.tour.begin()
 
-    def bring(self, name: str) -> QWidget:
-        """Show a panel, wherever it is, and return it."""
-        self.workspaces.bring(name)
-        panel: QWidget = self.panels[name]
-        return panel
-
-    def _open_example(self) -> None:
-        self.open_specification(resources() / "examples" / EXAMPLE)
+    def bring_button(self, action: str) -> QWidget:
+        """Show the button that an action presses, and return it."""
+        panel, attribute = self.actions_made.button_of(action)
+        self.workspaces.bring(panel)
+        button: QWidget = attrgetter(attribute)(self.panels[panel])
+        self.workspaces.show_inside(panel, button)
+        return button
 
     def copy_diagnostics(self) -> None:
         """Versions, board and sensors onto the clipboard."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtWidgets import QWidget
 
+from .host import Host
 from .panels import INSPECTOR, PANELS
 
 if TYPE_CHECKING:
@@ -20,19 +21,18 @@ if TYPE_CHECKING:
     from ..roofline.panel import RooflinePanel
     from ..sessions.panel import SessionsPanel
     from ..tune.panel import TunePanel
-    from .window import MainWindow
 
 
 class Wiring(QObject):
     """Follows `Panels.made`. Every plot gets its menu here."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, host: Host, window: QWidget) -> None:
         super().__init__(window)
-        self._window = window
+        self._host, self._window = host, window
         self.plot_menus: PlotMenus | None = None  # once there is a panel that was loaded
         self._titles = {spec.name: spec.title for spec in PANELS}
-        window.panels.made.connect(self._made)
-        window.workspaces.changed.connect(self.adopt_plots)  # some are made when they are shown
+        host.panels.made.connect(self._made)
+        host.workspaces.changed.connect(self.adopt_plots, Qt.ConnectionType.QueuedConnection)  # made when shown
 
     def shutdown(self) -> None:
         """Wait for the files that are being written."""
@@ -41,9 +41,8 @@ class Wiring(QObject):
 
     @Slot(str)
     def _made(self, name: str) -> None:
-        window, panels = self._window, self._window.panels
-        panel = panels[name]
-        window.actions_made.connect_buttons(name, panel, window.workspaces.bring)
+        host, panel = self._host, self._host.panels[name]
+        host.actions_made.connect_buttons(name, panel, host.workspaces.bring)
         connections: dict[str, Callable[[Any], None]] = {
             "home": self._connect_home,
             "queue": self._connect_queue,
@@ -59,48 +58,48 @@ class Wiring(QObject):
         self._adopt(name, panel)
 
     def _connect_tune(self, tune: TunePanel) -> None:
-        tune.file_opened.connect(self._window.settings.add_recent)
-        tune.edit_asked.connect(self._window.edit_specification)
+        tune.file_opened.connect(self._host.settings.add_recent)
+        tune.edit_asked.connect(self._host.edit_specification)
         tune.form.history.changed.connect(self._history_changed)
         self._history_changed()
 
     def _connect_home(self, home: HomePanel) -> None:
-        window: MainWindow = self._window
-        home.watch_asked.connect(window.watch)
-        home.example_asked.connect(window.tune_example)
-        home.file_asked.connect(window.file_opener.choose)
-        home.recent_file_asked.connect(window.file_opener.open)
-        home.session_asked.connect(window.open_session)
-        home.resume_asked.connect(window.resume_session)
+        host = self._host
+        home.watch_asked.connect(host.watch)
+        home.example_asked.connect(host.tune_example)
+        home.file_asked.connect(host.file_opener.choose)
+        home.recent_file_asked.connect(host.file_opener.open)
+        home.session_asked.connect(host.open_session)
+        home.resume_asked.connect(host.resume_session)
         self._refresh_home_with("sessions")
 
     def _connect_queue(self, queue: QueuePanel) -> None:
-        queue.open_asked.connect(self._window.open_session)
-        queue.compare_asked.connect(self._window.compare_sessions)
+        queue.open_asked.connect(self._host.open_session)
+        queue.compare_asked.connect(self._host.compare_sessions)
 
     def _connect_inspector(self, inspector: InspectorPanel) -> None:
-        window: MainWindow = self._window
+        host = self._host
         answer = inspector.answer
-        inspector.report_asked.connect(window.ask_report)
-        window.reports.started.connect(answer.report_started)
-        window.reports.written.connect(answer.report_written)
-        window.reports.failed.connect(answer.report_failed)
-        window.actions_made.submenus["choose"].addActions(inspector.chooser.menu.actions())
+        inspector.report_asked.connect(host.ask_report)
+        host.reports.started.connect(answer.report_started)
+        host.reports.written.connect(answer.report_written)
+        host.reports.failed.connect(answer.report_failed)
+        host.actions_made.submenus["choose"].addActions(inspector.chooser.menu.actions())
 
     def _connect_sessions(self, sessions: SessionsPanel) -> None:
-        window: MainWindow = self._window
-        sessions.open_asked.connect(window.open_session)
-        sessions.resume_asked.connect(window.resume_session)
-        sessions.compare_asked.connect(window.compare_sessions)
-        sessions.report_asked.connect(window.reports.write_stored)
-        sessions.specification_met.connect(window.open_specification)
-        sessions.said.connect(window.say)
+        host = self._host
+        sessions.open_asked.connect(host.open_session)
+        sessions.resume_asked.connect(host.resume_session)
+        sessions.compare_asked.connect(host.compare_sessions)
+        sessions.report_asked.connect(host.reports.write_stored)
+        sessions.specification_met.connect(host.open_specification)
+        sessions.said.connect(host.say)
         sessions.roofline_resume_asked.connect(self._resume_roofline)
         self._refresh_home_with("home")
 
     def _refresh_home_with(self, other: str) -> None:
         """What is renamed or deleted in the Library is so at Home, once both are there."""
-        panels = self._window.panels
+        panels = self._host.panels
         if panels.has(other):
             panels["sessions"].listed.connect(panels["home"].refresh_soon)
 
@@ -115,45 +114,45 @@ class Wiring(QObject):
 
     @Slot()
     def _history_changed(self) -> None:
-        history, actions = self._window.panels["tune"].form.history, self._window.actions_by_name
+        history, actions = self._host.panels["tune"].form.history, self._host.actions_by_name
         actions["undo"].setEnabled(history.can_undo)
         actions["redo"].setEnabled(history.can_redo)
 
     @Slot()
     def _bring_roofline(self) -> None:
-        self._window.workspaces.bring("roofline")
+        self._host.workspaces.bring("roofline")
 
     @Slot(int, str)
     def _resume_roofline(self, session: int, precision: str) -> None:
         self._bring_roofline()
-        self._window.panels["roofline"].measuring.resume(session, precision)
+        self._host.panels["roofline"].measuring.resume(session, precision)
 
     # --- the menus of plots -------------------------------------------------------------------------------------------
 
     @Slot()
     def adopt_plots(self) -> None:
         """Give every plot its menu."""
-        for name, panel in self._window.panels.items():
+        for name, panel in self._host.panels.items():
             self._adopt(name, panel)
 
     def _adopt(self, name: str, panel: QWidget) -> None:
         if name in _WITHOUT_PLOTS:
             return
-        window = self._window
+        host = self._host
         if self.plot_menus is None:
             from ..plots.plot_menus import PlotMenus  # imported late: plots come with the panels
 
-            self.plot_menus = PlotMenus(window, lambda: window.result.caption or window.board.gpu.info.label)
-            self.plot_menus.said.connect(window.say)
-            self.plot_menus.failed.connect(window.banner.show_message)
-            self.plot_menus.more = [window.actions_by_name[name] for name in ("copy_command", "copy_python")]
+            self.plot_menus = PlotMenus(self._window, lambda: host.result.caption or host.board.gpu.info.label)
+            self.plot_menus.said.connect(host.say)
+            self.plot_menus.failed.connect(host.banner.show_message)
+            self.plot_menus.more = [host.actions_by_name[name] for name in ("copy_command", "copy_python")]
         self.plot_menus.adopt(panel, self._titles[name], getattr(panel, "provenance", None))
 
     @Slot(QWidget)
     def adopt_window(self, shown: QWidget) -> None:
         """Give the plots of a window beside this one their menus."""
         if self.plot_menus is not None:
-            own = getattr(shown, "provenance", lambda: self._window.board.gpu.info.label)
+            own = getattr(shown, "provenance", lambda: self._host.board.gpu.info.label)
             self.plot_menus.adopt(shown, shown.windowTitle(), own)
 
 

@@ -113,6 +113,10 @@ class Workspaces(QWidget):
         self._pages[name].activateWindow()  # it may float
         self._pages[name].focus_inside()
 
+    def show_inside(self, name: str, widget: QWidget) -> None:
+        """Scroll a panel to something in it."""
+        self._pages[name].ensureWidgetVisible(widget)
+
     @property
     def shows_inspector(self) -> bool:
         """Whether the Inspector is in sight."""

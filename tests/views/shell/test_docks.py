@@ -208,3 +208,20 @@ def test_going_into_a_page_gives_the_focus_to_where_it_was(qtbot: QtBot, shown: 
     qtbot.waitUntil(second.visibleRegion().isEmpty, timeout=5_000)
     go_to()
     qtbot.waitUntil(lambda: not second.visibleRegion().isEmpty(), timeout=5_000)
+
+
+def test_going_into_a_page_makes_no_widget_depend_on_its_neighbour(qtbot: QtBot, shown: Shown) -> None:
+    _window, docks = shown(1300)
+    fields = QWidget()
+    layout = QVBoxLayout(fields)
+    first, second, third = QLineEdit(), QLineEdit(), QLineEdit()
+    for each in (first, second, third):
+        layout.addWidget(each)
+    first.setDisabled(True)
+    docks.pages["first"].hold(fields)
+    docks.bring("first")
+    docks.pages["first"].focus_inside()
+    qtbot.waitUntil(second.hasFocus, timeout=5_000)
+    shiboken6.delete(first)
+    assert shiboken6.isValid(second)
+    assert shiboken6.isValid(third)

@@ -1,0 +1,87 @@
+"""`Host`: what the window offers to the parts that it is made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QWidget
+
+if TYPE_CHECKING:
+    from ..current_result import CurrentResult
+    from ..monitor.panel import MonitorPanel
+    from ..settings import Settings
+    from ..threads.bridge import EngineBridge
+    from ..watched_board import WatchedBoard
+    from .actions import Actions
+    from .banner import Banner
+    from .copying import Copying
+    from .file_opener import FileOpener
+    from .live_traces import LiveTraces
+    from .loading import Panels
+    from .report_writer import ReportWriter
+    from .side_windows import SideWindows
+    from .workspaces import Workspaces
+
+
+class Host(Protocol):
+    """`MainWindow`, seen from its actions and its wiring, which know nothing of how it is put together."""
+
+    panels: Panels
+    workspaces: Workspaces
+    traces: LiveTraces
+    monitor: MonitorPanel
+    side_windows: SideWindows
+    banner: Banner
+    reports: ReportWriter
+    copying: Copying
+    file_opener: FileOpener
+    settings: Settings
+    bridge: EngineBridge
+    result: CurrentResult
+    actions_made: Actions
+    actions_by_name: dict[str, QAction]
+
+    @property
+    def board(self) -> WatchedBoard: ...
+
+    def open_specification(self, path: Path, *, start: bool = False) -> None: ...
+
+    def open_session(self, session: int) -> None: ...
+
+    def resume_session(self, session: int) -> None: ...
+
+    def compare_sessions(self, sessions: tuple[int, ...]) -> None: ...
+
+    def open_log(self, path: Path) -> None: ...
+
+    def edit_specification(self) -> None: ...
+
+    def tune_example(self) -> None: ...
+
+    def watch(self) -> None: ...
+
+    def ask_report(self) -> None: ...
+
+    def bring_button(self, action: str) -> QWidget: ...
+
+    def show_strip(self, shown: bool) -> None: ...
+
+    def show_inspector(self, shown: bool) -> None: ...
+
+    def set_full_screen(self, full: bool) -> None: ...
+
+    def set_theme(self, mode: Any) -> None: ...
+
+    def reset_layout(self) -> None: ...
+
+    def find_action(self) -> None: ...
+
+    def begin_tour(self) -> None: ...
+
+    def copy_diagnostics(self) -> None: ...
+
+    def say(self, words: str) -> None: ...
+
+    def close(self) -> bool: ...
