@@ -78,8 +78,9 @@ class Trace:
 
         A silence is then as long on the wall; what was read at a higher speed stays joined when the clock slows down.
         """
-        for ring in (self._rows, self._samples):
-            ring.gap_ns = max(ring.gap_ns, int(self._gap_ns * speed))
+        if math.isfinite(speed):  # a recording that is read at once has no wall clock
+            for ring in (self._rows, self._samples):
+                ring.gap_ns = max(ring.gap_ns, int(self._gap_ns * speed))
 
     # --- the sampler's side -------------------------------------------------------------------------------------------
 

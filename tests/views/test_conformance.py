@@ -40,6 +40,7 @@ from app.engine.session_state import SessionState
 from app.engine.store.database import Store
 from app.views.plots import theme
 from app.views.shell.palette import Palette
+from app.views.shell.panels import PANELS
 from app.views.shell.window import MainWindow
 
 Open = Callable[..., Any]
@@ -134,11 +135,12 @@ def window(qtbot: QtBot, open_program: Open) -> MainWindow:
 
 
 def places(window: MainWindow, qtbot: QtBot) -> Iterator[tuple[str, QWidget]]:
-    """Each dock in front, what lies around them, and each side window."""
-    for name in window.docks:
-        window.workspaces.bring(name)
-        qtbot.waitUntil(lambda name=name: not window.docks[name].visibleRegion().isEmpty(), timeout=5_000)  # type: ignore[misc]
-        yield name, window.docks[name]
+    """Each panel in sight, what lies around them, and each side window."""
+    for spec in PANELS:
+        window.workspaces.bring(spec.name)
+        panel = window.panels[spec.name]
+        qtbot.waitUntil(lambda panel=panel: not panel.visibleRegion().isEmpty(), timeout=5_000)  # type: ignore[misc]
+        yield spec.name, panel
     centre = window.centralWidget()
     assert centre is not None
     yield "centre", centre

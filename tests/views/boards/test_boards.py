@@ -163,6 +163,7 @@ def test_the_power_of_a_board_that_is_added_is_drawn_beside_that_of_the_windows_
     qtbot: QtBot, open_program: Open
 ) -> None:
     window = open_program().window
+    window.workspaces.show_workspace("watch")
     qtbot.waitUntil(lambda: "boards" in set(window.panels), timeout=20_000)
     view, watched = window.monitor.view, window.boards
 

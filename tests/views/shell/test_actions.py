@@ -135,6 +135,7 @@ def test_the_inspector_is_shown_and_hidden_by_its_key_in_each_workspace_for_itse
     qtbot: QtBot, open_program: Open
 ) -> None:
     window = ready(qtbot, open_program(FakeGpu(working)))
+    window.workspaces.show_workspace("watch")
     action = window.actions_by_name["inspector"]
     assert not action.isChecked()
     QTest.keyClick(window, Qt.Key.Key_F4)
@@ -198,6 +199,7 @@ def test_what_was_opened_is_offered_again(qtbot: QtBot, open_program: Open) -> N
 def test_docks_move_hide_and_come_back(qtbot: QtBot, open_program: Open) -> None:
     window = ready(qtbot, open_program(FakeGpu(working)))
     watch, docks = window.workspaces.by_name["watch"], window.workspaces.docks
+    window.workspaces.show_workspace("watch")
     first = watch.dockWidgetArea(docks["boards"])
     docks["boards"].setFloating(True)
     docks["channels"].close()

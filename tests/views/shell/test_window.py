@@ -82,6 +82,7 @@ def test_the_voltage_is_estimated_from_the_fit_that_is_kept_of_this_board(qtbot:
 def test_the_traces_are_there_before_the_panels_and_then_these(qtbot: QtBot, open_program: Open) -> None:
     program = open_program()
     window = program.window
+    window.workspaces.show_workspace("watch")
     with qtbot.waitSignal(window.monitor.view.first_frame, timeout=5000):
         assert set(window.panels) == {"traces", "channels"}
     with_panels(qtbot, program)
