@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import shiboken6
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
@@ -31,7 +31,7 @@ class Program(QObject):
         super().__init__()
         self._collector = Collector(self)
         self.window = MainWindow(Services(gpu, seed=seed, speed=speed), others)
-        self.window.panels_loaded.connect(self._collector.settle, Qt.ConnectionType.QueuedConnection)  # takes a turn
+        self.window.panels_loaded.connect(self._collector.settle)
         self.window.show()
 
     def close(self) -> None:

@@ -312,7 +312,7 @@ from lab import OBJECTIVE, grid_space, measured, plan_for
 from app.engine.store.database import Store
 space = grid_space(4, 4)
 store = Store()
-session = store.create_session(plan_for(space, OBJECTIVE, title="cut off", gpu="Fake A100"))
+session = store.create_session(plan_for(space, OBJECTIVE, title="cut off", gpu="Fake A100", source="simulated"))
 store.append(session, [measured(space, row) for row in range(5)])
 os._exit(9)
 """
@@ -337,12 +337,13 @@ def test_a_session_that_a_crash_cut_off_is_offered_once(qtbot: QtBot, open_progr
     assert again.panels["sessions"].model.total >= 0
 
 
-def test_one_of_another_board_can_be_looked_at(qtbot: QtBot, open_program: OpenProgram) -> None:
+@pytest.mark.parametrize("gpu", [FakeGpu(working, name="Another"), FakeGpu(working, source="nvml")])
+def test_one_of_another_board_can_be_looked_at(qtbot: QtBot, open_program: OpenProgram, gpu: FakeGpu) -> None:
     here = Path(__file__).resolve()
     subprocess.run(
         [sys.executable, "-c", _CUT_OFF, str(here.parents[3]), str(here.parents[1])], check=False, timeout=60
     )
-    window = ready(qtbot, open_program(FakeGpu(working, name="Another")))
+    window = ready(qtbot, open_program(gpu))
     assert window.banner.offered.text() == "Open"
     submitted: list[Any] = []
     window.bridge.submit = submitted.append

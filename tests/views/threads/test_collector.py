@@ -19,6 +19,7 @@ class Knot:
 def test_garbage_stays_until_the_loop_turns_and_is_collected_on_qts_thread(qtbot: QtBot) -> None:
     gc.enable()
     collector = Collector()
+    collector.settle()
     assert not gc.isenabled()
     where: list[threading.Thread] = []
     seen = weakref.finalize(Knot(), lambda: where.append(threading.current_thread()))
