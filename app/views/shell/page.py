@@ -78,7 +78,7 @@ class Page(QScrollArea):
         Not by `nextInFocusChain`: PySide takes what that returns for a child of the widget that was asked, and declares
         it deleted together with that one.
         """
-        last = self.focusWidget()
+        last: QWidget | None = self.focusWidget()
         if last is None or last is self or not _takes_focus(last):
             last = min(filter(_takes_focus, self.findChildren(QWidget)), key=self._place_of, default=None)
         (last or self).setFocus(Qt.FocusReason.ShortcutFocusReason)
