@@ -140,7 +140,8 @@ def _paint_grid(
     painter.setPen(QPen(QColor(colours.grid), 1))
     for x in marks_x:
         painter.drawLine(QLineF(round(x), plot.top(), round(x), plot.bottom()))
-    at_most = max(2, min(6, plot.height() // (metrics.height() + 8)))
+    least = 2 if plot.height() >= 2 * metrics.height() else 1  # two figures would lie over one another
+    at_most = max(least, min(6, plot.height() // (metrics.height() + 8)))
     for tick in round_ticks(*axis, at_most):
         y = round(_y(tick, plot, axis))
         painter.setPen(QPen(QColor(colours.grid), 1))

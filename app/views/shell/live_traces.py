@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 class LiveTraces(QObject):
     """Both draw the same: what is marked of the result, the board's alarms, its estimated voltage."""
 
-    first_frame = Signal()
+    first_frame = Signal()  # once, of whichever is in sight first
 
     def __init__(self, boards: WatchedBoards, result: CurrentResult, bridge: EngineBridge) -> None:
         super().__init__()
-        self._boards = boards
+        self._boards, self._drawn = boards, False
         board = boards.current
         self.readout = Readout(board.gpu.channels)
         self.monitor = MonitorPanel(board.gpu, board.trace, self.readout, board.recorder)
@@ -37,7 +37,7 @@ class LiveTraces(QObject):
         self._marks = tuple(WindowMarks(result, view, board) for view in self._views)
         for view in self._views:
             view.add_overlay(self._paint_alarms)
-            view.first_frame.connect(self.first_frame)
+            view.first_frame.connect(self._first_frame)
         bridge.fit_finished.connect(self.monitor.show_fit)
         self.monitor.estimated.connect(self.strip.show_estimate)
         boards.board_changed.connect(self._board_changed)
@@ -49,6 +49,12 @@ class LiveTraces(QObject):
     def marks(self) -> WindowMarks:
         """What is marked of the result on the traces of the shown board."""
         return self._marks[0]
+
+    @Slot()
+    def _first_frame(self) -> None:
+        if not self._drawn:
+            self._drawn = True
+            self.first_frame.emit()
 
     def set_length(self, length_s: float) -> None:
         """Show that many seconds."""

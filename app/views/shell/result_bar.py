@@ -14,7 +14,7 @@ from ..threads.activity import Activity
 from ..threads.bridge import EngineBridge
 from ..widgets import button, hbox
 
-_NONE = "No result yet: start a session under Tune, or open one in Library"
+_NONE = "No result yet: start a session in Tune, or open one in Library"
 _BAR_PX, _TITLE_PX = 180, 240
 _STOP_TIP = "End it; what was measured stays, and a session can be resumed later"
 

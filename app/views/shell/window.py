@@ -6,9 +6,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QMimeData, Qt, QTimer, QUrl, Signal, Slot
+from PySide6.QtCore import QEvent, QMimeData, QPoint, Qt, QTimer, QUrl, Signal, Slot
 from PySide6.QtGui import QAction, QCloseEvent, QDesktopServices, QDragEnterEvent, QDropEvent, QShowEvent
-from PySide6.QtWidgets import QMainWindow, QToolBar, QWidget
+from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QWidget
 
 from ...engine.session.events import Open
 from ...paths import resources
@@ -135,6 +135,7 @@ class MainWindow(QMainWindow):
         self.monitor.menu.said.connect(self.say)
         self.monitor.failed.connect(self.banner.show_message)
         self.monitor.view.window_changed.connect(self._window_of_time_changed)
+        self.traces.strip.view.menu_asked.connect(self._open_strip_menu)
         self.traces.first_frame.connect(self._load_panels, Qt.ConnectionType.QueuedConnection)
         self.notifications.follow(self.bridge, self.banner.show_message)
         self.files.chosen.connect(self.open_specification)
@@ -328,6 +329,14 @@ class MainWindow(QMainWindow):
             group.setExclusive(False)
             action.setChecked(abs(window.length_s - length_s) < 1e-6 * length_s)
             group.setExclusive(True)
+
+    @Slot(QPoint, str)
+    def _open_strip_menu(self, at: QPoint, _lane: str) -> None:
+        menu = QMenu(self)
+        menu.setAccessibleName("Live traces")
+        menu.addActions([self.actions_by_name[name] for name in (*LENGTH_ACTIONS, f"go_{TRACES}", "live_traces")])
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(at)
 
     @Slot()
     def _in_sight_changed(self) -> None:

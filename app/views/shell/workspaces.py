@@ -14,7 +14,7 @@ from .panels import INSPECTOR, PANELS, WORKSPACES
 from .rail import Rail
 from .workspace import Workspace
 
-_INSPECTOR_SHARE, _INSPECTOR_PX = 0.21, (376, 440)  # of the screen's width
+_INSPECTOR_SHARE, _INSPECTOR_PX = 0.21, (300, 440)  # of the screen's width
 _STRIP_SHARE, _STRIP_PX = 0.15, (110, 170)  # of its height
 _STRIP, _BESIDE = "strip", "inspector"  # in the settings
 
