@@ -182,6 +182,7 @@ class FrontPanel(QWidget):
         self._table, self._plan, self.points, self._codings = table, plan, None, None
         self.figures.clear()
         self.bars.set_session(table, plan)
+        self.bars.come_after(self.pages.bar)
         self._show_bars()
         self.figures.setVisible(table is not None)  # there is nothing to choose from
         self._show_points()

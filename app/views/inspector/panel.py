@@ -72,6 +72,7 @@ class InspectorPanel(QWidget):
         self.title, self.pin = PlainLabel(wrap=True, selectable=True), QPushButton("&Pin")
         self.chooser, self.answer = ChooserBar(context, settings), AnswerBar(context, settings)
         self.empty, self.tabs = PlainLabel(wrap=True, muted=True), QTabWidget()
+        self.tabs.setAccessibleName("Pages of the configuration")
         self.facts, self.trace = QTextBrowser(), OwnTracePlot()
         self.message, self.source = TextView("Message", wrap=True), SourceView()
         self.pinned = PinnedView(context.result)

@@ -224,11 +224,9 @@ class ParameterBars(QScrollArea):
                 layout.addWidget(histogram)
         layout.addStretch(1)
         self.setWidget(row)
-        self._put_in_tab_order()
 
-    def _put_in_tab_order(self) -> None:
-        """After what stands above them: as the newest widgets they would come last of all."""
-        before: QWidget = self
+    def come_after(self, before: QWidget) -> None:
+        """Put the histograms behind that widget in the order of the focus: as the newest ones they would come last."""
         for histogram in self.histograms:
             self.setTabOrder(before, histogram)
             before = histogram

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -105,8 +104,6 @@ def test_every_control_has_a_name_and_is_reached_by_the_keyboard(qtbot: QtBot, o
     window.tour.end()
     window.palette_of_actions.close_it()
     qtbot.waitUntil(lambda: window.panels["control"].rows is not None, timeout=20_000)
-    for name in ("sessions", "tune", "control"):
-        from_top_to_bottom(window, name)
     for name in window.panels:
         window.workspaces.bring(name)
     qtbot.wait(50)
@@ -114,25 +111,3 @@ def test_every_control_has_a_name_and_is_reached_by_the_keyboard(qtbot: QtBot, o
         for view in panel.findChildren(pg.GraphicsView):
             assert window.wiring.plot_menus is not None
             assert window.wiring.plot_menus.title_of(view), f"{name} has a plot without a menu"
-
-
-def from_top_to_bottom(window: MainWindow, name: str) -> None:
-    """The tab key goes round a panel in reading order: the focus must not jump up and down the page."""
-    window.workspaces.bring(name)
-    panel = window.panels[name]
-    inside = set(controls(panel))
-    first = next(w for w in _chain(panel) if w in inside and w.isVisible() and w.isEnabled())
-    order = [w for w in _chain(first) if w in inside and w.isVisible() and w.isEnabled()]
-    assert len(order) >= 2
-    tops = [w.mapTo(panel, w.rect().topLeft()).y() for w in order]
-    jumps = [(above, below) for above, below in itertools.pairwise(tops) if below < above - 12]
-    assert jumps == [], f"{name}: {[described(w) for w in order]}"
-
-
-def _chain(start: QWidget) -> Iterator[QWidget]:
-    widget = start
-    for _ in range(2000):
-        yield widget
-        widget = widget.nextInFocusChain()
-        if widget is start:
-            return
