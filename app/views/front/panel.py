@@ -37,7 +37,7 @@ from .slice_view import SliceView
 
 _EMPTY = (
     "No session yet.\nOpen a specification or a recorded cache under Tune and press Start,\n"
-    "or open a stored session under Sessions;\neach measurement then appears here."
+    "or open a stored session under Library;\neach measurement then appears here."
 )
 _NO_STYLES = np.empty(0, dtype=np.uint16)
 _WAITING = "Waiting for the first measurements that have both figures."

@@ -34,7 +34,7 @@ class ReportWriter(QObject):
         result = self._services.result
         plan, table, session = result.plan, result.table, result.session
         if plan is None or table is None or not len(table):
-            self.failed.emit("there is no session to report", "run one, or open one under Sessions")
+            self.failed.emit("there is no session to report", "run one, or open one under Library")
             return
         chosen = result.index if result.index >= 0 else None
         store, load = self._services.store, self._settings.load

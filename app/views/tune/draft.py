@@ -115,7 +115,7 @@ def draft_of_session(store: Store, session: int, gpu: Gpu, guard: DeviceGuard | 
     record = store.session(session)
     if record.purpose is Purpose.ROOFLINE:
         raise InputError(
-            "it measured a board's roofline, and no kernel", f"session {session}", "resume it under Sessions"
+            "it measured a board's roofline, and no kernel", f"session {session}", "resume it under Library"
         )
     replay = record.purpose is Purpose.REPLAY
     loaded, refused = store.load(session), None

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from lab import OBJECTIVE, Lab, filled, grid_space, plan_for, ready
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QApplication, QLabel, QStatusBar, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine.control import installing
@@ -477,8 +477,9 @@ def test_the_bar_stays_away_while_the_countdown_is_in_sight_elsewhere(qtbot: QtB
 
 
 def test_what_is_left_over_is_put_back_in_one_click(qtbot: QtBot) -> None:
-    banner, done = Banner(), []
-    qtbot.addWidget(banner)
+    line, done = QStatusBar(), []
+    banner = Banner(line, QWidget())
+    qtbot.addWidget(line)
     banner.offer("This board was left set.", "Put back", lambda: done.append(1))
     assert not banner.offered.isHidden()
     banner.show_message("Something else", "do that")

@@ -263,6 +263,24 @@ def test_folded_away_one_line_says_what_is_set_up_and_start_stays(window: Window
     assert panel.form.isVisible()
 
 
+def test_the_form_makes_room_for_the_session_that_starts_unless_the_user_opened_it(
+    window: Window, tmp_path: Path
+) -> None:
+    window.open(small_cache(tmp_path))
+    panel = window.panel
+    assert panel.form.isVisible()
+    window.run_to_the_end()
+    assert not panel.form.isVisible()
+    assert panel.progress.isVisible()
+    window.open(small_cache(tmp_path))
+    assert panel.form.isVisible(), "something else is set up"
+    window.run_to_the_end()
+    assert not panel.form.isVisible()
+    panel.header.fold.click()
+    window.run_to_the_end()
+    assert panel.form.isVisible(), "it was opened by hand"
+
+
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
