@@ -8,14 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import (
-    QGridLayout,
-    QLineEdit,
-    QSizePolicy,
-    QTableView,
-    QWidget,
-)
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QBoxLayout, QLineEdit, QSizePolicy, QTableView, QWidget
 
 from ...engine.session import events
 from ...engine.session_state import Purpose
@@ -42,6 +36,8 @@ _RECORDINGS = (
     "Recordings: Kernel Tuner caches, T4 (tuning results), sessions as CSV "
     "(*.json *.json.gz *.csv *.csv.gz);;All files (*)"
 )
+_BESIDE_PX = 1500  # from this width of the panel on, the details stand beside the list
+_DETAILS_PX, _FRONT_PX, _ANY_PX = 340, 210, (1 << 24) - 1  # Qt's own bound
 _REFRESH_MS = 300  # after an event of the engine: several may come at once
 
 
@@ -126,24 +122,37 @@ class SessionsPanel(QWidget):
 
     def _lay_out(self) -> None:
         self.message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        buttons = QGridLayout()
-        shown = (self.open, self.resume, self.compare, self.report, self.export, self.copy, self.favourite, self.delete)
-        for place, each in enumerate(shown):
-            buttons.addWidget(each, place // 4, place % 4)
+        look = hbox(self.open, self.resume, spacing=4)
+        tell = hbox(self.compare, self.report, self.export, spacing=4)
+        manage = hbox(self.copy, self.favourite, self.delete, spacing=4)
+        listed = QWidget()
         vbox(
             hbox((self.search, 1), self.take_in),
             (self.table, 1),
             (self.empty, 1),
-            hbox((self.message, 1), self.undo),
-            buttons,
-            hbox((self.label, 3), (self.front, 2)),
-            of=self,
-            margins=6,
+            hbox(look, tell, manage, (self.message, 1), self.undo, spacing=18),
+            of=listed,
+            margins=0,
         )
+        self._details = QWidget()
+        self.front.setMaximumSize(_DETAILS_PX, _FRONT_PX)
+        self._in_details = hbox((self.label, 1), (self.front, 1), of=self._details, margins=0)
+        self._halves = vbox((listed, 1), self._details, of=self, margins=6)
+        self._halves.setAlignment(self._details, Qt.AlignmentFlag.AlignTop)
         kept = self.undo.sizePolicy()
         kept.setRetainSizeWhenHidden(True)  # nothing below moves when it comes
         self.undo.setSizePolicy(kept)
         self.undo.hide()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The details stand beside the list where that keeps all of its columns, else below it."""
+        super().resizeEvent(event)
+        beside = self.width() >= _BESIDE_PX
+        across = QBoxLayout.Direction.LeftToRight
+        self._halves.setDirection(across if beside else QBoxLayout.Direction.TopToBottom)
+        self._in_details.setDirection(QBoxLayout.Direction.BottomToTop if beside else across)
+        self._details.setMinimumWidth(_DETAILS_PX if beside else 0)
+        self._details.setMaximumWidth(_DETAILS_PX if beside else _ANY_PX)
 
     def shutdown(self) -> None:
         """Write what is typed, and wait for what is under way."""
@@ -163,6 +172,8 @@ class SessionsPanel(QWidget):
         chosen = {record.id for record in self.chosen()}
         if self._select_next is not None:
             chosen, self._select_next = {self._select_next}, None
+        if not self.model.total and records:
+            chosen = chosen or {max(record.id for record in records)}
         self.model.set_records(records)
         self.choose(chosen)
         self.listed.emit()

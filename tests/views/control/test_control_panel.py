@@ -187,6 +187,18 @@ def test_nothing_moves_when_there_is_something_to_say(panel_of: Any, source: Sou
         assert [button.mapTo(panel, button.rect().topLeft()) for button in buttons] == places, event
 
 
+@pytest.mark.parametrize(("width", "beside"), [(700, False), (1280, True)])
+def test_the_form_is_no_wider_than_it_can_be_read_with_the_log_beside_it_where_there_is_width(
+    panel_of: Any, width: int, beside: bool
+) -> None:
+    _, panel = panel_of(Board())
+    panel.resize(width, 700)
+    QApplication.processEvents()
+    assert panel.rows.memory.mapTo(panel, panel.rows.memory.rect().topRight()).x() < 570
+    log = panel.log.mapTo(panel, panel.log.rect().topLeft())
+    assert (log.x() > 570, log.y() < 100) == (beside, beside)
+
+
 def test_the_countdown_runs_beside_apply_and_is_answered_there(panel_of: Any) -> None:
     lab, panel = panel_of(Board())
     assert not panel.keep.isEnabled()
