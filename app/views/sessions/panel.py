@@ -151,6 +151,7 @@ class SessionsPanel(QWidget):
         across = QBoxLayout.Direction.LeftToRight
         self._halves.setDirection(across if beside else QBoxLayout.Direction.TopToBottom)
         self._in_details.setDirection(QBoxLayout.Direction.BottomToTop if beside else across)
+        self.front.setMinimumHeight(_FRONT_PX if beside else 0)
         self._details.setMinimumWidth(_DETAILS_PX if beside else 0)
         self._details.setMaximumWidth(_DETAILS_PX if beside else _ANY_PX)
 
