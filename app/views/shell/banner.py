@@ -46,7 +46,7 @@ class Banner(QFrame):
         layout.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
         self._recolour()
         theme.notifier().changed.connect(self._recolour)
-        line.setMinimumHeight(max(self._close.sizeHint().height(), self.offered.sizeHint().height()) + 2)
+        line.setMinimumHeight(max(self._close.sizeHint().height(), self.offered.sizeHint().height()) + 4)
         for each in (line, stays):
             each.installEventFilter(self)
         line.messageChanged.connect(self._line_says)
