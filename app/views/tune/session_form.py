@@ -87,10 +87,10 @@ class SessionForm(QWidget):
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setVerticalSpacing(4)
         rows: tuple[tuple[str, QWidget, QWidget | None], ...] = (
-            ("&Strategy", self.strategy, self.more),
+            ("&Strategy", self.strategy, None),
             ("&Objective", self.objective, self.direction),
             ("&Evaluations", self.evaluations, None),
-            ("&Time", self.seconds, None),
+            ("&Time", self.seconds, self.more),  # right above what it opens
         )
         for row, (text, field, beside) in enumerate(rows):
             grid.addWidget(_named(text, field), row, 0)
