@@ -57,6 +57,7 @@ def set_up_table(table: QTableView, name: str) -> None:
     table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
     table.setAlternatingRowColors(True)
     table.setWordWrap(False)
+    table.setCornerWidget(QWidget())  # else the corner between scroll bars has the table's own colours
     table.verticalHeader().hide()
     table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
     table.verticalHeader().setDefaultSectionSize(table.fontMetrics().height() + 6)

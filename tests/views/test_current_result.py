@@ -115,8 +115,8 @@ class Desk:
         """What every view and the bar call the result that they show."""
         labels = [label for view in self.views for label in view.findChildren(ResultCaption)]
         assert len(labels) == len(self.views)
-        words = [label.text() for label in labels] + [self.bar.caption.text()]
-        return {text.partition(": ")[2] for text in words}
+        assert all(label.toolTip() == label.text() for label in labels), "whole there where it is cut off"
+        return {*(label.text() for label in labels), self.bar.caption.text().removeprefix("Result: ")}
 
     def shown(self) -> dict[str, object]:
         """What is seen of the result, view by view."""

@@ -212,7 +212,7 @@ def hypervolume_curve(session: Analysed) -> Chart | str:
     plane, curve = session.analysis.plane, session.analysis.hypervolume_so_far
     at, values = steps(curve)
     if plane is None or not len(at) or values[-1] <= 0:
-        return "The hypervolume needs a front of two figures.\nChoose two goals for the session under Tune."
+        return "The hypervolume needs a front of two figures.\nChoose two goals for the session in Tune."
     shown = [session.described(goal.name) for goal in plane.goals]
     factor = shown[0].factor * shown[1].factor
     x, y = _stairs(at, values * factor, len(curve))

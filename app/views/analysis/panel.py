@@ -21,7 +21,7 @@ from ..result_caption import ResultCaption
 from ..threads.tasks import LatestTask
 from ..widgets import hbox, vbox
 
-_EMPTY = "No session yet.\nStart one under Tune, or open one in Library;\nits analysis is then drawn here."
+_EMPTY = "No session yet.\nStart one in Tune, or open one in Library;\nits analysis is then drawn here."
 _AGAIN_MS = 2000  # between two analyses of a session that grows
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ...engine.store.database import Store
 
 _EMPTY = (
-    "No session is stored yet.\nStart one under Tune, import recordings in Library, or add a file here;\n"
+    "No session is stored yet.\nStart one in Tune, import recordings in Library, or add a file here;\n"
     "then tick two or more."
 )
 _TICK_TWO = "Tick two or more sessions to see their fronts over one another."

@@ -107,6 +107,7 @@ class ChangeLog(QWidget):
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setAlternatingRowColors(True)
         self.table.setWordWrap(False)
+        self.table.setCornerWidget(QWidget())  # as in `set_up_table`
         self.table.setTabKeyNavigation(False)
         self.table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.table.verticalHeader().hide()

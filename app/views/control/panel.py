@@ -11,7 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Slot
-from PySide6.QtWidgets import QComboBox, QGridLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QComboBox, QGridLayout, QPushButton, QVBoxLayout, QWidget
 
 from ...engine.board_settings import Setting, in_words, unit
 from ...engine.control.device_log import changes_of
@@ -38,6 +39,8 @@ from .setting_rows import Choices, SettingRows, choices_of
 
 _PRESENT_MS = 500
 _STATE_LINES, _MESSAGE_LINES = 3, 3  # room for words, whether there are any or not
+_FORM_PX = 560  # at most: fields as wide as the window could not be read along
+_BESIDE_PX = 1000  # from this width of the panel on, the log stands beside the form
 _OFF = "Nothing can be applied until control is switched on."
 _ON = "What is applied returns after a countdown unless you keep it."
 _EXPORT = "Export the settings"
@@ -110,13 +113,23 @@ class ControlPanel(QWidget):
             hbox((self.profiles, 1), self.save, self.delete),
             hbox(PlainLabel("Export as"), self.script, self.unit, 1),
             self.helper,
-            (self.log, 1),
             of=self._below,
             margins=0,
         )
-        self._below.hide()  # until it is known what the board can be set to
-        vbox(hbox(self.armed, 1, self.switch), self.state, (self._below, 1), of=self, margins=6)
+        for each in (self._below, self.log):
+            each.hide()  # until it is known what the board can be set to
+        form = QWidget()
+        form.setMaximumWidth(_FORM_PX)
+        vbox(hbox(self.armed, 1, self.switch), self.state, self._below, 1, of=form, margins=0)
+        self._halves = vbox(form, (self.log, 1), of=self, margins=6)
         self.setMinimumWidth(360)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        beside = self.width() >= _BESIDE_PX
+        self._halves.setDirection(QBoxLayout.Direction.LeftToRight if beside else QBoxLayout.Direction.TopToBottom)
+        self._halves.setStretch(0, 1 if beside else 0)
+        self._halves.setSpacing(18 if beside else 6)
 
     def _connect(self) -> None:
         self.apply.clicked.connect(self._apply)
@@ -186,6 +199,7 @@ class ControlPanel(QWidget):
         for above, below in pairwise((self.switch, *self.rows.in_order, *buttons, *last)):
             self.setTabOrder(above, below)
         self._below.show()
+        self.log.show()
         self._recolour()
         self._show_present()
         self._set_buttons()

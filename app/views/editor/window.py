@@ -92,7 +92,7 @@ class SpecificationEditor(QWidget):
             button("Undo", "Ctrl+Z", self.edited.undo),
             button("Redo", "Ctrl+Shift+Z", self.edited.redo),
         )
-        tip = "Save, and open it under Tune (Ctrl+Return)"
+        tip = "Save, and open it in Tune (Ctrl+Return)"
         self.run = button("Set up to run", tip, self.set_up)
         self.parts = QSplitter(Qt.Orientation.Horizontal)
         self.parts.addWidget(self.form)
@@ -231,7 +231,7 @@ class SpecificationEditor(QWidget):
         self._show_found(reading.found)
         self.run.setEnabled(reading.spec is not None)
         self.run.setToolTip(
-            "Save, and open it under Tune (Ctrl+Return)" if reading.spec else "Something is to be corrected first"
+            "Save, and open it in Tune (Ctrl+Return)" if reading.spec else "Something is to be corrected first"
         )
         gpu = self._gpu
         self.measured = None

@@ -26,6 +26,7 @@ class NewWindow(QDialog):
         self.setModal(False)
         self.resize(860, 600)
         self.ways = QTabWidget()
+        self.ways.setDocumentMode(True)
         self.kernel, self.command, self.example = FromKernel(), FromCommand(), FromExample()
         for title, way in (
             ("From a &kernel file", self.kernel),

@@ -7,7 +7,7 @@ import time
 import numpy as np
 from PySide6.QtCore import QTimer, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QGridLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QSizePolicy, QToolButton, QWidget
 
 from ...engine.analysis.iso_lines import Product
 from ...engine.analysis.quantities import quantities_of
@@ -24,7 +24,7 @@ from ..plots.parameter_bars import ParameterBars
 from ..plots.row_filter import RowFilter
 from ..result_caption import ResultCaption
 from ..settings import Settings
-from ..widgets import hbox
+from ..widgets import hbox, vbox
 from .codings import Codings
 from .figure_choices import FigureChoices
 from .figure_tabs import FigureTabs
@@ -36,7 +36,7 @@ from .show_menu import ShowMenu
 from .slice_view import SliceView
 
 _EMPTY = (
-    "No session yet.\nOpen a specification or a recorded cache under Tune and press Start,\n"
+    "No session yet.\nOpen a specification or a recorded cache in Tune and press Start,\n"
     "or open a stored session in Library;\neach measurement then appears here."
 )
 _NO_STYLES = np.empty(0, dtype=np.uint16)
@@ -86,18 +86,15 @@ class FrontPanel(QWidget):
         policy = self.key.sizePolicy()
         policy.setRetainSizeWhenHidden(True)  # the other figures need no key, and what stands below it keeps its place
         self.key.setSizePolicy(policy)
-        beside = QVBoxLayout()  # what comes and goes is here, so that the plot keeps its size under the mouse
-        beside.addWidget(self.key, 1)
-        beside.addWidget(self.unpin)
-        beside.addWidget(self.unmark)
-        beside.addWidget(self.unfilter)
+        self._beside = QWidget()  # what comes and goes is here, so that the plot keeps its size under the mouse
+        vbox((self.key, 1), self.unpin, self.unmark, self.unfilter, of=self._beside, margins=0)
         grid = QGridLayout(self)
         grid.setContentsMargins(6, 6, 6, 6)
         grid.setVerticalSpacing(4)
         grid.addWidget(self.caption, 0, 0, 1, 2)
         grid.addWidget(self.figures, 1, 0, 1, 2)
         grid.addWidget(self.pages, 2, 0)
-        grid.addLayout(beside, 2, 1)
+        grid.addWidget(self._beside, 2, 1)
         grid.addLayout(hbox((self.count, 1), self.pages.bar), 3, 0, 1, 2)
         grid.addWidget(self.bars, 4, 0, 1, 2)
         grid.setRowStretch(2, 1)
@@ -184,7 +181,8 @@ class FrontPanel(QWidget):
         self.bars.set_session(table, plan)
         self.bars.come_after(self.pages.bar)
         self._show_bars()
-        self.figures.setVisible(table is not None)  # there is nothing to choose from
+        for each in (self.figures, self._beside, self.pages.bar):
+            each.setVisible(table is not None)  # there is nothing to choose from
         self._show_points()
         self._show_page()
         self.refresh()

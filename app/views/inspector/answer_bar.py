@@ -93,7 +93,7 @@ class AnswerBar(QWidget):
         if measurement.state is not State.OK:
             return f"This configuration failed ({measurement.state}): nothing to apply"
         if plan.source == "recorded":
-            return "Replayed data cannot be applied: it was not measured on this board. Set clocks under Control"
+            return "Replayed data cannot be applied: it was not measured on this board. Set clocks in Control"
         known = {parameter.name for parameter in plan.space.parameters if parameter.device_setting} & set(WORDS)
         settings = {name: float(value) for name, value in measurement.configuration.items() if name in known}
         if not settings:

@@ -31,12 +31,12 @@ from .text_view import SourceView, TextView
 _LEAST_WIDTH, _MOST_WIDTH, _LEAST_HEIGHT = 280, 420, 260  # pixels
 _LOOK_AGAIN_MS = 250  # while readings of after the window are still to come
 _NO_SESSION = (
-    "No session yet.\n\nOpen a specification or a recorded cache under Tune and press Start: "
+    "No session yet.\n\nOpen a specification or a recorded cache in Tune and press Start: "
     "the best configuration so far is then shown here."
 )
 _NOTHING_CHOSEN = (
     "Nothing is selected, and nothing has succeeded so far.\n\n"
-    "Select a measurement in the table under Tune, or a point under Front: "
+    "Select a measurement in the table in Tune, or a point in Front: "
     "its parameters, power trace, message and source are shown here."
 )
 _MESSAGES = {

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QMenu,
     QProgressBar,
     QPushButton,
+    QSizePolicy,
     QSplitter,
     QTextBrowser,
     QToolButton,
@@ -140,6 +141,7 @@ class ModelPanel(QWidget):
         self.splitter.setStretchFactor(0, 3)
         self.splitter.setStretchFactor(1, 1)
         self.splitter.setSizes([540, 300])
+        self.splitter.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)  # what there is, no more
         for label in (self.legend, self.explanation):
             label.setTextFormat(Qt.TextFormat.RichText)
         for label in (self.legend, self.steering, self.message):

@@ -37,8 +37,8 @@ class AlarmWindow(QDialog):
         self.raised = QListWidget()
         self.raised.setAccessibleName("Alarms that were raised, the newest first")
         note = PlainLabel(
-            "An alarm is a line above the traces and a mark on them, once per crossing: it is raised again when the "
-            "figure was below for 5 s. For every board alike; checked while the window is open.",
+            "An alarm is a line at the bottom of the window and a mark on the traces, once per crossing: it is raised "
+            "again when the figure was below for 5 s. For every board alike; checked while the window is open.",
             wrap=True,
             muted=True,
         )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from ...engine.chart import Chart, Series
 from . import theme
@@ -22,6 +22,7 @@ _BAR_SHARE = 0.8  # of a group's room that is bars
 _FEWEST_ROWS = 5.0  # of bars there is room for: fewer are no thicker
 _ON_SCALE = {"low": 8, "high": COLOURS - 8}  # colours of clouds: places on the scale
 _SHAPES = {"o": SHAPES.index("circle"), "s": SHAPES.index("square")}  # of clouds
+_LEAST_PX = 120  # height of the plot
 _NAME = 22  # characters of a name beside its bars
 
 
@@ -54,6 +55,8 @@ class ChartPlot(QWidget):
         self.note = ""
         self.plot = pg.PlotWidget(enableMenu=False)
         self.plot.hideButtons()
+        self.plot.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)  # else its wish is scrolled
+        self.plot.setMinimumHeight(_LEAST_PX)
         for axis in ("bottom", "left"):
             self.plot.getAxis(axis).enableAutoSIPrefix(False)
         self._cloud = PointCloud(self.plot.getViewBox(), theme.colours())  # of series of very many points

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import html
 
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from . import theme
 
@@ -39,6 +40,36 @@ class PlainLabel(QLabel):
     @Slot()
     def _recolour(self) -> None:
         self.setStyleSheet(f"color: {theme.colours().muted};")
+
+
+class ElidedLabel(PlainLabel):
+    """One line, cut where it does not fit and whole in the tool tip; as wide as there is room, whatever it says."""
+
+    def __init__(
+        self,
+        text: str = "",
+        parent: QWidget | None = None,
+        *,
+        cut: Qt.TextElideMode = Qt.TextElideMode.ElideMiddle,
+        muted: bool = False,
+    ) -> None:
+        super().__init__("", parent, muted=muted)
+        self._cut = cut
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setText(text)
+
+    def setText(self, text: str) -> None:
+        super().setText(text)
+        self.setToolTip(plain_tip(text))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(1, super().minimumSizeHint().height())
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        room = self.contentsRect()
+        shown = self.fontMetrics().elidedText(self.text(), self._cut, room.width())
+        painter, role = QPainter(self), self.foregroundRole()
+        self.style().drawItemText(painter, room, self.alignment(), self.palette(), self.isEnabled(), shown, role)
 
 
 def plain_tip(text: str) -> str:

@@ -250,3 +250,5 @@ def _paint_application(c: Colours) -> None:
     ticks.setColor(role.Window, QColor(c.muted))
     for kind in ("QCheckBox", "QRadioButton", "QListView"):
         QApplication.setPalette(ticks if c.dark else palette, kind)  # type: ignore[arg-type]  # it takes str alone
+    # A table's head would take that over from its table, and fill the rest of its line with it.
+    QApplication.setPalette(QPalette(palette), "QHeaderView")  # type: ignore[arg-type]

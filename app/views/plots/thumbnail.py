@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _KEPT = 400  # small fronts, some 10 kB each
 _WAITING = 40  # at most as many as are in sight at a time
 _MARGIN = 7.0  # pixels
+_NO_FRONT = "no front yet"
 
 
 class SmallFronts(QObject):
@@ -125,11 +126,11 @@ class Thumbnail(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        paint_small_front(painter, QRectF(self.rect()), self.small)
+        paint_small_front(painter, QRectF(self.rect()), self.small, _NO_FRONT if self._record else "Select a session")
 
 
-def paint_small_front(painter: QPainter, box: QRectF, small: SmallFront | None) -> None:
-    """The crowd in grey, the front over it as a line; a plain ground while it is read."""
+def paint_small_front(painter: QPainter, box: QRectF, small: SmallFront | None, nothing: str = _NO_FRONT) -> None:
+    """The crowd in grey, the front over it as a line; a plain ground while it is read, words where there is nothing."""
     c = theme.colours()
     painter.setPen(QPen(QColor(c.border), 1))
     painter.setBrush(QColor(c.base))
@@ -138,7 +139,7 @@ def paint_small_front(painter: QPainter, box: QRectF, small: SmallFront | None) 
     if not small:
         if small is not None:
             painter.setPen(QColor(c.muted))
-            painter.drawText(inner, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, "no front yet")
+            painter.drawText(inner, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, nothing)
         return
 
     def placed(points: Floats) -> QPolygonF:

@@ -87,10 +87,12 @@ class QueuePanel(QWidget):
         widest = max(map(self.fontMetrics().horizontalAdvance, ("Pause queue", "Continue queue")))
         self.pause.setMinimumWidth(widest + 36)  # the others keep their places
         vbox(
-            hbox((self.state, 1), self.clear, self.pause),
+            self.state,
+            hbox(self.clear, 1, self.pause),
             (self.table, 1),
             (self.empty, 1),
-            hbox(self.up, self.down, self.remove, 1, self.open, self.compare),
+            hbox(self.up, self.down, self.remove, 1),
+            hbox(self.open, self.compare, 1),
             of=self,
             margins=6,
         )

@@ -72,7 +72,7 @@ class KernelPlacer(QWidget):
         self.take.setToolTip(
             "Take work and traffic from the selected configuration's GFLOP/s, GB/s and time"
             if kernel is not None
-            else "Select a configuration whose values hold GFLOP/s and GB/s, under Tune or Front"
+            else "Select a configuration whose values hold GFLOP/s and GB/s, in Tune or Front"
         )
 
     @Slot()

@@ -8,15 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import (
-    QGridLayout,
-    QLineEdit,
-    QPushButton,
-    QSizePolicy,
-    QTableView,
-    QWidget,
-)
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QBoxLayout, QLineEdit, QPushButton, QSizePolicy, QTableView, QWidget
 
 from ...engine.session import events
 from ...engine.session_state import Purpose
@@ -36,7 +29,7 @@ if TYPE_CHECKING:
     from ...engine.store.database import Store
 
 _EMPTY = (
-    "No session yet.\nStart one under Tune, or drop a file anywhere on this window: a specification (TOML, or T1, "
+    "No session yet.\nStart one in Tune, or drop a file anywhere on this window: a specification (TOML, or T1, "
     "the field's format of tuning problems) or a recording (a Kernel Tuner cache, T4 tuning results, a session as CSV)."
 )
 _RECORDINGS = (
@@ -44,6 +37,8 @@ _RECORDINGS = (
     "(*.json *.json.gz *.csv *.csv.gz);;All files (*)"
 )
 _ONE, _SOME, _SEVERAL = "Select one session", "Select a session", "Select two sessions or more, with Ctrl or Shift"
+_BESIDE_PX = 1500  # from this width of the panel on, the details stand beside the list
+_DETAILS_PX, _FRONT_PX, _ANY_PX = 340, 210, (1 << 24) - 1  # Qt's own bound
 _REFRESH_MS = 300  # after an event of the engine: several may come at once
 
 
@@ -130,23 +125,38 @@ class SessionsPanel(QWidget):
 
     def _lay_out(self) -> None:
         self.message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        buttons = QGridLayout()
-        for place, each in enumerate(self._tips):
-            buttons.addWidget(each, place // 4, place % 4)
+        look = hbox(self.open, self.resume, spacing=4)
+        tell = hbox(self.compare, self.report, self.export, spacing=4)
+        manage = hbox(self.copy, self.favourite, self.delete, spacing=4)
+        listed = QWidget()
         vbox(
             hbox((self.search, 1), self.take_in),
             (self.table, 1),
             (self.empty, 1),
-            hbox((self.message, 1), self.undo),
-            buttons,
-            hbox((self.label, 3), (self.front, 2)),
-            of=self,
-            margins=6,
+            hbox(look, tell, manage, (self.message, 1), self.undo, spacing=18),
+            of=listed,
+            margins=0,
         )
+        self._details = QWidget()
+        self.front.setMaximumSize(_DETAILS_PX, _FRONT_PX)
+        self._in_details = hbox((self.label, 1), (self.front, 1), of=self._details, margins=0)
+        self._halves = vbox((listed, 1), self._details, of=self, margins=6)
+        self._halves.setAlignment(self._details, Qt.AlignmentFlag.AlignTop)
         kept = self.undo.sizePolicy()
         kept.setRetainSizeWhenHidden(True)  # nothing below moves when it comes
         self.undo.setSizePolicy(kept)
         self.undo.hide()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The details stand beside the list where that keeps all of its columns, else below it."""
+        super().resizeEvent(event)
+        beside = self.width() >= _BESIDE_PX
+        across = QBoxLayout.Direction.LeftToRight
+        self._halves.setDirection(across if beside else QBoxLayout.Direction.TopToBottom)
+        self._in_details.setDirection(QBoxLayout.Direction.BottomToTop if beside else across)
+        self.front.setMinimumHeight(_FRONT_PX if beside else 0)
+        self._details.setMinimumWidth(_DETAILS_PX if beside else 0)
+        self._details.setMaximumWidth(_DETAILS_PX if beside else _ANY_PX)
 
     def shutdown(self) -> None:
         """Write what is typed, and wait for what is under way."""
@@ -166,6 +176,8 @@ class SessionsPanel(QWidget):
         chosen = {record.id for record in self.chosen()}
         if self._select_next is not None:
             chosen, self._select_next = {self._select_next}, None
+        if not self.model.total and records:
+            chosen = chosen or {max(record.id for record in records)}
         self.model.set_records(records)
         self.choose(chosen)
         self.listed.emit()
@@ -300,7 +312,7 @@ class SessionsPanel(QWidget):
 
     def _imported(self, made: int | Path) -> None:
         if isinstance(made, Path):
-            self._say(f"{made.name} is a specification: it is under Tune")
+            self._say(f"{made.name} is a specification: it is in Tune")
             self.specification_met.emit(made)
             return
         self._show_new(made, f"Imported as session {made}")

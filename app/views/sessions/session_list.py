@@ -19,6 +19,11 @@ _NO_PARENT = QModelIndex()
 FAVOURITE, NAME = 0, 1
 
 
+def _goal_words(record: SessionRecord) -> str:
+    goal = record.objective.goal
+    return f"{'maximise' if goal.maximise else 'minimise'} {goal.name}"
+
+
 # title, a text as wide as most, what a cell says, what it is sorted by
 _COLUMNS: tuple[tuple[str, str, Callable[[SessionRecord], str], Callable[[SessionRecord], Any]], ...] = (
     ("★", "★ ", lambda r: "★" if r.label.favourite else "☆", lambda r: not r.label.favourite),
@@ -28,7 +33,7 @@ _COLUMNS: tuple[tuple[str, str, Callable[[SessionRecord], str], Callable[[Sessio
     ("Tags", "tags, tags", lambda r: ", ".join(r.label.tags), lambda r: r.label.tags),
     ("Board", "NVIDIA A100-PCIE-40GB (recorded)", lambda r: r.board, lambda r: r.gpu),
     ("Strategy", "genetic algorithm", lambda r: r.strategy.replace("_", " "), lambda r: r.strategy),
-    ("Objective", "maximise GFLOPS/W", lambda r: str(r.objective.goal), lambda r: str(r.objective.goal)),
+    ("Objective", "maximise GFLOPS/W", _goal_words, _goal_words),
     ("Began", "2026-01-01 00:00", lambda r: local_time(r.created_s), lambda r: r.created_s),
 )
 WIDEST = tuple(text for _, text, _, _ in _COLUMNS)

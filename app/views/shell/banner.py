@@ -1,11 +1,12 @@
-"""`Banner`: what went wrong, with the remedy, over the top of the window. Never a box that has to be answered."""
+"""`Banner`: what went wrong, with the remedy, at the bottom of the window. Never a box that has to be answered."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QToolButton, QWidget
+from PySide6.QtCore import QEvent, QObject, Qt, Slot
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QStatusBar, QToolButton, QWidget
 
 from ...engine.session.events import EngineFault
 from ..plots import theme
@@ -17,11 +18,17 @@ _KEPT = 20
 
 
 class Banner(QFrame):
-    """Shows the newest message; closing it shows the one before. A message that is there already only moves up."""
+    """Shows the newest message; closing it shows the one before. A message that is there already only moves up.
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    It lies over the line below the window, left of what stays there: nothing moves when it comes and goes. One that
+    needs several lines reaches up from there. What that line says meanwhile is seen for as long as it says so.
+    """
+
+    def __init__(self, line: QStatusBar, stays: QWidget) -> None:
+        super().__init__(line.window())
         self._messages: list[tuple[str, str]] = []
+        self._line, self._stays = line, stays
+        self.setAccessibleName("Message")
         self.setObjectName("banner")
         self._text = PlainLabel(wrap=True, selectable=True)
         self._text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
@@ -33,12 +40,16 @@ class Banner(QFrame):
         self._close.setAutoRaise(True)
         self._close.clicked.connect(self.dismiss)
         layout = QHBoxLayout(self)
-        layout.setContentsMargins(10, 4, 6, 4)
+        layout.setContentsMargins(10, 1, 6, 1)
         layout.addWidget(self._text, 1)
         layout.addWidget(self.offered, 0, Qt.AlignmentFlag.AlignTop)
         layout.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
         self._recolour()
         theme.notifier().changed.connect(self._recolour)
+        line.setMinimumHeight(max(self._close.sizeHint().height(), self.offered.sizeHint().height()) + 4)
+        for each in (line, stays):
+            each.installEventFilter(self)
+        line.messageChanged.connect(self._line_says)
         self.hide()
 
     @property
@@ -84,12 +95,32 @@ class Banner(QFrame):
         offer = self._offers.get(self._messages[-1]) if self._messages else None
         self.offered.setText("" if offer is None else offer[0])
         self.offered.setVisible(offer is not None)
-        self.setVisible(bool(self._messages))
+        self._line.clearMessage()
+        self._line_says("")
+        if self._messages:
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self._text, self._text.text()))
+
+    @Slot(str)
+    def _line_says(self, words: str) -> None:
+        self.setVisible(bool(self._messages) and not words)
+        self._place()
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        """Follow the line that it lies over."""
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.Move):
+            self._place()
+        return False
+
+    def _place(self) -> None:
+        width = self._stays.x() - 6
+        height = max(self._line.height(), self.heightForWidth(width))
+        self.setGeometry(self._line.x(), self._line.y() + self._line.height() - height, width, height)
+        self.raise_()
 
     @Slot()
     def _recolour(self) -> None:
         c = theme.colours()
         self.setStyleSheet(
-            f"#banner {{ background: {c.warning}; border-bottom: 1px solid {c.border}; }}"
+            f"#banner {{ background: {c.warning}; border: 1px solid {c.border}; }}"
             f"#banner QLabel, #banner QToolButton {{ color: {c.warning_text}; background: transparent; }}"
         )

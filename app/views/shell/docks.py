@@ -12,7 +12,7 @@ from .panels import PanelSpec, Place
 
 _TALL_PX = 900  # from this height of the screen on, two stacks fit above one another
 _LAYOUT_VERSION = 7  # raised when docks are renamed or removed: an older saved layout is then left alone
-_SHARE, _SHARE_NARROW = 0.36, 0.42  # of the workspace's width, for the docks
+_SHARE, _SHARE_NARROW = 0.32, 0.34  # of the workspace's width, for the docks
 _NARROW_PX = 1100
 _CENTRE_SHARE, _CENTRE_PX = 0.58, 560  # of the room's width, but no more pixels: what the centre keeps at least
 

@@ -58,7 +58,7 @@ def handlers_of(window: Host) -> dict[str, Handler]:
 
 
 def _of_traces(window: Host) -> dict[str, Handler]:
-    """What is done with the traces is done where it is seen: under Watch. Their length is that of the strip, too."""
+    """What is done with the traces is done where it is seen: in Watch. Their length is that of the strip, too."""
     monitor, view = window.monitor, window.monitor.view
 
     def watching(do: Handler) -> Handler:

@@ -1,4 +1,4 @@
-"""`LiveTraces`: the traces of the shown board: at full width under Watch, and as a strip below other workspaces."""
+"""`LiveTraces`: the traces of the shown board: at full width in Watch, and as a strip below other workspaces."""
 
 from __future__ import annotations
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QProgressBar, QSizePolicy, QToolBar, QWidget
+from PySide6.QtWidgets import QProgressBar, QToolBar, QWidget
 
 from ..current_result import CurrentResult
-from ..plots.label import PlainLabel, plain_tip
+from ..plots.label import ElidedLabel, PlainLabel, plain_tip
 from ..queue.words import waiting_in_words
 from ..threads.activity import Activity
 from ..threads.bridge import EngineBridge
@@ -36,12 +36,11 @@ class ResultBar(QToolBar):
         self.setMovable(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         self.toggleViewAction().setVisible(False)  # it is always there
-        self.caption = PlainLabel()
+        self.caption = ElidedLabel()
         bold = self.caption.font()
         bold.setBold(True)
         self.caption.setFont(bold)
         self.caption.setAccessibleName("The result that is shown")
-        self.caption.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.what, self.left = PlainLabel(), PlainLabel(muted=True)
         self.bar = QProgressBar()
         self.bar.setAccessibleName("How far what runs is")
@@ -70,7 +69,6 @@ class ResultBar(QToolBar):
     def _show_result(self) -> None:
         caption = self._result.caption
         self.caption.setText(f"Result: {caption}" if caption else _NONE)
-        self.caption.setToolTip(plain_tip(self.caption.text()))
 
     @Slot()
     def _show_queue(self) -> None:

@@ -75,7 +75,10 @@ class MainWindow(QMainWindow):
         self.traces = LiveTraces(self.boards, self.result, self.bridge)
         self.monitor = self.traces.monitor
         self.workspaces = Workspaces(self.panels, self.traces.strip, self.screen().availableSize(), self.settings)
-        self.banner, self.quit_bar = Banner(), QuitBar(self.bridge)
+        self.quit_bar, held = QuitBar(self.bridge), HeldLabel(self.boards)
+        self.statusBar().setSizeGripEnabled(False)
+        self.statusBar().addPermanentWidget(held)
+        self.banner = Banner(self.statusBar(), held)
         self.confirm_bar = ConfirmBar(self.boards, self._control_in_sight)
         self.notifications = Notifications(self)
         self.side_windows = SideWindows(self, self.boards, self.settings)
@@ -102,7 +105,7 @@ class MainWindow(QMainWindow):
         self.addToolBarBreak()
         self.addToolBar(self.result_bar)
         centre = QWidget()
-        bars = (self.quit_bar, self.banner, self.confirm_bar)
+        bars = (self.quit_bar, self.confirm_bar)
         vbox(*bars, (self.workspaces, 1), of=centre, margins=0, spacing=0)
         self.setCentralWidget(centre)
         of_traces = QToolBar("Traces")
@@ -118,8 +121,6 @@ class MainWindow(QMainWindow):
         self.palette_of_actions = Palette(self)
         submenus = self.actions_made.submenus
         self.files = FileMenus(self, self.settings, submenus["recent"], submenus["examples"])
-        self.statusBar().setSizeGripEnabled(False)
-        self.statusBar().addPermanentWidget(HeldLabel(self.boards))
 
     def _connect(self) -> None:
         self.bridge.fault.connect(self.banner.show_fault)
@@ -270,7 +271,7 @@ class MainWindow(QMainWindow):
         """Choose where the report of the shown session goes."""
         plan = self.result.plan
         if plan is None:
-            self.banner.show_message("there is no session to report", "run one, or open one under Library")
+            self.banner.show_message("there is no session to report", "run one, or open one in Library")
         else:
             save_file(self, "Report", f"{plan.title}-report.html", "HTML (*.html)", self.reports.write)
 

@@ -37,7 +37,7 @@ _FILE = (
     ActionSpec("quit", "&Quit", "&File", "Ctrl+Q", separator=True),
 )
 _EDIT = (
-    ActionSpec("undo", "&Undo", "&Edit", "Ctrl+Z", "Take back the newest change to what is set up under Tune"),
+    ActionSpec("undo", "&Undo", "&Edit", "Ctrl+Z", "Take back the newest change to what is set up in Tune"),
     ActionSpec("redo", "&Redo", "&Edit", "Ctrl+Shift+Z", "Make the change again"),
     ActionSpec(
         "copy_command",

@@ -46,7 +46,7 @@ class SpaceWindow(QDialog):
         self.parts.setVisible(plan is not None)
         if plan is None:
             self.setWindowTitle("Search space")
-            self.words.setText("Nothing is opened under Tune.")
+            self.words.setText("Nothing is opened in Tune.")
             return
         space = plan.space
         steps = pruning_steps(space)

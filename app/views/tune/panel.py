@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QGridLayout, QMenu, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from ...engine.session import events
 from ...engine.session_state import Purpose, SessionState
@@ -20,7 +20,7 @@ from ..result_caption import ResultCaption
 from ..session_words import measured_words
 from ..threads.tasks import LatestTask
 from ..watched_boards import speed_words
-from ..widgets import button, hbox, local_time, vbox
+from ..widgets import button, local_time, vbox
 from .add_to_queue import AddToQueue
 from .draft import Draft, draft_of_file, draft_of_session, examples
 from .draft_summary import DraftSummary
@@ -118,8 +118,19 @@ class TunePanel(QWidget):
         self.examples = _menu_button("Examples", self._fill_examples)
         self.stored = _menu_button("Past sessions", self._fill_stored)
         self.body = QWidget()  # what can be folded away
+        files = QGridLayout()  # in two rows, as below: the results beside the panel need the width
+        for place, each in enumerate((choose, edit, self.examples, self.stored)):
+            each.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            files.addWidget(each, place // 2, place % 2)
+        runs = QGridLayout()
+        for place, each in enumerate((self.start, self.pause, self.queue, self.stop)):
+            each.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            runs.addWidget(each, place // 2, place % 2)
+        runs.setColumnStretch(0, 1)
+        for grid in (files, runs):
+            grid.setSpacing(4)
         vbox(
-            hbox(choose, edit, self.examples, self.stored, 1),
+            files,
             self.speed,
             self.form,
             self.summary,
@@ -128,7 +139,7 @@ class TunePanel(QWidget):
         )
         vbox(
             self.header,
-            hbox(self.start, self.queue, self.pause, self.stop),
+            runs,
             self.body,
             self.caption,
             self.progress,
@@ -167,6 +178,8 @@ class TunePanel(QWidget):
         """
         if start:
             self._context.boards.speed_up_example()
+        else:
+            self.header.unfold()
         self._prepare((path, taken_over), start)
 
     def open_session(self, session: int, *, start: bool = True) -> None:
@@ -421,6 +434,8 @@ class TunePanel(QWidget):
         self.state = SessionState.RUNNING if event.running else None
         self.progress.set_session(event.table, event.plan)
         self.progress.show()
+        if event.running:
+            self.header.give_way()
         self._set_buttons()
         if not event.running and event.session:
             self._prepare(event.session, start=False, asked=False)

@@ -23,7 +23,7 @@ from ...engine.strategies import base as strategies
 from ...numbers import count_text, counted
 from ..plots.label import PlainLabel
 from ..plots.toggle import look_pressed
-from ..widgets import hbox, vbox
+from ..widgets import vbox
 from .draft import Draft
 from .form_history import FormHistory
 from .strategy_options import StrategyOptions
@@ -77,31 +77,33 @@ class SessionForm(QWidget):
         self.setEnabled(False)
 
     def _lay_out(self) -> None:
-        counts: list[QWidget | tuple[QWidget, int]] = []
-        for text, box in (("&Patience", self.patience), ("See&d", self.seed)):
-            counts += [_named(text, box), (box, 1)]
-        vbox(hbox(*counts), self.options, of=self.details, margins=0)
+        counts = QGridLayout()
+        for row, (text, box) in enumerate((("&Patience", self.patience), ("See&d", self.seed))):
+            counts.addWidget(_named(text, box), row, 0)
+            counts.addWidget(box, row, 1)
+        counts.setColumnStretch(1, 1)
+        vbox(counts, self.options, of=self.details, margins=0)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setVerticalSpacing(4)
-        rows: tuple[tuple[tuple[str, QWidget], ...], ...] = (
-            (("&Strategy", self.strategy), ("", self.more)),
-            (("&Objective", self.objective), ("", self.direction)),
-            (("&Evaluations", self.evaluations), ("&Time", self.seconds)),
+        rows: tuple[tuple[str, QWidget, QWidget | None], ...] = (
+            ("&Strategy", self.strategy, None),
+            ("&Objective", self.objective, self.direction),
+            ("&Evaluations", self.evaluations, None),
+            ("&Time", self.seconds, self.more),  # right above what it opens
         )
-        for row, pairs in enumerate(rows):
-            for column, (text, widget) in enumerate(pairs):
-                if text:
-                    grid.addWidget(_named(text, widget), row, 3 * column)
-                grid.addWidget(widget, row, 3 * column + 1)
-        grid.addWidget(self.details, len(rows), 0, 1, 5)
-        grid.addWidget(self.why, len(rows) + 1, 0, 1, 5)
-        grid.setColumnMinimumWidth(2, 8)
+        for row, (text, field, beside) in enumerate(rows):
+            grid.addWidget(_named(text, field), row, 0)
+            grid.addWidget(field, row, 1, 1, 1 if beside is not None else 2)
+            if beside is not None:
+                beside.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+                grid.addWidget(beside, row, 2)
+        grid.addWidget(self.details, len(rows), 0, 1, 3)
+        grid.addWidget(self.why, len(rows) + 1, 0, 1, 3)
         grid.setColumnStretch(1, 1)
-        grid.setColumnStretch(4, 1)
         for choice in (self.strategy, self.objective):
             choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-            choice.setMinimumContentsLength(12)
+            choice.setMinimumContentsLength(8)
             choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.direction.setAccessibleName("Direction of the objective")
 

@@ -37,12 +37,12 @@ class SessionProgress(QWidget):
         grid.setVerticalSpacing(0)
         self.rate, self.left, self.best, self.failed = self._values = tuple(PlainLabel(UNKNOWN) for _ in range(4))
         self.captions: list[PlainLabel] = []
-        captions = (("Rate", 3), (_LEFT, 4), ("Best so far", 5), ("Failed", 4))
-        for place, ((text, stretch), value) in enumerate(zip(captions, self._values, strict=True)):
+        for place, (text, value) in enumerate(zip(("Rate", _LEFT, "Best so far", "Failed"), self._values, strict=True)):
+            row, column = divmod(place, 2)
             self.captions.append(PlainLabel(text, muted=True))
-            grid.addWidget(self.captions[-1], 0, place)
-            grid.addWidget(value, 1, place)
-            grid.setColumnStretch(place, stretch)
+            grid.addWidget(self.captions[-1], 2 * row, column)
+            grid.addWidget(value, 2 * row + 1, column)
+            grid.setColumnStretch(column, 1)
             value.setFont(theme.number_font())
         self.failed.setWordWrap(True)
         self.remark = PlainLabel(wrap=True)  # what the strategy reports

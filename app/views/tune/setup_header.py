@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QToolButton, QWidget
 
-from ..plots.label import PlainLabel, plain_tip
+from ..plots.label import ElidedLabel
 from ..widgets import hbox
 
 
@@ -17,14 +16,14 @@ class SetupHeader(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._text = ""
+        self._wanted_open = False  # the user unfolded it
         self.fold = QToolButton()
         self.fold.setCheckable(True)
         self.fold.setAutoRaise(True)
         self.fold.setAccessibleName("Fold the set-up away")
         self.fold.toggled.connect(self._folded)
-        self.line = PlainLabel(selectable=True)
-        self.line.setMinimumWidth(1)
+        self.fold.clicked.connect(self._chosen)
+        self.line = ElidedLabel(cut=Qt.TextElideMode.ElideRight)
         bold = self.line.font()
         bold.setBold(True)
         self.line.setFont(bold)
@@ -34,25 +33,24 @@ class SetupHeader(QWidget):
     @property
     def text(self) -> str:
         """The whole line."""
-        return self._text
+        return self.line.text()
 
     def show_text(self, text: str) -> None:
         """Say what is set up."""
-        self._text = text
-        self.line.setToolTip(plain_tip(text))
-        self.line.setAccessibleName(text)
-        self._elide()
+        self.line.setText(text)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._elide()
+    def give_way(self) -> None:
+        """A session starts: its results need the room, unless the user wants the form."""
+        if not self._wanted_open:
+            self.fold.setChecked(True)
 
-    def minimumSizeHint(self) -> QSize:
-        return QSize(120, super().minimumSizeHint().height())
+    def unfold(self) -> None:
+        """Something else is opened."""
+        self.fold.setChecked(False)
 
-    def _elide(self) -> None:
-        room = self.width() - self.fold.sizeHint().width() - 4
-        self.line.setText(self.line.fontMetrics().elidedText(self._text, Qt.TextElideMode.ElideRight, max(room, 1)))
+    @Slot(bool)
+    def _chosen(self, folded: bool) -> None:
+        self._wanted_open = not folded
 
     @Slot(bool)
     def _folded(self, folded: bool) -> None:

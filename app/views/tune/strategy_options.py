@@ -22,6 +22,7 @@ class StrategyOptions(QWidget):
         self._form = QFormLayout(self)
         self._form.setContentsMargins(0, 0, 0, 0)
         self._form.setVerticalSpacing(3)
+        self._form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
         self.editors: dict[str, QWidget] = {}  # by option
 
     def show_strategy(self, strategy: Strategy, given: dict[str, Any]) -> None:

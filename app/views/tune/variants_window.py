@@ -127,7 +127,7 @@ class VariantsWindow(QDialog):
         """Add the cross product: board by board, strategy by strategy, seed by seed."""
         draft, boards = self._draft(), self._context.boards
         if draft is None:
-            self._context.bridge.report("nothing is set up", "open a specification or a recording under Tune")
+            self._context.bridge.report("nothing is set up", "open a specification or a recording in Tune")
             return
         try:
             chosen = self._set_up()

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lab import OBJECTIVE, Lab, cache_session, filled, grid_space, measured, plan_for
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from app.engine.analysis.charts import CHARTS, Analysed
@@ -48,7 +48,7 @@ def choose(panel: AnalysisPanel, name: str) -> None:
 def test_before_a_session_it_says_what_to_do_first(panel: AnalysisPanel) -> None:
     for place in range(panel.which.count()):
         panel.which.setCurrentIndex(place)
-        assert "Start one under Tune" in panel.figure.note
+        assert "Start one in Tune" in panel.figure.note
         assert not panel.first.isVisible()
 
 
@@ -77,6 +77,21 @@ def test_every_figure_of_a_real_session_is_drawn_with_units_or_says_why_not(
     choose(panel, "hypervolume")
     assert "73.898 in the end" in panel.figure.caption.text()
     assert panel.caption.text().endswith("recorded")
+
+
+def test_a_figure_is_fitted_to_what_height_there_is(lab: Lab, panel: AnalysisPanel, qtbot: QtBot) -> None:
+    area = QScrollArea()
+    qtbot.addWidget(area)
+    area.setWidgetResizable(True)
+    area.setWidget(panel)
+    area.resize(880, 420)
+    area.show()
+    show(lab, panel, qtbot, filled(grid_space()))
+    choose(panel, "correlations")
+    QApplication.processEvents()
+    assert panel.figure.caption.isVisible()
+    assert panel.height() == area.viewport().height()
+    area.takeWidget()
 
 
 def test_the_movers_stand_out_and_the_split_names_them_first(lab: Lab, panel: AnalysisPanel, qtbot: QtBot) -> None:

@@ -51,7 +51,7 @@ def tick(panel: ComparePanel, place: int, on: bool = True) -> None:
 def test_without_sessions_it_says_what_to_do_first(panel: ComparePanel, qtbot: QtBot) -> None:
     panel.show()
     qtbot.waitExposed(panel)
-    assert "Start one under Tune" in panel.figure.note
+    assert "Start one in Tune" in panel.figure.note
     assert not panel.tabs.isTabVisible(1)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from lab import OBJECTIVE, Lab, filled, grid_space, plan_for, ready
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QApplication, QLabel, QStatusBar, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine.control import installing
@@ -185,6 +185,18 @@ def test_nothing_moves_when_there_is_something_to_say(panel_of: Any, source: Sou
         lab.engine.tell(event)
         QApplication.processEvents()
         assert [button.mapTo(panel, button.rect().topLeft()) for button in buttons] == places, event
+
+
+@pytest.mark.parametrize(("width", "beside"), [(700, False), (1280, True)])
+def test_the_form_is_no_wider_than_it_can_be_read_with_the_log_beside_it_where_there_is_width(
+    panel_of: Any, width: int, beside: bool
+) -> None:
+    _, panel = panel_of(Board())
+    panel.resize(width, 700)
+    QApplication.processEvents()
+    assert panel.rows.memory.mapTo(panel, panel.rows.memory.rect().topRight()).x() < 570
+    log = panel.log.mapTo(panel, panel.log.rect().topLeft())
+    assert (log.x() > 570, log.y() < 100) == (beside, beside)
 
 
 def test_the_countdown_runs_beside_apply_and_is_answered_there(panel_of: Any) -> None:
@@ -477,8 +489,9 @@ def test_the_bar_stays_away_while_the_countdown_is_in_sight_elsewhere(qtbot: QtB
 
 
 def test_what_is_left_over_is_put_back_in_one_click(qtbot: QtBot) -> None:
-    banner, done = Banner(), []
-    qtbot.addWidget(banner)
+    line, done = QStatusBar(), []
+    banner = Banner(line, QWidget())
+    qtbot.addWidget(line)
     banner.offer("This board was left set.", "Put back", lambda: done.append(1))
     assert not banner.offered.isHidden()
     banner.show_message("Something else", "do that")

@@ -130,6 +130,7 @@ def test_the_list_of_sessions_shows_the_front_of_the_selected_one(qtbot: QtBot, 
     panel.resize(480, 640)
     panel.show()
     qtbot.waitUntil(lambda: not panel.busy, timeout=5_000)
+    panel.table.clearSelection()
     assert not panel.front.small
     panel.choose({session})
     qtbot.waitUntil(lambda: bool(panel.front.small), timeout=5_000)

@@ -13,7 +13,7 @@ from fakes import FakeGpu, working
 from lab import OBJECTIVE, Lab, filled, grid_space, measured, plan_for, ready
 from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QDropEvent
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from app.engine.session.events import Open
@@ -113,6 +113,28 @@ def test_a_name_tags_and_notes_are_written_when_they_are_left(qtbot: QtBot, pane
     assert store.session(1).label == Label("best of May", ("a100", "nightly"), "fan was loud")
     assert store.session(2).label == Label()
     assert "best of May" in titles(panel)
+
+
+def test_the_newest_is_selected_at_first_and_without_a_choice_nothing_is_said_of_one(
+    qtbot: QtBot, panel: SessionsPanel, store: Store
+) -> None:
+    assert [record.shown_name for record in panel.chosen()] == ["dot"]
+    assert panel.open.isEnabled()
+    panel.table.clearSelection()
+    keep(store, "scan")
+    panel.refresh()
+    settled(qtbot, panel)
+    assert panel.chosen() == [], "what the user left stays"
+    assert panel.front.accessibleName() == "No session"
+
+
+@pytest.mark.parametrize(("width", "beside"), [(900, False), (1700, True)])
+def test_the_details_stand_beside_the_list_where_there_is_width(panel: SessionsPanel, width: int, beside: bool) -> None:
+    panel.resize(width, 700)
+    QApplication.processEvents()
+    places = [each.mapTo(panel, each.rect().topLeft()) for each in (panel.front, panel.label)]
+    right = panel.table.mapTo(panel, panel.table.rect().bottomRight())
+    assert all((place.x() > right.x()) == beside and (place.y() > right.y()) != beside for place in places)
 
 
 def test_a_star_is_set_by_click_and_by_button(qtbot: QtBot, panel: SessionsPanel, store: Store) -> None:

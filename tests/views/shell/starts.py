@@ -1,7 +1,7 @@
 """A program of its own that opens and closes the window several times on a screen of a given size, for the tests.
 
 `starts.py WIDTHxHEIGHT[+WIDTHxHEIGHT…] STARTS [WISH…]` prints, as JSON, what each start looked like. Wishes for the
-first start: `maximised`, `dragged` (the edges of the docks under Watch, of Inspector and strip under Tune), `closed`
+first start: `maximised`, `dragged` (the edges of the docks in Watch, of Inspector and strip in Tune), `closed`
 (one panel), `moved` (to the second screen, docks beside one another), `tune` (the workspace in which it is closed).
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,11 @@ def place_of(window: MainWindow) -> dict[str, Any]:
         "docks": {
             name: dock.geometry().getRect() for name, dock in docks.items() if not dock.visibleRegion().isEmpty()
         },
+        "scrolled": sorted(
+            name
+            for name, page in places.current.pages.items()
+            if not page.visibleRegion().isEmpty() and page.horizontalScrollBar().maximum() > 0
+        ),
         "closed": sorted(name for name, dock in docks.items() if dock.isHidden()),
         "inspector": places.inspector.width() if places.shows_inspector else 0,
         "strip": window.traces.strip.height() if places.shows_strip else 0,
@@ -81,7 +87,7 @@ def main(screens: str, starts: int, *wishes: str) -> None:
     os.environ["QT_QPA_PLATFORM"] = f"offscreen:configfile={file}"
 
     from PySide6.QtCore import QPoint, Qt
-    from PySide6.QtTest import QSignalSpy, QTest
+    from PySide6.QtTest import QTest
     from PySide6.QtWidgets import QWidget
 
     from app.views.shell.app import Program, application
@@ -100,7 +106,9 @@ def main(screens: str, starts: int, *wishes: str) -> None:
     for start in range(starts):
         program = Program(watched_gpu("simulated:a100"))
         window = program.window
-        assert window.panels.has("tune") or QSignalSpy(window.panels_loaded).wait(30_000)
+        while not window.panels.has("tune"):  # in short turns: other threads do not run while Qt waits
+            application().processEvents()
+            time.sleep(0.01)
         places = window.workspaces
         settled(window)
         if start == 0:

@@ -80,7 +80,7 @@ def test_a_window_that_was_small_for_a_while_has_its_docks_as_before(qtbot: QtBo
 
 def test_what_the_user_makes_of_the_docks_is_kept_to_the_pixel(qtbot: QtBot, shown: Shown) -> None:
     window, docks = shown(1300)
-    qtbot.waitUntil(lambda: docks.columns() == {"first": round(0.42 * 1300)}, timeout=5_000)
+    qtbot.waitUntil(lambda: docks.columns() == {"first": round(0.34 * 1300)}, timeout=5_000)
     window.resizeDocks([docks.by_name["first"]], [411], Qt.Orientation.Horizontal)  # as dragging their edge does
     for _ in range(10):
         qtbot.waitUntil(lambda docks=docks: docks.columns() == {"first": 411}, timeout=5_000)
@@ -136,18 +136,18 @@ def test_a_layout_that_does_not_fit_the_screen_or_is_none_gives_way_to_the_first
     assert len(docks.columns()) == len(SPECS)
     crowded = docks.state()
     _, usual = shown(1300)
-    at = usual.state().data().index(struct.pack(">d", 0.42))
+    at = usual.state().data().index(struct.pack(">d", 0.34))
     endless = QByteArray(usual.state().data()[:at] + struct.pack(">d", math.inf) + usual.state().data()[at + 8 :])
     for kept in (crowded, endless, QByteArray(b"what is this"), QByteArray()):
         window, docks = shown(1300, kept=kept)
         assert len(docks.columns()) == 1
         assert window.width() == 1300
-        qtbot.waitUntil(lambda docks=docks: docks.columns() == {"first": round(0.42 * 1300)}, timeout=5_000)
+        qtbot.waitUntil(lambda docks=docks: docks.columns() == {"first": round(0.34 * 1300)}, timeout=5_000)
 
 
 def test_a_panel_gets_the_width_that_it_needs_unless_the_user_chose_another(qtbot: QtBot, shown: Shown) -> None:
     window, docks = shown(1100)
-    qtbot.waitUntil(lambda: docks.columns() == {"first": round(0.42 * 1100)}, timeout=5_000)
+    qtbot.waitUntil(lambda: docks.columns() == {"first": round(0.34 * 1100)}, timeout=5_000)
     panel = QWidget()
     panel.setMinimumWidth(520)
     docks.pages["first"].hold(panel)
@@ -166,7 +166,7 @@ def test_on_a_tall_screen_what_goes_below_stands_below_the_rest(qtbot: QtBot, sh
     docks.bring("second")
     second, third = docks.by_name["second"], docks.by_name["third"]
     qtbot.waitUntil(lambda: third.y() > second.y() + second.height() - 2 and third.x() == second.x(), timeout=5_000)
-    qtbot.waitUntil(lambda: second.width() == third.width() == round(0.36 * 1500), timeout=5_000)
+    qtbot.waitUntil(lambda: second.width() == third.width() == round(0.32 * 1500), timeout=5_000)
     docks.bring("first")
     assert set(docks.columns()) == {"first", "third"}
     docks.by_name["third"].hide()

@@ -148,13 +148,35 @@ def test_light_and_dark_can_be_chosen_and_are_remembered(qtbot: QtBot, open_prog
     theme.set_mode("system")
 
 
-def test_a_fault_of_any_thread_is_a_line_over_the_traces(qtbot: QtBot, open_program: Open) -> None:
+def test_a_fault_of_any_thread_is_a_line_at_the_bottom(qtbot: QtBot, open_program: Open) -> None:
     window = open_program(FakeGpu(working)).window
     thread = threading.Thread(target=window.bridge.report, args=("the kernel was refused", "lower the block size"))
     thread.start()
     thread.join()
     qtbot.waitUntil(lambda: "lower the block size" in window.banner.text, timeout=3000)
     assert window.banner.isVisible()
+
+
+def test_a_message_moves_nothing_and_covers_nothing_but_the_line_below_the_window(
+    qtbot: QtBot, open_program: Open
+) -> None:
+    window = open_program(FakeGpu(working)).window
+    qtbot.waitUntil(lambda: window.workspaces.height() > 100, timeout=5000)
+    places, line = window.workspaces.geometry(), window.statusBar().geometry()
+    window.banner.show_message("the GPU is lost", "look into the kernel's log")
+    qtbot.wait(50)
+    assert window.workspaces.geometry() == places
+    assert line.contains(window.banner.geometry())
+    window.say("Written: a.csv")
+    assert window.banner.isHidden(), "for as long as the line says so"
+    window.statusBar().clearMessage()
+    assert window.banner.isVisible()
+    window.banner.show_message("much was written " * 30, "free some space")
+    qtbot.wait(50)
+    assert window.banner.geometry().top() < line.top(), "all of it can be read"
+    assert window.workspaces.geometry() == places
+    window.resize(window.width() - 100, window.height() - 50)
+    qtbot.waitUntil(lambda: window.banner.geometry().bottom() == window.statusBar().geometry().bottom(), timeout=2000)
 
 
 def test_a_session_is_tuned_fitted_and_exported(qtbot: QtBot, open_program: Open, tmp_path: Path) -> None:

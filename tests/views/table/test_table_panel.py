@@ -15,7 +15,7 @@ def test_it_shows_the_result_under_its_name_and_what_is_added(qtbot: QtBot) -> N
     panel.show()
     table = filled(grid_space(), 30)
     lab.session(table, plan_for(table.space, OBJECTIVE))
-    assert panel.caption.text().startswith("Result: gemm · Test GPU")
+    assert panel.caption.text().startswith("gemm · Test GPU")
     assert panel.results.results.rowCount() == 30
     table.extend(filled(table.space).measurement(row) for row in range(30, 40))
     lab.grow(table)

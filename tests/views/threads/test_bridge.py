@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QStatusBar, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine.session import events
@@ -104,8 +105,9 @@ def test_an_engine_that_cannot_be_started_is_a_message_not_a_crash(qtbot: QtBot)
         raise InputError("cannot be written", "/data", "choose another with WATTRIDGE_DATA")
 
     bridge = EngineBridge(refuse)
-    banner = Banner()
-    qtbot.addWidget(banner)
+    line = QStatusBar()
+    qtbot.addWidget(line)
+    banner = Banner(line, QWidget())
     bridge.fault.connect(banner.show_fault)
     bridge.submit(events.Stop())
     qtbot.waitUntil(lambda: banner.text != "", timeout=3000)
@@ -118,8 +120,9 @@ def test_every_event_has_a_signal() -> None:
 
 
 def test_the_banner_keeps_messages_until_they_are_dismissed(qtbot: QtBot) -> None:
-    banner = Banner()
-    qtbot.addWidget(banner)
+    line = QStatusBar()
+    qtbot.addWidget(line)
+    banner = Banner(line, QWidget())
     banner.show_message("the GPU is lost", "check dmesg")
     banner.show_message("the disk is full", "free some space")
     banner.show_message("the GPU is lost", "check dmesg")

@@ -263,6 +263,38 @@ def test_folded_away_one_line_says_what_is_set_up_and_start_stays(window: Window
     assert panel.form.isVisible()
 
 
+def test_the_set_up_needs_little_width_whatever_is_open_and_unfolded(window: Window, tmp_path: Path) -> None:
+    """The figures beside it have the rest."""
+    panel = window.panel
+    panel.resize(300, 700)
+    window.open(small_cache(tmp_path))
+    panel.form.more.click()
+    for place in range(panel.form.strategy.count()):
+        panel.form.strategy.setCurrentIndex(place)
+        assert panel.minimumSizeHint().width() <= 320, panel.form.strategy.currentText()
+    window.run_to_the_end()
+    panel.header.fold.click()
+    assert panel.minimumSizeHint().width() <= 320
+
+
+def test_the_form_makes_room_for_the_session_that_starts_unless_the_user_opened_it(
+    window: Window, tmp_path: Path
+) -> None:
+    window.open(small_cache(tmp_path))
+    panel = window.panel
+    assert panel.form.isVisible()
+    window.run_to_the_end()
+    assert not panel.form.isVisible()
+    assert panel.progress.isVisible()
+    window.open(small_cache(tmp_path))
+    assert panel.form.isVisible(), "something else is set up"
+    window.run_to_the_end()
+    assert not panel.form.isVisible()
+    panel.header.fold.click()
+    window.run_to_the_end()
+    assert panel.form.isVisible(), "it was opened by hand"
+
+
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
