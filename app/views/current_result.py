@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..engine.session.events import MeasurementsAdded, SessionChanged, SessionStarted
     from ..engine.session.plan import SessionPlan
     from ..engine.space.result_table import ResultTable
+    from .watched_board import WatchedBoard
 
 Indices = npt.NDArray[np.int64]
 _NONE: Indices = np.empty(0, dtype=np.int64)
@@ -52,6 +53,8 @@ class CurrentResult(QObject):
         self.rows = _NONE  # of `table`, ascending: what the user has marked; empty: nothing
         self.pins: tuple[int, ...] = ()  # indices into `table`, to be compared: A, B and C
         self.clocks_mhz: tuple[float, float] | None = None
+        self._ranges: dict[str, tuple[float, float] | None] = {}  # `clocks_mhz` by board
+        self._board = ""
         bridge.session_started.connect(self._session_started)
         bridge.measurements_added.connect(self._note_best)
         bridge.session_changed.connect(self._note_best)
@@ -137,6 +140,13 @@ class CurrentResult(QObject):
         if clocks_mhz != self.clocks_mhz:
             self.clocks_mhz = clocks_mhz
             self.steered.emit(clocks_mhz)
+
+    @Slot(object)
+    def follow_board(self, board: WatchedBoard) -> None:
+        """A range of clocks was found on one board, and steers the sessions of that one alone."""
+        self._ranges[self._board] = self.clocks_mhz
+        self._board = board.uuid
+        self.steer(self._ranges.get(board.uuid))
 
     @Slot(object)
     def _session_started(self, event: SessionStarted) -> None:

@@ -31,7 +31,6 @@ from ..plots.descriptions import rich_text
 from ..plots.label import PlainLabel
 from ..plots.late_tabs import LateTabs
 from ..plots.overlay_list import OverlayList
-from ..watched_board import WatchedBoard
 from .caps import CapsPlot
 from .explanation import explained_as_html
 from .legends import caps_legend, power_legend, voltage_legend
@@ -59,8 +58,6 @@ class ModelPanel(QWidget):
         super().__init__(parent)
         self._context = context
         self._fitting = False
-        self._board = context.boards.current.uuid
-        self._ranges: dict[str, tuple[float, float] | None] = {}  # of clocks to steer by, by the boards that were left
         self._asked: tuple[str, ...] = ()  # what is being fitted, in words of the command `fit`
         self.sweep, self.session = QToolButton(), QPushButton("Fit the sess&ion")
         self.add, self.remove, self.steer = FitSources(context), QPushButton("&Remove"), QPushButton("S&teer")
@@ -91,7 +88,6 @@ class ModelPanel(QWidget):
         bridge.fit_finished.connect(self._fit_finished)
         bridge.fault.connect(self._fault)
         context.result.steered.connect(self._steered)
-        context.boards.board_changed.connect(self._board_changed)
         theme.notifier().changed.connect(self._show_words)
         self._draw()
         self.add.open_on_file()
@@ -293,14 +289,6 @@ class ModelPanel(QWidget):
                 f"The next session keeps to the supported graphics clocks within {clocks[0]:.0f}–{clocks[1]:.0f} MHz."
             )
         self._set_buttons()
-
-    @Slot(object)
-    def _board_changed(self, board: WatchedBoard) -> None:
-        """A range of clocks was found on one board, and steers the sessions of that one alone."""
-        result = self._context.result
-        self._ranges[self._board] = result.clocks_mhz
-        self._board = board.uuid
-        result.steer(self._ranges.get(board.uuid))
 
     @Slot(str, str)
     def _complain(self, what: str, remedy: str) -> None:

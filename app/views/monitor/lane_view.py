@@ -109,7 +109,7 @@ class LaneView(QWidget):
         self.set_span(None)
         self.set_span(span)
         self.window_changed.emit()
-        self._choose_lanes()
+        self.update()
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 

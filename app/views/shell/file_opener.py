@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -18,6 +19,7 @@ class FileOpener(QObject):
 
     to_tune = Signal(object)  # the Path of a specification or a recording
     to_model = Signal(object)  # of a table of clocks, such as a log of nvidia-smi
+    to_library = Signal(object)  # the Paths of several, or of a recording that is to be kept
     failed = Signal(str, str)
 
     def __init__(self, window: QWidget) -> None:
@@ -35,16 +37,40 @@ class FileOpener(QObject):
     @Slot(object)
     def open(self, path: Path) -> None:
         """Open a file where its kind is shown."""
-        self._task.run(lambda _stop: (path, _is_tunable(path)))
+        self._task.run(lambda _stop: _Opened(path) if _is_tunable(path) else _Log(path))
+
+    def keep(self, paths: list[Path]) -> None:
+        """Files that were dropped: a log goes to the model, everything else to the Library."""
+        self._task.run(lambda _stop: _Log(paths[0]) if len(paths) == 1 and not _is_tunable(paths[0]) else _Kept(paths))
 
     def shutdown(self) -> None:
         """End what is being read."""
         self._task.shutdown()
 
     @Slot(object)
-    def _looked(self, found: tuple[Path, bool]) -> None:
-        path, tunable = found
-        (self.to_tune if tunable else self.to_model).emit(path)
+    def _looked(self, found: _Opened | _Log | _Kept) -> None:
+        match found:
+            case _Opened(path):
+                self.to_tune.emit(path)
+            case _Log(path):
+                self.to_model.emit(path)
+            case _Kept(paths):
+                self.to_library.emit(paths)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    paths: list[Path]
 
 
 def _is_tunable(path: Path) -> bool:

@@ -26,6 +26,8 @@ class Services:
         self.bridge = EngineBridge(self._make_tuner)
         self.boards = WatchedBoards(gpu, self.bridge, seed=seed, speed=speed, on_change=self._setting_changed)
         self.result = CurrentResult(self.bridge)
+        self.result.follow_board(self.boards.current)
+        self.boards.board_changed.connect(self.result.follow_board)
         self._store: Store | None = None
 
     @property

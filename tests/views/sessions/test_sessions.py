@@ -303,6 +303,19 @@ def test_dropped_files_become_a_session_and_a_draft(qtbot: QtBot, open_program: 
     assert window.banner.text == ""
 
 
+def test_a_log_of_clocks_that_is_dropped_goes_to_the_model(
+    qtbot: QtBot, open_program: OpenProgram, tmp_path: Path
+) -> None:
+    log = tmp_path / "clocks.csv"
+    rows = [f"{mhz}, {80 + mhz * 0.1:.1f}" for mhz in range(300, 1500, 100)]
+    log.write_text("\n".join(["graphics_clock_mhz, power_w", *rows]) + "\n")
+    window = ready(qtbot, open_program())
+    drop(window, log)
+    qtbot.waitUntil(lambda: bool(window.panels.has("model") and window.panels["model"].list.entries), timeout=20_000)
+    assert window.workspaces.current.spec.name == "understand"
+    assert window.banner.text == ""
+
+
 def test_selected_sessions_are_compared_and_their_report_opens(
     qtbot: QtBot, open_program: OpenProgram, store: Store, desktop: Any, tmp_path: Path
 ) -> None:

@@ -88,9 +88,9 @@ def test_the_views_of_a_result_give_the_commands_for_it(qtbot: QtBot, window: Ma
     result = window.result
     for view in ("front", "analysis"):
         assert words(copied(qtbot, window, view)) == ["analyse", "1"]
-    assert words(copied(qtbot, window, "configuration")) == ["export", "1"], "the best is taken without being named"
+    assert words(copied(qtbot, window, "inspector")) == ["export", "1"], "the best is taken without being named"
     result.select(next(index for index in range(8) if index != result.best))
-    given = words(copied(qtbot, window, "configuration"))
+    given = words(copied(qtbot, window, "inspector"))
     assert given[:3] == ["export", "1", "--configuration"]
     assert result.table is not None
     configuration = result.table.measurement(result.index).configuration
@@ -130,9 +130,9 @@ def test_what_no_command_gives_says_why(qtbot: QtBot, window: MainWindow) -> Non
 def test_a_plots_menu_offers_it_too(qtbot: QtBot, window: MainWindow) -> None:
     import pyqtgraph as pg
 
-    assert window.plot_menus is not None
+    assert window.wiring.plot_menus is not None
     window.workspaces.bring("front")
     view = window.panels["front"].findChildren(pg.GraphicsView)[0]
-    menu = window.plot_menus.menu_of(view)
+    menu = window.wiring.plot_menus.menu_of(view)
     assert window.actions_by_name["copy_command"] in menu.actions()
     menu.deleteLater()
