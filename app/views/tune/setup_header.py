@@ -7,6 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QToolButton, QWidget
 
 from ..plots.label import PlainLabel, plain_tip
+from ..plots.toggle import look_pressed
 from ..widgets import hbox
 
 
@@ -22,6 +23,7 @@ class SetupHeader(QWidget):
         self.fold.setCheckable(True)
         self.fold.setAutoRaise(True)
         self.fold.setAccessibleName("Fold the set-up away")
+        look_pressed(self.fold)
         self.fold.toggled.connect(self._folded)
         self.line = PlainLabel(selectable=True)
         self.line.setMinimumWidth(1)
