@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import cast
 
 import shiboken6
 from lab import ready
@@ -14,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.views.focus import first_to_focus
 from app.views.shell.app import Program
+from app.views.shell.panels import PANELS
 
 VIEWS = Path(__file__).resolve().parents[2] / "app" / "views"
 
@@ -58,12 +58,12 @@ def is_with_its_own(widget: QWidget) -> bool:
     return any(f"at {id(each):#x}>" in parent for each in around)
 
 
-def test_going_to_a_dock_leaves_its_widgets_to_their_parents(
+def test_going_to_a_panel_leaves_its_widgets_to_their_parents(
     qtbot: QtBot, open_program: Callable[..., Program]
 ) -> None:
     window = ready(qtbot, open_program())
-    held = [*cast(Mapping[str, QWidget], window.panels).values(), window.panels["front"].show_menu, window.monitor]
-    for name in window.docks:
-        window.dock_area.go_to(name)
-        assert window.docks[name].isAncestorOf(window.focusWidget()), name
+    for spec in PANELS:
+        window.workspaces.go_to(spec.name)
+        assert window.panels[spec.name].isAncestorOf(window.focusWidget()), spec.name
+    held = [*(window.panels[spec.name] for spec in PANELS), window.panels["front"].show_menu]
     assert [type(widget).__name__ for widget in held if not is_with_its_own(widget)] == []

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QToolButton, QWidget
 from ...engine.space.search_space import SearchSpace, pruning_steps
 from ...numbers import count_text, duration
 from ..plots.label import PlainLabel
+from ..plots.toggle import look_pressed
 from ..space.pruning_picture import PruningPicture
 from ..widgets import hbox, vbox
 
@@ -24,6 +25,7 @@ class SpaceStrip(QWidget):
         self.fold = QToolButton()
         self.fold.setText("What each restriction leaves")
         self.fold.setCheckable(True)
+        look_pressed(self.fold)
         self.fold.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.picture = PruningPicture()
         self.area = QScrollArea()

@@ -17,6 +17,7 @@ from ..monitor.own_trace import OwnTrace, own_trace
 from ..monitor.own_trace_plot import OwnTracePlot
 from ..plots import theme
 from ..plots.label import PlainLabel
+from ..plots.toggle import look_pressed
 from ..result_caption import ResultCaption
 from ..settings import Settings
 from ..threads.tasks import LatestTask
@@ -93,6 +94,7 @@ class InspectorPanel(QWidget):
         self.pin.setCheckable(True)
         self.pin.setToolTip("Compare this configuration with others that you pin (P in the plot, or Ctrl and a click)")
         self.pin.setAccessibleName("Pin this configuration for comparison")
+        look_pressed(self.pin)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setMargin(16)
         self.facts.setFrameShape(QTextBrowser.Shape.NoFrame)
@@ -172,8 +174,10 @@ class InspectorPanel(QWidget):
             self.split.insertWidget(0, self.facts)
             self.facts.setVisible(self.measurement is not None)
             self.split.setSizes([3000, 2000])
+            self.setTabOrder(self.facts, self.tabs.tabBar())
         elif not tall and self.tabs.indexOf(self.facts) < 0:
             self.tabs.insertTab(0, self.facts, "Figures")
+            self.setTabOrder(self.tabs.tabBar(), self.facts)
             if self.tabs.currentWidget() is self.trace:
                 self.tabs.setCurrentWidget(self.facts)
 

@@ -42,5 +42,6 @@ class _Pressed(QObject):
         if self._button.isChecked():
             # the style lightens it: too much for white words
             palette.setColor(QPalette.ColorRole.Button, QColor(c.accent).darker(100 if c.dark else 115))
-            palette.setColor(QPalette.ColorRole.ButtonText, QColor(c.accent_text))
+            for role in (QPalette.ColorRole.ButtonText, QPalette.ColorRole.WindowText):  # the words, and an arrow
+                palette.setColor(role, QColor(c.accent_text))
         self._button.setPalette(palette)

@@ -14,6 +14,7 @@ from ..control.switch import ControlSwitch
 from ..plots import theme
 from ..plots.figures import value_text
 from ..plots.label import PlainLabel
+from ..plots.toggle import look_pressed
 from ..threads.bridge import EngineBridge
 from ..watched_board import WatchedBoard
 from ..watched_boards import WatchedBoards
@@ -74,6 +75,8 @@ class Header(QToolBar):
             button = QToolButton()
             button.setDefaultAction(action)
             button.setAutoRaise(True)
+            if action.isCheckable():
+                look_pressed(button)
             self._buttons.addWidget(button)
 
     @Slot()

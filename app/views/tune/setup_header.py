@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QToolButton, QWidget
 
 from ..plots.label import ElidedLabel
+from ..plots.toggle import look_pressed
 from ..widgets import hbox
 
 
@@ -21,6 +22,7 @@ class SetupHeader(QWidget):
         self.fold.setCheckable(True)
         self.fold.setAutoRaise(True)
         self.fold.setAccessibleName("Fold the set-up away")
+        look_pressed(self.fold)
         self.fold.toggled.connect(self._folded)
         self.fold.clicked.connect(self._chosen)
         self.line = ElidedLabel(cut=Qt.TextElideMode.ElideRight)

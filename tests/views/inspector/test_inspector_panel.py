@@ -238,6 +238,19 @@ def test_where_there_is_height_the_figures_stand_above_the_power_trace(panel: In
     assert shown_tabs(panel) == ["Figures", "Power", "*Source"]
 
 
+@pytest.mark.parametrize("heights", [(600,), (1000,), (1000, 600)], ids=["low", "tall", "tall, then low"])
+def test_tab_finds_the_figures_where_they_stand(panel: InspectorPanel, shows: Shows, heights: tuple[int, ...]) -> None:
+    shows(live())
+    for height in heights:
+        panel.resize(340, height)
+    tabs = panel.tabs.tabBar()
+    panel.tabs.setCurrentIndex(0)
+    first, second = (tabs, panel.facts) if heights[-1] == 600 else (panel.facts, tabs)
+    first.setFocus()
+    assert panel.focusNextChild()
+    assert panel.focusWidget() is second
+
+
 def test_no_spills_are_none(shows: Shows) -> None:
     assert "none" in shows(live(values={**COMPILED, "local_memory_byte": 0.0})).facts.toPlainText()
 
