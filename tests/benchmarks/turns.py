@@ -30,7 +30,7 @@ class Turns(QObject):
         return 1e3 * self._longest_s
 
     def longest_own_ms(self) -> float:
-        """The same of the processor time of Qt's thread: on a busy machine the wall clock counts the others' work too."""
+        """The same of its processor time: on a busy machine the wall clock counts the others' work too."""
         self._beat()
         return 1e3 * self._longest_own_s
 
