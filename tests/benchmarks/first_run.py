@@ -1,16 +1,16 @@
-"""A new user's whole way in a real window, by mouse and keyboard: python tests/benchmarks/first_run.py [FOLDER]
+"""A new user's way to an exported file in a real window, at every size: python tests/benchmarks/first_run.py [FOLDER]
 
-Needs Xvfb, openbox and xdotool. From the first start: the tour, a specification opened by its dialog, the session
-started, traces dragged and zoomed, a point chosen along the front by key, the configuration exported, the report
-written, the window closed. The same session then runs without a window, and both must have left the same files with
-the same configurations. Prints a table; FOLDER keeps a picture of each step.
+Needs Xvfb, openbox and xdotool. From the first start to the files of the best configuration: in `wattridge demo`, and
+from Home. By mouse, by shortcuts, and by Tab, Return and Space alone. What is pressed is found as a user would, by its
+name and place on the screen; what is covered or off the screen is not pressed. Clicks and keys are counted, and too
+many fail. Then a specification is opened by its dialog, run, exported and reported by hand, and again without a window:
+both must leave the same files. Prints a table; FOLDER keeps pictures.
 """
 
 from __future__ import annotations
 
 import csv
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -18,9 +18,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-DISPLAY = ":87"
+from desktop import Missed, Seen, User, screen
+
+SIZES = ((1280, 720, 1.0), (1366, 768, 1.0), (1920, 1080, 1.0), (3840, 2160, 1.0), (3840, 2160, 2.0))
 KINDS = ["json", "header", "script", "csv", "cache", "t4", "t1"]
+MOST_CLICKS = {"demo": 3, "Home": 6}
+MOST_KEYS = {"shortcuts": 6, "Tab": 60}
+_SPEED = "50"  # of the simulated board: the way is the same at real time
 SPECIFICATION = """
 [kernel]
 name = "sgemm"
@@ -48,97 +52,104 @@ strategy = "brute_force"
 """
 
 
-class User:
-    """Hands and eyes. Times are those that each step took to show its effect."""
-
-    def __init__(self, folder: Path, pictures: Path | None) -> None:
-        self.folder, self.pictures = folder, pictures
-        self.environment = {
-            **os.environ,
-            "DISPLAY": DISPLAY,
-            "QT_QPA_PLATFORM": "xcb",
-            "WATTRIDGE_DATA": str(folder / "data"),
-            "PYTHONPATH": str(ROOT),
-            "HOME": str(folder),
-        }
-        self.steps: list[tuple[str, float]] = []
-
-    def hands(self, *words: str) -> str:
-        return subprocess.run(
-            ["xdotool", *words], env=self.environment, check=True, capture_output=True, text=True, timeout=30
-        ).stdout
-
-    def key(self, *keys: str) -> None:
-        for key in keys:
-            self.hands("key", "--clearmodifiers", key)
-            time.sleep(0.15)
-
-    def until(self, what: str, seen: Callable[[], bool], patience_s: float = 60.0) -> None:
-        begun = time.monotonic()
-        while not seen():
-            if time.monotonic() - begun > patience_s:
-                self.picture("missed")
-                raise SystemExit(f"not seen within {patience_s:.0f} s: {what}")
-            time.sleep(0.1)
-        self.steps.append((what, time.monotonic() - begun))
-        self.picture(what)
-
-    def picture(self, what: str) -> None:
-        if self.pictures is not None:
-            path = self.pictures / f"{len(self.steps):02}-{what.replace(' ', '-')}.png"
-            subprocess.run(["import", "-window", "root", str(path)], env=self.environment, check=False, timeout=30)
-
-    def titled(self, name: str) -> bool:
-        found = subprocess.run(
-            ["xdotool", "search", "--onlyvisible", "--name", name],
-            env=self.environment,
-            capture_output=True,
-            check=False,
-        )
-        return bool(found.stdout.strip())
-
-    def wattridge(self, *words: str, data: str = "data") -> str:
-        environment = {**self.environment, "WATTRIDGE_DATA": str(self.folder / data)}
-        return subprocess.run(
-            [sys.executable, "-m", "app", *words],
-            env=environment,
-            check=True,
-            stdout=subprocess.PIPE,
-            text=True,
-            timeout=300,
-            cwd=self.folder,
-        ).stdout
-
-    def sessions(self) -> list[dict[str, object]]:
-        return list(json.loads(self.wattridge("sessions", "--json")))
+# --- the shortest ways ------------------------------------------------------------------------------------------------
 
 
-def walk(user: User) -> int:
-    """The way through the window; the program's exit status."""
+def reach(user: User, start: str, by: str) -> None:
+    """From the first start to the exported files."""
+    demo = start == "demo"
+    with user.start(*(["demo"] if demo else ["--gpu", "simulated:a100"]), "--speed", _SPEED):
+        if not demo:
+            skip = user.see("Skip", role="Button")
+            time.sleep(0.5)
+            user.picture("first start")
+            if by == "mouse":
+                user.click(skip)
+            else:
+                user.key("Escape")
+            _press(user, "Tune the example", by, shortcut="alt+u")
+        _focus_is_in_sight(user)
+        user.until("the session's end", lambda: user.sees("has ended") or user.sees("is used up"), 60)
+        time.sleep(0.5)
+        user.picture("ended")
+        _press(user, "Export", by, shortcut="ctrl+shift+e")
+        exports = user.folder / "data" / "exports" / "session-1"
+        user.until("the exported files", lambda: len(list(exports.glob("*"))) == len(KINDS), 10)
+        user.until("where they went", lambda: user.sees("Exported"), 5)
+        user.picture("exported")
+        _focus_is_in_sight(user)
+
+
+def _press(user: User, name: str, by: str, *, shortcut: str) -> Seen:
+    seen = user.see(name, role="Button")
+    if by == "mouse":
+        user.click(seen)
+    elif by == "shortcuts":
+        user.key(shortcut)
+    else:
+        user.tab_to(name, MOST_KEYS["Tab"])
+        user.key("space")
+    return seen
+
+
+def _focus_is_in_sight(user: User) -> None:
+    """A keyboard's next key must go somewhere that can be seen."""
+    seen = user.focus()
+    if seen is None or not user.on_screen(seen):
+        raise Missed(f"the focus is not in sight: {seen}")
+
+
+def table(pictures: Path | None) -> list[str]:
+    """Every size, start and way; what is amiss."""
+    amiss = []
+    print(f"{'screen':>17}  {'from':<5} {'by':<10} {'clicks':>6} {'keys':>5} {'s':>6}")
+    for width, height, scale in SIZES:
+        size = f"{width}x{height}" + (f" at {scale:g}" if scale != 1.0 else "")
+        for start in ("demo", "Home"):
+            for by in ("mouse", "shortcuts", "Tab"):
+                kept = pictures / f"{size}-{start}-{by}".replace(" ", "-") if pictures is not None else None
+                if kept is not None:
+                    kept.mkdir(parents=True, exist_ok=True)
+                with tempfile.TemporaryDirectory() as name, screen(width, height):
+                    user = User(Path(name), (width, height), scale, kept)
+                    begun, why = time.monotonic(), ""
+                    try:
+                        reach(user, start, by)
+                    except Missed as missed:
+                        why = str(missed)
+                    if user.clicks > MOST_CLICKS[start] or user.keys > MOST_KEYS.get(by, 0):
+                        why = why or "too many"
+                    seconds = time.monotonic() - begun
+                    row = f"{size:>17}  {start:<5} {by:<10} {user.clicks:>6} {user.keys:>5} {seconds:6.1f}  {why}"
+                    print(row.rstrip(), flush=True)
+                    if why:
+                        amiss.append(f"{size}, {start}, {by}: {why}")
+    return amiss
+
+
+# --- the long way -----------------------------------------------------------------------------------------------------
+
+
+def walk(user: User) -> list[str]:
+    """A specification of one's own through the window, and through the commands; what differs."""
     path = user.folder / "gemm.toml"
-    program = subprocess.Popen(
-        [sys.executable, "-m", "app", "--gpu", "simulated:a100", "--speed", "10"],
-        env=user.environment,
-        cwd=user.folder,
-    )
-    try:
-        user.until("the window is up", lambda: user.titled("A100"))
-        log = user.folder / "data" / "window.ini"
-        user.until("its panels are there", lambda: (user.folder / "data" / "wattridge.sqlite").exists())
-        time.sleep(4.0)
-        user.key(*("Right",) * 5, "Escape")  # through the tour
-        user.key("ctrl+o")
-        user.until("the dialog asks for a file", lambda: user.titled("Open a specification"))
-        user.hands("type", "--delay", "15", str(path))
+    path.write_text(SPECIFICATION)
+    (user.folder / "sgemm.cu").write_text("// the simulated board costs it by its profile\n")
+    with user.start("--gpu", "simulated:a100", "--speed", "10"):
+        user.see("Skip", role="Button")
+        user.key("Escape", "ctrl+o")
+        user.until("the dialog asks for a file", lambda: user.sees("Open a specification"))
+        user.type(str(path))
         user.key("Return")
-        time.sleep(2.0)
+        user.see("Start", role="Button")
         user.key("ctrl+Return")
-        user.until("the session runs to its end", lambda: [s["state"] for s in user.sessions()] == ["done"], 120)
-        time.sleep(1.0)
+        user.until("the session runs to its end", lambda: [s["state"] for s in _sessions(user)] == ["done"], 120)
         user.key("ctrl+t")
-        time.sleep(1.0)
-        user.hands("mousemove", "400", "300", "mousedown", "1", "mousemove", "600", "320", "mouseup", "1")
-        user.hands("click", "4")  # the wheel: zoom
+        traces = user.see("Traces", role="Client")
+        left, top, width, height = traces.place
+        begin, end = (str(left + part * width // 4) for part in (2, 3))
+        across = str(top + height // 2)
+        user.hands("mousemove", begin, across, "mousedown", "1", "mousemove", end, across, "mouseup", "1", "click", "4")
         user.picture("traces are marked")
         user.key("F7", "Home", "Right")  # along the front
         time.sleep(1.0)
@@ -147,27 +158,28 @@ def walk(user: User) -> int:
         exports = user.folder / "data" / "exports" / "session-1"
         user.until("the configuration is exported", lambda: len(list(exports.glob("*"))) == len(KINDS))
         user.key("ctrl+r")
-        user.until("the dialog asks where the report goes", lambda: user.titled("Report"))
+        user.until("the dialog asks where the report goes", lambda: any(s.name == "Report" for s in user.look()))
+        time.sleep(0.5)
         user.key("ctrl+a")
-        user.hands("type", "--delay", "15", str(user.folder / "report.html"))
+        report = user.folder / "report.html"
+        user.type(str(report))
         user.key("Return")
-        user.until("the report is written", lambda: (user.folder / "report.html").exists())
+        user.until("the report is written", report.exists)
         time.sleep(1.0)
         user.key("ctrl+q")
-        user.until("the window is closed", lambda: program.poll() is not None and log.exists(), 30)
-        return int(program.wait())
-    finally:
-        if program.poll() is None:
-            program.terminate()
-            program.wait(20)
+        program = user.program
+        assert program is not None
+        user.until("the window is closed", lambda: program.poll() is not None, 30)
+        amiss = [] if program.returncode == 0 else [f"the program ended with status {program.returncode}"]
+    return amiss + compare(user)
 
 
 def compare(user: User) -> list[str]:
     """The same without a window; what differs."""
     kinds = [word for kind in KINDS for word in ("--kind", kind)]
-    user.wattridge("tune", "gemm.toml", "--gpu", "simulated:a100", "--json", data="headless")
-    user.wattridge("export", "1", "--out", str(user.folder / "taken"), *kinds, data="headless")
-    user.wattridge("report", "1", "--out", str(user.folder / "headless.html"), data="headless")
+    _command(user, "tune", "gemm.toml", "--gpu", "simulated:a100", "--json", data="headless")
+    _command(user, "export", "1", "--out", str(user.folder / "taken"), *kinds, data="headless")
+    _command(user, "report", "1", "--out", str(user.folder / "headless.html"), data="headless")
     window, headless = user.folder / "data" / "exports" / "session-1", user.folder / "taken"
     amiss = []
     names = [sorted(path.name for path in folder.iterdir()) for folder in (window, headless)]
@@ -183,6 +195,22 @@ def compare(user: User) -> list[str]:
     return amiss
 
 
+def _command(user: User, *words: str, data: str = "data") -> str:
+    return subprocess.run(
+        [sys.executable, "-m", "app", *words],
+        env={**user.environment, "WATTRIDGE_DATA": str(user.folder / data)},
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=300,
+        cwd=user.folder,
+    ).stdout
+
+
+def _sessions(user: User) -> list[dict[str, object]]:
+    return list(json.loads(_command(user, "sessions", "--json")))
+
+
 def _configurations(path: Path) -> set[tuple[str, ...]]:
     with path.open() as file:
         lines = list(csv.DictReader(line for line in file if not line.startswith("#")))
@@ -190,32 +218,20 @@ def _configurations(path: Path) -> set[tuple[str, ...]]:
     return {tuple(line[name] for name in wanted) for line in lines}
 
 
+def _tried(way: Callable[[User], list[str]], user: User) -> list[str]:
+    try:
+        return way(user)
+    except Missed as missed:
+        return [str(missed)]
+
+
 def main() -> int:
     pictures = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else None
-    if pictures is not None:
-        pictures.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "gemm.toml").write_text(SPECIFICATION)
-        (folder / "sgemm.cu").write_text("// the simulated board costs it by its profile\n")
-        user = User(folder, pictures)
-        screen = subprocess.Popen(["Xvfb", DISPLAY, "-screen", "0", "1366x768x24"], stderr=subprocess.DEVNULL)
-        time.sleep(1.5)
-        manager = subprocess.Popen(["openbox"], env=user.environment, stderr=subprocess.DEVNULL)
-        time.sleep(1.0)
-        try:
-            status = walk(user)
-            amiss = compare(user)
-        finally:
-            for helper in (manager, screen):
-                helper.terminate()
-                helper.wait(10)
-    if status != 0:
-        amiss.append(f"the program ended with status {status}")
-    for what, seconds in user.steps:
-        print(f"{what:45} {seconds:6.1f} s")
-    print("\n".join(amiss) if amiss else "the same files as without a window")
-    return 1 if amiss else 0
+    amiss = table(pictures)
+    with tempfile.TemporaryDirectory() as name, screen(1366, 768):
+        found = _tried(walk, User(Path(name), (1366, 768), 1.0, pictures))
+    print("\n".join(found) if found else "a specification of one's own: the same files as without a window")
+    return 1 if amiss or found else 0
 
 
 if __name__ == "__main__":

@@ -82,25 +82,14 @@ import app.cli
 from PySide6.QtCore import QTimer
 from app.views.shell import app as views
 from app.views.watched_board import watched_gpu
-sys.setswitchinterval(5e-5)
+from turns import Turns
 gpu = watched_gpu("simulated:a100")
 qt = views.application()
 program = views.Program(gpu)
-last = time.perf_counter()
-longest = 0.0
-def beat():
-    global last, longest
-    now = time.perf_counter()
-    longest = max(longest, now - last)
-    last = now
+turns = Turns()
 def report():
-    global longest
-    beat()
-    print(longest * 1e3, flush=True)
-    longest = 0.0
-timer = QTimer()
-timer.timeout.connect(beat)
-timer.start(1)
+    print(turns.longest_ms(), flush=True)
+    turns.begin()
 begun = 0.0
 def opened():
     global begun
@@ -111,8 +100,8 @@ def opened():
     else:
         begin()
 def begin():
-    global begun, longest, last
-    last, longest = time.perf_counter(), 0.0
+    global begun
+    turns.begin()
     begun = time.perf_counter()
     program.window.open_specification(Path(sys.argv[1]), start=True)
 def changed(event):
@@ -135,7 +124,7 @@ def stalls(cache: str, *options: str) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             [sys.executable, "-c", _STALLS, cache, *options],
-            env={**os.environ, "PYTHONPATH": str(ROOT), "WATTRIDGE_DATA": folder},
+            env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{Path(__file__).parent}", "WATTRIDGE_DATA": folder},
             stdout=subprocess.PIPE,
             text=True,
             check=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 
 from PySide6.QtCore import QRectF, Qt, Slot
-from PySide6.QtGui import QColor, QEnterEvent, QFocusEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QEnterEvent, QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from ..plots import theme
@@ -36,6 +36,13 @@ class Card(QAbstractButton):
     def enterEvent(self, event: QEnterEvent) -> None:
         super().enterEvent(event)
         self.update()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Return presses it too, as an entry of a list."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.click()
+        else:
+            super().keyPressEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)

@@ -84,7 +84,8 @@ def run(
     qt = application()
     program = Program(gpu, seed=seed, speed=speed, others=tuple(each.strip() for each in others if each.strip()))
     log = Log(program.show_fault)
-    program.offer_tour()
+    if not demo:  # which shows by itself what the tour would
+        program.offer_tour()
     if demo and specification is None:
         specification = resources() / "examples" / EXAMPLE
     if specification is not None:

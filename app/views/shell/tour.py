@@ -8,12 +8,13 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QKeyEvent
-from PySide6.QtWidgets import QFrame, QMenuBar, QToolBar, QWidget
+from PySide6.QtWidgets import QAbstractButton, QFrame, QMenuBar, QToolBar, QWidget
 
 from ..plots import theme
 from ..plots.label import PlainLabel
 from ..widgets import button, hbox, vbox
 from .host import Host
+from .panels import TRACES
 
 _WIDTH = 340
 _MARGIN = 12
@@ -35,6 +36,7 @@ class Tour(QFrame):
     """A card beside the widget it explains, which gets a frame. A child of the window."""
 
     ended = Signal()
+    skipped = Signal()  # ended before the last step
 
     def __init__(self, window: QWidget, steps: Sequence[Step]) -> None:
         super().__init__(window)
@@ -47,9 +49,9 @@ class Tour(QFrame):
         self.title, self.text, self.place = PlainLabel(), PlainLabel(wrap=True), PlainLabel()
         self.title.setTextFormat(Qt.TextFormat.RichText)
         self.offer, self.next = button("", clicked=self._accept_offer), button("", clicked=self.go_on)
-        self.back, self.skip = button("&Back", clicked=self.go_back), button("&Skip", clicked=self.end)
+        self.back, self.skip = button("&Back", clicked=self.go_back), button("&Skip", clicked=self.leave)
         for each in (self.offer, self.skip, self.back, self.next):
-            each.installEventFilter(self)  # arrows would move the focus among them
+            each.installEventFilter(self)  # arrows would move the focus among them, and Return do nothing
         vbox(self.title, self.text, self.offer, hbox(self.place, 1, self.skip, self.back, self.next), of=self)
         self._frame = QFrame(window)
         self._frame.setObjectName("tour_frame")
@@ -104,6 +106,14 @@ class Tour(QFrame):
             self._frame.hide()
             self.hide()
             self.ended.emit()
+
+    @Slot()
+    def leave(self) -> None:
+        """Close it before its end."""
+        last = self._at + 1 == len(self._steps)
+        self.end()
+        if not last:
+            self.skipped.emit()
 
     @Slot()
     def _accept_offer(self) -> None:
@@ -175,16 +185,21 @@ class Tour(QFrame):
             super().keyPressEvent(event)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the sizes of the window and of the target; the arrows turn the pages."""
+        """Follow the sizes of the window and of the target; the arrows turn the pages, Return presses a button."""
         if watched is self._window or watched is self._target:
             if event.type() in (QEvent.Type.Resize, QEvent.Type.Move) and self.isVisible():
                 self._put()
                 self._soon.start()  # what is around it follows
             return False
-        return isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and self._move(event.key())
+        if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress:
+            return False
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and isinstance(watched, QAbstractButton):
+            watched.click()
+            return True
+        return self._move(event.key())
 
     def _move(self, key: int) -> bool:
-        moves = {Qt.Key.Key_Escape: self.end, Qt.Key.Key_Right: self.go_on, Qt.Key.Key_Left: self.go_back}
+        moves = {Qt.Key.Key_Escape: self.leave, Qt.Key.Key_Right: self.go_on, Qt.Key.Key_Left: self.go_back}
         move = moves.get(Qt.Key(key))
         if move is not None:
             move()
@@ -231,9 +246,13 @@ def first_steps(host: Host, example: Path) -> tuple[Step, ...]:
     board = "this board" if info.source == "nvml" else f"the {info.source} board"
     places = host.workspaces
 
-    def workspace(name: str) -> QWidget:
-        places.show_workspace(name)
-        return places.rail.buttons[name]
+    def understand() -> QWidget:
+        places.show_workspace("understand")
+        return places.rail.buttons["understand"]
+
+    def panel(name: str) -> QWidget:
+        places.bring(name)
+        return host.panels[name]
 
     def strip() -> QWidget:
         places.show_workspace("tune")
@@ -245,13 +264,13 @@ def first_steps(host: Host, example: Path) -> tuple[Step, ...]:
             "Watch",
             f"Power, clocks, voltage and temperature of {board}, live. Drag over a stretch for its mean power and "
             "energy, turn the wheel to zoom, double click for live again. The header always shows the newest figures.",
-            lambda: workspace("watch"),
+            lambda: panel(TRACES),
         ),
         Step(
             "Tune",
             "Open a specification of a kernel, or a recorded cache, and press Start. Each configuration that is "
             "measured is a point: speed against energy efficiency. The Inspector at the right shows the one you click.",
-            lambda: workspace("tune"),
+            lambda: panel("tune"),
         ),
         Step(
             "Live traces beside the points",
@@ -263,13 +282,13 @@ def first_steps(host: Host, example: Path) -> tuple[Step, ...]:
             "Understand, control, keep",
             "What the measurements say and the models of them; clocks and power limit by hand; every session, kept in "
             "the Library. Ctrl and a number changes the workspace, Ctrl+K finds every action, F1 shows every key.",
-            lambda: workspace("understand"),
+            understand,
         ),
         Step(
             "Try it",
             "Tune the GEMM example now. It can be paused and stopped at the top of the window, and continues while you "
             "look elsewhere.",
-            lambda: workspace("tune"),
+            lambda: panel("tune"),
             "Tune the &example",
             lambda: host.open_specification(example, start=info.source == "simulated"),
         ),

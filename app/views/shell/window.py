@@ -66,6 +66,7 @@ class MainWindow(QMainWindow):
         self._others = others
         self.settings = Settings()
         self.tour: Tour | None = None
+        self._toured_from = ""  # the panel at which it was begun
         self.strip: PowerStrip | None = None  # once it was asked for
         self._to_open: tuple[Path, bool] | None = None  # a specification, and whether to start it
         self._loaded: Loaded | None = None
@@ -420,7 +421,14 @@ class MainWindow(QMainWindow):
         if self.tour is None:
             self.tour = Tour(self, first_steps(self, resources() / "examples" / EXAMPLE))
             self.workspaces.changed.connect(self.tour.stay_in_sight, Qt.ConnectionType.QueuedConnection)
+            self.tour.skipped.connect(self._tour_skipped)
+        self._toured_from = self.workspaces.current.in_front()[0]
         self.tour.begin()
+
+    @Slot()
+    def _tour_skipped(self) -> None:
+        """Who skips it goes on where it began."""
+        self.workspaces.go_to(self._toured_from)
 
     def bring_button(self, action: str) -> QWidget:
         """Show the button that an action presses, and return it."""

@@ -35,7 +35,7 @@ def test_the_first_start_shows_the_steps_once(qtbot: QtBot, open_program: Open) 
     window = ready(qtbot, program)
     tour = window.tour
     assert tour is not None
-    assert tour.target is window.workspaces.rail.buttons["watch"]
+    assert tour.target is window.monitor
     assert tour.step == 0
     assert tour.next.hasFocus() or not window.isActiveWindow()
     assert "Watch" in tour.next.accessibleDescription(), "it is read out with the focus"
@@ -57,6 +57,21 @@ def test_the_first_start_shows_the_steps_once(qtbot: QtBot, open_program: Open) 
     again.offer_tour()
     ready(qtbot, again)
     assert again.window.tour is None
+
+
+def test_who_skips_the_first_steps_goes_on_where_they_began(qtbot: QtBot, open_program: Open) -> None:
+    program = open_program()
+    program.offer_tour()
+    window = ready(qtbot, program)
+    qtbot.waitUntil(lambda: window.panels.has("home"))
+    tour = window.tour
+    assert window.workspaces.current.spec.name == "watch"
+    qtbot.keyClick(tour.next, Qt.Key.Key_Return)
+    assert (tour.step, window.workspaces.current.spec.name) == (1, "tune"), "Return presses the button"
+    tour.skip.click()
+    assert tour.step is None
+    assert window.workspaces.current.spec.name == "home"
+    assert window.panels["home"].isAncestorOf(window.focusWidget())
 
 
 def test_the_last_steps_tune_the_example_up_to_an_exported_configuration_by_keyboard(
