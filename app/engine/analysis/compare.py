@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -138,6 +138,7 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
     """
     if len(sessions) < 2:
         raise InputError("one session has nothing to be compared with", "compare", "name two or more")
+    sessions = [replace(session, table=session.table.so_far()) for session in sessions]
     common = [name for name in sessions[0].table.value_names if all(name in s.table.value_names for s in sessions)]
     speed_name = next((name for name in common if role_of(name) is Role.SPEED), "1/s")
     efficiency_name = next((name for name in common if role_of(name) is Role.EFFICIENCY), "1/J")

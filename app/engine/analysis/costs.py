@@ -56,6 +56,7 @@ def costs_of(table: ResultTable) -> Costs:
 
     Energy is time times power; an unreported time is 1 / speed, an energy 1 / efficiency: only their ratios are right.
     """
+    table = table.so_far()  # the engine may append meanwhile
     time_s, energy_j, power_w = (positive(values_of(table, name)) for name in ("time_s", "energy_j", "power_w"))
     time_known = bool(np.isfinite(time_s).any())
     if not time_known:

@@ -107,6 +107,7 @@ def goals_of(table: ResultTable, objective: Objective) -> tuple[Goal, Goal] | No
 
 def plane_of(table: ResultTable, goals: tuple[Goal, Goal]) -> Plane:
     """The cloud over two goals, with all that is drawn into it."""
+    table = table.so_far()
     values = np.column_stack([values_of(table, goal.name) for goal in goals])
     maximise = [goal.maximise for goal in goals]
     hull = convex_hull(values[:, 0], values[:, 1])

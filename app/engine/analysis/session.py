@@ -67,13 +67,14 @@ def analyse(
     with_difficulty: bool = True,
 ) -> Analysis:
     """Analyse what a session has measured so far. `with_difficulty` False leaves out the slowest part."""
+    growing, table = table, table.so_far()
     costs = costs_of(table)
     goals = goals_of(table, objective)
     plane = plane_of(table, goals) if goals is not None else None
     speed, efficiency = 1 / costs.time_s, 1 / costs.energy_j
     observed = observed_in(table)
     return Analysis(
-        table=table,
+        table=growing,
         objective=objective,
         costs=costs,
         plane=plane,

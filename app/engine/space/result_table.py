@@ -1,11 +1,12 @@
 """`ResultTable`: every measurement of a session as growing columns. One writer (the engine thread), many readers.
 
 Views and analysis hold index numbers into it, never copies of measurements. A reader takes `len(table)` first and looks
-only below it, so no lock is needed: columns are filled before the length moves.
+only below it, or reads `table.so_far()`, so no lock is needed: columns are filled before the length moves.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable
 
@@ -38,6 +39,13 @@ class ResultTable:
     def value_names(self) -> tuple[str, ...]:
         """Names of the value columns, in the order in which they first appeared."""
         return tuple(self._columns)
+
+    def so_far(self) -> ResultTable:
+        """What is there now, as a table that does not grow: for who reads several columns. Copies no column."""
+        length = self._length
+        kept = copy.copy(self)
+        kept._length = length
+        return kept
 
     def append(self, measurement: Measurement) -> int:
         """Add one measurement (engine thread only); its index."""

@@ -86,13 +86,11 @@ WAYS: tuple[Way, ...] = (
 
 def candidates_of(table: ResultTable, goal: Goal, shown: RowFilter) -> Candidates:
     """Time, energy, power and objective of every measurement, NaN where it is hidden."""
+    table = table.so_far()
     costs, values = costs_of(table), values_of(table, goal.name)
-    length = min(len(costs.time_s), len(values))  # the table may grow meanwhile
-    hidden = np.zeros(length, dtype=np.bool_)
-    if shown:
-        hidden = ~shown.passes(table.space, table.rows()[:length])
+    hidden = ~shown.passes(table.space, table.rows()) if shown else np.zeros(len(table), dtype=np.bool_)
     time_s, energy_j, power_w, values = (
-        np.where(hidden, np.nan, column[:length]) for column in (costs.time_s, costs.energy_j, costs.power_w, values)
+        np.where(hidden, np.nan, column) for column in (costs.time_s, costs.energy_j, costs.power_w, values)
     )
     kept = replace(costs, time_s=time_s, energy_j=energy_j, power_w=power_w)
     return Candidates(kept, -values if goal.maximise else values)
