@@ -32,7 +32,7 @@ def test_front_and_hypervolume_of_the_published_gemm_cache(shared_data: Path) ->
 points = st.integers(1, 3).flatmap(
     lambda goals: st.tuples(
         arrays(
-            np.float64, st.tuples(st.integers(0, 30), st.just(goals)), elements=st.sampled_from([*range(6), np.nan])
+            np.float64, st.tuples(st.integers(0, 30), st.just(goals)), elements=st.sampled_from([*range(6), np.nan, np.inf])
         ),
         st.lists(st.booleans(), min_size=goals, max_size=goals),
     )
