@@ -19,11 +19,11 @@ def front(values: npt.ArrayLike, maximise: Sequence[bool]) -> Indices:
     with k points on the front for more. Raises ValueError where the shapes disagree.
     """
     points = _smaller_better(values, maximise)
-    known = np.flatnonzero(~np.isnan(points).any(axis=1))
-    points = points[known]
-    if not len(points):
+    known = np.flatnonzero(_unbeaten_by_one(np.ascontiguousarray(points.T)))
+    if not len(known):
         return np.empty(0, dtype=np.int64)
-    order = np.lexsort((known, *points.T[::-1]))  # by the first goal, then the next ones, then the index
+    points = points[known]
+    order = np.lexsort(points.T[::-1])  # by the first goal, then the next ones, then (as it is stable) the index
     chosen = _front_of_two(points[order, 1]) if points.shape[1] == 2 else _front_of_many(points[order])
     return known[order[chosen]][::-1].astype(np.int64)
 
@@ -68,6 +68,21 @@ def _smaller_better(values: npt.ArrayLike, maximise: Sequence[bool]) -> Floats:
     if array.ndim != 2 or array.shape[1] != len(maximise) or not len(maximise):
         raise ValueError(f"values of shape {array.shape} do not fit {len(maximise)} goals")
     return np.where(np.asarray(maximise, dtype=bool), -array, array)
+
+
+def _unbeaten_by_one(goals: Floats) -> npt.NDArray[np.bool_]:
+    """Mask of the points without a NaN that one good in all goals leaves: often few, so there is little to sort.
+
+    `goals` has shape (m, n).
+    """
+    left = ~np.isnan(goals).any(axis=0)
+    if left.any():
+        with np.errstate(all="ignore"):
+            low, high = np.nanmin(goals, axis=1)[:, None], np.nanmax(goals, axis=1)[:, None]
+            worst = ((goals - low) / (high - low)).max(axis=0)  # NaN where a goal is infinite, or the same for all
+        worst[~left | np.isnan(worst)] = np.inf
+        left &= ~(goals > goals[:, [np.argmin(worst)]]).all(axis=0)
+    return np.asarray(left)
 
 
 def _front_of_two(second: Floats) -> npt.NDArray[np.bool_]:

@@ -22,25 +22,76 @@ _AXIS_WIDTH = 52  # pixels: both plots begin at the same place
 
 
 class OwnTracePlot(QWidget):
-    """Shows one `OwnTrace`, or words where there is none."""
+    """Shows one `OwnTrace`, or words where there is none. The plots are made for the first one."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._shown: OwnTrace | None = None
+        self.plots: TracePlots | None = None
         self.legend, self.note = PlainLabel(), PlainLabel()
         self.legend.setTextFormat(Qt.TextFormat.RichText)
         self.legend.setWordWrap(True)
         self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.note.setWordWrap(True)
         self.note.setMargin(16)
-        self.plots = pg.GraphicsLayoutWidget()
-        self.plots.setMinimumHeight(120)
-        self.power_plot = self.plots.addPlot(row=0, col=0, enableMenu=False)
-        self.clock_plot = self.plots.addPlot(row=1, col=0, enableMenu=False)
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(2)
+        self._layout.addWidget(self.legend)
+        self._layout.addWidget(self.note, 1)
+        theme.notifier().changed.connect(self._recolour)
+        self._recolour()
+        self.show_trace("")
+
+    def show_trace(self, trace: OwnTrace | str) -> None:
+        """Draw a trace; words stand in place of one."""
+        self._shown = trace if isinstance(trace, OwnTrace) else None
+        self.legend.setVisible(self._shown is not None)
+        self.note.setVisible(self._shown is None)
+        self.note.setText(trace if isinstance(trace, str) else "")
+        if self._shown is not None:
+            if self.plots is None:
+                self.plots = TracePlots()
+                self._layout.insertWidget(1, self.plots, 1)
+            self.plots.draw(self._shown)
+            self._write_legend(self._shown)
+        if self.plots is not None:
+            self.plots.setVisible(self._shown is not None)
+
+    def _write_legend(self, trace: OwnTrace) -> None:
+        colours = theme.colours()
+        entries = [
+            (colours.orange, "━━", f"power as reported ({_SOURCES.get(trace.power_channel, trace.power_channel)})")
+        ]
+        if not math.isnan(trace.mean_w):
+            bounds = trace.interval_w
+            spread = f" ({format_number(bounds[0])}–{format_number(bounds[1])}, 95 %)" if bounds else ""
+            entries.append((colours.blue, "━━", f"measured mean {format_number(trace.mean_w)} W{spread}"))
+        entries.append((colours.grey, "▒", f"measured window, {duration(trace.window_s)}"))
+        self.legend.setText(
+            " &nbsp; ".join(f"<span style='color:{colour}'>{mark}</span>&nbsp;{text}" for colour, mark, text in entries)
+        )
+
+    @Slot()
+    def _recolour(self) -> None:
+        self.note.setStyleSheet(f"color: {theme.colours().muted};")
+        if self._shown is not None:
+            self._write_legend(self._shown)
+
+
+class TracePlots(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph has no types
+    """Power above, the clock beneath where it is known."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: OwnTrace | None = None
+        self.setMinimumHeight(120)
+        self.power_plot = self.addPlot(row=0, col=0, enableMenu=False)
+        self.clock_plot = self.addPlot(row=1, col=0, enableMenu=False)
         self.clock_plot.setXLink(self.power_plot)
-        self.plots.ci.layout.setRowStretchFactor(0, 5)
-        self.plots.ci.layout.setRowStretchFactor(1, 3)
-        self.plots.ci.layout.setContentsMargins(2, 4, 8, 2)
+        self.ci.layout.setRowStretchFactor(0, 5)
+        self.ci.layout.setRowStretchFactor(1, 3)
+        self.ci.layout.setContentsMargins(2, 4, 8, 2)
         self.windows = []
         for plot in (self.power_plot, self.clock_plot):
             plot.hideButtons()
@@ -59,29 +110,12 @@ class OwnTracePlot(QWidget):
         for item in (self.interval, self.power, self.mean):
             self.power_plot.addItem(item)
         self.clock_plot.addItem(self.clock)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(2)
-        layout.addWidget(self.legend)
-        layout.addWidget(self.plots, 1)
-        layout.addWidget(self.note, 1)
         theme.notifier().changed.connect(self._recolour)
         self._recolour()
-        self.show_trace("")
 
-    def show_trace(self, trace: OwnTrace | str) -> None:
-        """Draw a trace; words stand in place of one."""
-        self._shown = trace if isinstance(trace, OwnTrace) else None
-        drawn = self._shown is not None
-        self.plots.setVisible(drawn)
-        self.legend.setVisible(drawn)
-        self.note.setVisible(not drawn)
-        self.note.setText(trace if isinstance(trace, str) else "")
-        if self._shown is not None:
-            self._draw(self._shown)
-            self._write_legend(self._shown)
-
-    def _draw(self, trace: OwnTrace) -> None:
+    def draw(self, trace: OwnTrace) -> None:
+        """Draw another trace."""
+        self._shown = trace
         for window in self.windows:
             window.setRegion((0.0, trace.window_s))
         self.power.setData(trace.power.time_s, trace.power.value, connect="finite")
@@ -104,24 +138,10 @@ class OwnTracePlot(QWidget):
         if has_clock:
             self.clock_plot.setYRange(*_range_of(trace.clock, []), padding=0.0)
 
-    def _write_legend(self, trace: OwnTrace) -> None:
-        colours = theme.colours()
-        entries = [
-            (colours.orange, "━━", f"power as reported ({_SOURCES.get(trace.power_channel, trace.power_channel)})")
-        ]
-        if not math.isnan(trace.mean_w):
-            bounds = trace.interval_w
-            spread = f" ({format_number(bounds[0])}–{format_number(bounds[1])}, 95 %)" if bounds else ""
-            entries.append((colours.blue, "━━", f"measured mean {format_number(trace.mean_w)} W{spread}"))
-        entries.append((colours.grey, "▒", f"measured window, {duration(trace.window_s)}"))
-        self.legend.setText(
-            " &nbsp; ".join(f"<span style='color:{colour}'>{mark}</span>&nbsp;{text}" for colour, mark, text in entries)
-        )
-
     @Slot()
     def _recolour(self) -> None:
         colours = theme.colours()
-        self.plots.setBackground(QColor(colours.base))
+        self.setBackground(QColor(colours.base))
         for plot in (self.power_plot, self.clock_plot):
             for side in ("left", "bottom"):
                 plot.getAxis(side).setPen(colours.border)
@@ -145,10 +165,8 @@ class OwnTracePlot(QWidget):
         band = QColor(colours.blue)
         band.setAlpha(70)
         self.interval.setBrush(band)
-        self.note.setStyleSheet(f"color: {colours.muted};")
         if self._shown is not None:
-            self._draw(self._shown)
-            self._write_legend(self._shown)
+            self.draw(self._shown)
 
 
 def _range_of(curve: Curve, others: list[float]) -> tuple[float, float]:

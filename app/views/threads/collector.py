@@ -15,9 +15,9 @@ from contextlib import suppress
 from PySide6.QtCore import QObject, QTimer, Slot
 
 _OPENING_MS = 5_000  # within which a window opens
-_TURN_MS = 500
+_TURN_MS = 100  # a session of a hundred thousand measurements is read within some seconds
 _YOUNG = 2_000  # new objects that are worth a look
-_OLDER_EVERY, _ALL_EVERY = 10, 600  # turns: 5 s and 5 min
+_OLDER_EVERY, _ALL_EVERY = 50, 3000  # turns: 5 s and 5 min
 
 
 def give_back() -> None:

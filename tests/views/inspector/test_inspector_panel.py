@@ -335,13 +335,13 @@ def test_its_own_power_and_clock_are_cut_out_of_the_trace_with_a_margin(trace: T
     measurement = in_window(trace, length_s=1.5)
     plot = shows(measurement).trace
     assert not plot.note.isVisible()
-    time_s, power_w = plot.power.getData()
+    time_s, power_w = plot.plots.power.getData()
     assert time_s[0] == pytest.approx(-0.6, abs=0.05)
     assert time_s[-1] == pytest.approx(2.1, abs=0.05)
     inside = (time_s > 0) & (time_s <= 1.5)
     assert float(np.mean(power_w[inside])) == pytest.approx(measurement.values["power_w"], rel=0.01)
-    assert plot.clock.getData()[1].min() >= 200
-    for window in plot.windows:
+    assert plot.plots.clock.getData()[1].min() >= 200
+    for window in plot.plots.windows:
         assert window.getRegion() == pytest.approx((0.0, 1.5))
 
 
@@ -349,10 +349,10 @@ def test_the_mean_and_its_interval_are_drawn_within_the_window(trace: Trace, sho
     measurement = in_window(trace)
     plot = shows(measurement).trace
     power = measurement.values["power_w"]
-    assert plot.mean.getData()[0].tolist() == [0.0, 1.5]
-    assert plot.mean.getData()[1] == pytest.approx([power, power])
-    assert plot.low.getData()[1][0] == pytest.approx(power - 1)
-    assert plot.high.getData()[1][0] == pytest.approx(power + 1)
+    assert plot.plots.mean.getData()[0].tolist() == [0.0, 1.5]
+    assert plot.plots.mean.getData()[1] == pytest.approx([power, power])
+    assert plot.plots.low.getData()[1][0] == pytest.approx(power - 1)
+    assert plot.plots.high.getData()[1][0] == pytest.approx(power + 1)
     assert f"{power:.4g} W" in plot.legend.text()
 
 
@@ -360,11 +360,11 @@ def test_readings_of_after_the_window_are_drawn_as_they_come(
     qtbot: QtBot, gpu: FakeGpu, trace: Trace, shows: Shows
 ) -> None:
     plot = shows(in_window(trace, before_s=1.0, length_s=1.0)).trace
-    newest = float(plot.power.getData()[0][-1])
+    newest = float(plot.plots.power.getData()[0][-1])
     assert newest == pytest.approx(1.0, abs=0.03)
     for step in range(1, 40):
         trace.append(gpu.reading(30.0 + step * 0.02, trace.last_ns + 20_000_000))
-    qtbot.waitUntil(lambda: float(plot.power.getData()[0][-1]) > 1.3, timeout=3000)
+    qtbot.waitUntil(lambda: float(plot.plots.power.getData()[0][-1]) > 1.3, timeout=3000)
 
 
 def test_a_board_that_tells_no_clock_has_only_the_power_drawn(qtbot: QtBot) -> None:
@@ -378,8 +378,8 @@ def test_a_board_that_tells_no_clock_has_only_the_power_drawn(qtbot: QtBot) -> N
     table.append(in_window(trace))
     lab.session(table, plan_for(SPACE, OBJECTIVE))
     lab.result.select(0)
-    assert panel.trace.power_plot.isVisible()
-    assert not panel.trace.clock_plot.isVisible()
+    assert panel.trace.plots.power_plot.isVisible()
+    assert not panel.trace.plots.clock_plot.isVisible()
     panel.shutdown()
 
 
@@ -396,7 +396,7 @@ def test_a_trace_that_is_not_there_says_why(trace: Trace, shows: Shows) -> None:
         panel.tabs.setCurrentWidget(panel.trace)
         plot = panel.trace
         assert plot.note.isVisible()
-        assert not plot.plots.isVisible()
+        assert plot.plots is None, "made for the first trace that there is"
         assert why in plot.note.text()
 
 
