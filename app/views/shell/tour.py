@@ -252,7 +252,8 @@ def first_steps(host: Host, example: Path) -> tuple[Step, ...]:
 
     def panel(name: str) -> QWidget:
         places.bring(name)
-        return host.panels[name]
+        shown: QWidget = host.panels[name]
+        return shown
 
     def strip() -> QWidget:
         places.show_workspace("tune")
