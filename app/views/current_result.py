@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,17 @@ if TYPE_CHECKING:
     from ..engine.session.events import MeasurementsAdded, SessionChanged, SessionStarted
     from ..engine.session.plan import SessionPlan
     from ..engine.space.result_table import ResultTable
-    from .watched_board import WatchedBoard
 
 Indices = npt.NDArray[np.int64]
 _NONE: Indices = np.empty(0, dtype=np.int64)
 PIN_NAMES = "ABC"  # of the configurations that may be pinned at a time
+
+
+class Board(Protocol):
+    """A board, as far as a result has to do with it."""
+
+    @property
+    def uuid(self) -> str: ...
 
 
 class CurrentResult(QObject):
@@ -142,7 +148,7 @@ class CurrentResult(QObject):
             self.steered.emit(clocks_mhz)
 
     @Slot(object)
-    def follow_board(self, board: WatchedBoard) -> None:
+    def follow_board(self, board: Board) -> None:
         """A range of clocks was found on one board, and steers the sessions of that one alone."""
         self._ranges[self._board] = self.clocks_mhz
         self._board = board.uuid
