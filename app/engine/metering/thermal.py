@@ -21,18 +21,18 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from .confidence import NORMAL_95
+from .confidence import student_t
 
 Floats = npt.NDArray[np.float64]
 FAST_S: Final = 1.0
 SLOW_S: Final = 30.0
 MIDDLE_C: Final = 50.0
-# Per degree of the GPU and of the memory, and per share of the power: what an H200 showed, as uncertain as boards differ.
+# Per degree of the GPU and of the memory, and per share of the power: what an H200 showed, and how boards may differ.
 PRIOR: Final = (0.002, 0.0005, 0.015, 0.015)
 PRIOR_SD: Final = (0.0015, 0.0008, 0.015, 0.03)
 WANDER: Final = 0.005  # of the mean of a short window beyond the noise of its samples, 1 sigma: an H200's
 WANDER_DEGREES: Final = 8.0  # of freedom, with which that counts
-BETWEEN: Final = 0.003  # 1 sigma, relative, by which sessions differ beyond all that: means of 2 s of an H200
+BETWEEN: Final = 0.004  # 1 sigma, relative, by which sessions differ beyond all that: means of 2 s of an H200
 MOST_SHARE: Final = 2.0  # nothing that light was looked at
 _ROUNDS: Final = 8  # of wander and coefficients in turn
 _STEPS: Final = 6  # towards the power at a condition
@@ -134,7 +134,7 @@ class ThermalModel:
 
     def interval_w(self, stated_w: float, sampled_sd: float, step_sd: float) -> tuple[float, float]:
         """95 % interval of the power that another process, at that condition, would see in a window of seconds, W."""
-        half = NORMAL_95 * math.hypot(sampled_sd, self.wander, step_sd, BETWEEN) * stated_w
+        half = student_t(round(self.wander_degrees)) * math.hypot(sampled_sd, self.wander, step_sd, BETWEEN) * stated_w
         return stated_w - half, stated_w + half
 
 
