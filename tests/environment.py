@@ -7,7 +7,8 @@ import time
 
 _PREFIXES = ("WATTRIDGE_", "XDG_", "LC_", "QT_", "PYTHON", "OPENBLAS_", "OMP_", "MKL_", "CUDA_VISIBLE_", "SUDO_")
 _NAMES = ("COLUMNS", "LINES", "LANG", "LANGUAGE", "TZ", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE")
-_KEPT = ("WATTRIDGE_SHARED", "PYTHONPATH")  # where the real measurements and the program under test are
+# where the real measurements and the program under test are, and whether kernels may run on this machine's board
+_KEPT = ("WATTRIDGE_SHARED", "PYTHONPATH", "WATTRIDGE_TEST_BOARD")
 
 
 def clear() -> None:

@@ -253,6 +253,36 @@ def test_a_damaged_row_is_named_not_skipped(
     assert str(file) in document["error"]["where"]
 
 
+@pytest.mark.parametrize(
+    ("found", "line"),
+    [
+        (
+            {
+                "library": "cuda-bindings 12.9.10",
+                "compiler": "NVRTC 12.9",
+                "other_libraries": ["pycuda"],
+                "why_not": None,
+            },
+            "run by cuda-bindings 12.9.10 and compiled by NVRTC 12.9; WATTRIDGE_CUDA=pycuda takes pycuda",
+        ),
+        (
+            {"library": None, "compiler": None, "other_libraries": [], "why_not": "no library (pip install it)"},
+            "none can run from here: no library (pip install it)",
+        ),
+    ],
+)
+def test_gpus_says_in_full_what_runs_kernels(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, found: dict[str, Any], line: str
+) -> None:
+    monkeypatch.setattr("app.engine.runner.cuda.open.cuda_in_use", lambda: found)
+    assert main(["gpus", "--verbose"]) == 0
+    assert f"Kernels on real boards: {line}\n" in capsys.readouterr().out
+    assert main(["gpus"]) == 0
+    assert "Kernels" not in capsys.readouterr().out
+    assert main(["gpus", "--verbose", "--json"]) == 0
+    assert not any("cuda" in board for board in json.loads(capsys.readouterr().out)), "simulated boards need none"
+
+
 def test_without_json_the_error_is_one_line_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", "missing.toml"]) == 2
     captured = capsys.readouterr()
@@ -261,13 +291,13 @@ def test_without_json_the_error_is_one_line_on_standard_error(capsys: pytest.Cap
 
 
 def test_commands_work_where_optional_packages_are_missing(tmp_path: Path) -> None:
-    """Neither Qt nor NVML nor PyCUDA may stop a headless command."""
+    """Neither Qt nor NVML nor what speaks to CUDA may stop a headless command."""
     blocker = tmp_path / "sitecustomize.py"
     blocker.write_text(
         "import sys\n"
         "class Block:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name.split('.')[0] in {'PySide6', 'shiboken6', 'pyqtgraph', 'pynvml', 'pycuda', 'cupy'}:\n"
+        "        if name.split('.')[0] in {'PySide6', 'shiboken6', 'pyqtgraph', 'pynvml', 'pycuda', 'cuda', 'cupy'}:\n"
         "            raise ImportError(name + ' is not here')\n"
         "sys.meta_path.insert(0, Block())\n"
     )

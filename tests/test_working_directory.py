@@ -144,11 +144,11 @@ def test_the_window(folder: Path) -> None:
     code = """
 from PySide6.QtCore import QTimer
 from app.views.shell import app
-shown = app.Program._show
-def show(self, *given):
+begin = app.Program.__init__
+def begin_and_quit(self, *given, **named):
+    begin(self, *given, **named)
     QTimer.singleShot(1500, app.QApplication.instance().quit)
-    return shown(self, *given)
-app.Program._show = show
+app.Program.__init__ = begin_and_quit
 raise SystemExit(app.run("simulated:a100"))
 """
     done = run_in(folder, code, XDG_DATA_HOME=str(folder.parent / "data"))

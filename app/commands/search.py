@@ -65,7 +65,7 @@ def tune(arguments: Namespace) -> int:
     specification = load_specification(Path(arguments.specification))
     speed = arguments.speed if specification.command is None else 1.0  # a program takes real time
     with guarded_board(arguments, speed=speed) as (gpu, guard):
-        plan = plan_specification(specification, gpu, _options(arguments, arguments.repeats), guard=guard)
+        plan = plan_specification(specification, gpu, search_options(arguments, arguments.repeats), guard=guard)
         if arguments.resume is not None:
             plan = with_recording(plan, specification, read_recording(arguments.resume))
         for note in plan.space.notes:
@@ -83,7 +83,7 @@ def _resume(arguments: Namespace, session: int) -> int:
 
     if arguments.repeats is not None:
         raise InputError("a resumed session keeps its repeats", "--repeats", "leave it out, or start a new session")
-    options = _options(arguments)
+    options = search_options(arguments)
     with Store() as store:
         origin = store.session(session).origin
         selector, seed = arguments.gpu or origin.get("gpu"), int(origin.get("sim_seed", "0"))
@@ -126,7 +126,7 @@ def replay(arguments: Namespace) -> int:
     path = recording_path(arguments.cache)
     if arguments.follow:
         return _follow(path, arguments)
-    plan = plan_replay(path, _options(arguments))
+    plan = plan_replay(path, search_options(arguments))
     for note in plan.space.notes:
         say(note)
     with Store() as store:
@@ -138,7 +138,7 @@ def _follow(path: Path, arguments: Namespace) -> int:
     from ..engine.session.follow import plan_follow
     from ..engine.store.database import Store
 
-    options = _options(arguments)
+    options = search_options(arguments)
     unfit = [*options.search(), *(["strategy_option"] if options.strategy_options else [])]
     if unfit:
         option = f"--{unfit[0].replace('_', '-')}"
@@ -151,7 +151,7 @@ def _follow(path: Path, arguments: Namespace) -> int:
         return _run(plan, store, arguments)
 
 
-def _options(arguments: Namespace, repeats: int | None = None) -> SearchOptions:
+def search_options(arguments: Namespace, repeats: int | None = None) -> SearchOptions:
     """What the command line says in place of the specification."""
     from ..engine.session.plan import SearchOptions
 
@@ -292,7 +292,7 @@ def demo(arguments: Namespace) -> int:
 
     specification = load_specification(resources() / "examples" / "gemm.toml")
     with closing(open_gpu(arguments.gpu or "simulated:a100", seed=arguments.sim_seed, speed=float("inf"))) as gpu:
-        plan = plan_specification(specification, gpu, _options(arguments))
+        plan = plan_specification(specification, gpu, search_options(arguments))
         with Store() as store:
             result = watch_session(plan, store, quiet=arguments.json)
             document = _summary(result)

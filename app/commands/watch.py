@@ -26,7 +26,9 @@ _NOW = (("power_instant_w", "W"), ("graphics_clock_mhz", "MHz"), ("temperature_c
 
 def gpus_arguments(parser: ArgumentParser) -> None:
     """Declare the options of `wattridge gpus`."""
-    parser.add_argument("--verbose", action="store_true", help="also what each board does not report, and why")
+    parser.add_argument(
+        "--verbose", action="store_true", help="also what runs kernels, and what each board does not report and why"
+    )
 
 
 def gpus(arguments: Namespace) -> int:
@@ -34,6 +36,7 @@ def gpus(arguments: Namespace) -> int:
     from ..sensors.select import list_gpus
     from .control import report_unreadable
 
+    cuda = _cuda_in_use() if arguments.verbose else None
     boards = list_gpus()
     try:
         described = [_describe(gpu) for gpu in boards]
@@ -43,7 +46,7 @@ def gpus(arguments: Namespace) -> int:
     unreadable = report_unreadable([board["uuid"] for board in described])
     unreadable = unreadable or any(board["left_over"] and board["left_over"]["unreadable"] for board in described)
     if arguments.json:
-        print_json(described)
+        print_json([{**board, "cuda": cuda} if cuda and board["source"] == "nvml" else board for board in described])
         return int(unreadable)
     if described and described[0]["source"] != "nvml":
         say("No NVIDIA driver answers here; these are the simulated boards.")
@@ -60,7 +63,23 @@ def gpus(arguments: Namespace) -> int:
         if missing and arguments.verbose:
             show("", f"{board['name']} does not report")
             show(*(f"  {line}" for line in missing))
+    if cuda:
+        show("", f"Kernels on real boards: {_cuda_words(cuda)}")
     return int(unreadable)
+
+
+def _cuda_in_use() -> dict[str, Any]:
+    from ..engine.runner.cuda.open import cuda_in_use
+
+    return cuda_in_use()
+
+
+def _cuda_words(cuda: dict[str, Any]) -> str:
+    if cuda["why_not"]:
+        return f"none can run from here: {cuda['why_not']}"
+    words = f"run by {cuda['library']} and compiled by {cuda['compiler']}"
+    others = "".join(f"; WATTRIDGE_CUDA={name} takes {name}" for name in cuda["other_libraries"])
+    return words + others
 
 
 def _describe(gpu: Gpu) -> dict[str, Any]:

@@ -61,9 +61,8 @@ class Sampler:
     ) -> None:
         if not 0 < interval_s < math.inf:
             raise ValueError(f"interval_s must be positive and finite, not {interval_s}")
-        speed = gpu.clock.speed
-        self.interval_s = interval_s if math.isinf(speed) else max(interval_s, _SHORTEST_WALL_S * speed)
         self.gpu = gpu
+        self.read_every(interval_s)
         self.trace = trace
         self._on_event = on_event
         self._recorder = recorder
@@ -80,6 +79,11 @@ class Sampler:
     def start(self) -> None:
         """Begin to read. Once only."""
         self._thread.start()
+
+    def read_every(self, interval_s: float) -> None:
+        """Change how often it reads. Any thread may, at any time."""
+        speed = self.gpu.clock.speed
+        self.interval_s = interval_s if math.isinf(speed) else max(interval_s, _SHORTEST_WALL_S * speed)
 
     def stop(self) -> None:
         """Ask the thread to end; returns at once."""
@@ -116,7 +120,7 @@ class Sampler:
     # --- on the thread ------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        clock, interval_ns = self.gpu.clock, max(1, round(self.interval_s * 1e9))
+        clock = self.gpu.clock
         due_ns = clock.now_ns()
         drain_ns = check_ns = due_ns
         end_ns = due_ns + self._duration_s * 1e9
@@ -139,6 +143,7 @@ class Sampler:
                     "failed", str(error) if isinstance(error, SensorError) else f"{type(error).__name__}: {error}"
                 )
                 pause_s = _RETRY_S
+            interval_ns = max(1, round(self.interval_s * 1e9))
             due_ns += interval_ns
             late_ns = clock.now_ns() + round(pause_s * 1e9) - due_ns
             if late_ns > 0:

@@ -3,35 +3,45 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .current_result import CurrentResult
 from .threads.bridge import EngineBridge
 
 if TYPE_CHECKING:
-    from ..engine.control.guard import DeviceGuard
     from ..engine.store.database import Store
     from ..sensors.gpu import Gpu
-    from ..sensors.sampler import Sampler
-    from ..sensors.trace import Trace
+    from .plots.thumbnail import SmallFronts
+    from .watched_boards import WatchedBoards
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Context:
-    """One GPU, its trace, the engine behind the bridge and the result that is shown. Panels are `Panel(context)`.
+    """The boards, the engine behind the bridge and the result that is shown. Panels are `Panel(context)`.
 
-    Panels own what they connect; the window deletes them before it closes the bridge and the GPU. A panel reports what
-    went wrong with `context.bridge.report(what, remedy)`. Colours come from `plots.theme.colours()`; a panel that
-    paints connects to `plots.theme.notifier().changed`. A panel that runs threads or timers of its own ends them in a
-    method `shutdown()`, which the window calls if there is one. The tuning panel also has
-    `open(path: Path, *, start: bool = False)`, called when the program is given a specification or runs the demo.
+    What a panel does, it does on `boards.current`, the board that is shown; `boards.board_changed` says that this is
+    another one. Panels own what they connect; the window deletes them before it closes the bridge and the boards. A
+    panel reports what went wrong with `context.bridge.report(what, remedy)`. Colours come from
+    `plots.theme.colours()`; a panel that paints connects to `plots.theme.notifier().changed`. A panel that runs threads
+    or timers of its own ends them in a method `shutdown()`, which the window calls if there is one. The tuning panel
+    also has `open(path: Path, *, start: bool = False)`, called when the program is given a specification or runs the
+    demo.
     """
 
     bridge: EngineBridge
-    gpu: Gpu
-    trace: Trace
-    sampler: Sampler
+    boards: WatchedBoards
     store: Store
     result: CurrentResult  # what every view shows and every export writes
-    others: tuple[str, ...] = ()  # selectors of boards to be watched at a glance beside this one
-    guard: DeviceGuard | None = None  # the one door to the GPU's settings; its own thread is the engine's
+
+    @property
+    def gpu(self) -> Gpu:
+        """The board that is shown."""
+        return self.boards.current.gpu
+
+    @cached_property
+    def fronts(self) -> SmallFronts:
+        """Small fronts of stored sessions, for all panels; made on Qt's thread. A panel that shows them ends them."""
+        from .plots.thumbnail import SmallFronts  # imported late: plots come with the panels
+
+        return SmallFronts(self.store)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QObject, Signal, Slot
 
+from .plots.row_filter import EVERYTHING, RowFilter
 from .provenance import provenance
 from .threads.bridge import EngineBridge
 
@@ -32,7 +33,8 @@ class CurrentResult(QObject):
 
     replaced = Signal()  # another session is shown
     best_changed = Signal()
-    changed = Signal(int)  # index into `table`; -1: none
+    changed = Signal(int)  # index into `table`; -1: none; also where the same one is chosen in another way
+    filtered = Signal()  # `shown` is another
     brushed = Signal()  # `rows` are others
     pinned = Signal()  # `pins` are others
     steered = Signal(object)  # (lowest, highest) graphics clock in MHz for the next session; None: its own clocks
@@ -44,6 +46,8 @@ class CurrentResult(QObject):
         self.session: int | None = None
         self.best: int | None = None  # index of the best by the session's objective, so far
         self.index = -1
+        self.way = ""  # in which it was chosen, in the words beside its point; '': by hand
+        self.shown: RowFilter = EVERYTHING  # the values that are looked at, and chosen among
         self.rows = _NONE  # of `table`, ascending: what the user has marked; empty: nothing
         self.pins: tuple[int, ...] = ()  # indices into `table`, to be compared: A, B and C
         self.clocks_mhz: tuple[float, float] | None = None
@@ -65,13 +69,20 @@ class CurrentResult(QObject):
         return self.index if self.index >= 0 else self.best
 
     @Slot(int)
-    def select(self, index: int) -> None:
+    def select(self, index: int, way: str = "") -> None:
         """Choose the measurement of that index, -1 for none. An index out of the table's range means none."""
         if self.table is None or not 0 <= index < len(self.table):
             index = -1
-        if index != self.index:
-            self.index = index
+        if (index, way) != (self.index, self.way):
+            self.index, self.way = index, way
             self.changed.emit(index)
+
+    @Slot(object)
+    def show_only(self, shown: RowFilter) -> None:
+        """Look at these values of the parameters, and choose among them."""
+        if shown != self.shown:
+            self.shown = shown
+            self.filtered.emit()
 
     @Slot(object)
     def brush(self, rows: npt.ArrayLike) -> None:
@@ -117,7 +128,9 @@ class CurrentResult(QObject):
     @Slot(object)
     def _session_started(self, event: SessionStarted) -> None:
         followed = self.plan is not None and self.plan.follow is not None and event.plan.follow is None
-        self.index = self.index if followed else -1  # a growing file's session is kept at its end, in the same order
+        if not followed:  # a growing file's session is kept at its end, in the same order
+            self.index, self.way = -1, ""
+        self.shown = EVERYTHING
         self.table, self.plan, self.session = event.table, event.plan, event.session
         self.best = None
         self.brush(_NONE)

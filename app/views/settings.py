@@ -99,6 +99,17 @@ class Settings:
         path = path.absolute()
         self._file.setValue("recent", [str(path), *(str(p) for p in self.recent if p != path)][:_RECENT])
 
+    @property
+    def export(self) -> tuple[str, str]:
+        """The kind of file that was exported last, '' for all of them, and the folder, '' for the session's own."""
+        return str(self._file.value("export/kind", "")), str(self._file.value("export/folder", ""))
+
+    @export.setter
+    def export(self, chosen: tuple[str, str]) -> None:
+        kind, folder = chosen
+        self._file.setValue("export/kind", kind)
+        self._file.setValue("export/folder", folder)
+
     def forget_recent(self) -> None:
         """Forget every file."""
         self._file.remove("recent")

@@ -1,7 +1,7 @@
 """Random but valid use of the window. By hand: python tests/benchmarks/monkey.py [SECONDS] [SEED]
 
-Rounds of random steps (actions, buttons, fields, keys, mouse, docks, files); after each round another board's window
-takes the place of the last one and everything is counted: no exception, no thread, timer or widget too many, memory
+Rounds of random steps (actions, buttons, fields, keys, mouse, docks, files); after each round only the home
+board is watched again and everything is counted: no exception, no thread, timer or widget too many, memory
 flat within 5 % from the second quarter's median to the last one's. Exit status 1 and the last steps where something is
 amiss. The same seed draws the same numbers; what they meet depends on the machine's pace too.
 """
@@ -60,7 +60,7 @@ from PySide6.QtWidgets import (  # noqa: E402
 from app.paths import resources  # noqa: E402
 from app.views.shell.actions import every_action  # noqa: E402
 from app.views.shell.app import Program, application  # noqa: E402
-from app.views.shell.board_monitor import watched_gpu  # noqa: E402
+from app.views.watched_board import watched_gpu  # noqa: E402
 
 HOME = "simulated:a100"
 STEPS = 120  # in a round
@@ -276,20 +276,22 @@ class Monkey:
     # --- between rounds -----------------------------------------------------------------------------------------------
 
     def settle(self) -> dict[str, float]:
-        """A fresh window on the home board; what there is then."""
+        """Only the home board again, and nothing running; what there is then."""
         faulthandler.dump_traceback_later(STILL_S, exit=True)
         popup = QApplication.activePopupWidget()
         while popup is not None:
             popup.close()
             popup = QApplication.activePopupWidget()
-        self._ready()  # it may just have changed the board
-        old = self.window
-        old.panels["tune"].stop_session()
-        old.settings.reset()
-        old.others = ()
-        old.gpu_chosen.emit(HOME)
-        self._wait(lambda: self.window is not old, 30)
-        self._ready()
+        window, boards = self.window, self.window.boards
+        tune = window.panels["tune"]
+        tune.stop_session()
+        self._wait(lambda: not tune.stop.isEnabled(), 60)
+        window.settings.reset()
+        boards.show(HOME)
+        self._wait(lambda: boards.current is boards.find(HOME), 30)
+        for board in [board for board in boards.all if board is not boards.current]:
+            boards.forget(board)
+        self._wait(lambda: len(boards.all) == 1, 30)
         for _ in range(5):
             self.turn(0.05)
             QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
@@ -386,12 +388,12 @@ def run(seconds: float, seed: int, folder: Path) -> int:
     faulthandler.cancel_dump_traceback_later()
     amiss = list(faults)
     quarter = max(1, len(rounds) // 4)
-    later = rounds[quarter:]
+    later = rounds[quarter:]  # what is loaded by need is there by then, and the window keeps it
     for what, slack in (("threads", 0), ("timers", 2), ("widgets", 10), ("windows", 2)):
-        least, last = min(r[what] for r in rounds), min(r[what] for r in rounds[-max(3, quarter) :])
-        if last > least + slack:  # in none of the last rounds as few as once: what is freed late comes and goes
+        least, last = min(r[what] for r in later[:quarter]), min(r[what] for r in rounds[-max(3, quarter) :])
+        if last > least + slack:  # in none of the last rounds as few: what is freed late comes and goes
             amiss.append(f"{what} grew from {least:.0f} to {last:.0f}")
-    early = statistics.median(r["rss_mb"] for r in later[:quarter])  # what is loaded by need is there by then
+    early = statistics.median(r["rss_mb"] for r in later[:quarter])
     growth = statistics.median(r["rss_mb"] for r in later[-quarter:]) / early - 1
     if growth > 0.05:
         amiss.append(f"memory grew by {100 * growth:.1f} %")

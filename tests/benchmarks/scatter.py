@@ -30,7 +30,9 @@ from app.engine.space.result_table import ResultTable  # noqa: E402
 from app.engine.space.search_space import Parameter, SearchSpace  # noqa: E402
 from app.engine.store.database import Store  # noqa: E402
 from app.views.front.panel import FrontPanel  # noqa: E402
-from app.views.tune.results_table import ResultsView  # noqa: E402
+from app.views.inspector.chooser_bar import ChooserBar  # noqa: E402
+from app.views.settings import Settings  # noqa: E402
+from app.views.table.results_table import ResultsView  # noqa: E402
 
 POINTS = 122_304
 BATCH = 10
@@ -197,11 +199,13 @@ def main() -> None:
     logarithmic = milliseconds(lambda: (panel.figures.x_log.click(), panel.grab()))
     rows.append(("scatter: logarithmic axis", f"{logarithmic:.1f} ms", "100 ms"))
     panel.figures.x_log.click()
-    chosen = milliseconds(lambda: (panel.chooser.choose_by("knee"), panel.grab()))
+    chooser = ChooserBar(lab.context, Settings())
+    chosen = milliseconds(lambda: (chooser.choose_by("knee"), panel.grab()))
     rows.append(("scatter: choose the knee", f"{chosen:.1f} ms", "100 ms"))
+    chooser.choose_by("weighted")
     slid = []
     for step in range(30):
-        slid.append(milliseconds(lambda step=step: (panel.chooser.weight.setValue(step), panel.plot.grab())))
+        slid.append(milliseconds(lambda step=step: (chooser.weight.setValue(step), panel.plot.grab())))
     rows.append(("scatter: a step of the slider", many(slid), "100 ms"))
     colour = panel.figures.colour
     recoloured = milliseconds(lambda: (colour.setCurrentIndex(colour.findData("power_w")), panel.plot.grab()))

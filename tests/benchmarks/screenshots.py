@@ -33,7 +33,7 @@ def take(folder: Path, size: str, specification: Path) -> None:
     from app.paths import resources
     from app.views.plots import theme
     from app.views.shell.app import Program, application
-    from app.views.shell.board_monitor import watched_gpu
+    from app.views.watched_board import watched_gpu
 
     width, height, _ = SIZES[size]
     qt = application()

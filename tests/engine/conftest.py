@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,23 @@ def virtual_board(monkeypatch: pytest.MonkeyPatch) -> VirtualBoard:
     board = VirtualBoard()
     monkeypatch.setattr("app.engine.runner.cuda.gpu.RunnerProcess", lambda *_: ProcessOfNone(board))
     return board
+
+
+@pytest.fixture
+def libraries(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """`libraries(pycuda="2026.1")`: these alone are installed that speak to CUDA's driver."""
+    monkeypatch.delenv("WATTRIDGE_CUDA", raising=False)
+
+    def install(**releases: str) -> None:
+        def version(name: str) -> str:
+            try:
+                return releases[name.replace("-", "_")]
+            except KeyError:
+                raise PackageNotFoundError(name) from None
+
+        monkeypatch.setattr("app.engine.runner.cuda.backends.version", version)
+
+    return install
 
 
 @pytest.fixture

@@ -90,6 +90,41 @@ def test_the_board_is_told_registers_and_shared_memory(compiler: Compiler) -> No
     assert more - less == 800  # beside what the system keeps for itself
 
 
+@pytest.mark.parametrize("compiler", [NVRTC], indirect=True)
+def test_a_board_newer_than_nvrtc_gets_code_that_its_driver_translates(compiler: Compiler, tmp_path: Path) -> None:
+    newer = Compiler((99, 0), toolchain=compiler.toolchain, folder=tmp_path / "newer", jobs=1)
+    try:
+        image = newer.image(build("__global__ void f(float *y) { y[0] = 1; }"))
+    finally:
+        newer.close()
+    assert b".version" in image
+    assert image.endswith(b"\0"), "the driver reads text up to there"
+    assert symbol(image, "f") == "_Z1fPf"
+
+
+@pytest.mark.parametrize("compiler", [NVRTC], indirect=True)
+def test_a_board_older_than_nvrtc_is_one_line_with_the_remedy(compiler: Compiler, tmp_path: Path) -> None:
+    older = Compiler((2, 0), toolchain=compiler.toolchain, folder=tmp_path / "older", jobs=1)
+    try:
+        with pytest.raises(KernelFailed, match=r"does not compile for a board as old as this: pip install") as failed:
+            older.image(build("__global__ void f(float *y) { y[0] = 1; }"))
+    finally:
+        older.close()
+    assert "\n" not in failed.value.what
+
+
+def test_a_mistake_is_placed_in_the_users_own_file(compiler: Compiler, tmp_path: Path) -> None:
+    (tmp_path / "scale.cu").write_text('extern "C" __global__ void scale(float *y)\n{\n    y[0] = gone;\n}\n')
+    path = tmp_path / "scale.toml"
+    path.write_text(
+        '[kernel]\nname = "scale"\nsource = "scale.cu"\nproblem_size = [32]\n'
+        'arguments = [{ name = "y", type = "float32", shape = [32], output = true }]\n[parameters]\na = [1, 2]\n'
+    )
+    prepared = CudaKernel.of(load_specification(path), limits_of((9, 0), 132)).prepare({"a": 1})
+    with pytest.raises(KernelFailed, match=r'scale\.cu\(3\): error: identifier "gone" is undefined'):
+        compiler.image(prepared.build)
+
+
 def test_the_comparer_needs_no_headers(compiler: Compiler) -> None:
     assert "#include" not in SOURCE
     image = compiler.image(build(SOURCE))
@@ -115,7 +150,18 @@ def test_a_template_is_instantiated_and_found(compiler: Compiler, tmp_path: Path
 def test_headers_of_ones_own_and_options_of_nvccs(compiler: Compiler, tmp_path: Path) -> None:
     (tmp_path / "inner.h").write_text("#define factor 3\n")
     text = '#include "inner.h"\nextern "C" __global__ void f(float *y) { y[0] = factor * half; }\n'
-    options = ("-O3", "-Xcompiler", "-Wall", "-use_fast_math", "-lineinfo", "-std=c++17", "-Dhalf=0.5f")
+    options = (
+        "-O3",
+        "-Xcompiler",
+        "-Wall",
+        "-Xptxas",
+        "-O3,-v",
+        "--resource-usage",
+        "-use_fast_math",
+        "-lineinfo",
+        "-std=c++17",
+        "-Dhalf=0.5f",
+    )
     assert symbol(compiler.image(build(text, *options, include=(tmp_path,))), "f") == "f"
 
 

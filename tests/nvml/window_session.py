@@ -17,7 +17,7 @@ def main(specification: Path) -> int:
     from PySide6.QtCore import QTimer
 
     from app.views.shell.app import Program, application
-    from app.views.shell.board_monitor import watched_gpu
+    from app.views.watched_board import watched_gpu
 
     qt = application()
     window = Program(watched_gpu("0")).window
@@ -26,7 +26,6 @@ def main(specification: Path) -> int:
     def go_on() -> None:
         """Switch control on as soon as the panels are there, then start the session."""
         switch, tune = window.control_switch, window.panels.get("tune")
-        assert switch is not None
         if "control" in window.panels and not switch.allowed:
             switch.switch()
         elif tune is not None and switch.allowed:

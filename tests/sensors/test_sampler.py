@@ -48,6 +48,22 @@ def failing(error: Exception, reads: range) -> Callable[[int], float]:
     return power
 
 
+def test_how_often_it_reads_can_be_changed_while_it_does() -> None:
+    gpu = ScriptedGpu()
+    trace = Trace(gpu.channels, span_s=3600.0)
+    sampler = Sampler(gpu, trace, interval_s=0.1)
+    sampler.start()
+    while gpu.reads < 20:
+        time.sleep(0.002)
+    sampler.read_every(0.02)
+    before = gpu.reads
+    while gpu.reads < before + 20:
+        time.sleep(0.002)
+    sampler.stop()
+    sampler.join()
+    assert set(np.diff(column(trace, "time_ns")).tolist()) == {100_000_000, 20_000_000}
+
+
 def test_readings_come_at_even_times() -> None:
     gpu = ScriptedGpu()
     trace, events = sample_until(gpu, lambda: gpu.reads > 100)

@@ -46,7 +46,7 @@ def desktop() -> Iterator[Desktop]:
 def open_program(qtbot: Any) -> Iterator[Callable[..., Any]]:
     """`open_program(gpu=None, speed=1.0)`: the program with its window, closed at the test's end."""
     from app.views.shell.app import Program, application
-    from app.views.shell.board_monitor import watched_gpu
+    from app.views.watched_board import watched_gpu
 
     application()
     opened: list[Any] = []

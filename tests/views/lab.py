@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from PySide6.QtCore import QObject, Signal
 
 from app.engine.measurement import Measurement, State
 from app.engine.objectives import Goal, Objective
@@ -16,6 +19,7 @@ from app.engine.session_state import Progress, SessionState
 from app.engine.space.result_table import ResultTable
 from app.engine.space.search_space import Parameter, SearchSpace
 from app.views.context import Context
+from app.views.countdown import Countdown
 from app.views.current_result import CurrentResult
 from app.views.threads.bridge import EngineBridge
 
@@ -43,15 +47,57 @@ class ScriptedEngine:
     def join(self, timeout: float | None = None) -> None: ...
 
 
+class OneBoard(QObject):
+    """What a panel sees of the watched boards where a test gives it one, or none, that nobody reads."""
+
+    added, removed, board_changed = Signal(object), Signal(object), Signal(object)
+    failed = Signal(str, str)
+
+    def __init__(self, bridge: EngineBridge, gpu: Any, trace: Any) -> None:
+        super().__init__()
+        info = getattr(gpu, "info", None)
+        self.current = SimpleNamespace(
+            gpu=gpu,
+            uuid=getattr(info, "uuid", ""),
+            trace=trace,
+            opened_s=time.time(),
+            guard=None,
+            allowed=False,
+            holder=None,
+            countdown=Countdown(getattr(info, "uuid", "")),
+        )
+        self.all = [self.current]
+        self.current.countdown.answered.connect(bridge.submit)
+        bridge.setting_applied.connect(self._setting_applied)
+        bridge.fault.connect(self._fault)
+        bridge.control_changed.connect(self._control_changed)
+
+    def name_of(self, board: Any) -> str:
+        return str(board.gpu.info.label)
+
+    def measured_by(self, _plan: SessionPlan) -> Any:
+        return self.current
+
+    def _control_changed(self, event: events.ControlChanged) -> None:
+        self.current.allowed, self.current.holder = event.allowed, event.holder
+
+    def _setting_applied(self, event: events.SettingApplied) -> None:
+        if event.board == self.current.uuid:
+            self.current.countdown.applied(event)
+
+    def _fault(self, _event: events.EngineFault) -> None:
+        self.current.countdown.fault()
+
+
 class Lab:
     """A context whose engine is scripted. `session(table, plan)` is what the engine says when one starts."""
 
     def __init__(self, gpu: Any = None, store: Any = None, trace: Any = None) -> None:
         self.engine = ScriptedEngine(lambda event: self.bridge.deliver(event))
         self.bridge = EngineBridge(lambda _on_event: self.engine)
+        self.boards: Any = OneBoard(self.bridge, gpu, trace)
         self.result = CurrentResult(self.bridge)
-        none: Any = None
-        self.context = Context(self.bridge, gpu, trace, none, store, self.result)
+        self.context = Context(self.bridge, self.boards, store, self.result)
 
     def session(self, table: ResultTable, plan: SessionPlan) -> None:
         self.engine.tell(events.SessionStarted(1, plan, table))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lab import OneBoard
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
@@ -21,14 +22,17 @@ from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 from app.sensors.trace import Trace
 from app.views.analysis.panel import AnalysisPanel
-from app.views.configuration.panel import ConfigurationPanel
 from app.views.context import Context
+from app.views.convergence.panel import ConvergencePanel
 from app.views.current_result import CurrentResult
 from app.views.front.panel import FrontPanel
+from app.views.inspector.panel import InspectorPanel
 from app.views.result_caption import ResultCaption
 from app.views.roofline.panel import RooflinePanel
 from app.views.shell.result_bar import ResultBar
+from app.views.table.panel import TablePanel
 from app.views.threads.bridge import EngineBridge
+from app.views.tune.draft import examples
 from app.views.tune.panel import TunePanel
 
 SPECIFICATION = """
@@ -87,26 +91,30 @@ class Desk:
     def __init__(self, qtbot: QtBot) -> None:
         self.qtbot, self.store = qtbot, Store()
         self.gpu = SimulatedGpu(load_twin("a100"), seed=1, clock=VirtualClock())
-        self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event, gpu=self.gpu))
+        self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event))
         self.result = CurrentResult(self.bridge)
         self.faults: list[events.EngineFault] = []
         self.bridge.fault.connect(self.faults.append)
-        unused: Any = None
-        context = Context(self.bridge, self.gpu, Trace(self.gpu.channels), unused, self.store, self.result)
+        boards: Any = OneBoard(self.bridge, self.gpu, Trace(self.gpu.channels))
+        context = Context(self.bridge, boards, self.store, self.result)
         self.tune, self.front = TunePanel(context), FrontPanel(context)
-        self.analysis, self.configuration = AnalysisPanel(context), ConfigurationPanel(context)
+        self.table, self.convergence = TablePanel(context), ConvergencePanel(context)
+        self.analysis, self.inspector = AnalysisPanel(context), InspectorPanel(context)
         self.roofline = RooflinePanel(context)
-        self.bar = ResultBar(self.result, self.bridge.activity)
-        self.views: tuple[QWidget, ...] = (self.tune, self.front, self.analysis, self.configuration)
+        self.bar = ResultBar(self.result, self.bridge, lambda: None)
+        self.views: tuple[QWidget, ...] = (
+            *(self.tune, self.table, self.front, self.convergence),
+            *(self.analysis, self.inspector),
+        )
         for view in (*self.views, self.roofline, self.bar):
             qtbot.addWidget(view)
             view.resize(700, 900)
             view.show()
 
     def captions(self) -> set[str]:
-        """What every view, the export and the bar call the result that they show."""
+        """What every view and the bar call the result that they show."""
         labels = [label for view in self.views for label in view.findChildren(ResultCaption)]
-        assert len(labels) == len(self.views) + 1, "Tune names it twice: over the table, and over the export"
+        assert len(labels) == len(self.views)
         words = [label.text() for label in labels] + [self.bar.caption.text()]
         return {text.partition(": ")[2] for text in words}
 
@@ -116,11 +124,11 @@ class Desk:
         assert points is not None
         return {
             "captions": self.captions(),
-            "rows": tune.results.results.rowCount(),
+            "rows": self.table.results.results.rowCount(),
             "progress": (tune.progress.bar.format(), tune.progress.bar.value(), tune.progress.best.text()),
             "failed": tune.progress.failed.text(),
-            "steps": list(tune.progress.history.steps),
-            "export": tune.export.chosen.text(),
+            "steps": list(self.convergence.history.improvements) if self.convergence.history else [],
+            "chosen": self.inspector.measurement and self.inspector.measurement.configuration,
             "front": (len(points), len(points.front), self.front.figures.titles),
             "analysis": self.analysis.state.text(),
             "state": tune.state,
@@ -136,12 +144,10 @@ class Desk:
 
     def exported(self, folder: Path) -> dict[str, Any]:
         """The JSON that Export writes."""
-        export = self.tune.export
-        for kind, box in export.kinds.items():
-            box.setChecked(kind == "json")
-        export.folder.setText(str(folder))
-        export.button.click()
-        self.qtbot.waitUntil(lambda: "Written" in export.written.text(), timeout=10_000)
+        export = self.inspector.answer.export
+        export.export_into(folder)
+        with self.qtbot.waitSignal(export.written, timeout=10_000):
+            export.kinds["json"].trigger()
         read: dict[str, Any] = json.loads(next(folder.glob("*.json")).read_text())
         return read
 
@@ -211,11 +217,18 @@ def test_what_is_set_up_does_not_stand_over_what_is_shown(desk: Desk, qtbot: QtB
     simulated = {"sgemm · NVIDIA A100-PCIE-40GB · session 1 · simulated"}
     before = desk.shown()
 
-    desk.tune.open(cache(tmp_path))
+    desk.tune.open(next(path for path in examples() if path.stem == "copy"))
     qtbot.waitUntil(lambda: desk.tune.draft is not None, timeout=20_000)
-    assert desk.tune.summary.title.text().startswith("Set up to run: stencil on RTX 4000 Ada")
-    assert desk.shown() == before, "a file that is merely opened changes nothing that is shown"
+    assert desk.tune.header.text.startswith("Set up to run: copy on NVIDIA A100-PCIE-40GB")
+    assert desk.shown() == before, "a specification that is merely opened changes nothing that is shown"
     assert desk.exported(tmp_path / "first")["gpu"] == "NVIDIA A100-PCIE-40GB"
+
+    desk.tune.open(cache(tmp_path))
+    qtbot.waitUntil(lambda: desk.result.plan is not None and desk.result.plan.gpu == "RTX 4000 Ada", timeout=20_000)
+    qtbot.waitUntil(lambda: desk.tune.state is SessionState.DONE, timeout=20_000)
+    desk.wait_for_analysis()
+    assert desk.captions() == {"stencil · RTX 4000 Ada · recorded in ada.json.gz"}
+    assert desk.exported(tmp_path / "whole")["gpu"] == "RTX 4000 Ada"
 
     desk.result.select(2)
     desk.tune.start.click()
@@ -224,10 +237,10 @@ def test_what_is_set_up_does_not_stand_over_what_is_shown(desk: Desk, qtbot: QtB
     assert desk.captions() == {"stencil · RTX 4000 Ada · session 2 · recorded in ada.json.gz"}
     shown = desk.shown()
     assert shown["rows"] == 8
-    assert "x=0" in str(shown["export"])
     assert shown["front"] != before["front"]
     assert shown["analysis"] == "8 measurements of stencil"
-    assert desk.configuration.measurement is None, "nothing of the former result is selected"
+    assert desk.result.index == -1, "nothing of the former result is selected"
+    assert shown["chosen"] == {"x": 0}, "the best of the one that is shown"
     second = desk.exported(tmp_path / "second")
     assert (second["kernel"], second["gpu"]) == ("stencil", "RTX 4000 Ada")
 
@@ -235,5 +248,8 @@ def test_what_is_set_up_does_not_stand_over_what_is_shown(desk: Desk, qtbot: QtB
     qtbot.waitUntil(lambda: desk.result.session == 1 and desk.tune.state is SessionState.DONE, timeout=10_000)
     desk.wait_for_analysis()
     assert desk.captions() == simulated
-    assert desk.shown()["export"] == before["export"], "a session that is reopened has its best again"
+    assert desk.shown()["chosen"] == before["chosen"], "a session that is reopened has its best again"
+    assert desk.inspector.chooser.current.text() == "Best by the session's objective; nothing selected"
+    assert desk.inspector.answer.export.isEnabled()
+    assert desk.inspector.answer.report.isEnabled()
     assert desk.exported(tmp_path / "third")["gpu"] == "NVIDIA A100-PCIE-40GB"

@@ -103,7 +103,7 @@ def choose(plan: SessionPlan, table: ResultTable, session: int | None, index: in
     if repeats is not None and repeats.single:
         measurement = replace(measurement, configuration={})
     settings = tuple(p.name for p in table.space.parameters if p.device_setting)
-    return Choice(measurement, plan, session, settings)
+    return Choice(measurement, plan, session or None, settings)  # a recording that is shown has number 0
 
 
 def export_session(

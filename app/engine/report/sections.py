@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from ... import __version__
+from ...errors import InputError
 from ..analysis.description import describe_drift
 from ..measurement import Measurement
 from ..metering.characterisation.description import describe_characterisation
 from ..session.description import describe_search, source_in_words
 from .content import ReportContent
 from .html import described, element, esc, facts, paragraph, section, table, titled
+from .reproduce import analyse_command, export_command, run_command
 
 
 def question(content: ReportContent) -> str:
@@ -58,18 +59,17 @@ def reproduce(content: ReportContent) -> str:
     """How to come to the same figures."""
     plan, record = content.plan, content.record
     origin = plan.origin
-    how = f"--strategy {shlex.quote(plan.strategy)} --seed {plan.seed}"
-    lines = []
-    if origin.get("kind") == "specification":
-        gpu = f" --gpu {shlex.quote(origin['gpu'])}" if origin.get("gpu") else ""
-        repeats = f" --repeats {shlex.quote(origin['repeats'])}" if origin.get("repeats", "1") != "1" else ""
-        lines.append(f"wattridge tune {shlex.quote(origin.get('file', 'SPEC'))}{gpu} {how}{repeats}")
-    elif origin.get("kind") == "replay":
-        lines.append(f"wattridge replay {shlex.quote(origin.get('file', 'FILE'))} {how}")
+    lines, why_not = [], ""
+    try:
+        lines.append(run_command(replace(plan, resume=None)).shell())
+    except InputError as error:
+        why_not = f"No command gives the session again: {error}"
     if record is not None:
-        lines.append(f"wattridge analyse {record.id}")
-        lines.append(f"wattridge export {record.id}")
-    body = element("pre", esc("\n".join(lines))) if lines else ""
+        lines.append(analyse_command(record, record.id).shell())
+        if content.chosen is not None:
+            lines.append(export_command(record, record.id, content.table, content.chosen).shell())
+    body = paragraph(why_not) if why_not else ""
+    body += element("pre", esc("\n".join(lines))) if lines else ""
     body += facts(
         {
             "Session": f"{record.id}, {record.state.value}" if record else "",

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 
 from ...errors import WattridgeError
-from ...sensors.gpu import Gpu
 from ..board_settings import in_words
 from ..control.guard import DeviceGuard
 from ..control.left_over import left_over
@@ -18,10 +17,10 @@ from .events import Allow, Apply, Confirm, ControlChanged, Event, Forbid, Settin
 class ControlService:
     """Answers commands about one board's settings. For one thread; what goes wrong is raised as WattridgeError."""
 
-    def __init__(self, gpu: Gpu, guard: DeviceGuard, on_event: Callable[[Event], None]) -> None:
+    def __init__(self, guard: DeviceGuard, on_event: Callable[[Event], None]) -> None:
         """Owns the guard from now on."""
-        self._gpu = gpu
-        self._guard = guard
+        self._gpu = guard.gpu
+        self.guard = guard
         self._on_event = on_event
         self._until: float | None = None  # when what is not confirmed is restored, monotonic s
 
@@ -40,14 +39,14 @@ class ControlService:
             case Forbid():
                 self._until = None
                 try:
-                    self._guard.forbid()
+                    self.guard.forbid()
                 finally:
                     self.report_control()
             case Confirm(keep=True):
                 message = self._confirm(abort)
             case Confirm():
                 self._until = None
-                self._guard.restore()
+                self.guard.restore()
             case Apply(reset=True):
                 self._until = None
                 self._restore_all(command.defaults)
@@ -56,51 +55,48 @@ class ControlService:
         self._report(abort, message)
 
     def expire(self, abort: threading.Event) -> None:
-        """The time to confirm is over."""
-        if self.restore_unconfirmed():
-            self._report(abort, "not confirmed in time: the settings are as they were before")
+        """Restore what is not confirmed if the time to do so is over."""
+        if self.left_s == 0.0:
+            self.restore_unconfirmed(abort, "not confirmed in time")
 
-    def restore_unconfirmed(self) -> bool:
-        """Restore what is not confirmed, as before anything else sets the board; whether there was something."""
-        waiting, self._until = self._until is not None, None
-        if waiting:
-            self._guard.restore()
-        return waiting
+    def restore_unconfirmed(self, abort: threading.Event, why: str) -> None:
+        """Restore what is not confirmed, where there is something, and report it."""
+        if self._until is not None:
+            self._until = None
+            self.guard.restore()
+            self._report(abort, f"{why}: the settings are as they were before")
 
     def report_control(self, notes: tuple[str, ...] = ()) -> None:
         """Report whether control is switched on, and which process holds the rights."""
-        self._on_event(ControlChanged(self._guard.armed, self._guard.holder, notes))
+        self._on_event(ControlChanged(self._gpu.info.uuid, self.guard.armed, self.guard.holder, notes))
 
     def close(self) -> None:
-        """Restore everything that was not confirmed, and give the rights back."""
+        """Restore everything that was not confirmed, and give the rights back; control is off from now on."""
         self._until = None
-        try:
-            self._guard.restore()
-        finally:
-            self._guard.close()
+        self.guard.forbid()
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _allow(self, abort: threading.Event) -> None:
         notes: tuple[str, ...] = ()
         try:
-            notes = self._guard.allow(Asking.WINDOW, abort)
+            notes = self.guard.allow(Asking.WINDOW, abort)
         finally:
             self.report_control(notes)
 
     def _confirm(self, abort: threading.Event) -> str:
         """Keep what is set; what to say of it."""
         self._until = None
-        words = in_words(self._guard.in_force)
+        words = in_words(self.guard.in_force)
         try:
-            self._guard.confirm()
+            self.guard.confirm()
         except WattridgeError:
             self._report(abort)  # what could not be confirmed is restored
             raise
         return f"{words}: kept until everything is put back" if words else ""
 
     def _apply(self, command: Apply) -> None:
-        self._guard.apply(
+        self.guard.apply(
             graphics_clock_mhz=command.graphics_clock_mhz,
             memory_clock_mhz=command.memory_clock_mhz,
             power_limit_w=command.power_limit_w,
@@ -113,12 +109,12 @@ class ControlService:
 
         The user is not asked for rights where nothing is recorded that could be restored.
         """
-        if self._guard.allowed:
-            self._guard.restore_prior(defaults=defaults)
+        if self.guard.allowed:
+            self.guard.restore_prior(defaults=defaults)
             return
         if left_over(self._gpu.info.uuid) is None:
             return
-        own = DeviceGuard(self._gpu, allow_control=True, asking=Asking.WINDOW, on_change=self._guard.on_change)
+        own = DeviceGuard(self._gpu, allow_control=True, asking=Asking.WINDOW, on_change=self.guard.on_change)
         try:
             own.restore_prior(defaults=defaults)
         finally:
@@ -126,7 +122,8 @@ class ControlService:
 
     def _report(self, abort: threading.Event, message: str = "") -> None:
         """Report what the board does now, with `message` unless it does not obey."""
-        seen = self._guard.watch(abort)
-        applied, prior = dict(self._guard.applied), dict(self._guard.prior)
+        seen = self.guard.watch(abort)
+        applied, prior = dict(self.guard.applied), dict(self.guard.prior)
         words = message if message and seen.obeyed else seen.message
-        self._on_event(SettingApplied(applied, seen.observed, seen.obeyed, words, prior, self.left_s))
+        board = self._gpu.info.uuid
+        self._on_event(SettingApplied(board, applied, seen.observed, seen.obeyed, words, prior, self.left_s))

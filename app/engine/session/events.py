@@ -49,13 +49,22 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
+class Show:
+    """Show what a recording holds as if its session had just ended. Nothing is measured, and nothing stored."""
+
+    plan: SessionPlan
+    table: ResultTable
+
+
+@dataclass(frozen=True, slots=True)
 class Fit:
     """Fit the frequency model: to the running or last session's measurements, or to a clock sweep of about `points`.
 
-    A sweep may be made at each memory clock, and the same load be measured under power limits too.
+    A sweep is one of `board`. It may be made at each memory clock, and the same load be measured under power limits.
     """
 
     sweep: bool
+    board: str = ""  # UUID; a session's measurements are of its own
     points: int = 10
     memory_clocks: bool = False
     power_limits: bool = False
@@ -68,6 +77,7 @@ class Apply:
     With `defaults`, `reset` unlocks what an unreadable record does not hold, and sets the default power limit.
     """
 
+    board: str  # UUID
     graphics_clock_mhz: float | tuple[float, float] | None = None  # or a range, within which the board chooses
     memory_clock_mhz: float | None = None
     power_limit_w: float | None = None
@@ -80,6 +90,7 @@ class Apply:
 class Confirm:
     """The answer while settings wait for one: they stay, or what was there before them returns at once."""
 
+    board: str
     keep: bool = True
 
 
@@ -87,23 +98,43 @@ class Confirm:
 class Allow:
     """Switch control on; of a real board, the user may be asked for a password."""
 
+    board: str
+
 
 @dataclass(frozen=True, slots=True)
 class Forbid:
     """Put everything back and switch control off."""
 
+    board: str
 
-Command = Start | Open | Pause | Resume | Stop | Fit | Apply | Confirm | Allow | Forbid
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Put everything back, and let go of a board that is watched no longer; `BoardReleased` answers."""
+
+    board: str
+
+
+ForBoard = Apply | Confirm | Allow | Forbid | Release
+Command = Start | Open | Show | Pause | Resume | Stop | Fit | ForBoard
 
 # --- events ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class SessionStarted:
-    session: int
+    session: int  # 0: it has no number, as it is not stored
     plan: SessionPlan
     table: ResultTable  # already holds what a resumed session had measured
     running: bool = True  # False: a stored session that is only shown
+
+
+@dataclass(frozen=True, slots=True)
+class StartFailed:
+    """No session of the plan began; a fault says why, too."""
+
+    plan: SessionPlan
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +194,7 @@ class FitFailed:
 
 @dataclass(frozen=True, slots=True)
 class SettingApplied:
+    board: str  # UUID
     applied: dict[str, float | None]
     observed: dict[str, float | None]
     obeyed: bool
@@ -175,6 +207,7 @@ class SettingApplied:
 class ControlChanged:
     """Whether settings may be made by hand, and who holds the rights."""
 
+    board: str
     allowed: bool
     holder: int | None  # the process that does; None while none does
     notes: tuple[str, ...] = ()  # what the user should know before the first setting
@@ -185,6 +218,13 @@ class DeviceChanged:
     """A setting was made or put back, or refused; one line of the log."""
 
     change: Change
+
+
+@dataclass(frozen=True, slots=True)
+class BoardReleased:
+    """Nothing of the engine's uses the board any more: it may be closed."""
+
+    board: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +242,7 @@ class EngineFault:
 
 Event = (
     SessionStarted
+    | StartFailed
     | Preparing
     | MeasurementsAdded
     | SessionRemark
@@ -212,5 +253,6 @@ Event = (
     | SettingApplied
     | ControlChanged
     | DeviceChanged
+    | BoardReleased
     | EngineFault
 )

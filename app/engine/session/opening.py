@@ -13,27 +13,50 @@ from ..session_state import Progress, SessionState
 from ..space.result_table import ResultTable
 from ..store.database import Store
 from .events import SessionChanged, SessionStarted
+from .plan import SessionPlan
 from .planning import plan_of, plan_replay
 
 
 def open_session(store: Store, session: int) -> tuple[SessionStarted, SessionChanged]:
     """The events of a session as if it had just ended. Raises InputError where there is none."""
     loaded = store.load(session)
-    plan, record, table = plan_of(loaded), loaded.record, loaded.table
+    record = loaded.record
+    return _ended(session, plan_of(loaded), loaded.table, record.state, record.reason, record.budget, record.elapsed_s)
+
+
+def show_recording(plan: SessionPlan, table: ResultTable) -> tuple[SessionStarted, SessionChanged]:
+    """The events of a recording that is shown whole: a result with its own board and name, and without a number."""
+    return _ended(0, plan, table, SessionState.DONE, "all of the file is shown", len(table), _spent_s(table))
+
+
+def _ended(
+    session: int,
+    plan: SessionPlan,
+    table: ResultTable,
+    state: SessionState,
+    reason: str,
+    budget: int,
+    elapsed_s: float,
+) -> tuple[SessionStarted, SessionChanged]:
     best = best_of(table, plan.objective.goal)
     progress = Progress(
         session=session,
-        state=record.state,
+        state=state,
         evaluated=len(table),
         failed=sum(table.failures().values()),
-        budget=record.budget,
-        elapsed_s=record.elapsed_s,
-        rate_per_s=len(table) / record.elapsed_s if record.elapsed_s > 0 else 0.0,
+        budget=budget,
+        elapsed_s=elapsed_s,
+        rate_per_s=len(table) / elapsed_s if elapsed_s > 0 else 0.0,
         eta_s=None,
         best_index=best,
         best_value=None if best is None else float(table.values(plan.objective.goal.name)[best]),
     )
-    return SessionStarted(session, plan, table, running=False), SessionChanged(progress, record.reason)
+    return SessionStarted(session, plan, table, running=False), SessionChanged(progress, reason)
+
+
+def _spent_s(table: ResultTable) -> float:
+    """What measuring took, as far as that is known."""
+    return float(np.nansum([table.measurement(index).cost_s for index in range(len(table))]))
 
 
 def best_of(table: ResultTable, goal: Goal) -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
-from typing import Final
+from typing import Any, Final
 
 from ...errors import InputError, WattridgeError
 from ...files import digest_of
@@ -109,6 +109,7 @@ def plan_specification(
     steered = model_range(gpu, guard, on_progress, stop) if "ridge" in wanted.values() else None
     settings, snapped = resolve_device_settings(wanted, gpu, steered)
     space = _space(spec, limits, settings, (*refused, *notes, *snapped))
+    chosen_here = {"device_settings": ", ".join(replaced)} if replaced else {}
     plan = SessionPlan(
         title=spec.name,
         gpu=gpu.info.name,
@@ -132,9 +133,28 @@ def plan_specification(
             "problem_size": _problem_size(spec),
             "precision": _precision(spec),
             "repeats": str(spec.repeats),
+            **chosen_here,
         },
     )
     return _checked(replace(plan, **options.search()))
+
+
+def own_search(spec: Specification, space: SearchSpace) -> dict[str, Any]:
+    """How a specification is searched where the user asks for nothing else, by the names of a plan.
+
+    Its `objective` is a pair: the goal, None where it names none, and the front.
+    """
+    own = spec.objective
+    front = (own.front if own else ()) or _default_front(_figures(spec))
+    return {
+        "objective": (own.goal if own else None, front),
+        "strategy": spec.strategy,
+        "strategy_options": spec.strategy_options,
+        "max_evaluations": _budget(spec, space),
+        "max_seconds": spec.max_seconds,
+        "patience": spec.patience,
+        "seed": spec.seed,
+    }
 
 
 def plan_roofline(gpu: Gpu, precision: str, guard: DeviceGuard | None = None) -> SessionPlan:
@@ -209,15 +229,16 @@ def plan_resume(
     if digest_of(path) != record.origin.get("sha256"):
         raise InputError(f"the file has changed since session {session} began", str(path), "start a new session")
     make_runner: Callable[[], Runner]
+    origin = record.origin
     if record.origin.get("kind") == "replay":
         recording = read_recording(path)
         space, make_runner = recording.space(), lambda: ReplayRunner(recording)
     else:
         if gpu is None:
             gpu = open_gpu(record.origin.get("gpu"), seed=int(record.origin.get("sim_seed", "0")))
-        if gpu.info.name != record.gpu:
+        if gpu.info.label != record.board:
             raise InputError(
-                f"session {session} was measured on another board, {record.gpu}", gpu.info.label, "open that one"
+                f"session {session} was measured on another board, {record.board}", gpu.info.label, "open that one"
             )
         space = loaded.space
         spec = _with_settings(load_specification(path), setting_names(space))
@@ -227,8 +248,9 @@ def plan_resume(
             (guard or DeviceGuard(gpu)).open()  # fails now rather than at the first measurement
         require_runnable(spec, gpu)
         make_runner = runner_on(spec, gpu, space, guard)
+        origin = {**origin, "gpu": gpu.info.uuid}  # another one of the same name
     budget = options.budget() if options is not None else {}
-    return _checked(replace(plan_of(loaded), space=space, make_runner=make_runner, **budget))
+    return _checked(replace(plan_of(loaded), space=space, origin=origin, make_runner=make_runner, **budget))
 
 
 def objective_over(own: Objective, names: Sequence[str], options: SearchOptions) -> Objective:
@@ -261,10 +283,15 @@ def _objective_of(spec: Specification, options: SearchOptions) -> Objective:
     goal = options.objective or (own.goal if own else None) or (front[0] if front else None)
     if goal is None:
         raise InputError("there is no objective", str(spec.path), "add [objective] maximise = NAME, or name one")
-    names = (*MEASURED, *(spec.command.values if spec.command else ()), *spec.metrics)
+    names = _figures(spec)
     front = (front if front is not None else own.front if own else ()) or _default_front(names)
     check_goals((goal, *front), names, str(spec.path))
     return Objective(goal, front)
+
+
+def _figures(spec: Specification) -> tuple[str, ...]:
+    """What an objective may name."""
+    return (*MEASURED, *(spec.command.values if spec.command else ()), *spec.metrics)
 
 
 def _with_settings(spec: Specification, names: Collection[str]) -> Specification:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Final
 
 from ...errors import WattridgeError
-from ...sensors.gpu import Gpu
 from ..control.guard import DeviceGuard
 from ..models.caps import CapFit
 from ..session_state import Purpose
@@ -19,6 +18,7 @@ from .control_service import ControlService
 from .events import (
     Allow,
     Apply,
+    BoardReleased,
     Command,
     Confirm,
     EngineFault,
@@ -28,10 +28,15 @@ from .events import (
     FitFinished,
     FitProgress,
     Forbid,
+    ForBoard,
     Open,
     Pause,
+    Release,
     Resume,
+    SessionStarted,
+    Show,
     Start,
+    StartFailed,
     Stop,
 )
 from .live_session import LiveSession
@@ -45,7 +50,8 @@ class Tuner:
     """Runs sessions, sweeps and settings one at a time on a thread of its own.
 
     `on_event` is called on that thread and must not block. Commands may be submitted from any thread at any moment.
-    The guard is owned from then on: when the thread ends, the board's settings are as they were.
+    `guard_of` finds the guard of a board by its UUID, and raises WattridgeError where there is none. A guard that was
+    asked for is owned from then on: when the thread ends, or lets go of the board, its settings are as they were.
     """
 
     def __init__(
@@ -53,16 +59,12 @@ class Tuner:
         store: Store,
         on_event: Callable[[Event], None],
         *,
-        gpu: Gpu | None = None,
-        guard: DeviceGuard | None = None,
+        guard_of: Callable[[str], DeviceGuard] | None = None,
     ) -> None:
         self._store = store
         self._on_event = on_event
-        self._gpu = gpu
-        self._guard = guard if guard is not None or gpu is None else DeviceGuard(gpu)
-        self._control = (
-            ControlService(gpu, self._guard, on_event) if gpu is not None and self._guard is not None else None
-        )
+        self._guard_of = guard_of
+        self._controls: dict[str, ControlService] = {}  # by the boards' UUIDs
         self._commands: queue.SimpleQueue[Command | object] = queue.SimpleQueue()
         self._attention = threading.Event()  # a command waits: the runner breaks off and the session attends to it
         self._abort = threading.Event()  # Stop or the end waits: a sweep breaks off too
@@ -99,16 +101,18 @@ class Tuner:
             while (command := self._take()) is not _END:
                 self._guarded(lambda command=command: self._handle(command))  # type: ignore[misc]
         finally:
-            if self._control is not None:
-                self._guarded(self._control.close)
+            for control in self._controls.values():
+                self._guarded(control.close)
 
     def _take(self) -> Command | object:
         while True:
             try:
-                command = self._commands.get(timeout=None if self._control is None else self._control.left_s)
+                left_s = [control.left_s for control in self._controls.values() if control.left_s is not None]
+                command = self._commands.get(timeout=min(left_s, default=None))
                 break
             except queue.Empty:
-                self._guarded(lambda: self._control.expire(self._abort) if self._control is not None else None)
+                for control in self._controls.values():
+                    self._guarded(lambda control=control: control.expire(self._abort))  # type: ignore[misc]
         if isinstance(command, Stop) or command is _END:
             self._abort.clear()
         return command
@@ -125,20 +129,37 @@ class Tuner:
     def _handle(self, command: Command | object) -> None:
         match command:
             case Start(plan):
-                self._restore_unconfirmed()
-                result = run_session(plan, self._store, self._on_event, self._attention, self._attend)
-                self._remember(result.plan, result.table, result.session)
+                self._run(plan)
             case Open(session):
                 self._open(session)
+            case Show(plan, table):
+                self._show(plan, table)
             case Fit():
                 self._restore_unconfirmed()
                 self._fit(command)
             case Apply() | Confirm() | Allow() | Forbid():
-                if self._control is None:
-                    raise WattridgeError("there is no GPU to set", remedy="open one")
-                self._control.handle(command, self._abort)
+                self._control(command.board).handle(command, self._abort)
+            case Release(board):
+                self._release(board)
             case _:  # pause, resume and stop mean nothing while no session runs
                 pass
+
+    def _run(self, plan: SessionPlan) -> None:
+        began = False
+
+        def on_event(event: Event) -> None:
+            nonlocal began
+            began = began or isinstance(event, SessionStarted)
+            self._on_event(event)
+
+        try:
+            self._restore_unconfirmed()
+            result = run_session(plan, self._store, on_event, self._attention, self._attend)
+        except Exception as error:
+            if not began:
+                self._on_event(StartFailed(plan, str(error)))
+            raise
+        self._remember(result.plan, result.table, result.session)
 
     def _attend(self, run: LiveSession) -> bool:
         """Handle the waiting commands between two measurements of a session; False ends it."""
@@ -164,10 +185,14 @@ class Tuner:
                     paused = False
                 case Fit():
                     sweep_stopped |= self._fit_during(run, command, paused)
-                case Start() | Open() | Apply() | Confirm() | Allow() | Forbid():
+                case Release(board) if run.plan.origin.get("gpu") != board:
+                    self._guarded(lambda board=board: self._release(board))  # type: ignore[misc]
+                case Start() | Open() | Show() | Apply() | Confirm() | Allow() | Forbid() | Release():
+                    if isinstance(command, Start):
+                        self._on_event(StartFailed(command.plan, "a session is running"))
                     self._on_event(EngineFault("a session is running", "stop it first"))
-                    if self._control is not None:
-                        self._control.report_control()
+                    if isinstance(command, ForBoard):
+                        self._guarded(lambda board=command.board: self._control(board).report_control())  # type: ignore[misc]
                 case _ if command is _END:
                     self._commands.put(_END)  # for `_work`, once the session is closed
                     return False
@@ -190,6 +215,14 @@ class Tuner:
         self._on_event(started)
         self._on_event(ended)
 
+    def _show(self, plan: SessionPlan, table: ResultTable) -> None:
+        from .opening import show_recording
+
+        started, ended = show_recording(plan, table)
+        self._remember(plan, table, started.session)
+        self._on_event(started)
+        self._on_event(ended)
+
     def _remember(self, plan: SessionPlan, table: ResultTable, session: int) -> None:
         """A later fit of the session is made from this; a roofline measures the board, and is none."""
         if plan.purpose is not Purpose.ROOFLINE:
@@ -206,24 +239,23 @@ class Tuner:
         self._on_event(finished)
 
     def _swept(self, command: Fit) -> tuple[FitFinished, None]:
-        if self._gpu is None:
-            raise WattridgeError("a clock sweep needs a GPU", remedy="open one, or fit the session's measurements")
+        guard = self._control(command.board).guard
         fit, source = fit_of_sweep(
-            self._gpu,
+            guard.gpu,
             points=command.points,
             memory_clocks=command.memory_clocks,
             on_progress=lambda done, total: self._on_event(FitProgress(done, total)),
             stop=self._abort,
-            guard=self._guard,
+            guard=guard,
         )
         caps: CapFit | None = None
         if command.power_limits:
             caps = caps_of_sweep(
-                self._gpu,
+                guard.gpu,
                 points=command.points,
                 on_progress=lambda done, total: self._on_event(FitProgress(done, total, "power limits")),
                 stop=self._abort,
-                guard=self._guard,
+                guard=guard,
             )
         return FitFinished(fit, source, caps), None
 
@@ -234,6 +266,28 @@ class Tuner:
         fit, source = fit_of_table(table, plan.title, plan.gpu, plan.source)
         return FitFinished(fit, source), session or None  # one that is followed has no number yet
 
+    # --- boards -------------------------------------------------------------------------------------------------------
+
+    def _control(self, board: str) -> ControlService:
+        """Made when the board's settings are first asked for."""
+        if board not in self._controls:
+            if self._guard_of is None:
+                raise WattridgeError("there is no GPU", remedy="open one")
+            self._controls[board] = ControlService(self._guard_of(board), self._on_event)
+        return self._controls[board]
+
+    def _release(self, board: str) -> None:
+        control = self._controls.pop(board, None)
+        try:
+            if control is not None:
+                try:
+                    control.close()
+                finally:
+                    control.report_control()  # it may be watched again
+        finally:
+            self._on_event(BoardReleased(board))
+
     def _restore_unconfirmed(self) -> None:
-        if self._control is not None:
-            self._control.restore_unconfirmed()
+        """As before anything else sets a board: nobody counts while it does."""
+        for control in self._controls.values():
+            control.restore_unconfirmed(self._abort, "not confirmed before something else began")

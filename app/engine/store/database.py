@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from ... import __version__
 from ...errors import InputError, WattridgeError
 from ...paths import data_folder
 from ..children.lock import SessionLock
-from ..measurement import Measurement
+from ..measurement import Measurement, State
 from ..models.documents import fit_from_document, fit_to_document
 from ..models.frequency import FrequencyFit
 from ..session_state import SessionState
@@ -28,6 +28,7 @@ from .record import (
     DAMAGE,
     MEASUREMENT_COLUMNS,
     RECORD_COLUMNS,
+    VALUES_AT_ONCE,
     Label,
     LoadedSession,
     NewSession,
@@ -37,6 +38,7 @@ from .record import (
     new_session_to_row,
     record_from_row,
     space_from_row,
+    values_from_rows,
 )
 
 _RECORD = ", ".join(RECORD_COLUMNS)
@@ -203,13 +205,14 @@ class Store:
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
-    def sessions(self) -> list[SessionRecord]:
-        """Every session that can be read, newest first; `unreadable` names the others.
+    def sessions(self, most: int | None = None) -> list[SessionRecord]:
+        """Every session that can be read, newest first; `unreadable` names the others. `most`: of the newest so many.
 
         One whose process died has become 'interrupted'.
         """
         self._mark_interrupted()
-        rows = self._query(f"SELECT {_RECORD} FROM sessions WHERE deleted_s IS NULL ORDER BY id DESC")
+        listed = f"SELECT {_RECORD} FROM sessions WHERE deleted_s IS NULL ORDER BY id DESC LIMIT ?"
+        rows = self._query(listed, (-1 if most is None else most,))
         records, unreadable = [], []
         for row in rows:
             try:
@@ -252,6 +255,20 @@ class Store:
         table = ResultTable(space)
         table.extend(measurements)
         return LoadedSession(record, space, table, left_out)
+
+    def values(self, session: int) -> Iterator[list[Mapping[str, float]]]:
+        """The figures of a session's successful measurements by name, some at a time, by their rows in the space.
+
+        Much sooner read than the whole session; others may use the store between two parts. Damaged ones are left out.
+        """
+        statement = (
+            "SELECT row, state, measured FROM measurements WHERE session = ? AND row > ? ORDER BY row"
+            f" LIMIT {VALUES_AT_ONCE}"
+        )
+        last = -1
+        while rows := self._query(statement, (session, last)):
+            last = rows[-1][0]
+            yield values_from_rows([text for _, state, text in rows if state == State.OK.value])
 
     def latest_fit(self, gpu: str, *, simulated: bool | None = None) -> tuple[FrequencyFit, str] | None:
         """The newest fit of a board of that name, with what it was fitted to; None where there is none.

@@ -180,7 +180,7 @@ def space_from_row(text: str, packed: bytes) -> SearchSpace:
     )
 
 
-_AT_ONCE = 512  # stored measurements read together
+VALUES_AT_ONCE = 512  # stored measurements read together
 _STATES = {state.value: state for state in State}
 # What reading a damaged row raises.
 DAMAGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
@@ -214,8 +214,8 @@ def measurement_to_row(measurement: Measurement) -> tuple[Any, ...]:
 
 def measurements_from_rows(space: SearchSpace, stored: Sequence[Sequence[Any]]) -> Iterator[Measurement]:
     """The measurements of many stored rows, their texts of JSON read so many at once; damaged ones are left out."""
-    for start in range(0, len(stored), _AT_ONCE):
-        part = stored[start : start + _AT_ONCE]
+    for start in range(0, len(stored), VALUES_AT_ONCE):
+        part = stored[start : start + VALUES_AT_ONCE]
         try:
             read = _read_together(space, part)
         except DAMAGE:
@@ -226,16 +226,34 @@ def measurements_from_rows(space: SearchSpace, stored: Sequence[Sequence[Any]]) 
         yield from read
 
 
+def values_from_rows(texts: Sequence[str]) -> list[Mapping[str, float]]:
+    """The figures of stored measurements, read at once; damaged ones are left out."""
+    try:
+        return _figures(texts)
+    except DAMAGE:
+        read: list[Mapping[str, float]] = []
+        for text in texts:
+            with suppress(*DAMAGE):
+                read += _figures([text])
+        return read
+
+
+def _figures(texts: Sequence[str]) -> list[Mapping[str, float]]:
+    """Raises one of `DAMAGE` where a text is not as it was written."""
+    values: list[Mapping[str, float]] = json.loads(f"[{','.join(texts)}]")
+    if not all(type(value) in (float, int) for each in values for value in each.values()):
+        raise TypeError("a value is not a number")
+    return values
+
+
 def _read_together(space: SearchSpace, part: Sequence[Sequence[Any]]) -> list[Measurement]:
     """Raises one of `DAMAGE` where a row is not as it was written."""
     rows = [row[0] for row in part]
     if min(rows) < 0:
         raise ValueError("a row below 0")
     configurations = space.configurations(rows)
-    values = json.loads(f"[{','.join(row[2] for row in part)}]")
+    values = _figures([row[2] for row in part])
     intervals = json.loads(f"[{','.join(row[3] or 'null' for row in part)}]")
-    if not all(type(value) in (float, int) for each in values for value in each.values()):
-        raise TypeError("a value is not a number")
     for row in part:
         *_, error, message, start_ns, _, clock, reasons, power_source, source, when, cost = row
         if not all(isinstance(text, str) for text in (error, message, power_source, source)):
@@ -248,7 +266,7 @@ def _read_together(space: SearchSpace, part: Sequence[Sequence[Any]]) -> list[Me
 def _measurement(
     stored: Sequence[Any],
     configuration: Configuration,
-    values: dict[str, float],
+    values: Mapping[str, float],
     intervals: dict[str, list[float]] | None,
 ) -> Measurement:
     row, state, _, _, error, message, start_ns, end_ns, clock, reasons, power_source, source, when, cost = stored

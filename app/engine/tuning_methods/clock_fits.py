@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ class ClockFit:
     fit: FrequencyFit | None
     caps: CapFit | None
     origin: str  # file, session or sweep
+    words: tuple[str, ...] = ()  # of the command `fit` that gives the same; empty where there is none
 
     @property
     def _either(self) -> FrequencyFit | CapFit:
@@ -69,7 +70,7 @@ class ClockFit:
 
 def fits_of_file(path: Path) -> list[ClockFit]:
     """The fits of clocks and power limits in a CSV or a recording. Raises InputError where there is none."""
-    return _found(lambda: read_series(path), read_caps(path), path.name)
+    return _worded(_found(lambda: read_series(path), read_caps(path), path.name), str(path.resolve()))
 
 
 def fits_of_table(table: ResultTable, gpu: str, origin: str, *, simulated: bool) -> list[ClockFit]:
@@ -83,13 +84,19 @@ def fits_of_store(store: Store, session: int) -> list[ClockFit]:
     loaded = store.load(session)
     record = loaded.record
     origin = f"session {session}, {record.title}"
-    return fits_of_table(loaded.table, record.gpu, origin, simulated=record.source == "simulated")
+    found = fits_of_table(loaded.table, record.gpu, origin, simulated=record.source == "simulated")
+    return _worded(found, str(session))
 
 
 def newest_fit(store: Store, gpu: str) -> list[ClockFit]:
     """The newest fit of a board of that name that was made here; nothing where there is none."""
     found = store.latest_fit(gpu)
     return [] if found is None else [ClockFit(found[0], None, found[1])]
+
+
+def _worded(found: list[ClockFit], source: str) -> list[ClockFit]:
+    """Of several the command takes one, whichever that is."""
+    return [replace(each, words=(source,)) for each in found] if len(found) == 1 else found
 
 
 def _found(read: Callable[[], list[Points]], caps: Sequence[CapFit], origin: str) -> list[ClockFit]:

@@ -40,6 +40,7 @@ class Sweep:
     limit_w: float | None = None  # the board's power limit, where it is known
     limit_seen: bool = False  # `limit_w` is the power at which limited points stood, not what was set
     published: EnergyRoofline | None = None  # what others fitted; `origin` cites them
+    opened_as: str = ""  # by the command `roofline`: session or file; empty where it shows it without either
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -115,7 +116,8 @@ def sweep_of_session(
     if not len(points):
         raise InputError("no configuration in it succeeded", f"session {session}", "measure first")
     origin = f"session {session}" if session else f"recording of {title}"
-    return sweep_of_points(points, source, origin, limit_of(board) if board is not None and board.name == gpu else None)
+    limit_w = limit_of(board) if board is not None and board.name == gpu else None
+    return replace(sweep_of_points(points, source, origin, limit_w), opened_as=str(session or ""))
 
 
 def sweeps_of_file(path: Path) -> list[Sweep]:
@@ -124,7 +126,8 @@ def sweeps_of_file(path: Path) -> list[Sweep]:
     found = []
     for points in read_points(path):
         limit_w = float(np.median(points.power_w[points.limited])) if points.limited.any() else None
-        found.append(replace(sweep_of_points(points, source, path.name, limit_w), limit_seen=True))
+        sweep = sweep_of_points(points, source, path.name, limit_w)
+        found.append(replace(sweep, limit_seen=True, opened_as=str(path.resolve())))
     return found
 
 

@@ -14,19 +14,19 @@ from ...sensors.channel import CHANNELS
 from ..plots import theme
 from ..plots.figures import value_text
 from ..plots.label import PlainLabel, plain_tip
-from .fleet import WatchedBoard
+from ..watched_board import WatchedBoard, is_real
 
 _SHOWN_S = 60.0
 _FIGURES = ("graphics_clock_mhz", "temperature_c", "utilisation_percent", "memory_used_mib")
 
 
 class BoardRow(QFrame):
-    """`refresh` shows what is new. Pressing 'In full' asks for the board to be the window's own."""
+    """`refresh` shows what is new. Pressing 'In full' asks for the board to be shown over the whole window."""
 
     opened = Signal(str)  # the selector
-    removed = Signal(str)
+    removed = Signal(object)  # the WatchedBoard
 
-    def __init__(self, board: WatchedBoard, *, removable: bool, parent: QWidget | None = None) -> None:
+    def __init__(self, board: WatchedBoard, *, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.board = board
         info = board.gpu.info
@@ -41,16 +41,14 @@ class BoardRow(QFrame):
         self.power = PlainLabel()
         self.power.setFont(theme.number_font(1.0))
         self.spark = Spark(board)
-        self.full = QPushButton("Shown in full" if board.own else "In full")
+        self.full = QPushButton()
         self.full.setAccessibleName(f"Show {info.label} in full")
-        self.full.setEnabled(not board.own)
-        self.full.clicked.connect(lambda: self.opened.emit(board.selector))
+        self.full.clicked.connect(lambda: self.opened.emit(board.uuid))
         self.remove = QToolButton()
         self.remove.setText("×")
         self.remove.setToolTip("Watch this board no longer")
         self.remove.setAccessibleName(f"Watch {info.label} no longer")
-        self.remove.setVisible(removable)
-        self.remove.clicked.connect(lambda: self.removed.emit(board.selector))
+        self.remove.clicked.connect(lambda: self.removed.emit(board))
         self._figures = {name: PlainLabel() for name in _FIGURES}
         figures = QHBoxLayout()
         figures.setSpacing(16)
@@ -71,6 +69,12 @@ class BoardRow(QFrame):
         grid.setColumnStretch(0, 1)
         theme.notifier().changed.connect(self._recolour)
         self._recolour()
+
+    def set_in_full(self, in_full: bool) -> None:
+        """Whether this is the board that is shown; that one is not removed, and a real one is always there."""
+        self.full.setText("Shown in full" if in_full else "In full")
+        self.full.setEnabled(not in_full)
+        self.remove.setVisible(not in_full and not is_real(self.board.uuid))
 
     def refresh(self) -> None:
         """Show the newest values."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QAction, QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -21,37 +20,29 @@ from PySide6.QtWidgets import (
 )
 
 from ...numbers import UNKNOWN
-from ...sensors.gpu import GpuProcess
 from ...sensors.select import gpu_selectors
 from ..context import Context
 from ..plots import theme
 from ..plots.label import PlainLabel
 from ..threads.tasks import LatestTask, TaskQueue
+from ..watched_board import WatchedBoard, is_real
 from .board_row import BoardRow
-from .fleet import WatchedBoard, is_real, other_boards, processes_of, watch
+from .processes import Found, processes_of
 
 _TICK_MS = 500
 _PROCESSES_EVERY = 4  # ticks
 _COLUMNS = ("Board", "PID", "Process", "Memory", "GPU share", "Use")
 _FIGURES = (1, 3, 4)  # columns of numbers
-_Found = list[tuple[WatchedBoard, list[GpuProcess], str]]
 
 
 class BoardsPanel(QWidget):
-    """The window's own board first, then the other real ones and those that were given or added."""
-
-    in_full = Signal(str)  # a selector: this board is to be the window's own
-    watched_changed = Signal()  # `boards` are others now
-    boards_changed = Signal(object)  # selectors of those that were given or added, as a tuple
+    """The boards in the order in which they were asked for, whichever is shown."""
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._context = context
-        self._speed = context.gpu.clock.speed
-        self._given: list[str] = []  # simulated and recorded ones; real ones are always there
+        self._boards = context.boards
         self._selectors: list[tuple[str, str]] = []  # what can be watched, and its label
         self.rows: list[BoardRow] = []
-        self._opened: list[WatchedBoard] = []
         self._ticks = 0
         self.add = QToolButton()
         self.add.setText("Add a board")
@@ -74,13 +65,13 @@ class BoardsPanel(QWidget):
         self._timer.timeout.connect(self._tick)
         theme.notifier().changed.connect(self._recolour)
         self._recolour()
-        self._put(WatchedBoard(context.gpu.info.uuid, context.gpu, context.trace))
         self._tasks.run(gpu_selectors, self._selectors.extend)
-        uuid = context.gpu.info.uuid
-        if context.gpu.info.source == "nvml":
-            self._tasks.run(lambda: [self._open(selector, 1.0) for selector in other_boards(uuid)], self._put_all)
-        for selector in context.others:
-            self.watch(selector)
+        boards = context.boards
+        boards.added.connect(self._put)
+        boards.removed.connect(self._remove)
+        boards.board_changed.connect(self._mark_shown)
+        for board in boards.all:
+            self._put(board)
 
     def _set_up_table(self) -> None:
         table = self.processes
@@ -120,72 +111,44 @@ class BoardsPanel(QWidget):
         layout.addWidget(self.processes, 1)
 
     def shutdown(self) -> None:
-        """Stop watching the other boards."""
+        """End what runs in the background; the boards are the window's."""
         self._timer.stop()
         self._asking.shutdown()
-        for board in self._opened:
-            board.stop()
         self._tasks.shutdown()
-        for board in self._opened:
-            board.close()
 
-    @property
-    def boards(self) -> list[WatchedBoard]:
-        """What is watched, the window's own first."""
-        return [row.board for row in self.rows]
-
-    def watch(self, selector: str) -> None:
-        """Watch one more board; opening it may take long, and happens elsewhere."""
-        speed = self._speed
-        if selector not in self._given:
-            self._given.append(selector)
-            self._tasks.run(lambda: [self._open(selector, speed)], self._put_all)
-            self.boards_changed.emit(tuple(self._given))
-
-    def _open(self, selector: str, speed: float) -> WatchedBoard:
-        """On the queue's thread. What is opened is closed in the end, whether its row was still made or not."""
-        board = watch(selector, speed=speed)
-        self._opened.append(board)
-        return board
-
-    @Slot(str)
-    def forget(self, selector: str) -> None:
-        """Watch it no longer."""
-        self._given = [each for each in self._given if each != selector]
-        for row in [row for row in self.rows if not row.board.own and row.board.selector == selector]:
-            self.rows.remove(row)
-            self._opened.remove(row.board)
-            self._tasks.run(row.board.close)
-            row.hide()
-            row.deleteLater()
-        self.watched_changed.emit()
-        self.boards_changed.emit(tuple(self._given))
-
-    def _put_all(self, boards: Sequence[WatchedBoard]) -> None:
-        for board in boards:
-            self._put(board)
-        self.watched_changed.emit()
-
+    @Slot(object)
     def _put(self, board: WatchedBoard) -> None:
-        row = BoardRow(board, removable=board.selector in self._given)
-        row.opened.connect(self.in_full)
-        row.removed.connect(self.forget)
+        row = BoardRow(board)
+        row.opened.connect(self._boards.show)
+        row.removed.connect(self._boards.forget)
         self.rows.append(row)
         self._column.insertWidget(self._column.count() - 1, row)
         row.refresh()
+        self._mark_shown()
+
+    @Slot(object)
+    def _remove(self, board: WatchedBoard) -> None:
+        for row in [row for row in self.rows if row.board is board]:
+            self.rows.remove(row)
+            row.hide()
+            row.deleteLater()
+
+    @Slot()
+    def _mark_shown(self, *_: object) -> None:
+        for row in self.rows:
+            row.set_in_full(row.board is self._boards.current)
 
     @Slot()
     def _fill_menu(self) -> None:
         menu = self.add.menu()
         menu.clear()
-        watched = {board.selector for board in self.boards}
         for selector, label in self._selectors:
-            if selector not in watched and not is_real(selector):
+            if self._boards.find(selector) is None and not is_real(selector):
                 menu.addAction(label).setData(selector)
 
     @Slot(QAction)
     def _add_chosen(self, action: QAction) -> None:
-        self.watch(str(action.data()))
+        self._boards.watch(str(action.data()))
 
     # --- what is new --------------------------------------------------------------------------------------------------
 
@@ -204,12 +167,12 @@ class BoardsPanel(QWidget):
         for row in self.rows:
             row.refresh()
         if self._ticks % _PROCESSES_EVERY == 0 and not self._asking.busy:
-            boards = self.boards
+            boards = list(self._boards.all)
             self._asking.run(lambda _: processes_of(boards))
         self._ticks += 1
 
     @Slot(object)
-    def _show_processes(self, reports: _Found) -> None:
+    def _show_processes(self, reports: Found) -> None:
         lines = [(board.gpu.info.name, process) for board, found, _ in reports for process in found]
         self.processes.setRowCount(len(lines))
         for row, (board, process) in enumerate(lines):

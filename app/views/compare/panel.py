@@ -76,6 +76,7 @@ class ComparePanel(QWidget):
         gains = QWidget()
         vbox(self.means, self.gains, self.fronts_title, self.fronts, of=gains).setContentsMargins(0, 6, 0, 0)
         self.tabs = QTabWidget()
+        self.tabs.setAccessibleName("Pages of the comparison")
         self.tabs.setDocumentMode(True)
         for widget, title in (
             (self.figure, "Fronts"),

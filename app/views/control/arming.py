@@ -6,8 +6,8 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from ...engine.control.rights import why_read_only
 from ...engine.session import events
-from ...sensors.gpu import GpuInfo
 from ..threads.bridge import EngineBridge
+from ..watched_board import WatchedBoard
 
 SIMULATED = "Simulated: nothing real is set; everything here works as on a real GPU, so that you can try it."
 ACTIONS = ("Switch control on", "Switch control off")
@@ -36,25 +36,38 @@ _ON = (
 
 
 class Arming(QObject):
-    """It says what the engine says, never what was asked for."""
+    """Of the board that is shown. It says what the engine says, never what was asked for."""
 
     changed = Signal()
 
-    def __init__(self, info: GpuInfo, bridge: EngineBridge, parent: QObject | None = None) -> None:
+    def __init__(self, board: WatchedBoard, bridge: EngineBridge, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._info, self._bridge = info, bridge
-        self._holder: int | None = None
-        self._waiting = False
-        self.allowed = False
+        self._board, self._bridge = board, bridge
+        self._asked: set[str] = set()  # UUIDs of boards of which the engine has not answered yet
         bridge.control_changed.connect(self._control_changed)
         bridge.fault.connect(self._fault)
+
+    def show_board(self, board: WatchedBoard) -> None:
+        """Another board is shown."""
+        self._board = board
+        self.changed.emit()
+
+    @property
+    def allowed(self) -> bool:
+        """Whether control is on."""
+        return self._board.allowed
+
+    @property
+    def _waiting(self) -> bool:
+        return self._board.uuid in self._asked
 
     @property
     def why_forbidden(self) -> str:
         """Why control cannot be switched on; empty where it can."""
-        if self._info.source == "recorded":
+        info = self._board.gpu.info
+        if info.source == "recorded":
             return "A recording cannot be set"
-        return why_read_only(self._info.uuid) if self._info.source == "nvml" else ""
+        return why_read_only(info.uuid) if info.source == "nvml" else ""
 
     @property
     def can_switch(self) -> bool:
@@ -76,27 +89,28 @@ class Arming(QObject):
     @property
     def explanation(self) -> str:
         """What the state means, and what the other one would."""
-        if self._info.source == "simulated":
+        if self._board.gpu.info.source == "simulated":
             return _ON_SIMULATED
         why = self.why_forbidden
         text = _ON if self.allowed else _FORBIDDEN if why else _OFF
-        return text.format(board=self._info.name, holder=self._holder, why=why)
+        return text.format(board=self._board.gpu.info.name, holder=self._board.holder, why=why)
 
     @Slot()
     def switch(self) -> None:
         """Ask the engine for the other state."""
         if self.can_switch:
-            self._waiting = True
+            uuid = self._board.uuid
+            self._asked.add(uuid)
             self.changed.emit()
-            self._bridge.submit(events.Forbid() if self.allowed else events.Allow())
+            self._bridge.submit(events.Forbid(uuid) if self.allowed else events.Allow(uuid))
 
     @Slot(object)
     def _control_changed(self, event: events.ControlChanged) -> None:
-        self.allowed, self._holder, self._waiting = event.allowed, event.holder, False
+        self._asked.discard(event.board)
         self.changed.emit()
 
     @Slot(object)
     def _fault(self, _fault: events.EngineFault) -> None:
         """An engine that could not even start never answers."""
-        self._waiting = False
+        self._asked.clear()
         self.changed.emit()

@@ -59,6 +59,12 @@ class ChangesModel(QAbstractTableModel):
         self._changes = [*(change for change in changes if change.time_s not in here), *self._changes][-KEPT:]
         self.endResetModel()
 
+    def clear(self) -> None:
+        """Of another board from now on."""
+        self.beginResetModel()
+        self._changes = []
+        self.endResetModel()
+
     def rows(self) -> list[tuple[str, ...]]:
         """The texts of every cell."""
         return [tuple(text(change) for _, _, text in _COLUMNS) for change in self._changes]
@@ -120,6 +126,12 @@ class ChangeLog(QWidget):
         self.by_sessions.put_before([change for change in changes if not change.by_hand])
         self._count()
         QTimer.singleShot(0, self, self._show_newest)
+
+    def clear(self) -> None:
+        """Show the changes of another board from now on."""
+        self.by_hand.clear()
+        self.by_sessions.clear()
+        self._count()
 
     def add(self, change: Change) -> None:
         """Show one more change, or what was observed of the last one."""

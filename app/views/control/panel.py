@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Slot
-from PySide6.QtWidgets import QComboBox, QGridLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QPushButton, QVBoxLayout, QWidget
 
 from ...engine.board_settings import Setting, in_words, unit
 from ...engine.control.device_log import changes_of
@@ -23,14 +23,16 @@ from ...errors import WattridgeError
 from ...numbers import UNKNOWN
 from ...sensors.channel import CHANNELS
 from ..context import Context
+from ..countdown import Countdown, apply_command
 from ..file_dialogs import save_file
 from ..plots import theme
 from ..plots.label import PlainLabel, plain_tip
 from ..threads.tasks import LatestTask
+from ..watched_board import WatchedBoard
 from ..widgets import hbox, vbox
 from .arming import ACTIONS, SIMULATED, Arming
 from .change_log import KEPT, ChangeLog
-from .countdown import Countdown, apply_command
+from .confirm_bar import answer_buttons
 from .helper_row import HelperRow
 from .setting_rows import Choices, SettingRows, choices_of
 
@@ -39,7 +41,7 @@ _STATE_LINES, _MESSAGE_LINES = 3, 3  # room for words, whether there are any or 
 _OFF = "Nothing can be applied until control is switched on."
 _ON = "What is applied returns after a countdown unless you keep it."
 _EXPORT = "Export the settings"
-_SESSION = "A session is running: it sets the board itself."
+_SESSION = "A session is running on {board}: nothing else is set until it ends."
 
 
 class ControlPanel(QWidget):
@@ -49,15 +51,16 @@ class ControlPanel(QWidget):
         super().__init__(parent)
         self._context = context
         self._gpu = context.gpu
-        self._session = False
+        self._session = ""  # the name of the board on which a session runs
+        self._ticked: dict[str, dict[str, Setting]] = {}  # by the UUIDs of boards that were left
         self._said = ""  # of the last change, while nothing waits
-        self._arming = Arming(context.gpu.info, context.bridge, self)
-        self._countdown = Countdown(context.bridge, self)
+        self._arming = Arming(context.boards.current, context.bridge, self)
         self.rows: SettingRows | None = None
         self.armed, self.switch = PlainLabel(), QPushButton()
         self.state, self.outcome = PlainLabel(wrap=True, muted=True), PlainLabel(wrap=True)
-        self.keep, self.back = self._countdown.keep, self._countdown.back
-        self._grid = QGridLayout()
+        self.keep, self.back = answer_buttons()
+        self._fields = QVBoxLayout()
+        self._place: QWidget | None = None  # of the rows
         self._below = QWidget()  # what the rows stand in, and everything under them
         self.apply, self.restore = QPushButton("&Apply"), QPushButton("Put &everything back")
         self.profiles, self.save, self.delete = QComboBox(), QPushButton("Sa&ve"), QPushButton("&Delete")
@@ -69,20 +72,15 @@ class ControlPanel(QWidget):
         self._asker = LatestTask(self)
         self._asker.done.connect(self._show_rows)
         self._asker.failed.connect(context.bridge.report)
-        self._asker.run(lambda _stop: choices_of(self._gpu))
         self._reader = LatestTask(self)
         self._reader.done.connect(self.log.put_before)
         self._reader.failed.connect(context.bridge.report)
-        self._reader.run(lambda _stop: changes_of(self._gpu.info.uuid, 2 * KEPT))
         self.helper.failed.connect(context.bridge.report)
-        if self._gpu.info.source == "nvml":
-            self.helper.look()
         self._timer = QTimer(self, interval=_PRESENT_MS)
         self._timer.timeout.connect(self._show_present)
         self._timer.start()
         self._recolour()
-        self._fill_profiles()
-        self._show_arming()
+        self._look_at_board()
 
     def shutdown(self) -> None:
         """End what runs in the background."""
@@ -94,8 +92,6 @@ class ControlPanel(QWidget):
     # --- building -----------------------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
-        self._grid.setContentsMargins(0, 4, 0, 4)
-        self._grid.setColumnStretch(1, 1)
         self.profiles.setEditable(True)
         self.profiles.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         named_by = self.profiles.lineEdit()
@@ -107,7 +103,7 @@ class ControlPanel(QWidget):
         _reserve(self.state, _STATE_LINES)
         _reserve(self.outcome, _MESSAGE_LINES)
         vbox(
-            self._grid,
+            self._fields,
             hbox(self.apply, self.keep, self.back, 1),
             self.outcome,
             hbox(self.restore, 1),
@@ -135,18 +131,55 @@ class ControlPanel(QWidget):
         bridge.control_changed.connect(self._control_changed)
         self.switch.clicked.connect(self._arming.switch)
         self._arming.changed.connect(self._show_arming)
+        self.keep.clicked.connect(self._keep)
+        self.back.clicked.connect(self._put_back)
         self._countdown.changed.connect(self._show_outcome)
         bridge.setting_applied.connect(self._setting_applied)
         bridge.device_changed.connect(self._device_changed)
         bridge.session_started.connect(self._session_started)
         bridge.session_changed.connect(self._session_changed)
         bridge.fault.connect(self._set_buttons)
+        self._context.boards.board_changed.connect(self._board_changed)
         theme.notifier().changed.connect(self._recolour)
+
+    def _look_at_board(self) -> None:
+        """Ask the shown board what can be set, and show its profiles and its log."""
+        gpu = self._gpu
+        self._asker.run(lambda _stop: choices_of(gpu))
+        if gpu.info.source == "nvml":
+            self.helper.look()
+        else:
+            self.helper.hide()
+        self.log.clear()
+        self._reader.run(lambda _stop: changes_of(gpu.info.uuid, 2 * KEPT))
+        self._say("")
+        self._fill_profiles()
+        self._arming.show_board(self._context.boards.current)
+        self._show_arming()
+
+    @Slot(object)
+    def _board_changed(self, board: WatchedBoard) -> None:
+        """What was ticked for the board before is there again when it is."""
+        if self.rows is not None:
+            self._ticked[self._gpu.info.uuid] = self._chosen()
+        self._gpu, self.rows = board.gpu, None
+        board.countdown.changed.connect(self._show_outcome, Qt.ConnectionType.UniqueConnection)
+        self._look_at_board()
 
     @Slot(object)
     def _show_rows(self, choices: Choices) -> None:
-        self.rows = SettingRows(self._gpu, choices, self._grid)
-        self.rows.setParent(self)
+        place = QWidget()
+        grid = QGridLayout(place)
+        grid.setContentsMargins(0, 4, 0, 4)
+        grid.setColumnStretch(1, 1)
+        if self._place is not None:
+            self._place.hide()
+            self._place.deleteLater()
+        self._place = place
+        self._fields.addWidget(place)
+        self.rows = SettingRows(self._gpu, choices, grid)
+        self.rows.setParent(place)
+        self.rows.choose(self._ticked.get(self._gpu.info.uuid, {}))
         self.rows.changed.connect(self._set_buttons)
         buttons = (self.apply, self.keep, self.back, self.restore, self.profiles, self.save, self.delete)
         last = (self.script, self.unit, self.helper.button, self.log.tabs, self.log.table)
@@ -161,7 +194,7 @@ class ControlPanel(QWidget):
 
     @Slot(object)
     def _control_changed(self, event: events.ControlChanged) -> None:
-        if event.notes:
+        if event.notes and event.board == self._gpu.info.uuid:
             self._say(" ".join(event.notes))
 
     @Slot()
@@ -174,7 +207,13 @@ class ControlPanel(QWidget):
 
     @Slot()
     def _show_outcome(self) -> None:
-        self.outcome.setText(f"{self._said} {self._countdown.left}" if self._countdown.waits else self._said)
+        countdown = self._countdown
+        for button in (self.keep, self.back):
+            button.setEnabled(countdown.can_answer)
+        if not countdown.waits:
+            self.outcome.setText(self._said)
+        else:
+            self.outcome.setText(f"{self._said} {countdown.left}" if self._said else countdown.text)
 
     def _say(self, words: str) -> None:
         self._said = words
@@ -182,6 +221,8 @@ class ControlPanel(QWidget):
 
     @Slot(object)
     def _setting_applied(self, event: events.SettingApplied) -> None:
+        if event.board != self._gpu.info.uuid:
+            return
         before = {name: value for name, value in event.prior.items() if value is not None}
         was = f" Before: {in_words(before)}." if before else ""
         self._say(f"{event.message[:1].upper()}{event.message[1:]}.{was}")
@@ -189,17 +230,18 @@ class ControlPanel(QWidget):
 
     @Slot(object)
     def _device_changed(self, event: events.DeviceChanged) -> None:
-        self.log.add(event.change)
+        if event.change.uuid == self._gpu.info.uuid:
+            self.log.add(event.change)
 
     @Slot(object)
     def _session_started(self, event: events.SessionStarted) -> None:
-        self._session = event.plan.source != "recorded"
+        self._session = event.plan.gpu if event.plan.source != "recorded" else ""
         self._set_buttons()
 
     @Slot(object)
     def _session_changed(self, event: events.SessionChanged) -> None:
         alive = event.progress.state in (SessionState.RUNNING, SessionState.PAUSED)
-        self._session = self._session and alive
+        self._session = self._session if alive else ""
         self._set_buttons()
 
     # --- what the user does -------------------------------------------------------------------------------------------
@@ -211,11 +253,19 @@ class ControlPanel(QWidget):
         settings = self._chosen()
         if settings:
             self.apply.setEnabled(False)
-            self._context.bridge.submit(apply_command(settings))
+            self._context.bridge.submit(apply_command(self._gpu, settings))
+
+    @Slot()
+    def _keep(self) -> None:
+        self._countdown.keep()
+
+    @Slot()
+    def _put_back(self) -> None:
+        self._countdown.put_back()
 
     @Slot()
     def _restore(self) -> None:
-        self._context.bridge.submit(events.Apply(reset=True))
+        self._context.bridge.submit(events.Apply(self._gpu.info.uuid, reset=True))
 
     @Slot()
     def _save(self) -> None:
@@ -255,6 +305,11 @@ class ControlPanel(QWidget):
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
+    @property
+    def _countdown(self) -> Countdown:
+        """Of the board that is shown; those of others are across the window."""
+        return self._context.boards.current.countdown
+
     def _chosen(self) -> dict[str, Setting]:
         return {} if self.rows is None else self.rows.settings()
 
@@ -290,7 +345,7 @@ class ControlPanel(QWidget):
     @Slot()
     def _show_present(self) -> None:
         """What the board does now, from the traces."""
-        trace = self._context.trace
+        trace = self._context.boards.current.trace
         if self.rows is None or not self.isVisible() or not trace.last_ns:
             return
         now = trace.at(trace.last_ns)
@@ -310,7 +365,8 @@ class ControlPanel(QWidget):
         self.delete.setEnabled(self.profiles.findText(self.profiles.currentText()) >= 0)
         for button in (self.script, self.unit):
             button.setEnabled(bool(chosen))
-        why_not = f"{forbidden}." if forbidden else _SESSION if self._session else _ON if allowed else _OFF
+        session = _SESSION.format(board=self._session) if self._session else ""
+        why_not = f"{forbidden}." if forbidden else session or (_ON if allowed else _OFF)
         simulated = SIMULATED if self._gpu.info.source == "simulated" else ""
         self.state.setText(f"{why_not} {simulated}".strip())
 

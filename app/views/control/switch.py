@@ -5,10 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QWidget, QWidgetAction
 
-from ...sensors.gpu import GpuInfo
 from ..plots import theme
 from ..plots.label import PlainLabel
 from ..threads.bridge import EngineBridge
+from ..watched_board import WatchedBoard
 from ..widgets import vbox
 from .arming import Arming
 
@@ -16,11 +16,11 @@ _WIDTH = 400
 
 
 class ControlSwitch(QToolButton):
-    """For a board that can be set. Its menu holds the explanation and the button."""
+    """For the board that is shown, if it can be set. Its menu holds the explanation and the button."""
 
-    def __init__(self, info: GpuInfo, bridge: EngineBridge, parent: QWidget | None = None) -> None:
+    def __init__(self, board: WatchedBoard, bridge: EngineBridge, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._arming = Arming(info, bridge, self)
+        self._arming = Arming(board, bridge, self)
         self.setObjectName("control")
         self.setToolTip("Whether this window may set clocks and the power limit")
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
@@ -40,6 +40,10 @@ class ControlSwitch(QToolButton):
         self._arming.changed.connect(self._show)
         theme.notifier().changed.connect(self._show)
         self._show()
+
+    def show_board(self, board: WatchedBoard) -> None:
+        """Another board is shown."""
+        self._arming.show_board(board)
 
     @property
     def allowed(self) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import QButtonGroup, QComboBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
-from ...engine.analysis.iso_lines import Role, role_of
-from ...engine.analysis.quantities import Quantity, is_efficiency, is_speed, quantities_of, quantity
+from ...engine.analysis.quantities import Quantity, quantities_of, quantity
+from ...engine.analysis.usual_goals import usual_goals
 from ...engine.objectives import Goal, likely_goal
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
@@ -124,20 +124,8 @@ class FigureChoices(QWidget):
         return first
 
     def _usual_goals(self) -> tuple[Goal, Goal]:
-        """The front of the objective, where it is about the goal; else a speed and an efficiency; else any two."""
         assert self._plan is not None
-        front, goal = self._plan.objective.front, self._plan.objective.goal
-        metrics_first = sorted(self.offered, key=lambda name: name.endswith(("_s", "_j")))
-        rates = [n for n in metrics_first if role_of(n) is Role.SPEED]
-        speed = next((n for n in (*rates, *metrics_first) if is_speed(n)), self.offered[0])
-        about_goal = goal.name in {each.name for each in front[:2]} or not is_efficiency(goal.name)
-        if len(front) >= 2 and (about_goal or goal.name not in self.offered):
-            return front[0], front[1]
-        if len(front) >= 2:  # time and energy stand in for what is looked for: show that itself
-            return likely_goal(speed), goal
-        others = [n for n in metrics_first if n != speed] or [speed]
-        efficiency = next((n for n in others if is_efficiency(n)), others[0])
-        return likely_goal(speed), likely_goal(efficiency)
+        return usual_goals(self._plan.objective, self.offered)
 
     def _usual_colour(self) -> str:
         assert self._plan is not None

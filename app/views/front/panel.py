@@ -1,4 +1,4 @@
-"""The Pareto laboratory: any two figures of the session against each other, filters, brushing, ways to choose."""
+"""The Pareto laboratory: any two figures of the session against each other, filters, brushing."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from ..plots import theme
 from ..plots.colour_key import ColourKey
 from ..plots.label import PlainLabel
 from ..plots.parameter_bars import ParameterBars
+from ..plots.row_filter import RowFilter
 from ..result_caption import ResultCaption
 from ..settings import Settings
 from ..widgets import hbox
-from .chooser_bar import ChooserBar
 from .codings import Codings
 from .figure_choices import FigureChoices
 from .figure_tabs import FigureTabs
@@ -43,7 +43,7 @@ _NO_STYLES = np.empty(0, dtype=np.uint16)
 _WAITING = "Waiting for the first measurements that have both figures."
 _ALL_HIDDEN = "Every measurement is hidden by the filter."
 _ROOM_FOR_BARS = 440  # pixels of height
-_SLOW_MS = 250  # between two looks at what takes longer than a point: overlays, histograms, choices
+_SLOW_MS = 250  # between two looks at what takes longer than a point: overlays, histograms
 
 
 class FrontPanel(QWidget):
@@ -56,11 +56,9 @@ class FrontPanel(QWidget):
         self._plan: SessionPlan | None = None
         self.points: FrontPoints | None = None
         self._codings: Codings | None = None
-        self._choosing = False
         self.caption = ResultCaption(context.result)
         self.figures = FigureChoices()
-        settings = Settings()
-        self.show_menu = ShowMenu(settings)
+        self.show_menu = ShowMenu(Settings())
         self.plot = FrontPlot(self._describe)
         self.parallel: ParallelPlot | None = None
         self.slice: SliceView | None = None
@@ -72,10 +70,9 @@ class FrontPanel(QWidget):
             )
         )
         self.key = ColourKey()
-        self.chooser = ChooserBar(settings)
         self.bars = ParameterBars()
         self.count = PlainLabel()
-        self.unpin = _link("Pinned configurations, compared under Configuration; click to unpin them")
+        self.unpin = _link("Pinned configurations, compared in the Inspector; click to unpin them")
         self.unmark = _link("Marked measurements; click to unmark them")
         self.unfilter = _link("Some values are hidden below; click to show them all")
         self._slowly = QTimer(self, interval=_SLOW_MS, singleShot=True)
@@ -103,7 +100,6 @@ class FrontPanel(QWidget):
         grid.addLayout(beside, 2, 1)
         grid.addLayout(hbox((self.count, 1), self.pages.bar), 3, 0, 1, 2)
         grid.addWidget(self.bars, 4, 0, 1, 2)
-        grid.addWidget(self.chooser, 5, 0, 1, 2)
         grid.setRowStretch(2, 1)
         grid.setColumnStretch(0, 1)
         self.pages.setMinimumHeight(90)
@@ -125,7 +121,6 @@ class FrontPanel(QWidget):
         self.bars.filtered.connect(self._filtered)
         self.unfilter.clicked.connect(self.bars.show_everything)
         self.unmark.clicked.connect(self._unmark)
-        self.chooser.chosen.connect(self._chosen)
         result.changed.connect(self._selected)
         result.brushed.connect(self._brushed)
         result.pinned.connect(self._pinned)
@@ -188,9 +183,7 @@ class FrontPanel(QWidget):
         self.figures.clear()
         self.bars.set_session(table, plan)
         self._show_bars()
-        self.chooser.set_session(table)
-        for widget in (self.figures, self.chooser):
-            widget.setVisible(table is not None)  # there is nothing to choose from
+        self.figures.setVisible(table is not None)  # there is nothing to choose from
         self._show_points()
         self._show_page()
         self.refresh()
@@ -223,7 +216,6 @@ class FrontPanel(QWidget):
             self.plot.overlays.draw()
             self.plot.labels.changed()
             self.bars.refresh(self._context.result.rows)
-            self.chooser.refresh(self.bars.filter)
             self._show_page()
             self._slowly.setInterval(max(_SLOW_MS, int(7000 * (time.perf_counter() - began))))
 
@@ -295,7 +287,8 @@ class FrontPanel(QWidget):
     # --- filter, marks, choice ---------------------------------------------------------------------------------------
 
     @Slot(object)
-    def _filtered(self, _filter: object) -> None:
+    def _filtered(self, shown: RowFilter) -> None:
+        self._context.result.show_only(shown)
         self._rebuild()
 
     @Slot()
@@ -323,21 +316,12 @@ class FrontPanel(QWidget):
 
     @Slot(int)
     def _selected(self, index: int) -> None:
-        if not self._choosing:
-            self.plot.name_choice("")
-            self.chooser.follow(index)
+        self.plot.name_choice(self._context.result.way)
         self.plot.select(index)
         if self.parallel is not None and self.parallel.isVisible():
             self.parallel.select(index)
         if self.slice is not None and self.slice.isVisible():
             self.slice.select(index)
-
-    @Slot(int, str)
-    def _chosen(self, index: int, word: str) -> None:
-        self._choosing = True
-        self._context.result.select(index)
-        self._choosing = False
-        self.plot.name_choice(word)
 
     # --- words -------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Frequency models on demand: fit a clock sweep, the session or files, overlay them, steer the next session by one."""
+"""Frequency models on demand: fit a sweep, the session or files, overlay them, steer a session or set a clock."""
 
 from __future__ import annotations
 
@@ -19,14 +19,18 @@ from PySide6.QtWidgets import (
 
 from ...engine.models.description import describe_load
 from ...engine.models.frequency import FrequencyFit
+from ...engine.report.reproduce import sweep_words
 from ...engine.session import events
 from ...engine.tuning_methods.clock_fits import ClockFit
 from ..context import Context
+from ..control.apply_button import ApplyButton
 from ..plots import theme
 from ..plots.descriptions import rich_text
 from ..plots.label import PlainLabel
 from ..plots.overlay_list import OverlayList
+from ..watched_board import WatchedBoard
 from .caps import CapsPlot
+from .explanation import explained_as_html
 from .legends import caps_legend, power_legend, voltage_legend
 from .methods import MethodsView
 from .plot import ModelPlot
@@ -35,6 +39,7 @@ from .voltage import VoltagePlot
 
 _SWEEP_POINTS = 10
 _WIDE = 700  # pixels from which the words fit beside the plot
+_ROOM_FOR_EXPLANATION = 420  # pixels of height
 _EMPTY = (
     "No model yet.\n"
     "'Fit a clock sweep' runs a fully loading kernel at about ten clocks;\n"
@@ -50,20 +55,27 @@ class ModelPanel(QWidget):
         super().__init__(parent)
         self._context = context
         self._fitting = False
+        self._board = context.boards.current.uuid
+        self._ranges: dict[str, tuple[float, float] | None] = {}  # of clocks to steer by, by the boards that were left
+        self._asked: tuple[str, ...] = ()  # what is being fitted, in words of the command `fit`
         self.sweep, self.session = QToolButton(), QPushButton("Fit the sess&ion")
         self.add, self.remove, self.steer = FitSources(context), QPushButton("&Remove"), QPushButton("S&teer")
+        self.apply = ApplyButton(context)
         self.progress, self.message = QProgressBar(), PlainLabel()
         self.plot, self.voltage, self.caps, self.methods = ModelPlot(), VoltagePlot(), CapsPlot(), MethodsView(context)
         self.list: OverlayList[ClockFit] = OverlayList(
             "Fits that are overlaid", "Tick what is shown. The chosen one is shown in full: band, ridge, optimum, range"
         )
         self.facts, self.legend, self.steering = QTextBrowser(), PlainLabel(), PlainLabel()
+        self.explanation = PlainLabel(wrap=True, selectable=True)
+        self.why_not = PlainLabel(wrap=True, muted=True)  # the recommended clock is not applied
         self._fill_controls()
         self._lay_out()
         self.sweep.clicked.connect(self.fit_sweep)
         self.session.clicked.connect(self.fit_session)
         self.remove.clicked.connect(self.list.remove_chosen)
         self.steer.clicked.connect(self.steer_session)
+        self.apply.changed.connect(self._show_why_not)
         self.list.changed.connect(self._draw)
         self.tabs.currentChanged.connect(self._tab_changed)
         self.add.found.connect(self.show_fits)
@@ -75,6 +87,7 @@ class ModelPanel(QWidget):
         bridge.fit_finished.connect(self._fit_finished)
         bridge.fault.connect(self._fault)
         context.result.steered.connect(self._steered)
+        context.boards.board_changed.connect(self._board_changed)
         theme.notifier().changed.connect(self._show_words)
         self._draw()
         self.add.open_on_file()
@@ -98,12 +111,13 @@ class ModelPanel(QWidget):
 
     def _lay_out(self) -> None:
         buttons = QHBoxLayout()
-        for widget in (self.sweep, self.session, self.steer):
+        for widget in (self.sweep, self.session, self.steer, self.apply):
             buttons.addWidget(widget)
         buttons.addStretch(1)
         buttons.addWidget(self.add)
         buttons.addWidget(self.remove)
         self.tabs = QTabWidget()
+        self.tabs.setAccessibleName("Pages of the model")
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(self.plot, "Power and energy")
         self.tabs.addTab(self.voltage, "Voltage")
@@ -123,7 +137,8 @@ class ModelPanel(QWidget):
         self.splitter.setStretchFactor(0, 3)
         self.splitter.setStretchFactor(1, 1)
         self.splitter.setSizes([540, 300])
-        self.legend.setTextFormat(Qt.TextFormat.RichText)
+        for label in (self.legend, self.explanation):
+            label.setTextFormat(Qt.TextFormat.RichText)
         for label in (self.legend, self.steering, self.message):
             label.setWordWrap(True)
         self.steering.hide()
@@ -134,12 +149,14 @@ class ModelPanel(QWidget):
         for line in (self.progress, self.message, self.legend):
             layout.addWidget(line)
         layout.addWidget(self.splitter, 1)
-        layout.addWidget(self.steering)
+        for line in (self.explanation, self.why_not, self.steering):
+            layout.addWidget(line)
         self.setMinimumHeight(260)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Words beside the plot where there is room, else below it."""
+        """Words beside the plot where there is room, else below it; the explanation gives way to the plot."""
         super().resizeEvent(event)
+        self._show_explanation()
         wide = self.width() >= _WIDE
         self.splitter.setOrientation(Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical)
 
@@ -168,6 +185,7 @@ class ModelPanel(QWidget):
         self._ask(
             events.Fit(
                 sweep=True,
+                board=self._context.gpu.info.uuid,
                 points=_SWEEP_POINTS,
                 memory_clocks=self.with_memory.isChecked(),
                 power_limits=self.with_limits.isChecked(),
@@ -191,6 +209,9 @@ class ModelPanel(QWidget):
     def _ask(self, command: events.Fit) -> None:
         if self._fitting:
             return
+        session = self._context.result.session
+        swept = sweep_words(command, self._context.gpu) if command.sweep else ()
+        self._asked = swept or ((str(session),) if session else ())
         self._fitting = True
         self._complain("", "")
         if command.sweep:
@@ -211,7 +232,7 @@ class ModelPanel(QWidget):
     @Slot(object)
     def _fit_finished(self, event: events.FitFinished) -> None:
         self._end_fitting()
-        self.show_fits([ClockFit(event.fit, event.caps, event.source)])
+        self.show_fits([ClockFit(event.fit, event.caps, event.source, self._asked)])
 
     @Slot(object)
     def show_fits(self, found: list[ClockFit]) -> None:
@@ -241,6 +262,14 @@ class ModelPanel(QWidget):
                 f"The next session keeps to the supported graphics clocks within {clocks[0]:.0f}–{clocks[1]:.0f} MHz."
             )
         self._set_buttons()
+
+    @Slot(object)
+    def _board_changed(self, board: WatchedBoard) -> None:
+        """A range of clocks was found on one board, and steers the sessions of that one alone."""
+        result = self._context.result
+        self._ranges[self._board] = result.clocks_mhz
+        self._board = board.uuid
+        result.steer(self._ranges.get(board.uuid))
 
     @Slot(str, str)
     def _complain(self, what: str, remedy: str) -> None:
@@ -273,8 +302,32 @@ class ModelPanel(QWidget):
         self.voltage.show_fits(models, fit)
         self.caps.show_fits(shown)
         self.plot.say(_EMPTY if not self.list.entries else "" if models else "Nothing ticked knows the clocks.")
+        self._offer_clock()
         self._show_words()
         self._set_buttons()
+
+    def _offer_clock(self) -> None:
+        """The recommended clock of the fit that is shown in full, to be set."""
+        fit = self.fit
+        clock = fit.recommended_clock_mhz if fit is not None else None
+        self.apply.setText(f"&Apply {clock:.0f} MHz" if clock is not None else "&Apply")
+        if fit is None:
+            self.apply.withdraw("There is no model yet: fit a clock sweep first")
+        elif clock is None:
+            self.apply.withdraw("The model recommends no clock: its points do not determine one")
+        else:
+            self.apply.offer({"graphics_clock_mhz": clock}, fit.gpu, simulated=fit.simulated)
+
+    def _show_explanation(self) -> None:
+        shown = self.fit is not None and self.tabs.currentWidget() is self.plot
+        room = self.height() >= _ROOM_FOR_EXPLANATION
+        self.explanation.setVisible(shown and room)
+        self.why_not.setVisible(shown and room and bool(self.apply.why_not))
+
+    @Slot()
+    def _show_why_not(self) -> None:
+        self.why_not.setText(f"Not to be applied now. {self.apply.why_not}." if self.apply.why_not else "")
+        self._show_explanation()
 
     @Slot(int)
     def _tab_changed(self, _index: int) -> None:
@@ -286,6 +339,8 @@ class ModelPanel(QWidget):
         own = view is not self.methods  # the methods have words of their own
         self._side.setVisible(own and bool(self.list.entries))
         words = ""
+        self.explanation.setText(explained_as_html(self.fit) if self.fit is not None else "")
+        self._show_explanation()
         if focus is not None:
             self.facts.setHtml(rich_text(describe_load(focus.fit, focus.caps, focus.comparison, focus.origin)))
             alone = len(self.list.shown) == 1
@@ -303,7 +358,8 @@ class ModelPanel(QWidget):
 
 
 def _checkable(menu: QMenu, words: str, tip: str) -> QAction:
-    action = menu.addAction(words)
+    action = QAction(words, menu.parent())  # what `addAction(words)` returns is invalid once garbage was collected
     action.setCheckable(True)
     action.setToolTip(tip)
+    menu.addAction(action)
     return action

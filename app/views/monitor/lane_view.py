@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
@@ -76,6 +77,7 @@ class LaneView(QWidget):
         self._cursor_ns: int | None = None
         self.span: Span | None = None
         self._overlays: list[Overlay] = []
+        self._left: WeakKeyDictionary[Trace, tuple[TimeWindow, Span | None]] = WeakKeyDictionary()  # as they were left
         self._drag: tuple[str, QPoint, int] | None = None  # what ("span", "pan"), from where, the instant there
         self.setMouseTracking(True)
         self.setMinimumSize(260, 220)
@@ -88,6 +90,21 @@ class LaneView(QWidget):
 
     def sizeHint(self) -> QSize:
         return QSize(820, 620)
+
+    def show_board(self, gpu: Gpu, trace: Trace) -> None:
+        """Show another board's trace from the next `refresh` on, as it was left; at first as long a stretch as now."""
+        self._left[self._trace] = (self.window_of_time, self.span)
+        self._gpu, self._trace = gpu, trace
+        self.window_of_time, span = self._left.get(trace, (TimeWindow(self.window_of_time.length_s), None))
+        self._wall = WallTime(gpu.clock)
+        self._cursor_ns = self._drag = self._snapshot = None
+        self._values = {}
+        self._ranges.clear()
+        self._estimate, self._boards, self._key = None, {}, ()
+        self.set_span(None)
+        self.set_span(span)
+        self.window_changed.emit()
+        self._choose_lanes()
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 

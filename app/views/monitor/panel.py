@@ -141,6 +141,15 @@ class MonitorPanel(QWidget):
         self._set_pace()
         self._timer.start()
 
+    def show_board(self, gpu: Gpu, trace: Trace) -> None:
+        """Show another board's traces, as they were left: its marked span, and where they were held."""
+        self._gpu, self._trace = gpu, trace
+        self._seen = -1
+        if self._readout is not None:
+            self._readout.show_channels(gpu.channels)
+        self.view.show_board(gpu, trace)
+        self.tick()
+
     @property
     def summary(self) -> str:
         """The line under the traces."""
@@ -200,7 +209,7 @@ class MonitorPanel(QWidget):
         reset, oldest = self._reset_ns.get(trace, 0), trace.first_ns  # the trace forgets what is older
         of = _MARKED if span else "Since the reset" if reset >= oldest else "All that is kept"
         chosen = span or (max(reset, oldest), newest)
-        self._statistics.run(lambda _: summarise(trace, chosen, of))
+        self._statistics.run(lambda _: (trace, summarise(trace, chosen, of)))
 
     # --- files --------------------------------------------------------------------------------------------------------
 
@@ -217,14 +226,14 @@ class MonitorPanel(QWidget):
         Reports by `saved` or `failed`.
         """
         start, end = self.shown_span()
-        info = self._gpu.info
+        info, trace = self._gpu.info, self._trace
 
         def work(_: threading.Event) -> Path:
             from ...sensors.trace_files import write_trace  # imported late: few ask for it
 
             part = path.with_name(path.name + ".part")
             try:
-                write_trace(self._trace, part, start, end, info, as_json=path.suffix.lower() == ".json")
+                write_trace(trace, part, start, end, info, as_json=path.suffix.lower() == ".json")
                 os.replace(part, path)
             except OSError as error:
                 raise WattridgeError(error.strerror or str(error), str(path), _OTHER_FOLDER) from error
@@ -298,9 +307,10 @@ class MonitorPanel(QWidget):
             self._summary.setToolTip(_HINT)
 
     @Slot(object)
-    def _show_summary(self, summary: SpanSummary) -> None:
+    def _show_summary(self, of: tuple[Trace, SpanSummary]) -> None:
+        trace, summary = of
         marked = summary.of == _MARKED
-        if marked != (self.view.span is not None):
+        if trace is not self._trace or marked != (self.view.span is not None):
             return
         if marked:
             self._summary.setText(summary_text(summary))

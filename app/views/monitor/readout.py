@@ -33,17 +33,22 @@ class ReadoutModel(QAbstractTableModel):
 
     def __init__(self, channels: Sequence[Channel], parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.channels: list[Channel] = []
+        self.available = 0
+        self._sources: dict[str, str] = {}  # of estimates, by channel name
+        self._values: dict[int, Mapping[str, float]] = {}
+        self._statistics: Mapping[str, Statistics] = {}
         self.set_channels(channels)
 
     def set_channels(self, channels: Sequence[Channel]) -> None:
         """Another board's channels; nothing is known of them yet."""
         self.beginResetModel()
         available = [channel for channel in channels if channel.available]
-        self.channels: list[Channel] = [*available, *(channel for channel in channels if not channel.available)]
+        self.channels = [*available, *(channel for channel in channels if not channel.available)]
         self.available = len(available)
-        self._sources: dict[str, str] = {}  # of estimates, by channel name
-        self._values: dict[int, Mapping[str, float]] = {NOW: {}, CURSOR: {}}
-        self._statistics: Mapping[str, Statistics] = {}
+        self._sources = {}
+        self._values = {NOW: {}, CURSOR: {}}
+        self._statistics = {}
         self.endResetModel()
 
     def add_power_samples(self) -> None:

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 from ...engine.metering.characterisation.description import describe_characterisation
 from ...engine.metering.characterisation.figures import WORDS, Characterisation, SourceFigures
 from ...engine.metering.characterisation.store import stored_characterisation
-from ...sensors.gpu import GpuInfo
+from ...sensors.gpu import Gpu, GpuInfo
 from ..plots import theme
 from ..plots.descriptions import rich_text
 from ..plots.label import PlainLabel
@@ -31,7 +31,6 @@ class SensorWindow(QDialog):
         super().__init__(parent)
         self._info = info
         self.found: Characterisation | None = None
-        self.setWindowTitle(f"Power sensors of {info.label}")
         self.setModal(False)
         self.resize(760, 620)
         self.text = PlainLabel()
@@ -51,9 +50,15 @@ class SensorWindow(QDialog):
         theme.notifier().changed.connect(self.look_again)
         self.look_again()
 
+    def show_board(self, gpu: Gpu) -> None:
+        """Another board is shown."""
+        self._info = gpu.info
+        self.look_again()
+
     @Slot()
     def look_again(self) -> None:
         """Show what is kept of this board now."""
+        self.setWindowTitle(f"Power sensors of {self._info.label}")
         self.found = stored_characterisation(self._info)
         self.plot.setVisible(self.found is not None)
         self.text.setText(self._missing() if self.found is None else self._described(self.found))

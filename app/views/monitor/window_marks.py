@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QObject, QRectF, Slot
 from PySide6.QtGui import QColor, QPainter
 
+from ...engine.session_state import Purpose
 from ...engine.space.result_table import ResultTable
 from ..current_result import CurrentResult
 from ..plots.theme import Colours
@@ -54,13 +55,21 @@ def paint_windows(painter: QPainter, layout: Layout, stretches: npt.NDArray[np.f
         painter.fillRect(QRectF(x0, layout.axis.top() - _STRIP_PX, width, _STRIP_PX), full)
 
 
-class WindowMarks(QObject):
-    """Follows the current result: the marked measurements, else the selected one."""
+class Watched(Protocol):
+    """The board whose traces are shown; `opened_s` is when they began, s since the epoch."""
 
-    def __init__(self, result: CurrentResult, view: LaneView) -> None:
+    opened_s: float
+
+    @property
+    def uuid(self) -> str: ...
+
+
+class WindowMarks(QObject):
+    """Follows the current result: the marked measurements, else the selected one, of the board that is shown."""
+
+    def __init__(self, result: CurrentResult, view: LaneView, board: Watched) -> None:
         super().__init__(view)
-        self._result, self._view = result, view
-        self._opened_s = time.time()
+        self._result, self._view, self._board = result, view, board
         self._table: ResultTable | None = None
         self._known = NO_WINDOWS  # of every measurement of the table that has been looked at
         self.windows = NO_WINDOWS
@@ -68,19 +77,28 @@ class WindowMarks(QObject):
         result.changed.connect(self._follow)
         view.add_overlay(self._paint)
 
+    def show_board(self, board: Watched) -> None:
+        """Another board's traces are shown."""
+        self._board, self._table = board, None
+        self._follow()
+
     @Slot()
     def _follow(self, *_: object) -> None:
-        table, rows = self._result.table, self._result.rows
+        table, rows, plan = self._result.table, self._result.rows, self._result.plan
+        if plan is not None and plan.origin.get("gpu", self._board.uuid) != self._board.uuid:
+            table = None  # another board's clock
+        if plan is not None and plan.purpose is Purpose.REPLAY:
+            table = None  # another run's
         if not len(rows) and self._result.index >= 0:
             rows = np.asarray([self._result.index], dtype=np.int64)
-        self.windows = self._windows_among(table, rows) if table is not None else NO_WINDOWS
+        self.windows = self._windows_among(table, rows) if table is not None and len(rows) else NO_WINDOWS
         self._view.update()
 
     def _windows_among(self, table: ResultTable, rows: npt.NDArray[np.int64]) -> Windows:
         """Of these measurements, in order of their starts; each is looked at but once."""
         if table is not self._table:
             self._table, self._known = table, NO_WINDOWS
-        fresh = windows_of(table, len(self._known), len(table), self._opened_s)
+        fresh = windows_of(table, len(self._known), len(table), self._board.opened_s)
         self._known = np.concatenate([self._known, fresh])
         found = self._known[rows]
         found = found[found[:, 1] > 0]

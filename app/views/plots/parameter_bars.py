@@ -222,6 +222,17 @@ class ParameterBars(QScrollArea):
                 layout.addWidget(histogram)
         layout.addStretch(1)
         self.setWidget(row)
+        self._put_in_tab_order()
+
+    def _put_in_tab_order(self) -> None:
+        """After what stands above them: as the newest widgets they would come last of all."""
+        before: QWidget | None = self.previousInFocusChain()
+        while before is not None and before is not self and before.focusPolicy() == Qt.FocusPolicy.NoFocus:
+            before = before.previousInFocusChain()
+        for histogram in self.histograms:
+            if before is not None:
+                self.setTabOrder(before, histogram)
+            before = histogram
 
     def refresh(self, marked: Indices) -> None:
         """Count again; the totals only where the table has grown."""

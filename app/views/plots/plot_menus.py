@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyqtgraph as pg
 import shiboken6
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QGuiApplication
+from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication
 from PySide6.QtWidgets import QMenu, QWidget
 
 from ...errors import WattridgeError
@@ -35,6 +35,7 @@ class PlotMenus(QObject):
         self._tasks = TaskQueue(self)
         self._tasks.failed.connect(self.failed)
         self.menu: QMenu | None = None  # the one that was opened last
+        self.more: Sequence[QAction] = ()  # of the window: what they do is of the view that was clicked
 
     def adopt(self, root: QWidget, title: str, provenance: Callable[[], str] | None = None) -> None:
         """Give every plot below `root` its menu; those that have one already keep it."""
@@ -69,6 +70,9 @@ class PlotMenus(QObject):
         menu.addAction("Save as &PNG…", lambda: self._ask(view, "png"))
         menu.addAction("Save as &SVG…", lambda: self._ask(view, "svg"))
         menu.addAction("Save figures as CS&V…", lambda: self._ask(view, "csv"))
+        if self.more and self._window.isAncestorOf(view):
+            menu.addSeparator()
+            menu.addActions(list(self.more))
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         return menu
 

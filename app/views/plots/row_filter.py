@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from ...engine.space.search_space import SearchSpace
+if TYPE_CHECKING:
+    from ...engine.space.search_space import SearchSpace
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,7 @@ class PointCloud(QGraphicsItem):
         return np.flatnonzero(inside)
 
     def paint(self, painter: QPainter, _option: QStyleOptionGraphicsItem, _widget: QWidget | None = None) -> None:
-        ratio = painter.device().devicePixelRatioF()
+        ratio = _ratio_of(painter)
         many = self.marker_size() <= _STAMPED
         picture = self._picture
         if picture is None or picture.devicePixelRatio() != ratio or isinstance(picture, QImage) != many:
@@ -239,3 +239,12 @@ class PointCloud(QGraphicsItem):
             painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
         painter.drawPixmapFragments(cast(QPainter.PixmapFragment, first), len(fragments), atlas)
         painter.end()
+
+
+def _ratio_of(painter: QPainter) -> float:
+    """Device pixels per logical one. Not by way of `painter.device()`.
+
+    Shiboken takes what that returns for the painter's own, and with the painter everything below the widget is taken
+    for deleted: actions and menus elsewhere in the window cannot be used any more.
+    """
+    return round(painter.deviceTransform().m11(), 3)

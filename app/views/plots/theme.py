@@ -1,7 +1,9 @@
 """Light and dark: one set of colours for widgets and for what is painted, following the system or set by hand.
 
 Line colours are taken from Okabe and Ito's palette for colour-blind eyes (jfly.uni-koeln.de/color), darkened on the
-light ground until each has a contrast of at least 3 to 1; what shares a lane also differs in lightness or dash.
+light ground until each has a contrast of at least 4.5 to 1, as words are written in them too; what shares a lane also
+differs in lightness or dash. The colour maps have the hues of viridis, and such lightness that either end can be told
+from the ground of the plot, at 3 to 1.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ class Colours:
     front: str  # the Pareto front's line
     fastest: str
     efficient: str
-    colour_map: tuple[str, ...]  # a sequential scale, low to high, monotonic in lightness (viridis, cut at the ends)
+    colour_map: tuple[str, ...]  # a sequential scale, low to high, monotonic in lightness
 
     def of_channel(self, name: str) -> str:
         """The line colour of a channel."""
@@ -116,11 +118,11 @@ DARK = Colours(
     blue="#4c96ff",
     vermillion="#ee6a2c",
     purple="#d88fbb",
-    grey="#7d8790",
+    grey="#86909a",
     front="#f2f4f5",
     fastest="#ee6a2c",
     efficient="#1fc08e",
-    colour_map=("#482878", "#3e4a89", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"),
+    colour_map=("#9844ac", "#8862ce", "#6884d1", "#45a0c5", "#19b9b2", "#0dcf95", "#50e25d", "#b1ea0b", "#ffe969"),
 )
 
 LIGHT = Colours(
@@ -138,17 +140,17 @@ LIGHT = Colours(
     badge="#b35c00",
     badge_text="#ffffff",
     grid="#e5e9ec",
-    orange="#b96a00",
-    sky="#1f86c4",
-    green="#00805c",
+    orange="#a35d00",
+    sky="#1b75ab",
+    green="#007d5a",
     blue="#0a52a8",
-    vermillion="#c6450a",
+    vermillion="#c4440a",
     purple="#a8508a",
-    grey="#76818a",
+    grey="#677078",
     front="#1b2024",
-    fastest="#c6450a",
-    efficient="#00805c",
-    colour_map=("#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30"),
+    fastest="#c4440a",
+    efficient="#007d5a",
+    colour_map=("#410051", "#351a7c", "#013b7d", "#025169", "#00635f", "#067453", "#098727", "#6b8f03", "#a29305"),
 )
 
 
@@ -239,10 +241,9 @@ def _paint_application(c: Colours) -> None:
         (role.Accent, c.accent),
     ):
         palette.setColor(where, QColor(colour))
-    faint = QColor(c.muted)
-    faint.setAlpha(150)
-    for where in (role.WindowText, role.Text, role.ButtonText):
-        palette.setColor(QPalette.ColorGroup.Disabled, where, faint)
+    for where in (role.WindowText, role.Text, role.ButtonText):  # what cannot be pressed now can still be read
+        palette.setColor(QPalette.ColorGroup.Disabled, where, QColor(c.muted))
+    palette.setColor(QPalette.ColorGroup.Disabled, role.Button, QColor(c.window))
     QApplication.setPalette(palette)
     # The style outlines ticks in a darker shade of the window's colour, which is invisible on a dark ground.
     ticks = QPalette(palette)

@@ -32,6 +32,7 @@ class RooflineMeasuring(QObject):
     def __init__(self, context: Context, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._context = context
+        self._gpu = context.gpu  # the board of the sweep that runs, or of the last one
         self._waiting: list[str] = []  # precisions still to be measured, the present one first
         self._own: tuple[SessionPlan, ResultTable, int] | None = None  # the session that runs, or the last one
         self._asked: SessionPlan | None = None  # given to the engine, which has not answered yet
@@ -48,6 +49,7 @@ class RooflineMeasuring(QObject):
         bridge.roofline.measurements_added.connect(self._measurements_added)
         bridge.roofline.changed.connect(self._session_changed)
         bridge.activity.changed.connect(self.changed)
+        self.changed.connect(self._hold_queue)
         bridge.fault.connect(self._fault)
 
     @property
@@ -74,15 +76,16 @@ class RooflineMeasuring(QObject):
         """Measure these, one after the other."""
         if self.possible and precisions:
             self._waiting = list(precisions)
+            self._gpu = self._context.gpu  # whichever board is shown meanwhile
             self._plan()
 
     @Slot(int, str)
     def resume(self, session: int, precision: str) -> None:
         """Continue a stored sweep."""
-        store, gpu, guard = self._context.store, self._context.gpu, self._context.guard
+        store, board = self._context.store, self._context.boards.current
         if self.possible:
-            self._waiting = [precision]
-            self._plan_with(lambda: plan_resume(store, session, gpu=gpu, guard=guard))
+            self._waiting, self._gpu = [precision], board.gpu
+            self._plan_with(lambda: plan_resume(store, session, gpu=board.gpu, guard=board.guard))
 
     @Slot()
     def stop(self) -> None:
@@ -103,7 +106,7 @@ class RooflineMeasuring(QObject):
     # --- one precision after the other --------------------------------------------------------------------------------
 
     def _plan(self) -> None:
-        gpu, precision = self._context.gpu, self._waiting[0]
+        gpu, precision = self._gpu, self._waiting[0]
         self._plan_with(lambda: plan_roofline(gpu, precision))
 
     def _plan_with(self, plan: Callable[[], SessionPlan]) -> None:
@@ -148,6 +151,11 @@ class RooflineMeasuring(QObject):
                 self._plan()
         self.changed.emit()
 
+    @Slot()
+    def _hold_queue(self) -> None:
+        """Nothing that waits to run comes between two precisions."""
+        self._context.bridge.queue.hold(self.busy)
+
     @Slot(object)
     def _fault(self, _event: events.EngineFault) -> None:
         """A session that could not even start; the window's banner shows why."""
@@ -164,7 +172,7 @@ class RooflineMeasuring(QObject):
     def _fit(self) -> None:
         if self._own is None:
             return
-        (plan, table, session), board = self._own, self._context.gpu.info
+        (plan, table, session), board = self._own, self._gpu.info
         session_of = {"gpu": plan.gpu, "title": plan.title, "source": plan.source, "session": session}
         self._fitter.run(lambda _stop: sweep_of_session(table, board=board, **session_of))  # type: ignore[arg-type]
 

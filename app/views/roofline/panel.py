@@ -112,6 +112,7 @@ class RooflinePanel(QWidget):
         self.measuring.changed.connect(self._show_measuring)
         self.measuring.failed.connect(self._complain)
         context.result.changed.connect(self._selected)
+        context.boards.board_changed.connect(self._name_board)
         theme.notifier().changed.connect(self._recolour)
         self._selected()
         self._show_measuring()
@@ -124,11 +125,7 @@ class RooflinePanel(QWidget):
             self.precisions.addItem(precision_words(precision), (precision,))
         self.precisions.setToolTip("Each precision is a sweep of its own")
         self.precisions.setAccessibleName("Precisions to measure")
-        provenance = source_words(self._context.gpu.info.source)
-        self.measure.setToolTip(
-            "Run the baseline, copy, flop and roofline kernels over intensity and occupancy; the result of Tune stays"
-            + (f"; {provenance}" if provenance else "")
-        )
+        self._name_board()
         self.stop.setToolTip("End the sweep; what was measured stays")
         self.remove.setToolTip("Take the chosen sweep out of the picture; sessions and files stay")
         self.add.setText("&Add")
@@ -138,6 +135,14 @@ class RooflinePanel(QWidget):
         self.add.menu().aboutToShow.connect(self._fill_sources)
         self.add.menu().triggered.connect(self._source_chosen)
         self.progress.setFormat("%v of %m points")
+
+    @Slot()
+    def _name_board(self, *_: object) -> None:
+        provenance = source_words(self._context.gpu.info.source)
+        self.measure.setToolTip(
+            "Run the baseline, copy, flop and roofline kernels over intensity and occupancy; the result of Tune stays"
+            + (f"; {provenance}" if provenance else "")
+        )
 
     def _lay_out(self) -> None:
         buttons = QHBoxLayout()
@@ -164,6 +169,7 @@ class RooflinePanel(QWidget):
         rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         rows.setDefaultSectionSize(self.fontMetrics().height() + 5)
         self.tabs = QTabWidget()
+        self.tabs.setAccessibleName("Pages of the roofline")
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(self.table, "Fit")
         self.tabs.addTab(self.placer, "Place a kernel")

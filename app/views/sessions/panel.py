@@ -23,6 +23,8 @@ from ...engine.store.record import Label, SessionRecord
 from ..context import Context
 from ..file_dialogs import choose_folder, open_files, save_file
 from ..plots.label import PlainLabel
+from ..plots.thumbnail import Thumbnail
+from ..plots.toggle import look_pressed
 from ..threads.tasks import TaskQueue
 from ..widgets import button, hbox, set_up_table, vbox
 from .session_label import LabelForm
@@ -49,6 +51,7 @@ class SessionsPanel(QWidget):
     report_asked = Signal(object, object)  # of the first of these sessions, with the others beside it; into a Path
     specification_met = Signal(object)  # the Path of one among the files that were to be imported
     said = Signal(str)  # something was done
+    listed = Signal()  # the list was read again: sessions may be new, deleted or renamed
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -68,6 +71,7 @@ class SessionsPanel(QWidget):
         self.empty = PlainLabel(_EMPTY, wrap=True, muted=True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.label = LabelForm()
+        self.front = Thumbnail(context.fronts)
         on_one = self._with_chosen
         report = "One HTML file of the selected session; of several, of the topmost with the others beside it"
         files = "Its best configuration and all its measurements as files, into a folder"
@@ -80,6 +84,7 @@ class SessionsPanel(QWidget):
         self.favourite = button("&Favourite", "Mark it with a star", on_one(self._toggle_favourite))
         self.delete = button("&Delete", "Remove it from the list; this can be undone", self.delete_chosen)
         self.favourite.setCheckable(True)
+        look_pressed(self.favourite)
         self.message = PlainLabel(muted=True)
         self.undo = button("U&ndo", "Put back what was deleted", self.undo_delete)
         self._set_up_table()
@@ -127,7 +132,7 @@ class SessionsPanel(QWidget):
             (self.empty, 1),
             hbox((self.message, 1), self.undo),
             buttons,
-            self.label,
+            hbox((self.label, 3), (self.front, 2)),
             of=self,
             margins=6,
         )
@@ -141,6 +146,7 @@ class SessionsPanel(QWidget):
         self._soon.stop()
         self.label.write()
         self._tasks.shutdown()
+        self._context.fronts.shutdown()
 
     # --- the list -----------------------------------------------------------------------------------------------------
 
@@ -155,6 +161,7 @@ class SessionsPanel(QWidget):
             chosen, self._select_next = {self._select_next}, None
         self.model.set_records(records)
         self.choose(chosen)
+        self.listed.emit()
 
     def chosen(self) -> list[SessionRecord]:
         """The selected sessions, in the list's order."""
@@ -190,6 +197,7 @@ class SessionsPanel(QWidget):
         self.report.setEnabled(bool(chosen) and with_figures == chosen)
         self.favourite.setChecked(one is not None and one.label.favourite)
         self.label.show_record(one)
+        self.front.show_record(one)
 
     # --- what is done with them ---------------------------------------------------------------------------------------
 

@@ -19,20 +19,24 @@ class AboutWindow(QDialog):
 
     def __init__(self, gpu: Gpu, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._gpu = gpu
         self.setWindowTitle("About")
         self.setModal(False)
         self.text = QTextBrowser()
         self.text.setAccessibleName("About this program and this board")
-        self.text.setHtml(
-            "<h3>Wattridge</h3><p>Shows what a GPU draws while it works, and finds where it does the most work per "
-            "joule. Apache-2.0.</p>" + _table(board_facts(gpu)) + "<hr>" + _table(versions())
-        )
         tip = "All of this, the sensors' channels and the end of the log; no UUID and no serial number"
         self.copy = button("&Copy diagnostics", tip, self.copy_diagnostics)
         folder = button("&Log folder", "Open the folder in which the log lies", open_log_folder)
         vbox(self.text, hbox(self.copy, folder, 1, button("Close", clicked=self.close)), of=self)
         self.resize(520, 520)
+        self.show_board(gpu)
+
+    def show_board(self, gpu: Gpu) -> None:
+        """Another board is shown."""
+        self._gpu = gpu
+        self.text.setHtml(
+            "<h3>Wattridge</h3><p>Shows what a GPU draws while it works, and finds where it does the most work per "
+            "joule. Apache-2.0.</p>" + _table(board_facts(gpu)) + "<hr>" + _table(versions())
+        )
 
     @Slot()
     def copy_diagnostics(self) -> None:

@@ -9,6 +9,8 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QAbstractButton, QMenu, QMenuBar, QToolBar, QWidget
 
+from ..plots.toggle import look_pressed
+
 Handler = Callable[[bool], object]  # is given the checked state
 
 
@@ -84,6 +86,9 @@ class Actions:
                 if spec.separator:
                     toolbar.addSeparator()
                 toolbar.addAction(action)
+                button = toolbar.widgetForAction(action)
+                if action.isCheckable() and isinstance(button, QAbstractButton):
+                    look_pressed(button)
 
     def connect_buttons(self, panels: Mapping[str, QWidget], bring: Callable[[str], None]) -> None:
         """The panels are there: each action of a button presses it, with its panel shown, and follows its state."""

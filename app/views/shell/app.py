@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import shiboken6
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
@@ -17,29 +17,25 @@ from ...sensors.gpu import Gpu
 from ..plots import theme
 from ..settings import Settings
 from ..threads.collector import Collector
-from ..threads.tasks import LatestTask
-from .board_monitor import BoardMonitor, watched_gpu
+from ..watched_board import watched_gpu
 from .log import Log
+from .services import Services
 from .window import EXAMPLE, MainWindow
 
 
 class Program(QObject):
-    """Holds the window, and replaces it when another GPU is chosen."""
+    """Holds the window, and what lives as long."""
 
     def __init__(self, gpu: Gpu, *, seed: int = 0, speed: float = 1.0, others: tuple[str, ...] = ()) -> None:
+        """`others` are selectors of boards that are watched beside `gpu`."""
         super().__init__()
-        self._chosen = ""  # the selector of the board that is being opened
-        self._seed = seed
-        self._speed = speed
         self._collector = Collector(self)
-        self._opener = LatestTask(self)
-        self._opener.done.connect(self._opened)
-        self._opener.failed.connect(self._refused)
-        self.window = self._show(gpu, others)
+        self.window = MainWindow(Services(gpu, seed=seed, speed=speed), others)
+        self.window.panels_loaded.connect(self._collector.settle)
+        self.window.show()
 
     def close(self) -> None:
         """End everything, in the order that leaves nothing dangling for the interpreter's exit."""
-        self._opener.shutdown()
         self.window.close_at_once()
         shiboken6.delete(self.window)
         self._collector.stop()
@@ -53,35 +49,6 @@ class Program(QObject):
     def show_fault(self, what: str) -> None:
         """A fault of the program, on any thread: one line over the traces; all of it is in the log."""
         self.window.bridge.report(what, "this should not happen: Help, Copy diagnostics, and please report it")
-
-    def _show(self, gpu: Gpu, others: tuple[str, ...]) -> MainWindow:
-        window = MainWindow(BoardMonitor(gpu), others)
-        window.gpu_chosen.connect(self._choose)
-        window.panels_loaded.connect(self._collector.settle)
-        window.show()
-        return window
-
-    @Slot(str)
-    def _choose(self, selector: str) -> None:
-        self._chosen = selector
-        real = not selector.startswith(("simulated:", "recorded:"))
-        speed = 1.0 if real else self._speed
-        self._opener.run(lambda _: watched_gpu(selector, seed=self._seed, speed=speed))
-
-    @Slot(object)
-    def _opened(self, gpu: Gpu) -> None:
-        """The boards at a glance stay: the one that was in full takes the place of the one that now is."""
-        old = self.window
-        before, others = old.board.gpu.info, old.others
-        if self._chosen in others:
-            others = tuple(before.uuid if each == self._chosen else each for each in others)
-        self.window = self._show(gpu, others)
-        old.close_at_once()
-        old.deleteLater()
-
-    @Slot(str, str)
-    def _refused(self, what: str, remedy: str) -> None:
-        self.window.banner.show_message(what, remedy)
 
 
 def application() -> QApplication:

@@ -1,35 +1,69 @@
-"""`Badge`: which GPU this is, and, in a coloured field, that it is simulated or recorded where it is."""
+"""`Badge`: which board is shown, chosen among those that are watched, and that it is simulated or recorded."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import QComboBox, QWidget
 
-from ...sensors.gpu import GpuInfo
 from ..plots import theme
 from ..plots.label import PlainLabel, plain_tip
+from ..watched_boards import WatchedBoards
 from ..widgets import hbox
 
+_STATES = {"nvml": "LIVE", "simulated": "SIMULATED", "recorded": "RECORDED"}
 _TIPS = {
     "simulated": "No board answers these readings: a model of one does, with its sensor's refresh, averaging and noise",
     "recorded": "These readings were taken from a real board at another time, and are replayed in a loop",
 }
 
 
-class Badge(QWidget):
-    """Always visible."""
+class Chooser(QComboBox):
+    """A turn of the wheel over the toolbar chooses nothing."""
 
-    def __init__(self, info: GpuInfo, parent: QWidget | None = None) -> None:
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()
+
+
+class Badge(QWidget):
+    """Always visible; what is not live is in a coloured field."""
+
+    def __init__(self, boards: WatchedBoards, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.field = PlainLabel(info.source.upper())
+        self._boards = boards
+        self.field, self.chooser = PlainLabel(), Chooser()
         self.field.setObjectName("badge")
-        self.field.setToolTip(_TIPS.get(info.source, ""))
-        self.field.setVisible(info.source != "nvml")
-        name = PlainLabel(info.name)
-        name.setToolTip(plain_tip(f"{info.power_source}\nDriver: {info.driver or 'none'}"))
-        hbox(self.field, name, of=self).setContentsMargins(6, 0, 10, 0)
+        self.chooser.setAccessibleName("Board that is shown")
+        self.chooser.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.chooser.activated.connect(self._chosen)
+        hbox(self.field, self.chooser, of=self).setContentsMargins(6, 0, 10, 0)
+        for signal in (boards.added, boards.removed, boards.board_changed):
+            signal.connect(self._fill)
+        self._fill()
         self._recolour()
         theme.notifier().changed.connect(self._recolour)
+
+    @Slot(int)
+    def _chosen(self, at: int) -> None:
+        self._boards.show(self.chooser.itemData(at))
+
+    @Slot()
+    def _fill(self, *_: object) -> None:
+        info = self._boards.current.gpu.info
+        self.field.setText(_STATES[info.source])
+        self.field.setToolTip(_TIPS.get(info.source, ""))
+        self.field.setVisible(info.source != "nvml")
+        self.chooser.clear()
+        for board in self._boards.all:
+            each = board.gpu.info
+            number = self._boards.name_of(board).removeprefix(each.label)
+            state = "" if board is self._boards.current else f" · {_STATES[each.source]}"  # the field says it
+            self.chooser.addItem(f"{each.name}{number}{state}", board.uuid)
+            tip = f"{each.name}, {_STATES[each.source]}\n{each.power_source}\nDriver: {each.driver or 'none'}"
+            self.chooser.setItemData(self.chooser.count() - 1, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
+        at = self._boards.all.index(self._boards.current)
+        self.chooser.setCurrentIndex(at)
+        self.chooser.setToolTip(self.chooser.itemData(at, Qt.ItemDataRole.ToolTipRole))
 
     @Slot()
     def _recolour(self) -> None:

@@ -16,7 +16,7 @@ from ... import __version__
 from ...sensors.gpu import Gpu, PowerLimit
 from .log import last_lines
 
-_PACKAGES = ("numpy", "scipy", "pyqtgraph", "nvidia-ml-py", "pycuda")
+_PACKAGES = ("numpy", "scipy", "pyqtgraph", "nvidia-ml-py", "cuda-bindings", "pycuda")
 _LOG_LINES = 40
 _NAMES_A_BOARD = re.compile(r"\b(?:GPU|MIG)-[0-9a-fA-F][0-9a-fA-F-]{6,}", re.ASCII)
 

@@ -1,4 +1,4 @@
-"""`QuitBar`: asks, in the window, whether what runs is to be ended with it."""
+"""`QuitBar`: asks, in the window, whether what runs is to be ended with it, and what waits to be forgotten."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
 from ..plots import theme
 from ..plots.label import PlainLabel
-from ..threads.activity import Activity
+from ..queue.words import named
+from ..threads.bridge import EngineBridge
 from ..widgets import button, hbox
 
 
 class QuitBar(QFrame):
-    """Shown when the window is closed while something runs. `confirmed` follows once that has ended, if it is to."""
+    """Shown when the window is closed while something runs or waits.
+
+    `confirmed` follows once nothing runs, if it is to be closed. The queue is not kept: what waits in it is named.
+    """
 
     confirmed = Signal()
 
-    def __init__(self, activity: Activity, parent: QWidget | None = None) -> None:
+    def __init__(self, bridge: EngineBridge, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._activity = activity
+        self._activity, self._queue = bridge.activity, bridge.queue
         self._quitting = False
         self.setObjectName("quit")
         self.text = PlainLabel(wrap=True)
@@ -27,24 +31,35 @@ class QuitBar(QFrame):
         self.end = button("&Stop and quit", "What was measured stays, and a session can be resumed later", self._end)
         row = hbox((self.text, 1), self.keep, self.end, of=self)
         row.setContentsMargins(10, 4, 6, 4)
-        activity.changed.connect(self._follow)
+        self._activity.changed.connect(self._follow)
+        bridge.queue_changed.connect(self._follow)
         theme.notifier().changed.connect(self._recolour)
         self._recolour()
         self.hide()
 
     def ask(self) -> bool:
-        """Ask, where something runs; whether there is an answer to wait for.
+        """Ask, where something runs or waits; whether there is an answer to wait for.
 
         Asked again while what runs is being stopped, the window need not wait any longer.
         """
-        if not self._activity.busy or self._quitting:
+        if self._quitting or not (self._activity.busy or self._queue.waiting):
             return False
-        self.text.setText(f"{self._activity.title} is still running. Stop it and quit?")
+        self._say()
         for each in (self.keep, self.end):
             each.setEnabled(True)
         self.show()
         self.keep.setFocus()
         return True
+
+    def _say(self) -> None:
+        waiting = named(self._queue) if self._queue.waiting else ""
+        if self._activity.busy:
+            forgotten = f", and forget {waiting}" if waiting else ""
+            self.text.setText(f"{self._activity.title} is still running. Stop it{forgotten} and quit?")
+        else:
+            self.text.setText(f"The queue is not kept. Forget {waiting} and quit?")
+        self.keep.setText("&Keep running" if self._activity.busy else "&Keep open")
+        self.end.setText("&Stop and quit" if self._activity.busy else "&Forget and quit")
 
     @Slot()
     def _keep(self) -> None:
@@ -53,6 +68,7 @@ class QuitBar(QFrame):
     @Slot()
     def _end(self) -> None:
         self._quitting = True
+        self._queue.pause()  # nothing follows what is stopped
         self.text.setText(f"{self._activity.title} is being stopped. Close the window again to quit without waiting.")
         for each in (self.keep, self.end):
             each.setEnabled(False)
@@ -61,10 +77,16 @@ class QuitBar(QFrame):
 
     @Slot()
     def _follow(self) -> None:
-        if not self._activity.busy and not self.isHidden():
-            self.hide()
-            if self._quitting:
+        if self.isHidden():
+            return
+        if self._quitting:
+            if not self._activity.busy:
+                self.hide()
                 self.confirmed.emit()
+        elif self._activity.busy or self._queue.waiting:
+            self._say()
+        else:
+            self.hide()
 
     @Slot()
     def _recolour(self) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QProgressBar, QSizePolicy, QToolBar, QWidget
 
 from ..current_result import CurrentResult
 from ..plots.label import PlainLabel, plain_tip
+from ..queue.words import waiting_in_words
 from ..threads.activity import Activity
+from ..threads.bridge import EngineBridge
 from ..widgets import button, hbox
 
 _NONE = "No result yet: start a session under Tune, or open one under Sessions"
@@ -18,9 +22,16 @@ _STOP_TIP = "End it; what was measured stays, and a session can be resumed later
 class ResultBar(QToolBar):
     """The left names the current result, which a roofline or a clock sweep leaves as it is; the right what runs now."""
 
-    def __init__(self, result: CurrentResult, activity: Activity, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        result: CurrentResult,
+        bridge: EngineBridge,
+        show_queue: Callable[[], object],
+        parent: QWidget | None = None,
+    ) -> None:
         super().__init__("Result and progress", parent)
-        self._result, self._activity = result, activity
+        activity = bridge.activity
+        self._result, self._activity, self._queue = result, activity, bridge.queue
         self.setObjectName("result_bar")
         self.setMovable(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
@@ -40,7 +51,9 @@ class ResultBar(QToolBar):
         self.pause.setMinimumWidth(self.pause.fontMetrics().horizontalAdvance("Resume") + 36)  # Stop keeps its place
         shown = QWidget()
         self._running = (self.what, self.bar, self.left, self.pause, self.stop)
-        row = hbox((self.caption, 1), *self._running, of=shown)
+        self.waiting = button("", "", show_queue)  # how many runs wait
+        self.waiting.setFlat(True)
+        row = hbox((self.caption, 1), *self._running, self.waiting, of=shown)
         row.setContentsMargins(8, 2, 6, 2)
         self.addWidget(shown)
         policy = self.stop.sizePolicy()
@@ -48,7 +61,9 @@ class ResultBar(QToolBar):
         self.stop.setSizePolicy(policy)
         result.replaced.connect(self._show_result)
         activity.changed.connect(self._show_activity)
+        bridge.queue_changed.connect(self._show_queue)
         self._show_result()
+        self._show_queue()
         self._show_activity()
 
     @Slot()
@@ -56,6 +71,14 @@ class ResultBar(QToolBar):
         caption = self._result.caption
         self.caption.setText(f"Result: {caption}" if caption else _NONE)
         self.caption.setToolTip(plain_tip(self.caption.text()))
+
+    @Slot()
+    def _show_queue(self) -> None:
+        """Only the count where it is as long as a sentence; the tip has all of it."""
+        words = waiting_in_words(self._queue)
+        self.waiting.setText(words.partition(": ")[0])
+        self.waiting.setToolTip(plain_tip(f"{words}. Show the queue"))
+        self.waiting.setVisible(bool(words))
 
     @Slot()
     def _show_activity(self) -> None:

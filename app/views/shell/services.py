@@ -1,4 +1,4 @@
-"""`Services`: what the panels of a window share: one board, its engine, its store and the way to its settings."""
+"""`Services`: what the panels of a window share: the boards, the engine and the store."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from typing import TYPE_CHECKING
 from ..context import Context
 from ..current_result import CurrentResult
 from ..threads.bridge import Engine, EngineBridge
-from .board_monitor import BoardMonitor
+from ..watched_board import is_real
+from ..watched_boards import WatchedBoards
 
 if TYPE_CHECKING:
     from ...engine.control.device_log import Change
-    from ...engine.control.guard import DeviceGuard
     from ...engine.session.events import Event
     from ...engine.store.database import Store
+    from ...sensors.gpu import Gpu
 
 
 class Services:
-    """Store, guard and engine are made when they are first needed: a window that only watches loads none of them."""
+    """Store and engine are made when they are first needed: a window that only watches loads none of them."""
 
-    def __init__(self, board: BoardMonitor) -> None:
-        self.board = board
+    def __init__(self, gpu: Gpu, *, seed: int = 0, speed: float = 1.0) -> None:
+        """`gpu` is shown first; `seed` and `speed` are of the simulated boards and recordings that follow."""
         self.bridge = EngineBridge(self._make_tuner)
+        self.boards = WatchedBoards(gpu, self.bridge, seed=seed, speed=speed, on_change=self._setting_changed)
         self.result = CurrentResult(self.bridge)
         self._store: Store | None = None
-        self._guard: DeviceGuard | None = None
 
     @property
     def store(self) -> Store:
@@ -36,36 +37,27 @@ class Services:
             self._store = Store()
         return self._store
 
-    @property
-    def guard(self) -> DeviceGuard:
-        """The one door to this board's settings, shut at every start. Changes of real boards are logged."""
-        if self._guard is None:
-            from ...engine.control.guard import DeviceGuard
-
-            self._guard = DeviceGuard(self.board.gpu, on_change=self._setting_changed)
-        return self._guard
-
-    def context(self, others: tuple[str, ...]) -> Context:
-        """What every panel is given; `others` are selectors of boards that are watched at a glance."""
-        board = self.board
-        return Context(self.bridge, board.gpu, board.trace, board.sampler, self.store, self.result, others, self.guard)
+    def context(self) -> Context:
+        """What every panel is given."""
+        return Context(self.bridge, self.boards, self.store, self.result)
 
     def close(self) -> None:
         """End the engine, then the sampling, then the store."""
         self.bridge.close()
-        self.board.close()
+        self.boards.close()
         if self._store is not None:
             self._store.close()
 
     def _make_tuner(self, on_event: Callable[[Event], None]) -> Engine:
         from ...engine.session.tuner import Tuner
 
-        return Tuner(self.store, on_event, gpu=self.board.gpu, guard=self.guard)
+        return Tuner(self.store, on_event, guard_of=self.boards.guard_of)
 
     def _setting_changed(self, change: Change) -> None:
+        """Changes of real boards are logged."""
         from ...engine.control.device_log import keep
         from ...engine.session.events import DeviceChanged
 
-        if self.board.gpu.info.source == "nvml":
+        if is_real(change.uuid):
             keep(change)
         self.bridge.send(DeviceChanged(change))

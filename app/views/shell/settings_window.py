@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from ...paths import data_folder
-from ..front.load_form import LoadForm
+from ..inspector.load_form import LoadForm
 from ..plots.label import PlainLabel
 from ..settings import THEMES, Settings
 from ..widgets import button, hbox, vbox

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
-from ...sensors.gpu import Gpu
 from ..settings import Settings
+from ..watched_board import WatchedBoard
+from ..watched_boards import WatchedBoards
 
 if TYPE_CHECKING:
-    from ..monitor.alarms import Alarms
     from ..score.window import ScoreWindow
 
 _W = TypeVar("_W", bound=QWidget)
@@ -26,10 +26,11 @@ class SideWindows(QObject):
     theme_chosen = Signal(str)
     reset_asked = Signal()  # the settings were reset: everything else goes back too
 
-    def __init__(self, window: QWidget, gpu: Gpu, settings: Settings) -> None:
+    def __init__(self, window: QWidget, boards: WatchedBoards, settings: Settings) -> None:
         super().__init__(window)
-        self._window, self._gpu, self._settings = window, gpu, settings
+        self._window, self._boards, self._settings = window, boards, settings
         self.by_name: dict[str, QWidget] = {}  # those that were made
+        boards.board_changed.connect(self._board_changed)
 
     def show_help(self) -> None:
         """The user guide and every shortcut."""
@@ -41,15 +42,16 @@ class SideWindows(QObject):
         """How fast and how sharp each power source is."""
         from ..monitor.sensor_panel import SensorWindow
 
-        made = self._made("sensors", lambda: SensorWindow(self._gpu.info, self._window))
+        made = self._made("sensors", lambda: SensorWindow(self._boards.current.gpu.info, self._window))
         made.look_again()
         self._show(made)
 
-    def show_alarms(self, alarms: Alarms) -> None:
+    def show_alarms(self) -> None:
         """What raises an alarm, and what did."""
         from ..monitor.alarm_window import AlarmWindow
 
-        made = self._made("alarms", lambda: AlarmWindow(alarms, self._gpu, self._window))
+        board = self._boards.current
+        made = self._made("alarms", lambda: AlarmWindow(board.alarms, board.gpu, self._window))
         made.look_again()
         self._show(made)
 
@@ -81,7 +83,7 @@ class SideWindows(QObject):
         """Versions and the board's facts."""
         from .about import AboutWindow
 
-        self._show(self._made("about", lambda: AboutWindow(self._gpu, self._window)))
+        self._show(self._made("about", lambda: AboutWindow(self._boards.current.gpu, self._window)))
 
     def shutdown(self) -> None:
         """End what they have running."""
@@ -89,6 +91,16 @@ class SideWindows(QObject):
             shutdown = getattr(made, "shutdown", None)
             if shutdown is not None:
                 shutdown()
+
+    @Slot(object)
+    def _board_changed(self, board: WatchedBoard) -> None:
+        """Those that are about a board are about the shown one."""
+        for name, made in self.by_name.items():
+            show_board = getattr(made, "show_board", None)
+            if name == "alarms" and show_board is not None:
+                show_board(board.alarms, board.gpu)
+            elif show_board is not None:
+                show_board(board.gpu)
 
     def _made(self, name: str, make: Callable[[], _W]) -> _W:
         if name not in self.by_name:

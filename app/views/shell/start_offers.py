@@ -23,12 +23,12 @@ def offer_left_over(banner: Banner, found: LeftOver | None, gpu: Gpu, submit: Ca
     if found is None or not found.unfinished:
         return
     if found.unreadable:
-        what = f"This board may still be set, and its settings before are not known: {found.unreadable}."
-        banner.offer(what, "Unlock, default limit", lambda: submit(Apply(reset=True, defaults=True)))
+        what = f"{gpu.info.label} may still be set, and its settings before are not known: {found.unreadable}."
+        banner.offer(what, "Unlock, default limit", lambda: submit(Apply(gpu.info.uuid, reset=True, defaults=True)))
         return
     differences = "; ".join(found.differences(gpu)) or "it looks as before"
-    what = f"A session that ended badly left this board set ({differences})."
-    banner.offer(what, "Put back", lambda: submit(Apply(reset=True)))
+    what = f"A session that ended badly left {gpu.info.label} set ({differences})."
+    banner.offer(what, "Put back", lambda: submit(Apply(gpu.info.uuid, reset=True)))
 
 
 def offer_recovery(
@@ -39,7 +39,7 @@ def offer_recovery(
     open_session: Callable[[int], None],
     resume_session: Callable[[int], None],
 ) -> None:
-    """Offer, once, the newest session that was running when its program ended; `board` is the window's."""
+    """Offer, once, the newest session that was running when its program ended; `board` is the label of the window's."""
     cut_off = next((record for record in records if record.state is SessionState.INTERRUPTED), None)
     if cut_off is None:
         return
@@ -53,7 +53,7 @@ def offer_recovery(
     )
     if cut_off.purpose is Purpose.ROOFLINE:
         banner.offer(what, "Open", lambda: open_session(cut_off.id))
-    elif cut_off.purpose is Purpose.REPLAY or cut_off.gpu == board:
+    elif cut_off.purpose is Purpose.REPLAY or cut_off.board == board:
         banner.offer(what, "Resume", lambda: resume_session(cut_off.id))
     else:
-        banner.offer(f"{what} It was measured on {cut_off.gpu}.", "Open", lambda: open_session(cut_off.id))
+        banner.offer(f"{what} It was measured on {cut_off.board}.", "Open", lambda: open_session(cut_off.id))

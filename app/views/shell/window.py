@@ -1,4 +1,4 @@
-"""`MainWindow`: the traces in the middle, the panels beside them, one window per GPU."""
+"""`MainWindow`: the traces of the shown board in the middle, the panels beside them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import QEvent, QMimeData, Qt, QTimer, QUrl, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QDesktopServices, QDragEnterEvent, QDropEvent
+from PySide6.QtGui import QCloseEvent, QDesktopServices, QDragEnterEvent, QDropEvent, QPainter
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QToolBar, QWidget
 
 from ...engine.session.events import Open
@@ -25,17 +25,20 @@ from ..plots import theme
 from ..plots.label import PlainLabel
 from ..settings import Settings
 from ..threads.tasks import LatestTask
+from ..watched_board import WatchedBoard
 from ..widgets import vbox
 from .actions import Actions, Handler, every_action
 from .badge import Badge
 from .banner import Banner
-from .board_monitor import BoardMonitor
+from .board_menu import BoardMenu
+from .copying import Copying
 from .docks import Docks, placeholder
 from .file_menus import FileMenus
+from .file_opener import FileOpener
 from .log import open_log_folder
 from .notifications import Notifications
 from .palette import Palette
-from .panels import CHANNELS, PANELS, Loaded, Panels, load_panels
+from .panels import CHANNELS, PANELS, Known, Loaded, Panels, known_of, load_panels
 from .placement import Placement
 from .quit_bar import QuitBar
 from .report_writer import ReportWriter
@@ -46,6 +49,8 @@ from .start_offers import offer_left_over, offer_recovery
 from .window_actions import ACTIONS, LENGTH_ACTIONS
 
 if TYPE_CHECKING:
+    from ..home.panel import HomePanel
+    from ..monitor.lane_layout import Layout
     from ..monitor.strip import PowerStrip
     from ..plots.plot_menus import PlotMenus
     from .tour import Tour
@@ -54,16 +59,17 @@ EXAMPLE = "gemm.toml"
 
 
 class MainWindow(QMainWindow):
-    """Owns the board, its services and the panels, and ends them when it closes."""
+    """Owns the services and the panels, and ends them when it closes."""
 
-    gpu_chosen = Signal(str)  # a selector from the GPU menu
     panels_loaded = Signal()
 
-    def __init__(self, board: BoardMonitor, others: tuple[str, ...] = ()) -> None:
+    def __init__(self, services: Services, others: tuple[str, ...] = ()) -> None:
+        """`others` are selectors of boards that are watched beside the one that is shown."""
         super().__init__()
-        self.services = Services(board)
-        self.board, self.bridge, self.result = board, self.services.bridge, self.services.result
-        self.others = others  # selectors of boards that are watched at a glance
+        self.services = services
+        self.boards, self.bridge, self.result = services.boards, services.bridge, services.result
+        self._others = others
+        board = self.board
         self.settings = Settings()
         self.panels: Panels = {}
         self.plot_menus: PlotMenus | None = None  # once the panels are there
@@ -81,17 +87,18 @@ class MainWindow(QMainWindow):
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.readout = Readout(board.gpu.channels)
         self.monitor = MonitorPanel(board.gpu, board.trace, self.readout, board.recorder)
-        self.window_marks = WindowMarks(self.result, self.monitor.view)
-        self.monitor.view.add_overlay(board.alarms.paint)
+        self.window_marks = WindowMarks(self.result, self.monitor.view, board)
+        self.monitor.view.add_overlay(self._paint_alarms)
         self.banner = Banner()
         self.notifications = Notifications(self)
-        self.confirm_bar = ConfirmBar(self.bridge, self._control_in_sight)
-        self.quit_bar = QuitBar(self.bridge.activity)
+        self.confirm_bar = ConfirmBar(self.boards, self._control_in_sight)
+        self.quit_bar = QuitBar(self.bridge)
         self._put_centre()
         self.dock_area = Docks(self, PANELS, self.screen().availableSize())
         self.dock_area.put(CHANNELS, self.readout)
-        self.side_windows = SideWindows(self, board.gpu, self.settings)
+        self.side_windows = SideWindows(self, self.boards, self.settings)
         self.reports = ReportWriter(self.services, self.settings, self)
+        self.copying = Copying(self.panels, self.monitor, services.context, self)
         self._make_actions()
         self.actions_by_name[f"theme_{self.settings.theme}"].setChecked(True)
         self._placement = Placement(self, self.dock_area, self.settings)
@@ -104,7 +111,7 @@ class MainWindow(QMainWindow):
         self._slow_timer.timeout.connect(self._show_held)
         self._slow_timer.start(1000)
         self.monitor.view.setFocus()
-        self._loader = LatestTask(self)
+        self._loader, self._asking = LatestTask(self), LatestTask(self)
         self._connect()
         QTimer.singleShot(2000, self._load_panels)  # a GPU that reports nothing must not keep the panels away
 
@@ -122,6 +129,11 @@ class MainWindow(QMainWindow):
             self.panels["tune"].open(path, start=start)
 
     @property
+    def board(self) -> WatchedBoard:
+        """The board that is shown."""
+        return self.boards.current
+
+    @property
     def docks(self) -> dict[str, QDockWidget]:
         """The docks by name."""
         return self.dock_area.by_name
@@ -134,26 +146,26 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(centre)
 
     def _make_actions(self) -> None:
-        info = self.board.gpu.info
         toolbar = QToolBar("Traces")
         toolbar.setObjectName("toolbar")
         toolbar.setMovable(False)
-        toolbar.addWidget(Badge(info))
+        self.badge = Badge(self.boards)
+        toolbar.addWidget(self.badge)
         self.addToolBar(toolbar)
-        self.result_bar = ResultBar(self.result, self.bridge.activity)
+        self.result_bar = ResultBar(self.result, self.bridge, lambda: self.dock_area.bring("queue"))
         self.addToolBarBreak()
         self.addToolBar(self.result_bar)
         self.actions_made = Actions(ACTIONS, self._handlers(), self, self.menuBar(), toolbar, self.monitor)
         self.actions_by_name = self.actions_made.by_name
-        self.control_switch = ControlSwitch(info, self.bridge) if info.source != "recorded" else None
-        if self.control_switch is not None:
-            toolbar.addSeparator()
-            toolbar.addWidget(self.control_switch)
+        self.control_switch = ControlSwitch(self.board, self.bridge)
+        self._of_control = (toolbar.addSeparator(), toolbar.addWidget(self.control_switch))
+        self._show_control_switch()
         for name in ("undo", "redo"):
             self.actions_by_name[name].setEnabled(False)  # until there is a form
         self.palette_of_actions = Palette(self)
         submenus = self.actions_made.submenus
         self.files = FileMenus(self, self.settings, submenus["recent"], submenus["examples"])
+        self.file_opener = FileOpener(self)
 
     def _handlers(self) -> dict[str, Handler]:
         """What each action does that is not the button of a panel; a handler is given the checked state."""
@@ -165,6 +177,8 @@ class MainWindow(QMainWindow):
             "settings": lambda _: beside.show_settings(),
             "undo": lambda _: self.panels["tune"].form.history.undo(),
             "redo": lambda _: self.panels["tune"].form.history.redo(),
+            "copy_command": lambda _: self.copying.copy_command(),
+            "copy_python": lambda _: self.copying.copy_python(),
             "report": lambda _: self.ask_report(),
             "quit": lambda _: self.close(),
             "pause": lambda _: self.bridge.activity.pause_or_resume(),
@@ -172,7 +186,7 @@ class MainWindow(QMainWindow):
             "record": lambda _: self.board.recorder.toggle(),
             "record_to": lambda _: self.monitor.record.ask_file() if self.monitor.record is not None else None,
             "lanes": lambda _: self.monitor.lanes_menu.show_window(),
-            "alarms": lambda _: beside.show_alarms(self.board.alarms),
+            "alarms": lambda _: beside.show_alarms(),
             "hold": view.hold,
             "zoom_in": lambda _: view.zoom(0.5),
             "zoom_out": lambda _: view.zoom(2.0),
@@ -208,21 +222,30 @@ class MainWindow(QMainWindow):
         self.bridge.activity.changed.connect(self._activity_changed)
         self._activity_changed()
         self.quit_bar.confirmed.connect(self.close, Qt.ConnectionType.QueuedConnection)
-        self.board.sensor_event.connect(self._sensor_event, Qt.ConnectionType.QueuedConnection)
+        self.boards.sensor_event.connect(self._sensor_event)
+        self.boards.board_changed.connect(self._board_changed)
+        self.boards.added.connect(self._board_added)
+        self.boards.removed.connect(self._overlay_boards)
+        self.boards.failed.connect(self.banner.show_message)
+        self._asking.done.connect(self._show_known)
+        self._asking.failed.connect(self.bridge.report)
         self.monitor.saved.connect(self._written)
         self.monitor.menu.said.connect(self._say)
         self.monitor.failed.connect(self.banner.show_message)
-        self.board.recorder.saved.connect(self._written)
-        self.board.recorder.failed.connect(self.banner.show_message)
-        self.board.recorder.changed.connect(self._recorder_changed)
-        self.board.alarms.raised.connect(self._alarm_raised)
+        for board in self.boards.all:
+            self._listen_to(board)
         self.notifications.follow(self.bridge, self.banner.show_message)
         self.monitor.view.window_changed.connect(self._window_of_time_changed)
         self.monitor.view.first_frame.connect(self._load_panels, Qt.ConnectionType.QueuedConnection)
         self.files.chosen.connect(self.open_specification)
+        self.file_opener.to_tune.connect(self.open_specification)
+        self.file_opener.to_model.connect(self._open_log)
+        self.file_opener.failed.connect(self.banner.show_message)
         self.reports.started.connect(self.statusBar().showMessage)
         self.reports.written.connect(self._report_written)
         self.reports.failed.connect(self.banner.show_message)
+        self.copying.said.connect(self._say)
+        self.copying.failed.connect(self.banner.show_message)
         self.side_windows.shown.connect(self._adopt_side_window)
         self.side_windows.theme_chosen.connect(self.set_theme)
         self.side_windows.reset_asked.connect(self.reset_everything)
@@ -242,15 +265,9 @@ class MainWindow(QMainWindow):
 
     @Slot(object)
     def _panels_imported(self, loaded: Loaded) -> None:
-        offer_left_over(self.banner, loaded.left_over, self.board.gpu, self.bridge.submit)
-        if loaded.fit is not None:
-            from ...engine.models.voltage_estimate import VoltageEstimate
-
-            self.monitor.show_estimate(VoltageEstimate.of(*loaded.fit, self.board.gpu.info))
-        self._make_panels(loaded, list(loaded.classes.items()), self.services.context(self.others))
-        for selector, label in loaded.gpus:
-            action = self.actions_made.submenus["gpus"].addAction(label)
-            action.triggered.connect(lambda _=False, chosen=selector: self.gpu_chosen.emit(chosen))
+        self._show_known(loaded.known)
+        self._make_panels(loaded, list(loaded.classes.items()), self.services.context())
+        self._board_menu = BoardMenu(self.actions_made.submenus["gpus"], self.boards, loaded.gpus)
 
     def _make_panels(
         self, loaded: Loaded, waiting: list[tuple[str, Callable[[Context], QWidget]]], context: Context
@@ -276,29 +293,36 @@ class MainWindow(QMainWindow):
         self.banner.show_message(what, remedy)
 
     def _panels_made(self, loaded: Loaded) -> None:
-        tune, sessions, boards = self.panels["tune"], self.panels["sessions"], self.panels["boards"]
+        tune, sessions = self.panels["tune"], self.panels["sessions"]
         self.actions_made.connect_buttons(cast(Mapping[str, QWidget], self.panels), self.dock_area.bring)
         tune.file_opened.connect(self.settings.add_recent)
         tune.form.history.changed.connect(self._history_changed)
         self._history_changed()
+        inspector = self.panels["inspector"]
+        inspector.report_asked.connect(self.ask_report)
+        self.reports.started.connect(inspector.answer.report_started)
+        self.reports.written.connect(inspector.answer.report_written)
+        self.reports.failed.connect(inspector.answer.report_failed)
+        self.actions_made.submenus["choose"].addActions(inspector.chooser.menu.actions())
         sessions.open_asked.connect(self.open_session)
         sessions.resume_asked.connect(self.resume_session)
         sessions.compare_asked.connect(self.compare_sessions)
+        self.panels["queue"].open_asked.connect(self.open_session)
+        self.panels["queue"].compare_asked.connect(self.compare_sessions)
         sessions.report_asked.connect(self.reports.write_stored)
         sessions.specification_met.connect(self.open_specification)
         sessions.said.connect(self._say)
+        sessions.listed.connect(self.panels["home"].refresh_soon)
+        self._connect_home(self.panels["home"])
         roofline = self.panels["roofline"]
         roofline.session_opened.connect(self._bring_roofline)
         sessions.roofline_resume_asked.connect(roofline.measuring.resume)
         sessions.roofline_resume_asked.connect(self._bring_roofline)
-        boards.in_full.connect(self.gpu_chosen)
-        boards.boards_changed.connect(self._others_changed)
-        boards.watched_changed.connect(self._overlay_boards)
         self._overlay_boards()
         offer_recovery(
             self.banner,
             loaded.sessions,
-            self.board.gpu.info.name,
+            self.board.gpu.info.label,
             self.settings,
             self.open_session,
             self.resume_session,
@@ -308,7 +332,33 @@ class MainWindow(QMainWindow):
             self._adopt_plots, Qt.ConnectionType.QueuedConnection
         )  # some are made when shown
         self.setAcceptDrops(True)
+        for selector in self._others:
+            self.boards.watch(selector)
+        if self.board.gpu.info.source == "nvml":
+            self.boards.watch_real()
         self.panels_loaded.emit()
+
+    def _connect_home(self, home: HomePanel) -> None:
+        home.watch_asked.connect(self._watch)
+        home.example_asked.connect(self._tune_example)
+        home.file_asked.connect(self.file_opener.choose)
+        home.recent_file_asked.connect(self.file_opener.open)
+        home.session_asked.connect(self.open_session)
+        home.resume_asked.connect(self.resume_session)
+
+    @Slot()
+    def _watch(self) -> None:
+        self.dock_area.bring("boards")
+        self.monitor.view.setFocus()
+
+    @Slot()
+    def _tune_example(self) -> None:
+        self.open_specification(resources() / "examples" / EXAMPLE, start=True)
+
+    @Slot(object)
+    def _open_log(self, path: Path) -> None:
+        self.dock_area.bring("model")
+        self.panels["model"].add.open(path)
 
     @Slot(int)
     def open_session(self, session: int) -> None:
@@ -330,12 +380,60 @@ class MainWindow(QMainWindow):
 
     # --- slots --------------------------------------------------------------------------------------------------------
 
-    @Slot(object)
-    def _sensor_event(self, event: SensorEvent) -> None:
+    @Slot(object, object)
+    def _sensor_event(self, board: WatchedBoard, event: SensorEvent) -> None:
+        message = event.message if board is self.board else f"{board.gpu.info.label}: {event.message}"
         if event.kind in ("lost", "failed"):
-            self.banner.show_message(event.message)
+            self.banner.show_message(message)
         else:
-            self._say(event.message)
+            self._say(message)
+
+    @Slot(object)
+    def _board_changed(self, board: WatchedBoard) -> None:
+        """Show another board's traces and facts. Result, draft, layout and what runs stay as they are."""
+        gpu = board.gpu
+        self.setWindowTitle(gpu.info.label)
+        self.monitor.show_board(gpu, board.trace)
+        if self.monitor.record is not None:
+            self.monitor.record.show_board(board.recorder, gpu.info)
+        if self.strip is not None:
+            self.strip.show_board(gpu, board.trace)
+        self._overlay_boards()
+        self._recorder_changed()
+        self.window_marks.show_board(board)
+        self.control_switch.show_board(board)
+        self._show_control_switch()
+        self._show_held()
+        services = self.services
+        self._asking.run(lambda _stop: known_of(services.store, board))
+
+    def _show_control_switch(self) -> None:
+        for action in self._of_control:
+            action.setVisible(self.board.gpu.info.source != "recorded")
+
+    def _listen_to(self, board: WatchedBoard) -> None:
+        """Say what any board raises and what was recorded of it, whichever is shown."""
+        board.recorder.saved.connect(self._written)
+        board.recorder.failed.connect(self.banner.show_message)
+        board.recorder.changed.connect(self._recorder_changed)
+        board.alarms.raised.connect(self._alarm_raised)
+
+    @Slot(object)
+    def _board_added(self, board: WatchedBoard) -> None:
+        self._listen_to(board)
+        self._overlay_boards()
+
+    def _paint_alarms(self, painter: QPainter, layout: Layout, bounds: tuple[int, int], colours: theme.Colours) -> None:
+        self.board.alarms.paint(painter, layout, bounds, colours)
+
+    @Slot(object)
+    def _show_known(self, known: Known) -> None:
+        """What was kept of the shown board: settings that a crash left, and the fit that estimates its voltage."""
+        offer_left_over(self.banner, known.left_over, known.board.gpu, self.bridge.submit)
+        if known.fit is not None and known.board is self.board:
+            from ...engine.models.voltage_estimate import VoltageEstimate
+
+            self.monitor.show_estimate(VoltageEstimate.of(*known.fit, known.board.gpu.info))
 
     @Slot(str)
     def _say(self, words: str) -> None:
@@ -389,9 +487,10 @@ class MainWindow(QMainWindow):
         for name, dock in self.docks.items():
             self.actions_by_name[f"toggle_{name}"].setChecked(not dock.isHidden())
 
-    def _control_in_sight(self) -> bool:
-        """The Control panel shows the countdown itself."""
-        return "control" in self.panels and self.panels["control"].isVisible()
+    def _control_in_sight(self, board: WatchedBoard) -> bool:
+        """The Control panel shows the countdown of the shown board itself."""
+        control = self.panels.get("control")
+        return board is self.board and control is not None and not control.visibleRegion().isEmpty()
 
     def set_theme(self, mode: theme.Mode) -> None:
         """Follow the system, or be light or dark; remembered."""
@@ -481,6 +580,7 @@ class MainWindow(QMainWindow):
             self.plot_menus = PlotMenus(self, lambda: self.result.caption or self.board.gpu.info.label)
             self.plot_menus.said.connect(self._say)
             self.plot_menus.failed.connect(self.banner.show_message)
+            self.plot_menus.more = [self.actions_by_name[name] for name in ("copy_command", "copy_python")]
             self.panels["front"].pages.made.connect(self._adopt_plots)  # figures that are made when asked for
         for name, panel in cast(Mapping[str, QWidget], self.panels).items():
             self.plot_menus.adopt(panel, self.docks[name].windowTitle(), getattr(panel, "provenance", None))
@@ -503,14 +603,10 @@ class MainWindow(QMainWindow):
             self.plot_menus.adopt(window, window.windowTitle(), own)
 
     @Slot()
-    def _overlay_boards(self) -> None:
+    def _overlay_boards(self, *_: object) -> None:
         """Draw the power of the other boards that are watched beside that of this one."""
-        others = [board for board in self.panels["boards"].boards if not board.own]
+        others = [board for board in self.boards.all if board is not self.board]
         self.monitor.view.set_boards([(board.gpu, board.trace) for board in others])
-
-    @Slot(object)
-    def _others_changed(self, others: tuple[str, ...]) -> None:
-        self.others = others
 
     @Slot()
     def _history_changed(self) -> None:
@@ -565,8 +661,11 @@ class MainWindow(QMainWindow):
             self.dock_area.stop_watching()
             self.monitor.shutdown()
             self._loader.shutdown()
+            self._asking.shutdown()
             self.side_windows.shutdown()
             self.reports.shutdown()
+            self.file_opener.shutdown()
+            self.copying.shutdown()
             if self.plot_menus is not None:
                 self.plot_menus.shutdown()
             for panel in self.panels.values():

@@ -28,19 +28,44 @@ _FILE = (
 _EDIT = (
     ActionSpec("undo", "&Undo", "&Edit", "Ctrl+Z", "Take back the newest change to what is set up under Tune"),
     ActionSpec("redo", "&Redo", "&Edit", "Ctrl+Shift+Z", "Make the change again"),
+    ActionSpec(
+        "copy_command",
+        "Copy as &command line",
+        "&Edit",
+        "Ctrl+Shift+C",
+        "Copy the command that gives what the view in use shows",
+        separator=True,
+    ),
+    ActionSpec("copy_python", "Copy as &Python", "&Edit", "", "Copy a script that gives what the view in use shows"),
 )
 _SESSION = (
     ActionSpec("start", "&Start", "&Session", "Ctrl+Return", "Start the session as it is set up", button="tune.start"),
+    ActionSpec(
+        "enqueue",
+        "Add to &queue",
+        "&Session",
+        "Ctrl+Shift+Return",
+        "Run the session as it is set up once nothing else runs",
+        button="tune.queue",
+    ),
     ActionSpec("pause", "&Pause or resume", "&Session", "Ctrl+.", "Pause the session that runs, or continue it"),
     ActionSpec("stop", "S&top", "&Session", "Ctrl+Shift+.", "End what runs; a session can be resumed"),
+    ActionSpec("choose", "&Choose", "&Session", submenu=True, separator=True),
+    ActionSpec(
+        "apply",
+        "&Apply configuration",
+        "&Session",
+        "",
+        "Set the clocks and the power limit of the chosen configuration",
+        button="inspector.answer.apply",
+    ),
     ActionSpec(
         "export",
         "E&xport configuration",
         "&Session",
         "Ctrl+Shift+E",
-        "Write the selected configuration, else the best one, in the kinds chosen under Tune",
-        button="tune.export.button",
-        separator=True,
+        "Write the selected configuration, else the best one, in the format that was exported last, all at first",
+        button="inspector.answer.export",
     ),
 )
 _REPORT = (

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from ...engine.session import events
+from ...engine.session.queue import RunQueue
 from ...engine.session_state import Purpose
 from ...errors import WattridgeError
 from .activity import Activity
@@ -44,13 +45,15 @@ class EngineBridge(QObject):
     """Turns engine events into signals, all of them emitted in Qt's thread, each with the event as its one argument.
 
     The signals of sessions are of those that tune or replay: what they measure is the window's current result. Those
-    that measure a board's roofline have signals of their own, `roofline`. `activity` hears of every event first.
+    that measure a board's roofline have signals of their own, `roofline`. `activity` hears of every event first, then
+    `queue`, which starts what waits in it.
 
     Connect bound `@Slot` methods of QObjects. `make_tuner(on_event)` is called at the first use, so that a window that
     only watches never loads the engine.
     """
 
     session_started = Signal(object)  # events.SessionStarted
+    start_failed = Signal(object)  # events.StartFailed
     preparing = Signal(object)  # events.Preparing
     measurements_added = Signal(object)  # events.MeasurementsAdded
     session_remark = Signal(object)  # events.SessionRemark
@@ -61,7 +64,9 @@ class EngineBridge(QObject):
     setting_applied = Signal(object)  # events.SettingApplied
     control_changed = Signal(object)  # events.ControlChanged
     device_changed = Signal(object)  # events.DeviceChanged
+    board_released = Signal(object)  # events.BoardReleased
     fault = Signal(object)  # events.EngineFault
+    queue_changed = Signal()
 
     _arrived = Signal(object)
 
@@ -72,12 +77,14 @@ class EngineBridge(QObject):
         self._closed = False
         self._shown = threading.Event()  # what came last is on the screen
         self.activity = Activity(self.submit, self)
+        self.queue = RunQueue(lambda plan: self.submit(events.Start(plan)), self.queue_changed.emit)
         self.roofline = SessionSignals(self)
         self._length = 0  # measurements that were announced
         self._painted = QTimer(self, singleShot=True, interval=_PAINTED_MS, timerType=Qt.TimerType.PreciseTimer)
         self._painted.timeout.connect(self._shown.set)
         self.signals = {  # by the kind of event
             events.SessionStarted: self.session_started,
+            events.StartFailed: self.start_failed,
             events.Preparing: self.preparing,
             events.MeasurementsAdded: self.measurements_added,
             events.SessionRemark: self.session_remark,
@@ -88,6 +95,7 @@ class EngineBridge(QObject):
             events.SettingApplied: self.setting_applied,
             events.ControlChanged: self.control_changed,
             events.DeviceChanged: self.device_changed,
+            events.BoardReleased: self.board_released,
             events.EngineFault: self.fault,
         }
         self._roofline_signals = {
@@ -107,10 +115,14 @@ class EngineBridge(QObject):
         """
         if self._closed:
             return
+        if isinstance(command, events.Start):
+            self.queue.expect(command.plan)
         if self._tuner is None:
             try:
                 self._tuner = self._make_tuner(self._on_event)
             except WattridgeError as error:
+                if isinstance(command, events.Start):
+                    self.send(events.StartFailed(command.plan, error.what))
                 self.report(f"{error.where}: {error.what}" if error.where else error.what, error.remedy)
                 return
             self._tuner.start()
@@ -155,6 +167,7 @@ class EngineBridge(QObject):
         """Emit an event as its signal. For Qt's thread."""
         if not self._closed:
             self.activity.note(event)
+            self.queue.note(event)
             apart = self.activity.purpose is Purpose.ROOFLINE
             (self._roofline_signals if apart else self.signals)[type(event)].emit(event)
             self._painted.start()

@@ -40,17 +40,9 @@ class Collector(QObject):
 
     @Slot()
     def settle(self) -> None:
-        """What is loaded by now stays loaded: later collections need not look at it.
-
-        Called again for another window: what the window before has left is garbage by then, and was frozen.
-        """
-        again = gc.get_freeze_count() > 0
-        if again:
-            gc.unfreeze()
-        gc.collect(2 if again else 1)
+        """What is loaded by now stays loaded: later collections need not look at it."""
+        gc.collect(1)
         gc.freeze()
-        if again:
-            give_back()
 
     def stop(self) -> None:
         self._timer.stop()

@@ -118,6 +118,7 @@ class TaskQueue(QObject):
             outcome = _outcome_of(job)
             if self._open:
                 self._arrived.emit((then, outcome))
+            del queued, job, then, outcome  # what they hold is not kept until the next job comes
 
     @Slot(object)
     def _deliver(self, arrived: tuple[Then | None, _Outcome]) -> None:

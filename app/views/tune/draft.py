@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 from ...engine.measurement import MEASURED
 from ...engine.session.plan import SearchOptions, SessionPlan
 from ...engine.session_state import Purpose
-from ...errors import InputError
+from ...errors import InputError, WattridgeError
+from ...numbers import count_text, duration
 from ...paths import resources
 
 if TYPE_CHECKING:
     from ...engine.control.guard import DeviceGuard
+    from ...engine.space.result_table import ResultTable
     from ...engine.store.database import Store
+    from ...engine.store.record import SessionRecord
     from ...sensors.gpu import Gpu
 
 Range = tuple[float, float]
@@ -31,11 +34,28 @@ class Draft:
     clocks_mhz: Range | None = None  # steered to these graphics clocks; None where it is not
     taken_over: Path | None = None  # a recording whose measurements count
     follow: SessionPlan | None = None  # a recording that a tuner still writes can be followed instead
+    recorded: ResultTable | None = None  # all that a complete recording holds
+    stored: SessionRecord | None = None  # the session that was opened; it can be continued, or started again
+    refused: tuple[str, str] | None = None  # why nothing can be run, and the remedy: it can only be looked at
 
     @property
     def replay(self) -> bool:
         """Answered from a recording: the GPU in the window takes no part."""
         return self.plan.purpose is Purpose.REPLAY
+
+    def why_used_up(self, evaluations: int, seconds: int) -> str:
+        """Why the stored session cannot go on within these limits (0: none); '' where it can."""
+        if self.stored is None:
+            return ""
+        size = self.plan.space.size
+        done, spent_s = self.stored.evaluated, self.stored.elapsed_s
+        if done >= size:
+            return f"All {count_text(size)} configurations of its space are measured"
+        if done >= min(evaluations or size, size):
+            return f"It has measured {count_text(done)} configurations: allow it more evaluations"
+        if seconds and spent_s >= seconds:
+            return f"It has taken {duration(spent_s)}: allow it more time"
+        return ""
 
 
 def draft_of_file(
@@ -73,18 +93,23 @@ def draft_of_file(
 
 
 def _draft_of_recording(path: Path, stop: threading.Event) -> Draft:
-    """A recording; one that is still written is waited for until a configuration in it succeeded."""
+    """A recording, read whole; one still written is waited for until a configuration in it succeeded."""
     from ...engine.formats.read import read_recording
     from ...engine.session import planning
     from ...engine.session.follow import is_growing, plan_follow
 
     follow = plan_follow(path, stop) if is_growing(path) else None
     recording = read_recording(path)
-    return Draft(path, planning.plan_replay(path, read=recording), recording.value_names, follow=follow)
+    plan = planning.plan_replay(path, read=recording)
+    recorded = recording.table() if follow is None else None
+    return Draft(path, plan, recording.value_names, follow=follow, recorded=recorded)
 
 
 def draft_of_session(store: Store, session: int, gpu: Gpu, guard: DeviceGuard | None = None) -> Draft:
-    """A stored session, to be resumed. Raises InputError where it cannot be."""
+    """A stored session, to be continued or started again; `refused` says why where neither is possible.
+
+    Raises InputError where there is no such session, or where it measured a roofline.
+    """
     from ...engine.session import planning
 
     record = store.session(session)
@@ -93,9 +118,14 @@ def draft_of_session(store: Store, session: int, gpu: Gpu, guard: DeviceGuard | 
             "it measured a board's roofline, and no kernel", f"session {session}", "resume it under Sessions"
         )
     replay = record.purpose is Purpose.REPLAY
-    plan = planning.plan_resume(store, session, gpu=None if replay else gpu, guard=guard)
-    names = dict.fromkeys((plan.objective.goal.name, *(goal.name for goal in plan.objective.front)))
-    return Draft(Path(record.origin.get("file", record.title)), plan, tuple(names))
+    loaded, refused = store.load(session), None
+    try:
+        plan = planning.plan_resume(store, session, gpu=None if replay else gpu, guard=guard)
+    except WattridgeError as error:
+        plan, refused = planning.plan_of(loaded), (f"{error.where}: {error.what}", error.remedy)
+    names = dict.fromkeys((*loaded.table.value_names, *(goal.name for goal in plan.objective.front)))
+    path = Path(record.origin.get("file", record.title))
+    return Draft(path, plan, tuple(names), stored=record, refused=refused)
 
 
 def clocks_within(gpu: Gpu, clocks_mhz: Range) -> tuple[int, ...]:

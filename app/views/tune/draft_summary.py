@@ -1,15 +1,16 @@
-"""What was opened and how large its space is, before anything is measured."""
+"""How large the space is of what was opened, before anything is measured."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QCheckBox, QWidget
 
+from ...engine.session_state import SessionState
 from ...engine.space.search_space import SearchSpace
+from ...engine.store.record import SessionRecord
 from ...numbers import count_text, duration
 from ..plots import theme
 from ..plots.label import PlainLabel
-from ..provenance import source_words
 from ..widgets import button, hbox, vbox
 from .draft import Draft
 
@@ -17,26 +18,26 @@ _FIRST = "Open a specification, a recorded cache or one of the examples to see i
 
 
 class DraftSummary(QWidget):
-    """A title, the space in words, whether the model steers its clocks, and whether a growing file is followed."""
+    """The space in words, whether the model steers its clocks, and whether a growing file is followed."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.title, self.space = (PlainLabel(wrap=True, selectable=True) for _ in range(2))
+        self.space = PlainLabel(wrap=True, selectable=True)
         self.details = PlainLabel(wrap=True, selectable=True, muted=True)
-        bold = self.title.font()
-        bold.setBold(True)
-        self.title.setFont(bold)
         self.look = button("&Look at it …", "What each restriction leaves of the space, and every valid configuration")
+        self.show_all = button("Show all", "Every measurement of the file as the result, without a search")
         self.steered = PlainLabel(wrap=True)
         self.unsteer = button("Use all clocks", "Use the specification's own clocks again")
         self.follow = QCheckBox("Follow the file while its tuner writes it")
         self.follow.setToolTip("Show what is in it and whatever is added, until the tuner is done; nothing is searched")
+        self.anew = QCheckBox("As a new session with the same set-up")
+        self.anew.setToolTip("Leave the stored session as it is and measure again; unticked, it is continued")
         layout = vbox(
-            self.title,
-            hbox((self.space, 1), self.look),
+            hbox((self.space, 1), self.show_all, self.look),
             self.details,
             hbox((self.steered, 1), self.unsteer),
             self.follow,
+            self.anew,
             of=self,
             spacing=2,
         )
@@ -47,34 +48,44 @@ class DraftSummary(QWidget):
 
     def say(self, words: str) -> None:
         """Show a text alone: what to do first, or what is under way."""
-        self._show("", words, "", None)
+        self._show(words, "", None)
 
     def complain(self, what: str, remedy: str) -> None:
         """Why the file gives no session."""
-        self._show("This cannot be tuned", what, remedy, None)
+        self._show(what, remedy, None)
 
     def show_draft(self, draft: Draft) -> None:
         """The plan of a draft in words."""
-        plan, space = draft.plan, draft.plan.space
-        words = source_words(plan.source)
-        title = f"Set up to run: {plan.title} on {plan.gpu}" + (f" · {words}" if words else "")
-        valid = f"{count_text(space.size)} valid of {count_text(space.cartesian)} combinations"
+        space = draft.plan.space
+        if draft.replay:
+            valid = f"{count_text(space.size)} measurements of {count_text(space.cartesian)} combinations"
+        else:
+            valid = f"{count_text(space.size)} valid of {count_text(space.cartesian)} combinations"
         built = f", built in {duration(space.build_seconds)}" if space.build_seconds > 0 else ""
-        resumed = f" · continues session {plan.resume}" if plan.resume is not None else ""
-        self._show(title, valid + built + resumed, _details(space), draft.clocks_mhz)
+        stored = f" · {_progress_words(draft.stored)}" if draft.stored is not None else ""
+        self._show(valid + built + stored, _details(space), draft.clocks_mhz)
+        if draft.refused is not None:
+            what, remedy = draft.refused
+            self.details.setText(f"It can be looked at, exported and reported, but not run: {what} ({remedy})")
+            self.details.show()
         self.look.show()
+        self.show_all.setVisible(draft.recorded is not None)
         self.space.setToolTip("\n".join(f"{p.name}: {len(p.values)} values" for p in space.parameters))
         self.follow.setVisible(draft.follow is not None)
         self.follow.setChecked(draft.follow is not None)
+        self.anew.setVisible(draft.stored is not None and draft.refused is None)
+        self.anew.setChecked(draft.stored is not None and draft.stored.state is SessionState.DONE)
         self.details.setToolTip("\n".join(f"{count_text(n)} removed by {text}" for text, n in space.removed_by.items()))
 
-    def _show(self, title: str, space: str, details: str, clocks: tuple[float, float] | None) -> None:
+    def _show(self, space: str, details: str, clocks: tuple[float, float] | None) -> None:
         self.look.hide()
-        for label, text in ((self.title, title), (self.space, space), (self.details, details)):
+        self.show_all.hide()
+        for label, text in ((self.space, space), (self.details, details)):
             label.setText(text)
             label.setToolTip("")
             label.setVisible(bool(text))
         self.follow.hide()
+        self.anew.hide()
         self.steered.setText("" if clocks is None else f"Steered by the model: {clocks[0]:.0f}–{clocks[1]:.0f} MHz")
         self.steered.setVisible(clocks is not None)
         self.unsteer.setVisible(clocks is not None)
@@ -82,6 +93,10 @@ class DraftSummary(QWidget):
     @Slot()
     def recolour(self) -> None:
         self.steered.setStyleSheet(f"color: {theme.colours().accent};")
+
+
+def _progress_words(stored: SessionRecord) -> str:
+    return f"session {stored.id} has measured {count_text(stored.evaluated)} of {count_text(stored.budget)}"
 
 
 def _details(space: SearchSpace) -> str:

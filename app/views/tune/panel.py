@@ -1,38 +1,45 @@
-"""The tuning session: open what to tune, see its space, choose how, run it, watch it, export a configuration."""
+"""Setting up a session: open what to tune, see its space, choose how, run it, see how far it is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QWidget
 
 from ...engine.session import events
 from ...engine.session_state import Purpose, SessionState
-from ...errors import WattridgeError
+from ...errors import InputError, WattridgeError
 from ..context import Context
 from ..file_dialogs import open_file
-from ..front.marked_bar import MarkedBar
+from ..provenance import provenance
 from ..result_caption import ResultCaption
 from ..threads.tasks import LatestTask
 from ..widgets import button, hbox, local_time, vbox
+from .add_to_queue import AddToQueue
 from .draft import Draft, draft_of_file, draft_of_session, examples
 from .draft_summary import DraftSummary
-from .export_panel import ExportPanel
-from .results_table import ResultsView
 from .session_form import SessionForm
 from .session_progress import SessionProgress
+from .setup_header import SetupHeader
 
 if TYPE_CHECKING:
+    from ...engine.session.plan import SessionPlan
     from ..space.window import SpaceWindow
 
 _STORED_SHOWN = 15
-_START_TIP = "Start the session as it is set up above; what is shown below is then its result"
-_ROOM_FOR_HISTORY = 680  # pixels
+_NOTHING = "Nothing is set up yet"
+_START_TIP = "Start the session as it is set up; what is shown is then its result"
+_REPLAY, _FOLLOW, _CONTINUE = "Replay with a strategy", "Follow the file", "Continue session"
+_START_TIPS = {
+    _CONTINUE: "Measure more configurations of the stored session, within its limits",
+    _REPLAY: "Search the recording with the strategy that is chosen: what it measures is looked up in the file",
+    _FOLLOW: "Show what is in the file and whatever its tuner adds",
+}
+_WAITS = "A session is running on {board}: start when it has ended, on the board that is shown then"
 _FILES = "Specifications and recordings (*.toml *.json *.json.gz *.csv *.csv.gz);;All files (*)"
 _RECORDINGS = "Recordings (*.json *.json.gz *.csv *.csv.gz);;All files (*)"
 
@@ -46,6 +53,10 @@ class TunePanel(QWidget):
         super().__init__(parent)
         self._context = context
         self._draft: Draft | None = None
+        self._opened: tuple[Path, Path | None] | int | None = None  # a file, and what was taken over; or a session
+        self._prepared_for = ""  # UUID of the board
+        self._kept: dict[str, Any] | None = None  # what was chosen in the form, while it is prepared for another board
+        self._asked = True  # whether the user asked for what is being prepared
         self.space_window: SpaceWindow | None = None  # once it was asked for
         self.state: SessionState | None = None  # of the running or last session
         self._starting = False  # Start was pressed, the engine has not answered yet
@@ -54,20 +65,24 @@ class TunePanel(QWidget):
         self._reader.done.connect(self._prepared)
         self._reader.failed.connect(self._not_prepared)
         self.summary, self.form, self.progress = DraftSummary(), SessionForm(), SessionProgress()
+        self.header = SetupHeader()
         self.caption = ResultCaption(context.result)
-        self.results = ResultsView(context.result)
-        self.marked = MarkedBar(context.result)
-        self.marked.only.toggled.connect(self.results.show_only_marked)
-        self.export = ExportPanel(context)
         self.start = button("Start", _START_TIP, self.start_session)
+        self.queue = AddToQueue(context, lambda: self._draft, self.plan_as_set_up)
         self.pause = button("Pause", clicked=self.pause_or_resume)
         ends = "End the session; what was measured stays, and it can be resumed later"
         self.stop = button("Stop", ends, self.stop_session)
         self._lay_out()
+        self.header.show_text(_NOTHING)
+        self.form.history.changed.connect(self._show_line)
+        self.form.history.changed.connect(self._set_buttons)
         self.summary.unsteer.clicked.connect(self._unsteer)
         self.summary.look.clicked.connect(self.show_space)
-        self.summary.follow.toggled.connect(self.form.set_following)
+        self.summary.show_all.clicked.connect(self.show_recorded)
+        for choice in (self.summary.follow, self.summary.anew):
+            choice.toggled.connect(self._lock_form)
         context.result.steered.connect(self._steered)
+        context.boards.board_changed.connect(self._follow_board)
         bridge = context.bridge
         bridge.control_changed.connect(self._control_changed)
         bridge.session_started.connect(self._session_started)
@@ -75,10 +90,8 @@ class TunePanel(QWidget):
         bridge.measurements_added.connect(self._measurements_added)
         bridge.session_remark.connect(self._session_remark)
         bridge.session_changed.connect(self._session_changed)
-        bridge.activity.changed.connect(self._set_buttons)
+        bridge.activity.changed.connect(self._activity_changed)
         bridge.fault.connect(self._fault)
-        if context.result.table is not None:
-            self.results.set_session(context.result.table, context.result.plan)
         self._set_buttons()
 
     def _lay_out(self) -> None:
@@ -86,29 +99,22 @@ class TunePanel(QWidget):
         choose = button("&Open …", tip, self.choose_file)
         self.examples = _menu_button("Examples", self._fill_examples)
         self.stored = _menu_button("Past sessions", self._fill_stored)
+        self.body = QWidget()  # what can be folded away
+        vbox(hbox(choose, self.examples, self.stored, 1), self.form, self.summary, of=self.body, margins=0)
         vbox(
-            hbox(choose, self.examples, self.stored, 1),
-            self.summary,
-            self.form,
-            hbox(self.start, self.pause, self.stop),
+            self.header,
+            hbox(self.start, self.queue, self.pause, self.stop),
+            self.body,
             self.caption,
             self.progress,
-            self.marked,
-            (self.results, 1),
-            self.export,
+            1,
             of=self,
             margins=6,
         )
+        _keep_width(self.start, _REPLAY)
+        _keep_width(self.pause, "Pausing …")
         self.progress.hide()  # until there is a session
-        self.results.setMinimumHeight(90)
-        # the table gives way before Export does
-        self.results.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """The history gives way to the table where there is little room, and grows where there is much."""
-        super().resizeEvent(event)
-        self.progress.history.setVisible(self.height() >= _ROOM_FOR_HISTORY)
-        self.progress.history.set_height(self.height() // 8)
+        self.header.folded.connect(self.body.setHidden)
 
     @property
     def draft(self) -> Draft | None:
@@ -125,26 +131,19 @@ class TunePanel(QWidget):
     def open(self, path: Path, *, start: bool = False, taken_over: Path | None = None) -> None:
         """Read a specification or a recording and show its space; `start` also runs it as soon as it is ready.
 
+        All that a complete recording holds becomes the result at once; replaying it is another step.
         The measurements of `taken_over`, a recording, count as evaluated in a specification's session.
         """
-        gpu, clocks = self._context.gpu, self._context.result.clocks_mhz
-        self._start_when_ready = start
-        waiting = " (a growing cache is waited for until something in it succeeded)" if path.suffix == ".json" else ""
-        self._prepare(f"Reading {path.name} and building its space …{waiting}")
-        guard = self._context.guard
-        self._reader.run(lambda stop: draft_of_file(path, gpu, clocks, stop, taken_over, guard))
+        self._prepare((path, taken_over), start)
 
     def open_session(self, session: int, *, start: bool = True) -> None:
-        """Resume a stored session."""
-        store, gpu, guard = self._context.store, self._context.gpu, self._context.guard
-        self._start_when_ready = start
-        self._prepare(f"Reading session {session} …")
-        self._reader.run(lambda _stop: draft_of_session(store, session, gpu, guard))
+        """Set up a stored session, to be continued or started again; `start` continues it as soon as it is ready."""
+        self._prepare(session, start)
 
     def shutdown(self) -> None:
         """End what runs in the background. The session itself belongs to the engine."""
         self._reader.shutdown()
-        self.export.shutdown()
+        self.queue.shutdown()
 
     @Slot()
     def choose_file(self) -> None:
@@ -175,7 +174,7 @@ class TunePanel(QWidget):
         for record in records:
             count, when = f"{record.evaluated} of {record.budget} measured", local_time(record.created_s)
             text = f"Session {record.id} · {record.title} · {record.gpu} · {count} · {record.state} · {when}"
-            action = menu.addAction(text, lambda *_, number=record.id: self.open_session(number))
+            action = menu.addAction(text, lambda *_, number=record.id: self._look_at(number))
             action.setEnabled(not record.state.alive)
         if not records:
             menu.addAction("none yet").setEnabled(False)
@@ -185,10 +184,78 @@ class TunePanel(QWidget):
         from_file.setToolTip("Let a cache's, T4's or CSV's measurements count in the specification that is open")
         from_file.setEnabled(draft is not None and not draft.replay and draft.plan.resume is None)
 
-    def _prepare(self, words: str) -> None:
-        self._draft = None
-        self.summary.say(words)
+    def _look_at(self, session: int) -> None:
+        """Show a stored session, which is then set up too."""
+        self._context.bridge.submit(events.Open(session))
+
+    @Slot()
+    def _show_line(self) -> None:
+        """What is set up, in one line, as it stands in the form."""
+        draft = self._draft
+        if draft is None:
+            return
+        plan = draft.plan
+        source = [] if plan.source == "nvml" else [provenance(plan)]
+        what = "Set up to replay" if draft.replay else "Set up to run"
+        if draft.stored is not None and not self.summary.anew.isChecked():
+            what = f"Set up to continue session {draft.stored.id}"
+        if draft.refused is not None:
+            what = "Only to look at"
+        parts = (f"{what}: {plan.title} on {plan.gpu}", *source, self.form.words())
+        self.header.show_text(" · ".join(parts))
+
+    @Slot()
+    def _lock_form(self) -> None:
+        """What cannot be chosen now, and why."""
+        draft, form = self._draft, self.form
+        if draft is None:
+            return
+        if draft.refused is not None:
+            form.lock((*form.searching, *form.goal, *form.limits), "It cannot be run: see below")
+        elif draft.follow is not None and self.summary.follow.isChecked():
+            form.lock((*form.searching, *form.limits), "The file is followed: nothing is searched")
+        elif draft.stored is not None and not self.summary.anew.isChecked():
+            why = f"Session {draft.stored.id} is continued: only its limits can change"
+            form.lock((*form.searching, *form.goal), why)
+        else:
+            form.lock(())
+        self._show_line()
         self._set_buttons()
+
+    def _prepare(
+        self,
+        opened: tuple[Path, Path | None] | int,
+        start: bool,
+        kept: dict[str, Any] | None = None,
+        asked: bool = True,
+    ) -> None:
+        """Read a file or a stored session for the board that is shown; `kept` is what the form then holds."""
+        board, store, clocks = self._context.boards.current, self._context.store, self._context.result.clocks_mhz
+        self._opened, self._prepared_for = opened, board.uuid
+        self._start_when_ready, self._kept, self._asked = start, kept, asked
+        self._draft = None
+        if isinstance(opened, int):
+            session = opened
+            self._say(f"Reading session {session} …")
+            self._reader.run(lambda _stop: draft_of_session(store, session, board.gpu, board.guard))
+        else:
+            path, taken_over = opened
+            growing = " (a growing cache is waited for until something in it succeeded)"
+            waiting = growing if path.suffix == ".json" else ""
+            self._say(f"Reading {path.name} and building its space …{waiting}")
+            self._reader.run(lambda stop: draft_of_file(path, board.gpu, clocks, stop, taken_over, board.guard))
+        self._set_buttons()
+
+    def _say(self, words: str) -> None:
+        """What is under way."""
+        self.header.show_text(words)
+        self.summary.say("")
+
+    def _prepare_again(self, asked: bool) -> None:
+        """What is open, with what the form holds; a replay is the same on every board and at any clocks."""
+        if self._opened is not None and not (self._draft is not None and self._draft.replay):
+            kept = self.form.state() if self._draft is not None else self._kept
+            self._prepare(self._opened, self._start_when_ready, kept, asked or self._start_when_ready)
 
     @Slot(object)
     def _prepared(self, draft: Draft) -> None:
@@ -199,17 +266,39 @@ class TunePanel(QWidget):
         if self.space_window is not None:
             self.space_window.show_plan(draft.plan)
         self.form.show_draft(draft)
-        self.form.set_following(self.summary.follow.isChecked())
-        self._set_buttons()
+        if self._kept is not None:
+            self.form.set_state(self._kept)
+            self._kept = None
+        if self._start_when_ready and draft.stored is not None:
+            self.summary.anew.setChecked(False)
+        self._lock_form()
         if self._start_when_ready:
             self._start_when_ready = False
+            self._start_prepared(draft)
+        else:
+            self.show_recorded()
+
+    def _start_prepared(self, draft: Draft) -> None:
+        """Start what was asked to run as soon as it is ready, or report why it does not."""
+        if draft.refused is not None:
+            self._context.bridge.report(*draft.refused)
+        else:
             self.start_session()
+
+    @Slot()
+    def show_recorded(self) -> None:
+        """Show all that the complete recording which is open holds, unless a session runs."""
+        draft = self._draft
+        if draft is not None and draft.recorded is not None and not self._session_runs and not self._starting:
+            self._context.bridge.submit(events.Show(draft.plan, draft.recorded))
 
     @Slot(str, str)
     def _not_prepared(self, what: str, remedy: str) -> None:
         self._start_when_ready = False
+        self.header.show_text("This cannot be tuned")
         self.summary.complain(what, remedy)
-        self._context.bridge.report(what, remedy)
+        if self._asked:
+            self._context.bridge.report(what, remedy)
 
     @Slot()
     def show_space(self) -> None:
@@ -225,13 +314,22 @@ class TunePanel(QWidget):
     @Slot(object)
     def _steered(self, _clocks: object) -> None:
         """Build the space again, of the clocks near the model's optimum, or of the specification's own again."""
-        if self._draft is not None and not self._draft.replay and self._draft.plan.resume is None:
-            self.open(self._draft.path, taken_over=self._draft.taken_over)
+        if isinstance(self._opened, tuple):
+            self._prepare_again(asked=True)
+
+    @Slot()
+    def _follow_board(self, *_: object) -> None:
+        """Prepare what is open for the board that is shown, once nothing runs: what is started then runs there."""
+        elsewhere = self._context.boards.current.uuid != self._prepared_for
+        if elsewhere and not self._session_runs and not self._starting:
+            self._prepare_again(asked=False)
 
     @Slot(object)
-    def _control_changed(self, _event: events.ControlChanged) -> None:
+    def _control_changed(self, event: events.ControlChanged) -> None:
         """A real board's clocks and caps are part of the space while they may be set, and else are not."""
-        if not self._session_runs and not self._starting:
+        here = event.board == self._context.gpu.info.uuid
+        under_way = self._draft is not None or self._reader.busy
+        if here and under_way and not self._session_runs and not self._starting:
             self._steered(None)
 
     @Slot()
@@ -243,18 +341,27 @@ class TunePanel(QWidget):
     @Slot()
     def start_session(self) -> None:
         """Start the session as it is set up."""
-        if self._draft is None or self._starting or self._session_runs:
+        if self._draft is None or self._draft.refused is not None or self._starting or self._session_runs:
             return
         try:
-            plan = self.form.plan()
-            if self._draft.follow is not None and self.summary.follow.isChecked():
-                plan = replace(self._draft.follow, objective=plan.objective)
+            plan = self.plan_as_set_up()
         except WattridgeError as error:
             self._context.bridge.report(error.what, error.remedy)
             return
         self._starting = True
         self._context.bridge.submit(events.Start(plan))
         self._set_buttons()
+
+    def plan_as_set_up(self) -> SessionPlan:
+        """The draft's plan with what was chosen. Raises InputError where nothing is open or an option is wrong."""
+        if self._draft is None:
+            raise InputError("nothing is set up", "Tune", "open a specification or a recording")
+        plan = self.form.plan()
+        if self._draft.stored is not None and self.summary.anew.isChecked():
+            plan = replace(plan, resume=None)
+        if self._draft.follow is not None and self.summary.follow.isChecked():
+            return replace(self._draft.follow, objective=plan.objective)
+        return plan
 
     @Slot()
     def pause_or_resume(self) -> None:
@@ -276,11 +383,12 @@ class TunePanel(QWidget):
     @Slot(object)
     def _session_started(self, event: events.SessionStarted) -> None:
         self._starting = False
-        self.state = SessionState.RUNNING
-        self.results.set_session(event.table, event.plan)
+        self.state = SessionState.RUNNING if event.running else None
         self.progress.set_session(event.table, event.plan)
         self.progress.show()
         self._set_buttons()
+        if not event.running and event.session:
+            self._prepare(event.session, start=False, asked=False)
 
     @Slot(object)
     def _preparing(self, event: events.Preparing) -> None:
@@ -289,8 +397,6 @@ class TunePanel(QWidget):
     @Slot(object)
     def _measurements_added(self, event: events.MeasurementsAdded) -> None:
         self.progress.show_progress(event.progress)
-        if self.isVisible():
-            self.results.refresh(event.progress.best_index)
 
     @Slot(object)
     def _session_remark(self, event: events.SessionRemark) -> None:
@@ -298,16 +404,25 @@ class TunePanel(QWidget):
 
     @Slot(object)
     def _session_changed(self, event: events.SessionChanged) -> None:
-        self.state = event.progress.state
+        ran, self.state = self.state is not None and self.state.alive, event.progress.state
         self.progress.show_progress(event.progress, event.reason)
-        self.results.refresh(event.progress.best_index)
         self._set_buttons()
+        self._follow_board()
+        if ran and not self.state.alive and self._opened == event.progress.session:
+            self._prepare(event.progress.session, start=False, asked=False)  # it has fewer evaluations left
+
+    @Slot()
+    def _activity_changed(self) -> None:
+        """Whatever session it was, once it has ended the form is that of the shown board."""
+        self._set_buttons()
+        self._follow_board()
 
     @Slot(object)
     def _fault(self, _event: events.EngineFault) -> None:
         """A session that could not even start leaves the buttons as they were before."""
         self._starting = False
         self._set_buttons()
+        self._follow_board()
 
     @property
     def _session_runs(self) -> bool:
@@ -326,9 +441,19 @@ class TunePanel(QWidget):
     def _set_buttons(self) -> None:
         activity, own = self._context.bridge.activity, self._own_runs
         free = not self._session_runs and not self._starting
-        self.start.setEnabled(self._draft is not None and free)
+        ready = self._draft is not None and self._draft.refused is None
+        self.queue.setEnabled(ready)
         waits = self._session_runs and not own
-        self.start.setToolTip(f"{activity.title} runs: wait for it, or stop it above" if waits else _START_TIP)
+        words, used_up = self._start_words(), self._why_used_up()
+        self.start.setText(words)
+        self.summary.show_all.setEnabled(free)
+        tip = f"{activity.title} runs: wait for it, or stop it above" if waits else _START_TIPS.get(words, _START_TIP)
+        self.start.setEnabled(ready and free and not used_up)
+        if free and used_up:
+            tip = used_up
+        if own and activity.plan is not None:
+            tip = _WAITS.format(board=activity.plan.gpu)
+        self.start.setToolTip(tip)
         self.stop.setEnabled((own and not activity.stopping) or self._starting)
         self.pause.setEnabled((own and activity.can_pause) or (free and self._can_continue()))
         if own and activity.pausing:
@@ -336,6 +461,29 @@ class TunePanel(QWidget):
         else:
             self.pause.setText("Resume" if self.state is SessionState.PAUSED or self._can_continue() else "Pause")
         self.start.setDefault(self.start.isEnabled())
+
+    def _start_words(self) -> str:
+        """What Start does with what is open."""
+        draft = self._draft
+        if draft is None:
+            return "Start"
+        if draft.stored is not None and not self.summary.anew.isChecked():
+            return _CONTINUE
+        if not draft.replay:
+            return "Start"
+        return _FOLLOW if draft.follow is not None and self.summary.follow.isChecked() else _REPLAY
+
+    def _why_used_up(self) -> str:
+        """Why the stored session that is set up cannot be continued; '' where nothing is in its way."""
+        draft = self._draft
+        if draft is None or self.summary.anew.isChecked():
+            return ""
+        return draft.why_used_up(self.form.evaluations.value(), self.form.seconds.value())
+
+
+def _keep_width(of: QPushButton, widest: str) -> None:
+    """The buttons beside it stay where they are, whatever it says."""
+    of.setMinimumWidth(of.fontMetrics().horizontalAdvance(widest) + 36)
 
 
 def _menu_button(text: str, fill: Callable[[QMenu], None]) -> QToolButton:

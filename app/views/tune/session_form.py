@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
@@ -19,7 +20,9 @@ from ...engine.analysis.quantities import quantity
 from ...engine.objectives import Goal, Objective, likely_goal
 from ...engine.session.plan import SessionPlan
 from ...engine.strategies import base as strategies
+from ...numbers import count_text
 from ..plots.label import PlainLabel
+from ..plots.toggle import look_pressed
 from ..widgets import hbox, vbox
 from .draft import Draft
 from .form_history import FormHistory
@@ -50,11 +53,14 @@ class SessionForm(QWidget):
         self.more = QToolButton()
         self.more.setText("Options")
         self.more.setCheckable(True)
+        look_pressed(self.more)
         self.more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.more.setArrowType(Qt.ArrowType.RightArrow)
         self.options = StrategyOptions()
         self.details = QWidget()  # what few users change: patience, seed and the strategy's options
         self.details.hide()
+        self.why = PlainLabel(" ", wrap=True, muted=True)  # what cannot be chosen; its line is always there
+        self._tips = {widget: widget.toolTip() for widget in (*self.searching, *self.goal, *self.limits)}
         self._lay_out()
         self.strategy.currentIndexChanged.connect(self._strategy_chosen)
         self.objective.currentIndexChanged.connect(self._objective_chosen)
@@ -89,6 +95,7 @@ class SessionForm(QWidget):
                     grid.addWidget(_named(text, widget), row, 3 * column)
                 grid.addWidget(widget, row, 3 * column + 1)
         grid.addWidget(self.details, len(rows), 0, 1, 5)
+        grid.addWidget(self.why, len(rows) + 1, 0, 1, 5)
         grid.setColumnMinimumWidth(2, 8)
         grid.setColumnStretch(1, 1)
         grid.setColumnStretch(4, 1)
@@ -99,7 +106,7 @@ class SessionForm(QWidget):
         self.direction.setAccessibleName("Direction of the objective")
 
     def show_draft(self, draft: Draft) -> None:
-        """Fill in a draft's plan. Of a session that is resumed only the budget can change."""
+        """Fill in a draft's plan."""
         self._filling = True
         self._draft, plan = draft, draft.plan
         with QSignalBlocker(self.strategy), QSignalBlocker(self.objective):
@@ -121,12 +128,41 @@ class SessionForm(QWidget):
         self.seed.setValue(plan.seed)
         self._strategy_chosen()
         self.setEnabled(True)
-        for widget in (self.strategy, self.objective, self.direction, self.seed, self.options):
-            widget.setEnabled(plan.resume is None)
-        for always in (self.more, self.details, self.evaluations, self.seconds):
-            always.setEnabled(True)
+        self.lock(())
         self._filling = False
         self.draft_shown.emit()
+
+    @property
+    def searching(self) -> tuple[QWidget, ...]:
+        """How it is searched."""
+        return (self.strategy, self.options, self.seed)
+
+    @property
+    def goal(self) -> tuple[QWidget, ...]:
+        """What for."""
+        return (self.objective, self.direction)
+
+    @property
+    def limits(self) -> tuple[QWidget, ...]:
+        """How long."""
+        return (self.evaluations, self.seconds, self.patience)
+
+    def lock(self, fields: Collection[QWidget], why: str = "") -> None:
+        """These cannot be changed, and say why; all others can."""
+        for widget in self._tips:
+            locked = widget in fields
+            widget.setEnabled(not locked)
+            widget.setToolTip(why if locked else self._tips[widget])
+        self.why.setText(why or " ")
+
+    def words(self) -> str:
+        """What is chosen, in a few words: strategy, objective and budget."""
+        limits = (
+            [f"{count_text(self.evaluations.value())} evaluations"] if self.evaluations.value() else ["whole space"]
+        )
+        limits += [f"{count_text(self.seconds.value())} s at most"] if self.seconds.value() else []
+        goal = f"{self.direction.currentText()} {self.objective.currentText()}"
+        return " · ".join((self.strategy.currentText(), goal, *limits))
 
     def state(self) -> dict[str, Any]:
         """What is chosen, by field."""
@@ -161,13 +197,6 @@ class SessionForm(QWidget):
     def _note_edit(self) -> None:
         if not self._filling and self._draft is not None:
             self.edited.emit()
-
-    @Slot(bool)
-    def set_following(self, following: bool) -> None:
-        """A growing file is shown as it was measured: nothing but the objective can be chosen."""
-        if self._draft is not None and self._draft.follow is not None:
-            for widget in (self.strategy, self.more, self.details, self.evaluations, self.seconds):
-                widget.setEnabled(not following)
 
     def plan(self) -> SessionPlan:
         """The draft's plan with what was chosen here. Raises InputError where an option is out of its range."""

@@ -44,7 +44,8 @@ class Window:
         self._new = threading.Condition()
         self._store = Store(folder / "sessions.sqlite")
         guard = DeviceGuard(gpu, on_change=lambda change: self._hear(DeviceChanged(change)))
-        self.tuner = Tuner(self._store, self._hear, gpu=gpu, guard=guard)
+        self.board = gpu.info.uuid
+        self.tuner = Tuner(self._store, self._hear, guard_of=lambda _: guard)
         self.tuner.start()
 
     def _hear(self, event: Any) -> None:
@@ -97,15 +98,15 @@ def test_control_is_off_until_it_is_switched_on_and_off_again(
     stand_in = with_rights("h200")
     before = stand_in.settings()
     one = window()
-    refused = one.ask(Apply(graphics_clock_mhz=1200), EngineFault)
+    refused = one.ask(Apply(one.board, graphics_clock_mhz=1200), EngineFault)
     assert "only looked at" in refused.what
-    on = one.ask(Allow(), ControlChanged)
+    on = one.ask(Allow(one.board), ControlChanged)
     assert on.allowed
     found = left_over(stand_in.uuids[0])
     assert found is None  # nothing is set yet
     assert any("unlock" in note for note in on.notes)
     stand_in.work(30.0)
-    applied = one.ask(Apply(graphics_clock_mhz=1200, power_limit_w=300.0), SettingApplied)
+    applied = one.ask(Apply(one.board, graphics_clock_mhz=1200, power_limit_w=300.0), SettingApplied)
     assert applied.applied == {"graphics_clock_mhz": 1200, "power_limit_w": 300}
     assert applied.prior == {"graphics_clock_mhz": None, "power_limit_w": 650}
     assert applied.obeyed, applied.message
@@ -113,7 +114,7 @@ def test_control_is_off_until_it_is_switched_on_and_off_again(
     found = left_over(stand_in.uuids[0])
     assert found is not None
     assert found.held_by == on.holder
-    off = one.ask(Forbid(), ControlChanged)
+    off = one.ask(Forbid(one.board), ControlChanged)
     assert (off.allowed, off.holder) == (False, None)
     assert stand_in.settings() == before
     changes = [event.change for event in one.of(DeviceChanged)]
@@ -132,8 +133,8 @@ def test_what_is_not_confirmed_in_time_returns(with_rights: Boards, window: Call
     stand_in = with_rights("h200")
     before = stand_in.settings()
     one = window()
-    one.ask(Allow(), ControlChanged)
-    applied = one.ask(Apply(graphics_clock_mhz=1200, confirm_s=1.5), SettingApplied)
+    one.ask(Allow(one.board), ControlChanged)
+    applied = one.ask(Apply(one.board, graphics_clock_mhz=1200, confirm_s=1.5), SettingApplied)
     assert 0.0 < applied.confirm_s < 1.5
     lapsed = one.wait(SettingApplied, one.count())
     assert lapsed.applied == {}
@@ -145,16 +146,17 @@ def test_what_is_confirmed_stays_until_it_is_restored(with_rights: Boards, windo
     stand_in = with_rights("h200")
     before = stand_in.settings()
     one = window()
-    one.ask(Allow(), ControlChanged)
-    one.ask(Apply(graphics_clock_mhz=1200, confirm_s=60.0), SettingApplied)
-    confirmed = one.ask(Confirm(), SettingApplied)
+    one.ask(Allow(one.board), ControlChanged)
+    one.ask(Apply(one.board, graphics_clock_mhz=1200, confirm_s=60.0), SettingApplied)
+    confirmed = one.ask(Confirm(one.board), SettingApplied)
     assert confirmed.confirm_s is None
     assert confirmed.message == "graphics clock 1200 MHz: kept until everything is put back"
     assert stand_in.settings()["lock"] == (1200, 1200)
     one.close()
     assert stand_in.settings()["lock"] == (1200, 1200)
     again = window()
-    restored = again.ask(Apply(reset=True), SettingApplied)  # read-only as it is: putting back is always allowed
+    # read-only as it is: putting back is always allowed
+    restored = again.ask(Apply(again.board, reset=True), SettingApplied)
     assert restored.applied == {}
     assert stand_in.settings() == before
 
@@ -164,11 +166,11 @@ def test_what_is_declined_goes_back_to_what_was_confirmed_before(
 ) -> None:
     stand_in = with_rights("h200")
     one = window()
-    one.ask(Allow(), ControlChanged)
-    one.ask(Apply(graphics_clock_mhz=1200, confirm_s=60.0), SettingApplied)
-    one.ask(Confirm(), SettingApplied)
-    one.ask(Apply(graphics_clock_mhz=900, confirm_s=60.0), SettingApplied)
-    declined = one.ask(Confirm(keep=False), SettingApplied)
+    one.ask(Allow(one.board), ControlChanged)
+    one.ask(Apply(one.board, graphics_clock_mhz=1200, confirm_s=60.0), SettingApplied)
+    one.ask(Confirm(one.board), SettingApplied)
+    one.ask(Apply(one.board, graphics_clock_mhz=900, confirm_s=60.0), SettingApplied)
+    declined = one.ask(Confirm(one.board, keep=False), SettingApplied)
     assert (declined.applied, declined.confirm_s) == ({}, None)
     assert stand_in.settings()["lock"] == (1200, 1200)
 
@@ -179,11 +181,11 @@ def test_what_cannot_be_confirmed_is_back_and_the_window_shows_both(
     stand_in = by_sudo("h200")
     before = stand_in.settings()
     one = window()
-    one.ask(Allow(), ControlChanged)
-    one.ask(Apply(graphics_clock_mhz=1200, confirm_s=60.0), SettingApplied)
+    one.ask(Allow(one.board), ControlChanged)
+    one.ask(Apply(one.board, graphics_clock_mhz=1200, confirm_s=60.0), SettingApplied)
     Path(record.FOLDER, f"{stand_in.uuids[0]}.new").mkdir()  # where the helper would write
     begun = one.count()
-    assert "not confirmed" in one.ask(Confirm(), EngineFault).what
+    assert "not confirmed" in one.ask(Confirm(one.board), EngineFault).what
     shown = one.wait(SettingApplied, begun)
     assert (shown.applied, shown.confirm_s) == ({}, None)
     assert stand_in.settings() == before
@@ -194,15 +196,15 @@ def test_an_answer_that_comes_after_the_helper_s_end_says_so(with_rights: Boards
     stand_in = with_rights("h200")
     before = stand_in.settings()
     one = window()
-    holder = one.ask(Allow(), ControlChanged).holder
-    one.ask(Apply(graphics_clock_mhz=1200, confirm_s=60.0), SettingApplied)
+    holder = one.ask(Allow(one.board), ControlChanged).holder
+    one.ask(Apply(one.board, graphics_clock_mhz=1200, confirm_s=60.0), SettingApplied)
     os.kill(holder, signal.SIGTERM)
     deadline = time.monotonic() + 20.0
     while started(holder) is not None and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert "has ended" in one.ask(Confirm(), EngineFault).what
+    assert "has ended" in one.ask(Confirm(one.board), EngineFault).what
     assert stand_in.settings() == before
-    again = one.ask(Apply(graphics_clock_mhz=900, confirm_s=60.0), SettingApplied)
+    again = one.ask(Apply(one.board, graphics_clock_mhz=900, confirm_s=60.0), SettingApplied)
     assert (again.applied, again.prior) == ({"graphics_clock_mhz": 900}, {"graphics_clock_mhz": None})
 
 
@@ -210,7 +212,8 @@ def test_nobody_is_asked_for_a_password_to_put_back_nothing(
     boards: Boards, sudo: Callable[..., Path], window: Callable[[], Window]
 ) -> None:
     asked = sudo(boards("h200"), free=False, granted=True)
-    restored = window().ask(Apply(reset=True), SettingApplied)
+    one = window()
+    restored = one.ask(Apply(one.board, reset=True), SettingApplied)
     assert "as they were before" in restored.message
     assert asked.read_text() == ""
 
@@ -219,8 +222,8 @@ def test_closing_puts_back(with_rights: Boards, window: Callable[[], Window]) ->
     stand_in = with_rights("h200")
     before = stand_in.settings()
     one = window()
-    one.ask(Allow(), ControlChanged)
-    one.ask(Apply(power_limit_w=300.0, confirm_s=60.0), SettingApplied)
+    one.ask(Allow(one.board), ControlChanged)
+    one.ask(Apply(one.board, power_limit_w=300.0, confirm_s=60.0), SettingApplied)
     one.close()
     assert stand_in.settings() == before
 
@@ -231,7 +234,7 @@ def test_without_rights_the_switch_stays_off(
     stand_in = boards("h200")
     sudo(stand_in, free=False, granted=False)
     one = window()
-    assert not one.ask(Allow(), ControlChanged).allowed
+    assert not one.ask(Allow(one.board), ControlChanged).allowed
     fault = one.wait(EngineFault)
     assert "rights of root" in fault.what
 
@@ -241,16 +244,16 @@ def test_read_only_wins_over_the_switch(
 ) -> None:
     stand_in = with_rights("h200")
     first = window()
-    first.ask(Allow(), ControlChanged)
-    first.ask(Apply(graphics_clock_mhz=1200), SettingApplied)
-    first.ask(Confirm(), SettingApplied)
+    first.ask(Allow(first.board), ControlChanged)
+    first.ask(Apply(first.board, graphics_clock_mhz=1200), SettingApplied)
+    first.ask(Confirm(first.board), SettingApplied)
     first.close()
     calls = stand_in.calls()
     monkeypatch.setenv("WATTRIDGE_READ_ONLY", "1")
     one = window()
-    assert not one.ask(Allow(), ControlChanged).allowed
+    assert not one.ask(Allow(one.board), ControlChanged).allowed
     assert "WATTRIDGE_READ_ONLY" in one.wait(EngineFault).what
-    assert "WATTRIDGE_READ_ONLY" in one.ask(Apply(reset=True), EngineFault).what
+    assert "WATTRIDGE_READ_ONLY" in one.ask(Apply(one.board, reset=True), EngineFault).what
     assert stand_in.calls() == calls
 
 

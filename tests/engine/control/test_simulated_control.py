@@ -15,7 +15,7 @@ from app.engine.session.events import Allow, Apply, Confirm, ControlChanged, For
 from app.sensors.gpu import Gpu
 from app.sensors.select import open_gpu
 
-NEVER = threading.Event()
+NEVER, A100 = threading.Event(), "simulated:a100"
 
 
 class Service:
@@ -25,7 +25,7 @@ class Service:
         self.heard: list[Any] = []
         self.changes: list[Change] = []
         self.guard = DeviceGuard(gpu, on_change=self.changes.append)
-        self.service = ControlService(gpu, self.guard, self.heard.append)
+        self.service = ControlService(self.guard, self.heard.append)
 
     def ask(self, command: Any) -> Any:
         self.service.handle(command, NEVER)
@@ -47,25 +47,25 @@ def test_a_simulated_board_is_armed_by_the_user_and_its_settings_wait_to_be_conf
     one, before = Service(gpu), limit_of(gpu)
     assert one.guard.allowed, "a session may set it as ever"
     assert not one.guard.armed
-    assert one.ask(Allow()) == ControlChanged(True, None)
-    applied = one.ask(Apply(power_limit_w=200.0, confirm_s=60.0))
+    assert one.ask(Allow(A100)) == ControlChanged(A100, True, None)
+    applied = one.ask(Apply(A100, power_limit_w=200.0, confirm_s=60.0))
     assert isinstance(applied, SettingApplied)
     assert 0 < applied.confirm_s <= 60.0
     assert limit_of(gpu) == 200.0
-    one.ask(Confirm(keep=False))
+    one.ask(Confirm(A100, keep=False))
     assert limit_of(gpu) == before
-    one.ask(Forbid())
-    assert one.heard[-2] == ControlChanged(False, None)
+    one.ask(Forbid(A100))
+    assert one.heard[-2] == ControlChanged(A100, False, None)
 
 
 def test_what_was_kept_on_a_simulated_board_is_put_back_with_everything(gpu: Gpu) -> None:
     one, before = Service(gpu), limit_of(gpu)
-    one.ask(Allow())
-    one.ask(Apply(power_limit_w=200.0, confirm_s=60.0))
-    one.ask(Confirm())
-    one.ask(Forbid())
+    one.ask(Allow(A100))
+    one.ask(Apply(A100, power_limit_w=200.0, confirm_s=60.0))
+    one.ask(Confirm(A100))
+    one.ask(Forbid(A100))
     assert limit_of(gpu) == 200.0
-    one.ask(Apply(reset=True))
+    one.ask(Apply(A100, reset=True))
     assert limit_of(gpu) == before
     assert [(change.asked, change.observed) for change in one.changes][-2:] == [
         ("as before", ""),

@@ -20,10 +20,10 @@ from app.engine.runner.cuda import toolchain
 from app.engine.runner.cuda.backend import difference, occupancy, resident_blocks
 from app.engine.runner.cuda.comparer import TYPES, compared_type
 from app.engine.runner.cuda.compiler import MAX_MESSAGE, Compiler, symbol
-from app.engine.runner.cuda.nvrtc import device_options, header_options
+from app.engine.runner.cuda.nvrtc import architecture_options, device_options, header_options
 from app.engine.runner.cuda.process import KernelFailed
 from app.engine.runner.cuda.toolchain import Toolchain
-from app.engine.runner.cuda.toolkit import pip_folders, toolkits
+from app.engine.runner.cuda.toolkit import library_places, pip_folders, toolkits
 from app.engine.runner.cuda.wire import WireError, receive, send
 from app.engine.session.load import load_specification
 from app.engine.specification.check import TYPES as ALL_TYPES
@@ -352,6 +352,8 @@ def test_kernels_are_found_by_their_plain_and_their_mangled_names() -> None:
     assert symbol(image, "axpy") == "_ZN4mine4axpyEPf"
     with pytest.raises(KernelFailed, match="no kernel 'scal'"):
         symbol(image, "scal")
+    ptx = b".visible .entry _Z5scaleILi32EfEvPT0_(\n.visible .entry other(\n"
+    assert (symbol(ptx, "scale"), symbol(ptx, "other")) == ("_Z5scaleILi32EfEvPT0_", "other")
 
 
 # --- occupancy
@@ -416,6 +418,25 @@ def test_the_compiler_that_can_work_is_taken(
 def test_what_is_the_hosts_is_kept_from_nvrtc() -> None:
     given = ["-arch=sm_90", "-O3", "-Xcompiler", "-Wall", "-Xcompiler=-g", "-ccbin", "g++", "-O", "2", "-Ofc=mid", "-G"]
     assert device_options(given) == ["-arch=sm_90", "-Ofc=mid", "-G"]
+    given = ["-lm", "-L/usr/lib", "-t", "4", "--threads=4", "-g", "-m64", "--extended-lambda", "-lineinfo", "-DX"]
+    assert device_options(given) == ["-lineinfo", "-DX"]
+
+
+def test_what_nvrtc_calls_otherwise_is_translated() -> None:
+    assert device_options(["-Xptxas", "-O3,-v", "--ptxas-options=-v"]) == [
+        *("-Xptxas", "-O3", "-Xptxas", "-v"),
+        *("-Xptxas", "-v"),
+    ]
+    assert device_options(["--resource-usage", "-isystem", "/opt"]) == ["-Xptxas", "-v", "-I", "/opt"]
+    assert device_options(["-I/opt", "-I", "/usr", "--system-include=/opt"]) == ["-I/opt", "-I", "/usr", "-I", "/opt"]
+
+
+def test_a_board_newer_than_nvrtc_gets_ptx_of_the_newest_it_knows_and_an_older_one_nothing() -> None:
+    known = [70, 80, 90]
+    assert architecture_options(["-arch=sm_80", "-DX"], known) == (["-arch=sm_80", "-DX"], False)
+    assert architecture_options(["-arch=sm_100", "-DX"], known) == (["-arch=compute_90", "-DX"], True)
+    assert architecture_options(["-arch=sm_60"], known) == ([], False)
+    assert architecture_options(["-arch=sm_60"], []) == (["-arch=sm_60"], False), "a library that does not say"
 
 
 def test_a_toolkit_that_the_environment_names_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -428,6 +449,18 @@ def test_a_toolkit_that_the_environment_names_comes_first(tmp_path: Path, monkey
         (tmp_path / "packages" / "nvidia" / component).mkdir(parents=True)
     monkeypatch.syspath_prepend(tmp_path / "packages")
     assert [folder.name for folder in pip_folders()[:2]] == ["cu13", "cuda_nvrtc"]
+
+
+def test_nvrtc_is_found_where_nvidias_packages_for_windows_have_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, name in (("cu13/bin/x86_64", "nvrtc64_130_0.dll"), ("cuda_nvrtc/bin", "nvrtc64_120_0.dll")):
+        (tmp_path / "nvidia" / folder).mkdir(parents=True)
+        (tmp_path / "nvidia" / folder / name).touch()
+        (tmp_path / "nvidia" / folder / name.replace(".dll", ".alt.dll")).touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    found = [Path(place).name for place in library_places("nvrtc", ("13",)) if str(tmp_path) in place]
+    assert found == ["nvrtc64_130_0.dll", "nvrtc64_130_0.alt.dll", "nvrtc64_120_0.dll", "nvrtc64_120_0.alt.dll"]
 
 
 def test_headers_for_nvrtc_are_of_the_librarys_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

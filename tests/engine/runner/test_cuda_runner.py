@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -204,14 +205,14 @@ def test_a_reference_that_names_nothing_is_one_clear_line(bench: type[Bench]) ->
         bench("launch_ms = [1]", reference="z + 1")
 
 
-def test_a_real_board_without_pycuda_is_an_error_with_the_remedy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_real_board_without_a_library_for_cuda_is_an_error_with_the_remedy(
+    tmp_path: Path, libraries: Callable[..., None]
 ) -> None:
     (tmp_path / "scale.cu").write_text("")
     path = tmp_path / "scale.toml"
     path.write_text(SPECIFICATION.format(parameters="", reference="factor * x", kernel=""))
-    monkeypatch.setitem(sys.modules, "pycuda", None)
-    with pytest.raises(WattridgeError) as refused:
+    libraries()
+    with pytest.raises(WattridgeError, match="neither is installed") as refused:
         plan_specification(load_specification(path), SteadySensors())
     assert "wattridge[cuda]" in refused.value.remedy
 

@@ -25,7 +25,7 @@ FAKE = Toolchain((sys.executable, str(Path(__file__).parents[1] / "fake_cuda.py"
 
 
 def test_the_wave_runs_on_the_boards_own_loads(virtual_board: VirtualBoard) -> None:
-    with closing(WaveGpu(virtual_board, toolchain=FAKE)) as board:
+    with closing(WaveGpu(virtual_board, backend="fake_cuda", toolchain=FAKE)) as board:
         assert isinstance(board, LaunchingGpu)
         loads = wave_loads(board)
         assert len({load.name for load in loads}) == len(SHARES)

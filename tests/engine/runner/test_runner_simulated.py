@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -241,6 +243,10 @@ def test_a_session_cut_short_goes_on_on_the_same_board(specification: Specificat
         assert len(set(result.table.rows().tolist())) == len(result.table) == 40
         with pytest.raises(InputError, match="another board"):
             plan_resume(store, cut.session, gpu=board("a100"))
+        real = board("h200")
+        real.info = replace(real.info, source="nvml")
+        with pytest.raises(InputError, match=r"another board, NVIDIA H200 \(simulated\)"):
+            plan_resume(store, cut.session, gpu=real)
 
 
 @pytest.mark.parametrize(("name", "low", "high"), [("a100", 985, 1080), ("a4000", 1250, 1390)])
@@ -295,14 +301,15 @@ def test_what_a_simulated_board_cannot_run_is_bad_input(tmp_path: Path) -> None:
 def test_the_engine_thread_fits_and_sets_between_sessions(specification: Specification) -> None:
     heard, gpu = Listener(), board("a100")
     with Store() as store:
-        tuner = Tuner(store, heard, gpu=gpu)
+        guard = DeviceGuard(gpu)
+        tuner = Tuner(store, heard, guard_of=lambda _: guard)
         tuner.start()
         try:
-            tuner.submit(Apply(graphics_clock_mhz=1005, power_limit_w=200.0))
+            tuner.submit(Apply(gpu.info.uuid, graphics_clock_mhz=1005, power_limit_w=200.0))
             applied = heard.wait_for(SettingApplied)
             assert applied.applied == {"power_limit_w": 200.0, "graphics_clock_mhz": 1005}
             assert applied.obeyed
-            tuner.submit(Fit(sweep=True))
+            tuner.submit(Fit(sweep=True, board=gpu.info.uuid))
             finished = heard.wait_for(FitFinished, timeout=30)
             assert heard.of(FitProgress)[-1] == FitProgress(10, 10)
             kept = store.latest_fit(gpu.info.name)
@@ -310,11 +317,11 @@ def test_the_engine_thread_fits_and_sets_between_sessions(specification: Specifi
             assert kept[0].ridge_mhz == finished.fit.ridge_mhz
             assert kept[0].power([1000.0]) == pytest.approx(finished.fit.power([1000.0]))
             assert DeviceGuard(gpu).watch().observed["graphics_clock_mhz"] == 1005  # as it was before the sweep
-            tuner.submit(Apply(reset=True))
+            tuner.submit(Apply(gpu.info.uuid, reset=True))
             heard.wait_for(SettingApplied, lambda e: e.applied == {})
             tuner.submit(Start(plan_specification(specification, gpu, SearchOptions(max_evaluations=60))))
             session = heard.wait_for(SessionStarted).session
-            tuner.submit(Fit(sweep=True))
+            tuner.submit(Fit(sweep=True, board=gpu.info.uuid))
             heard.wait_for(FitFinished, lambda e: e is not finished, timeout=30)
             ended = heard.wait_for(SessionChanged, lambda e: e.progress.state is SessionState.DONE, timeout=30)
             assert ended.progress.evaluated == 60
@@ -337,12 +344,12 @@ class SlowClock(VirtualClock):
 def test_stopping_a_sweep_leaves_the_session_that_waits_for_it(specification: Specification) -> None:
     heard, gpu = Listener(), SimulatedGpu(load_twin("a100"), clock=SlowClock())
     with Store() as store:
-        tuner = Tuner(store, heard, gpu=gpu)
+        tuner = Tuner(store, heard, guard_of=lambda _: DeviceGuard(gpu))
         tuner.start()
         try:
             tuner.submit(Start(plan_specification(specification, gpu, SearchOptions(max_evaluations=20))))
             heard.wait_for(SessionStarted)
-            tuner.submit(Fit(sweep=True))
+            tuner.submit(Fit(sweep=True, board=gpu.info.uuid))
             heard.wait_for(FitProgress)
             tuner.submit(Stop())
             heard.wait_for(FitFailed)
@@ -356,9 +363,10 @@ def test_stopping_a_sweep_leaves_the_session_that_waits_for_it(specification: Sp
 def test_a_sweep_can_be_stopped(tmp_path: Path) -> None:
     heard = Listener()
     with Store() as store:
-        tuner = Tuner(store, heard, gpu=SimulatedGpu(load_twin("h200"), clock=SlowClock()))
+        gpu = SimulatedGpu(load_twin("h200"), clock=SlowClock())
+        tuner = Tuner(store, heard, guard_of=lambda _: DeviceGuard(gpu))
         tuner.start()
-        tuner.submit(Fit(sweep=True))
+        tuner.submit(Fit(sweep=True, board=gpu.info.uuid))
         heard.wait_for(FitProgress)
         tuner.submit(Stop())
         assert "stopped" in heard.wait_for(EngineFault).what
@@ -387,7 +395,11 @@ def test_a_session_of_one_kernel_over_clocks_is_fitted(tmp_path: Path) -> None:
     assert "simulated" in source
 
 
-def test_boards_that_cannot_run_kernels_are_distinguished(specification: Specification) -> None:
+def test_boards_that_cannot_run_kernels_are_distinguished(
+    specification: Specification, libraries: Callable[..., None]
+) -> None:
+    libraries()
+
     class OnlyLooking:
         def __init__(self, source: Source) -> None:
             self.info = GpuInfo(0, "GPU-0", "Some board", source, "580", PowerLimit(None, None, None, None))

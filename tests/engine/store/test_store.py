@@ -100,6 +100,29 @@ def test_sessions_are_listed_newest_first() -> None:
         assert [record.id for record in store.sessions()] == [second, first]
 
 
+def test_only_so_many_of_the_newest_are_listed_where_that_is_asked_for() -> None:
+    with Store() as store:
+        sessions = [new_session(store) for _ in range(5)]
+        assert [record.id for record in store.sessions(2)] == sessions[:-3:-1]
+        assert len(store.sessions()) == 5
+
+
+def test_figures_are_read_in_parts_without_the_failed_and_the_damaged(tmp_path: Path) -> None:
+    with Store(tmp_path / "store.sqlite") as store:
+        session = new_session(store)
+        store.append(session, [measurement_of(SPACE, row) for row in range(4)])
+        loaded = store.load(session).table
+        expected = [
+            loaded.measurement(index).values for index in range(4) if loaded.measurement(index).state is State.OK
+        ]
+        assert [values for part in store.values(session) for values in part] == expected != []
+        other = sqlite3.connect(store.path)
+        other.execute("UPDATE measurements SET measured = '{broken' WHERE row = 0")
+        other.commit()
+        other.close()
+        assert [values for part in store.values(session) for values in part] == expected[1:]
+
+
 def test_a_session_whose_store_went_away_is_interrupted_and_can_be_resumed() -> None:
     store = Store()
     session = new_session(store)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,40 +12,47 @@ from typing import Any
 import pytest
 from fakes import FakeGpu, working
 from lab import Lab
+from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtGui import QAction
 from pytestqt.qtbot import QtBot
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "nvml"))
 from stand_in_fixtures import boards  # noqa: F401
 
+from app.engine.session import events
 from app.sensors.load import Load
 from app.sensors.select import open_gpu
 from app.views.boards.panel import BoardsPanel
 from app.views.context import Context
-from app.views.shell.board_monitor import BoardMonitor
+from app.views.watched_boards import WatchedBoards
 
 Open = Callable[..., Any]
 
 
 @pytest.fixture
 def made(qtbot: QtBot) -> Iterator[Callable[..., BoardsPanel]]:
-    open_ones: list[tuple[BoardsPanel, BoardMonitor]] = []
+    """`made(gpu, *others)`: the panel on boards that are watched, and an engine that lets go of any of them at once."""
+    open_ones: list[tuple[BoardsPanel, WatchedBoards]] = []
 
     def make(gpu: Any, *others: str) -> BoardsPanel:
-        board, lab = BoardMonitor(gpu), Lab()
-        context = Context(lab.bridge, gpu, board.trace, board.sampler, lab.context.store, lab.result, others)
-        panel = BoardsPanel(context)
-        panel.lab = lab  # type: ignore[attr-defined]  # the bridge lives as long
+        lab = Lab()
+        watched = WatchedBoards(gpu, lab.bridge)
+        watched.failed.connect(lab.bridge.report)
+        lab.engine.submit = lambda command: lab.engine.tell(events.BoardReleased(command.board))  # type: ignore[assignment, union-attr]
+        panel = BoardsPanel(Context(lab.bridge, watched, lab.context.store, lab.result))
+        panel.lab, panel.boards = lab, watched  # type: ignore[attr-defined]  # the bridge lives as long
         qtbot.addWidget(panel)
         panel.resize(480, 640)
         panel.show()
-        open_ones.append((panel, board))
+        for each in others:
+            watched.watch(each)
+        open_ones.append((panel, watched))
         return panel
 
     yield make
-    for panel, board in open_ones:
+    for panel, watched in open_ones:
         panel.shutdown()
-        board.close()
+        watched.close()
 
 
 def cells(panel: BoardsPanel) -> list[list[str]]:
@@ -63,8 +71,7 @@ def offered(panel: BoardsPanel) -> dict[str, QAction]:
 
 def test_every_board_has_a_row_that_draws(qtbot: QtBot, made: Callable[..., BoardsPanel]) -> None:
     panel = made(open_gpu("simulated:a100"), "simulated:h200", "recorded:h200-gemm")
-    qtbot.waitUntil(lambda: len(panel.boards) == 3, timeout=10_000)
-    assert [board.own for board in panel.boards] == [True, False, False]
+    qtbot.waitUntil(lambda: len(panel.rows) == 3, timeout=10_000)
     names = [row.accessibleName() for row in panel.rows]
     assert "A100" in names[0]
     assert "(simulated)" in names[1]
@@ -95,19 +102,34 @@ def test_a_board_is_added_and_removed(qtbot: QtBot, made: Callable[..., BoardsPa
     panel = made(FakeGpu(working, source="nvml", name="Board X"))
     qtbot.waitUntil(lambda: "V100" in " ".join(offered(panel)), timeout=10_000)
     action = next(action for text, action in offered(panel).items() if "V100" in text)
-    with qtbot.waitSignal(panel.boards_changed) as changed:
-        panel.add.menu().triggered.emit(action)
-    assert changed.args == [("simulated:v100",)]
-    qtbot.waitUntil(lambda: len(panel.boards) == 2, timeout=10_000)
+    panel.add.menu().triggered.emit(action)
+    qtbot.waitUntil(lambda: len(panel.rows) == 2, timeout=10_000)
     assert "V100" not in " ".join(offered(panel)), "it is there already"
-    row = panel.rows[1]
-    with qtbot.waitSignal(panel.boards_changed) as changed:
-        row.remove.click()
-    assert changed.args == [()]
-    assert len(panel.boards) == 1
-    sampler = row.board.sampler
-    assert sampler is not None
+    board = panel.rows[1].board
+    sampler, trace = board.sampler, weakref.ref(board.trace)
+    qtbot.waitUntil(lambda: sampler.trace.last_ns > 0, timeout=5000)
+    panel.rows[1].remove.click()
+    assert [row.board.gpu.info.name for row in panel.rows] == ["Board X"]
     qtbot.waitUntil(lambda: not sampler.running, timeout=5000)
+    board = sampler = None
+
+    def freed() -> bool:
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        return trace() is None
+
+    qtbot.waitUntil(freed, timeout=5000)
+
+
+def test_the_board_in_full_is_chosen_by_its_row_and_the_order_stays(
+    qtbot: QtBot, made: Callable[..., BoardsPanel]
+) -> None:
+    panel = made(open_gpu("simulated:a100"), "simulated:h200")
+    qtbot.waitUntil(lambda: len(panel.rows) == 2, timeout=10_000)
+    names = [row.accessibleName() for row in panel.rows]
+    panel.rows[1].full.click()
+    assert [row.full.isEnabled() for row in panel.rows] == [True, False]
+    assert [row.remove.isVisible() for row in panel.rows] == [True, False]
+    assert [row.accessibleName() for row in panel.rows] == names
 
 
 def test_a_board_that_is_not_there_is_one_line(qtbot: QtBot, made: Callable[..., BoardsPanel]) -> None:
@@ -116,27 +138,7 @@ def test_a_board_that_is_not_there_is_one_line(qtbot: QtBot, made: Callable[...,
     panel = made(FakeGpu(working), "simulated:no such board")
     panel.lab.bridge.fault.connect(lambda fault: faults.append(fault.what))  # type: ignore[attr-defined]
     qtbot.waitUntil(lambda: any("no such board" in what for what in faults), timeout=5000)
-    assert len(panel.boards) == 1
-
-
-def test_any_board_in_full_and_the_other_takes_its_place(qtbot: QtBot, open_program: Open) -> None:
-    from app.views.shell.app import Program, application
-    from app.views.shell.board_monitor import watched_gpu
-
-    application()
-    program = Program(watched_gpu("simulated:a100"), others=("simulated:h200",))
-    try:
-        first = program.window
-        with qtbot.waitSignal(first.panels_loaded, timeout=20_000):
-            pass
-        panel = first.panels["boards"]
-        qtbot.waitUntil(lambda: len(panel.boards) == 2, timeout=10_000)
-        panel.rows[1].full.click()
-        qtbot.waitUntil(lambda: program.window is not first, timeout=10_000)
-        assert "H200" in program.window.windowTitle()
-        assert program.window.others == ("simulated:a100",), "and its boards dock watches them"
-    finally:
-        program.close()
+    assert len(panel.rows) == 1
 
 
 def test_real_boards_are_there_of_themselves_with_their_processes(
@@ -144,9 +146,9 @@ def test_real_boards_are_there_of_themselves_with_their_processes(
 ) -> None:
     stand_in = request.getfixturevalue("boards")("h200", "a4000")
     panel = made(open_gpu("0", voltage=False))
-    qtbot.waitUntil(lambda: len(panel.boards) == 2, timeout=10_000)
-    assert [board.own for board in panel.boards] == [True, False]
-    assert panel.boards[1].gpu.info.uuid == stand_in.uuids[1]
+    panel.boards.watch_real()  # type: ignore[attr-defined]
+    qtbot.waitUntil(lambda: len(panel.rows) == 2, timeout=10_000)
+    assert panel.rows[1].board.gpu.info.uuid == stand_in.uuids[1]
     assert not panel.rows[1].remove.isVisible(), "a board that is there is shown"
     assert panel.rows[1].full.isEnabled()
     qtbot.waitUntil(lambda: "W" in panel.rows[1].power.text(), timeout=5000)
@@ -162,14 +164,14 @@ def test_the_power_of_a_board_that_is_added_is_drawn_beside_that_of_the_windows_
 ) -> None:
     window = open_program().window
     qtbot.waitUntil(lambda: len(window.panels) == len(window.docks) - 1, timeout=20_000)
-    view, panel = window.monitor.view, window.panels["boards"]
+    view, watched = window.monitor.view, window.boards
 
     def drawn() -> list[str]:
         lanes = {shown.lane.title: shown for shown in view.lanes}
         return [line.label for line in lanes["Power of every board"].lines] if "Power of every board" in lanes else []
 
     assert drawn() == []
-    panel.watch("simulated:h200")
+    watched.watch("simulated:h200")
     qtbot.waitUntil(lambda: drawn() == ["A100-PCIE-40GB (simulated)", "H200 (simulated)"], timeout=10_000)
-    panel.forget("simulated:h200")
+    watched.forget(watched.all[-1])
     qtbot.waitUntil(lambda: drawn() == [], timeout=5000)

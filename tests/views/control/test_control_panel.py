@@ -24,7 +24,6 @@ from app.errors import InputError, WattridgeError
 from app.paths import data_folder
 from app.sensors.gpu import GpuInfo, PowerLimit, Source
 from app.sensors.trace import Trace
-from app.views.configuration.apply_button import ApplyButton
 from app.views.control.change_log import COLUMNS
 from app.views.control.confirm_bar import ConfirmBar
 from app.views.control.panel import ControlPanel
@@ -83,18 +82,18 @@ def test_nothing_can_be_applied_while_the_window_is_read_only(panel_of: Any) -> 
     assert panel.armed.text() == "Read-only"
     assert "until control is switched on" in panel.state.text()
     panel.switch.click()
-    assert lab.engine.commands == [events.Allow()]
+    assert lab.engine.commands == [events.Allow("GPU-1")]
     assert panel.armed.text() == "Control: asking for the rights …"
-    lab.engine.tell(events.ControlChanged(True, 77, ("A lock cannot be read.",)))
+    lab.engine.tell(events.ControlChanged("GPU-1", True, 77, ("A lock cannot be read.",)))
     assert panel.apply.isEnabled()
     assert "A lock cannot be read." in panel.outcome.text()
-    lab.engine.tell(events.ControlChanged(False, None))
+    lab.engine.tell(events.ControlChanged("GPU-1", False, None))
     assert not panel.apply.isEnabled()
 
 
 def test_what_is_ticked_is_asked_for_and_has_to_be_confirmed(panel_of: Any) -> None:
     lab, panel = panel_of(Board())
-    lab.engine.tell(events.ControlChanged(True, 77))
+    lab.engine.tell(events.ControlChanged("GPU-1", True, 77))
     rows = panel.rows
     rows.boxes["graphics_clock_mhz"].setChecked(True)
     rows.high.setValue(1200)
@@ -103,15 +102,17 @@ def test_what_is_ticked_is_asked_for_and_has_to_be_confirmed(panel_of: Any) -> N
     rows.limit.setValue(200)
     panel.apply.click()
     assert lab.engine.commands == [
-        events.Apply(graphics_clock_mhz=(900.0, 1200.0), power_limit_w=200.0, confirm_s=10.0)
+        events.Apply("GPU-1", graphics_clock_mhz=(900.0, 1200.0), power_limit_w=200.0, confirm_s=10.0)
     ]
     assert not panel.apply.isEnabled()  # until the engine has answered
     observed = {"graphics_clock_mhz": 1200.0}
-    lab.engine.tell(events.SettingApplied({}, observed, True, "graphics clock 1200 MHz", {"power_limit_w": 225.0}, 9.0))
+    lab.engine.tell(
+        events.SettingApplied("GPU-1", {}, observed, True, "graphics clock 1200 MHz", {"power_limit_w": 225.0}, 9.0)
+    )
     assert panel.apply.isEnabled()
     assert "Graphics clock 1200 MHz. Before: power limit 225 W." in panel.outcome.text()
     panel.restore.click()
-    assert lab.engine.commands[-1] == events.Apply(reset=True)
+    assert lab.engine.commands[-1] == events.Apply("GPU-1", reset=True)
 
 
 def test_a_simulated_board_is_armed_and_confirmed_as_a_real_one_and_says_what_it_is(panel_of: Any) -> None:
@@ -120,10 +121,13 @@ def test_a_simulated_board_is_armed_and_confirmed_as_a_real_one_and_says_what_it
     assert "Simulated: nothing real is set" in panel.state.text()
     assert not panel.apply.isEnabled()
     panel.switch.click()
-    lab.engine.tell(events.ControlChanged(True, None))
+    lab.engine.tell(events.ControlChanged("GPU-1", True, None))
     assert "Simulated: nothing real is set" in panel.state.text()
     panel.apply.click()
-    assert lab.engine.commands == [events.Allow(), events.Apply(memory_clock_mhz=1215.0, confirm_s=10.0)]
+    assert lab.engine.commands == [
+        events.Allow("GPU-1"),
+        events.Apply("GPU-1", memory_clock_mhz=1215.0, confirm_s=10.0),
+    ]
 
 
 def test_a_recording_cannot_be_set(panel_of: Any) -> None:
@@ -135,7 +139,7 @@ def test_a_recording_cannot_be_set(panel_of: Any) -> None:
 
 def test_a_typed_value_ticks_its_row_at_once_and_counts_before_the_field_is_left(panel_of: Any, qtbot: QtBot) -> None:
     lab, panel = panel_of(Board())
-    lab.engine.tell(events.ControlChanged(True, 77))
+    lab.engine.tell(events.ControlChanged("GPU-1", True, 77))
     rows = panel.rows
     assert rows.settings() == {}
     rows.low.selectAll()
@@ -144,7 +148,7 @@ def test_a_typed_value_ticks_its_row_at_once_and_counts_before_the_field_is_left
     assert rows.low.cleanText() == "9", "what is being typed is left alone"
     qtbot.keyClicks(rows.low, "03")
     panel.apply.click()
-    assert lab.engine.commands == [events.Apply(graphics_clock_mhz=(900.0, 1410.0), confirm_s=10.0)]
+    assert lab.engine.commands == [events.Apply("GPU-1", graphics_clock_mhz=(900.0, 1410.0), confirm_s=10.0)]
     rows.boxes["graphics_clock_mhz"].setChecked(False)
     rows.limit.stepUp()
     assert set(rows.settings()) == {"power_limit_w"}
@@ -173,10 +177,10 @@ def test_nothing_moves_when_there_is_something_to_say(panel_of: Any, source: Sou
     places = [button.mapTo(panel, button.rect().topLeft()) for button in buttons]
     words = "not obeyed: the clock runs at 900 MHz instead of 1200 (power cap)"
     for event in (
-        events.ControlChanged(True, 77, ("Whether clocks are locked cannot be read from a board.",)),
-        events.SettingApplied({}, {}, True, "graphics clock 1200 MHz", {"power_limit_w": 225.0}, 9.7),
-        events.SettingApplied({}, {}, False, words, {}, None),
-        events.ControlChanged(False, None),
+        events.ControlChanged("GPU-1", True, 77, ("Whether clocks are locked cannot be read from a board.",)),
+        events.SettingApplied("GPU-1", {}, {}, True, "graphics clock 1200 MHz", {"power_limit_w": 225.0}, 9.7),
+        events.SettingApplied("GPU-1", {}, {}, False, words, {}, None),
+        events.ControlChanged("GPU-1", False, None),
     ):
         lab.engine.tell(event)
         QApplication.processEvents()
@@ -186,12 +190,12 @@ def test_nothing_moves_when_there_is_something_to_say(panel_of: Any, source: Sou
 def test_the_countdown_runs_beside_apply_and_is_answered_there(panel_of: Any) -> None:
     lab, panel = panel_of(Board())
     assert not panel.keep.isEnabled()
-    lab.engine.tell(events.ControlChanged(True, 77))
-    lab.engine.tell(events.SettingApplied({}, {}, True, "graphics clock 1200 MHz", {}, 9.7))
+    lab.engine.tell(events.ControlChanged("GPU-1", True, 77))
+    lab.engine.tell(events.SettingApplied("GPU-1", {}, {}, True, "graphics clock 1200 MHz", {}, 9.7))
     assert "Graphics clock 1200 MHz. It returns in 10 s unless you keep it." in panel.outcome.text()
     panel.back.click()
-    assert lab.engine.commands == [events.Confirm(keep=False)]
-    lab.engine.tell(events.SettingApplied({}, {}, True, "the settings are as they were before", {}, None))
+    assert lab.engine.commands == [events.Confirm("GPU-1", keep=False)]
+    lab.engine.tell(events.SettingApplied("GPU-1", {}, {}, True, "the settings are as they were before", {}, None))
     assert panel.outcome.text() == "The settings are as they were before."
     assert not panel.keep.isEnabled()
 
@@ -205,7 +209,7 @@ def test_what_a_board_lacks_says_why(panel_of: Any) -> None:
 
 def test_a_session_sets_the_board_itself(panel_of: Any) -> None:
     lab, panel = panel_of(Board())
-    lab.engine.tell(events.ControlChanged(True, 77))
+    lab.engine.tell(events.ControlChanged("GPU-1", True, 77))
     panel.rows.boxes["graphics_clock_mhz"].setChecked(True)
     space = grid_space()
     table = filled(space, 3)
@@ -350,7 +354,7 @@ def test_where_everything_is_forbidden_nothing_is_offered(
     lab, panel = panel_of(Board())
     assert panel.state.text() == "WATTRIDGE_READ_ONLY=1 forbids every setting."
     assert not panel.restore.isEnabled()
-    switch = ControlSwitch(lab.context.gpu.info, lab.bridge)
+    switch = ControlSwitch(lab.context.boards.current, lab.bridge)
     qtbot.addWidget(switch)
     assert "WATTRIDGE_READ_ONLY=1 forbids" in switch.explanation.text()
     assert not switch.button.isEnabled()
@@ -414,7 +418,7 @@ def test_what_root_s_policy_forbids_is_said_and_putting_back_stays_possible(
     lab, panel = panel_of(Board())
     assert panel.state.text() == "/etc/wattridge/policy.conf makes it read-only."
     assert panel.restore.isEnabled()
-    switch = ControlSwitch(lab.context.gpu.info, lab.bridge)
+    switch = ControlSwitch(lab.context.boards.current, lab.bridge)
     qtbot.addWidget(switch)
     assert "/etc/wattridge/policy.conf makes it read-only." in switch.explanation.text()
     assert not switch.button.isEnabled()
@@ -422,69 +426,54 @@ def test_what_root_s_policy_forbids_is_said_and_putting_back_stays_possible(
 
 def test_the_switch_shows_what_the_engine_says_never_what_was_wished(qtbot: QtBot) -> None:
     lab = Lab(Board())
-    switch = ControlSwitch(lab.context.gpu.info, lab.bridge)
+    switch = ControlSwitch(lab.context.boards.current, lab.bridge)
     qtbot.addWidget(switch)
     assert (switch.allowed, switch.text()) == (False, "Read-only")
     assert "password" in switch.explanation.text()
     switch.switch()
-    assert lab.engine.commands == [events.Allow()]
+    assert lab.engine.commands == [events.Allow("GPU-1")]
     assert not switch.allowed
     assert not switch.button.isEnabled()
-    lab.engine.tell(events.ControlChanged(False, None))
+    lab.engine.tell(events.ControlChanged("GPU-1", False, None))
     assert switch.button.isEnabled()
     switch.switch()
-    lab.engine.tell(events.ControlChanged(True, 4711))
+    lab.engine.tell(events.ControlChanged("GPU-1", True, 4711))
     assert (switch.allowed, switch.text()) == (True, "Control on")
     assert "4711" in switch.explanation.text()
     switch.switch()
-    assert lab.engine.commands[-1] == events.Forbid()
+    assert lab.engine.commands[-1] == events.Forbid("GPU-1")
 
 
 def test_the_bar_counts_down_and_asks(qtbot: QtBot) -> None:
     lab = Lab(Board())
-    bar = ConfirmBar(lab.bridge)
+    bar = ConfirmBar(lab.boards)
     qtbot.addWidget(bar)
+    line = bar.lines["GPU-1"]
     assert bar.isHidden()
-    lab.engine.tell(events.SettingApplied({}, {}, True, "graphics clock 1200 MHz", {}, 9.7))
+    lab.engine.tell(events.SettingApplied("GPU-1", {}, {}, True, "graphics clock 1200 MHz", {}, 9.7))
     assert not bar.isHidden()
-    assert "Graphics clock 1200 MHz. It returns in 10 s unless you keep it." in bar.text.text()
-    bar.keep.click()
-    bar.back.click()
-    assert lab.engine.commands == [events.Confirm()]
-    lab.engine.tell(events.SettingApplied({}, {}, True, "confirmed", {}, None))
+    assert line.text.text() == "Test GPU · Graphics clock 1200 MHz. It returns in 10 s unless you keep it."
+    line.keep.click()
+    line.back.click()
+    assert lab.engine.commands == [events.Confirm("GPU-1")]
+    lab.engine.tell(events.SettingApplied("GPU-1", {}, {}, True, "confirmed", {}, None))
     assert bar.isHidden()
-    lab.engine.tell(events.SettingApplied({}, {}, False, "not obeyed: the clock runs at 900 MHz", {}, 9.7))
-    assert bar.text.text().startswith("Not obeyed: the clock runs at 900 MHz")
-    bar.back.click()
-    assert lab.engine.commands[-1] == events.Confirm(keep=False)
+    lab.engine.tell(events.SettingApplied("GPU-1", {}, {}, False, "not obeyed: the clock runs at 900 MHz", {}, 9.7))
+    assert "Not obeyed: the clock runs at 900 MHz" in line.text.text()
+    line.back.click()
+    assert lab.engine.commands[-1] == events.Confirm("GPU-1", keep=False)
     lab.engine.tell(events.EngineFault("the helper has ended"))  # the answer came too late: nothing waits any more
     assert bar.isHidden()
 
 
 def test_the_bar_stays_away_while_the_countdown_is_in_sight_elsewhere(qtbot: QtBot) -> None:
     lab, elsewhere = Lab(Board()), [True]
-    bar = ConfirmBar(lab.bridge, lambda: elsewhere[0])
+    bar = ConfirmBar(lab.boards, lambda _: elsewhere[0])
     qtbot.addWidget(bar)
-    lab.engine.tell(events.SettingApplied({}, {}, True, "graphics clock 1200 MHz", {}, 60.0))
+    lab.engine.tell(events.SettingApplied("GPU-1", {}, {}, True, "graphics clock 1200 MHz", {}, 60.0))
     assert bar.isHidden()
     elsewhere[0] = False
     qtbot.waitUntil(lambda: not bar.isHidden(), timeout=5000)
-
-
-def test_a_configuration_is_applied_with_its_clocks_alone(qtbot: QtBot) -> None:
-    lab = Lab(Board())
-    button = ApplyButton(lab.context)
-    qtbot.addWidget(button)
-    space = grid_space()
-    table, plan = filled(space, 20), plan_for(space, OBJECTIVE)
-    button.show_for(table.measurement(0), plan)
-    assert not button.isHidden()
-    assert not button.isEnabled()
-    lab.engine.tell(events.ControlChanged(True, 1))
-    button.click()
-    assert lab.engine.commands == [events.Apply(graphics_clock_mhz=900.0, confirm_s=10.0)]
-    button.show_for(table.measurement(0), plan_for(space, OBJECTIVE, gpu="Another GPU"))
-    assert button.isHidden()
 
 
 def test_what_is_left_over_is_put_back_in_one_click(qtbot: QtBot) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +13,6 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.engine.analysis.choosers import knee, least_energy
-from app.engine.analysis.costs import costs_of
-from app.engine.measurement import State
 from app.engine.space.result_table import ResultTable
 from app.views.front.panel import FrontPanel
 from app.views.plots.markers import COLOURS, DIM, SHAPES, ShapeCoding, dimmed, with_shapes
@@ -308,90 +304,23 @@ def test_figures_that_tell_no_energy_offer_no_lines_of_equal_energy(lab: Lab, pa
     assert not panel.show_menu.ticks["energy"].isEnabled()
 
 
-def test_a_way_to_choose_selects_and_says_what_it_costs_and_gains(lab: Lab, panel: FrontPanel) -> None:
-    table = show(lab, panel)
-    costs = costs_of(table)
-    panel.chooser.choose_by("least_energy")
-    assert lab.result.index == least_energy(costs.time_s, costs.energy_j)
-    assert "less energy for" in panel.chooser.words.text()
-    assert "kWh" in panel.chooser.words.text()
-    assert "EUR" in panel.chooser.words.text()
-    assert panel.plot.choice.toPlainText() == "least energy"
-    panel.chooser.choose_by("knee")
-    assert lab.result.index == knee(costs.time_s, costs.energy_j)
-    panel.chooser.choose_by("fastest")
-    assert panel.chooser.words.text() == "This is the fastest."
-
-
-def test_a_row_that_was_measured_since_the_last_look_is_told_too(lab: Lab, panel: FrontPanel) -> None:
-    """The results' table is ahead of the front: a row of it may be selected before the front has taken it in."""
-    space = grid_space()
-    table = filled(space, 8)
-    lab.session(table, plan_for(space, OBJECTIVE))
-    panel.refresh()
-    lab.result.select(3)
-    before = panel.chooser.words.text()
-    table.extend(measured(space, row) for row in range(8, 12))
-    lab.result.select(10)
-    assert panel.chooser.words.text() not in ("", before)
-
-
-def test_the_slider_goes_from_least_energy_to_fastest(lab: Lab, panel: FrontPanel) -> None:
-    table = show(lab, panel)
-    costs = costs_of(table)
-    panel.chooser.weight.setValue(0)
-    assert panel.chooser.chooser.name == "weighted"
-    assert lab.result.index == least_energy(costs.time_s, costs.energy_j)
-    panel.chooser.weight.setValue(100)
-    assert panel.chooser.words.text() == "This is the fastest."
-
-
-def test_limits_are_kept_and_a_limit_that_nothing_meets_is_said(lab: Lab, panel: FrontPanel) -> None:
-    table = show(lab, panel)
-    panel.chooser.choose_by("at_most_slower")
-    panel.chooser.limit.setValue(10)
-    chosen = table.measurement(lab.result.index)
-    fastest = min(m.values["time_s"] for m in map(table.measurement, range(len(table))) if m.state is State.OK)
-    assert chosen.values["time_s"] <= 1.1 * fastest
-    panel.chooser.choose_by("at_most_power")
-    panel.chooser.limit.setValue(200)
-    assert table.measurement(lab.result.index).values["power_w"] <= 200
-    panel.chooser.limit.setValue(1)
-    assert lab.result.index == -1
-    assert "Nothing measured" in panel.chooser.words.text()
-
-
-def test_a_click_elsewhere_ends_the_way_to_choose(lab: Lab, panel: FrontPanel) -> None:
+def test_the_way_in_which_a_point_was_chosen_stands_beside_it(lab: Lab, panel: FrontPanel) -> None:
     show(lab, panel)
-    panel.chooser.choose_by("knee")
+    lab.result.select(7, "knee")
+    assert panel.plot.choice.toPlainText() == "knee"
     lab.result.select(7)
-    assert panel.chooser.chooser.name == "by_hand"
     assert panel.plot.choice.toPlainText() == ""
-    assert "than the fastest" in panel.chooser.words.text()
 
 
-def test_choices_are_made_among_what_the_filter_shows(lab: Lab, panel: FrontPanel) -> None:
+def test_what_is_hidden_is_no_candidate_for_a_choice(lab: Lab, panel: FrontPanel) -> None:
     table = show(lab, panel)
-    panel.chooser.choose_by("least_energy")
-    best = table.measurement(lab.result.index).configuration
-    panel.bars.histograms[2].toggled.emit("layout", (("row", "column").index(str(best["layout"])),))
-    assert table.measurement(lab.result.index).configuration["layout"] != best["layout"]
-
-
-def test_what_a_year_costs_follows_the_settings_and_is_kept(lab: Lab, panel: FrontPanel, qtbot: QtBot) -> None:
+    rows = np.arange(len(table))
+    assert lab.result.shown.passes(table.space, rows).all()
+    panel.bars.histograms[2].toggled.emit("layout", (0,))
+    shown = rows[lab.result.shown.passes(table.space, rows)]
+    assert {table.measurement(int(row)).configuration["layout"] for row in shown} == {"column"}
     show(lab, panel)
-    panel.chooser.choose_by("least_energy")
-    panel.chooser.load.hours.setValue(1000)
-    first = panel.chooser.words.text()
-    panel.chooser.load.price.setValue(1.0)
-    panel.chooser.load.carbon.setValue(100)
-    assert panel.chooser.words.text() != first
-    assert "1000 h a year" in panel.chooser.words.text()
-    panel.chooser.load.boards.setValue(8)
-    assert "1000 h a year on 8 boards" in panel.chooser.words.text()
-    again = FrontPanel(lab.context)
-    qtbot.addWidget(again)
-    assert (again.chooser.load.hours.value(), again.chooser.load.price.value()) == (1000, 1.0)
+    assert lab.result.shown == EVERYTHING, "another session shows all"
 
 
 def test_what_is_drawn_over_the_points_is_kept(lab: Lab, panel: FrontPanel, qtbot: QtBot) -> None:
@@ -420,8 +349,6 @@ def test_every_control_has_a_name_and_can_be_reached_by_tab(panel: FrontPanel, l
         panel.figures.marker,
         panel.show_menu,
         panel.plot,
-        panel.chooser.way,
-        panel.chooser.weight,
         *panel.bars.histograms,
     ):
         assert control.accessibleName(), control
@@ -448,14 +375,3 @@ def test_a_filter_toggles_groups_of_values() -> None:
     assert some.passes(space, rows).sum() == space.size * 6 // 8
     assert not some.toggled("tile", (0, 1))
     assert RowFilter({"layout": frozenset({0, 1})}).passes(space, rows).sum() == 0
-
-
-def test_prices_that_are_set_elsewhere_are_taken_over(lab: Lab, panel: FrontPanel) -> None:
-    show(lab, panel)
-    panel.chooser.choose_by("least_energy")
-    before = panel.chooser.words.text()
-    Settings().load = replace(Settings().load, price_per_kwh=2.5)
-    lab.result.select(lab.result.index - 1)
-    panel.chooser.choose_by("least_energy")
-    assert panel.chooser.load.price.value() == 2.5
-    assert panel.chooser.words.text() != before

@@ -324,7 +324,7 @@ def test_labels_cover_no_point_of_a_real_cache(
     for name in ("quadrants", "spread", "energy", "edp"):
         panel.show_menu.ticks[name].setChecked(True)
     getattr(panel.show_menu, action).trigger()
-    panel.chooser.choose_by("knee")
+    lab.result.select(int(panel.points.index[panel.points.front[1]]), "knee")
     for _ in range(3):
         QApplication.processEvents()
     panel.plot.grab()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import math
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +14,7 @@ import pyqtgraph as pg
 import pytest
 from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QTextDocumentFragment
 from pytestqt.qtbot import QtBot
 
 from app.engine.models.frequency import FrequencyFit, fit_frequency_model
@@ -23,6 +25,7 @@ from app.engine.tuning_methods.clock_fits import ClockFit
 from app.engine.tuning_methods.fits import caps_of_sweep, fit_of_sweep
 from app.engine.tuning_methods.tables import methods_of_table
 from app.sensors.select import open_gpu
+from app.views.model.explanation import explained
 from app.views.model.panel import ModelPanel
 
 
@@ -64,7 +67,7 @@ def test_before_a_fit_it_says_what_to_do_and_cannot_steer(panel: ModelPanel) -> 
 
 def test_a_sweep_is_asked_for_and_its_progress_shown(lab: Lab, panel: ModelPanel) -> None:
     panel.sweep.click()
-    assert lab.engine.commands == [events.Fit(sweep=True, points=10)]
+    assert lab.engine.commands == [events.Fit(sweep=True, board=lab.context.gpu.info.uuid, points=10)]
     assert not panel.sweep.isEnabled()
     lab.engine.tell(events.FitProgress(4, 10))
     assert (panel.progress.value(), panel.progress.maximum()) == (4, 10)
@@ -249,7 +252,9 @@ def test_without_power_limits_the_panel_says_how_to_get_them(lab: Lab, panel: Mo
     assert "Power limits too" in panel.legend.text()
     panel.with_limits.setChecked(True)
     panel.sweep.click()
-    assert lab.engine.commands == [events.Fit(sweep=True, points=10, power_limits=True)]
+    assert lab.engine.commands == [
+        events.Fit(sweep=True, board=lab.context.gpu.info.uuid, points=10, power_limits=True)
+    ]
 
 
 def test_the_newest_fit_of_the_board_is_there_the_next_time(lab: Lab, h200: FrequencyFit, qtbot: QtBot) -> None:
@@ -297,3 +302,75 @@ def test_a_session_that_measured_too_little_says_what_to_do(lab: Lab, panel: Mod
     qtbot.waitUntil(lambda: "not measured" in panel.methods.message.text(), timeout=20_000)
     assert "brute_force" in panel.methods.message.text()
     assert panel.methods.methods is None
+
+
+def lines_of(fit: FrequencyFit) -> dict[str, tuple[str, str]]:
+    return {line.name: (line.value, line.meaning) for line in explained(fit)}
+
+
+def test_minimum_ridge_optimum_interval_and_recommendation_are_explained_in_a_line_each(
+    lab: Lab, panel: ModelPanel, h200: FrequencyFit
+) -> None:
+    assert not panel.explanation.isVisible()
+    finish(lab, h200)
+    assert panel.explanation.isVisible()
+    lines = lines_of(h200)
+    assert list(lines) == ["Curve minimum", "Ridge", "Optimum", "Interval", "Recommendation"]
+    assert h200.ridge_mhz is not None
+    assert h200.optimum_mhz is not None
+    low, high = h200.optimum_interval_mhz or (0, 0)
+    assert lines["Ridge"][0] == f"{h200.ridge_mhz:.0f} MHz"
+    assert lines["Optimum"][0] == f"{h200.optimum_mhz:.0f} MHz"
+    assert lines["Interval"][0] == f"{low:.0f}–{high:.0f} MHz"
+    assert lines["Recommendation"][0] == "975 MHz"
+    minimum = float(lines["Curve minimum"][0].removesuffix(" MHz"))
+    assert h200.energy(minimum) == pytest.approx(1.0, abs=0.001)
+    shown = QTextDocumentFragment.fromHtml(panel.explanation.text()).toPlainText()
+    for name, (value, meaning) in lines.items():
+        assert name in shown
+        assert value in shown.replace("\N{NO-BREAK SPACE}", " ")
+        assert meaning in shown
+    panel.tabs.setCurrentWidget(panel.voltage)
+    assert not panel.explanation.isVisible(), "it is of the curve"
+    panel.tabs.setCurrentWidget(panel.plot)
+    panel.resize(900, 300)
+    assert not panel.explanation.isVisible(), "the plot keeps the room there is"
+
+
+def test_what_the_points_do_not_determine_is_explained_as_such(h200: FrequencyFit) -> None:
+    edge = lines_of(dataclasses.replace(h200, ridge_bracketed=False, optimum_bracketed=False))
+    assert edge["Ridge"][0] == edge["Optimum"][0] == "not bracketed"
+    assert "measure beyond it" in edge["Optimum"][1]
+    assert edge["Interval"][0] == "not known"
+    points = {"clock_mhz": h200.clock_mhz, "power_w": h200.power_w, "used": h200.used, "rate": h200.rate}
+    unknown = lines_of(FrequencyFit(gpu="H200", series="fp64_gemm", **points))
+    assert [value for value, _ in unknown.values()] == [*["not known"] * 4, "none"]
+    falling = lines_of(dataclasses.replace(h200, used=h200.clock_mhz < 800))
+    assert "may lie beyond" in falling["Curve minimum"][1]
+
+
+def test_the_recommended_clock_is_applied_to_the_board_that_was_measured(
+    lab: Lab, panel: ModelPanel, h200: FrequencyFit
+) -> None:
+    assert panel.apply.text() == "&Apply"
+    assert "no model yet" in panel.apply.toolTip()
+    finish(lab, h200)
+    assert panel.apply.text() == "&Apply 975 MHz"
+    assert "Measured on H200" in panel.why_not.text(), "a real one; a simulated one is shown"
+    finish(lab, dataclasses.replace(h200, gpu=lab.context.gpu.info.name, simulated=True))
+    assert "read-only" in panel.why_not.text()
+    assert not panel.apply.isEnabled()
+    lab.engine.tell(events.ControlChanged(lab.context.gpu.info.uuid, True, None))
+    assert panel.apply.isEnabled()
+    assert not panel.why_not.isVisible()
+    panel.apply.click()
+    uuid = lab.context.gpu.info.uuid
+    assert lab.engine.commands == [events.Apply(uuid, graphics_clock_mhz=975.0, confirm_s=10.0)]
+
+
+def test_a_sweep_of_the_shown_board_gives_a_clock_that_can_be_applied_to_it(lab: Lab, panel: ModelPanel) -> None:
+    with closing(open_gpu("simulated:h200", speed=math.inf)) as gpu:
+        fit, source = fit_of_sweep(gpu, points=8)
+    lab.engine.tell(events.ControlChanged(lab.context.gpu.info.uuid, True, None))
+    finish(lab, fit, source)
+    assert panel.apply.isEnabled(), panel.apply.why_not

@@ -15,7 +15,7 @@ from app.sensors.alarms import AlarmRules
 from app.views.monitor.alarm_window import AlarmWindow
 from app.views.plots import theme
 from app.views.settings import Settings
-from app.views.shell.board_monitor import BoardMonitor
+from app.views.watched_board import WatchedBoard
 
 Open = Callable[..., Any]
 
@@ -28,14 +28,14 @@ def rules_as_at_the_first_start() -> Iterator[None]:
 
 
 @pytest.fixture
-def board(qtbot: QtBot) -> Iterator[BoardMonitor]:
-    made = BoardMonitor(FakeGpu(working))
+def board(qtbot: QtBot) -> Iterator[WatchedBoard]:
+    made = WatchedBoard("test", FakeGpu(working))
     yield made
     made.close()
 
 
 @pytest.fixture
-def form(board: BoardMonitor, qtbot: QtBot) -> AlarmWindow:
+def form(board: WatchedBoard, qtbot: QtBot) -> AlarmWindow:
     made = AlarmWindow(board.alarms, board.gpu)
     qtbot.addWidget(made)
     made.show()
@@ -55,7 +55,7 @@ def test_typing_a_figure_switches_its_alarm_on_and_it_is_kept(form: AlarmWindow,
     assert Settings().alarms == AlarmRules(board_lost=True)
 
 
-def test_the_form_shows_what_is_kept_and_what_was_raised(form: AlarmWindow, board: BoardMonitor, qtbot: QtBot) -> None:
+def test_the_form_shows_what_is_kept_and_what_was_raised(form: AlarmWindow, board: WatchedBoard, qtbot: QtBot) -> None:
     board.alarms.rules = AlarmRules(power_above_w=200.0, cap_reached=True)
     qtbot.waitUntil(lambda: form.raised.count() == 1, timeout=5000)
     assert "power above 200 W" in form.raised.item(0).text()
@@ -65,8 +65,8 @@ def test_the_form_shows_what_is_kept_and_what_was_raised(form: AlarmWindow, boar
     assert not form.temperature.isChecked()
 
 
-def test_the_form_follows_the_board_that_is_shown(form: AlarmWindow, board: BoardMonitor, qtbot: QtBot) -> None:
-    other = BoardMonitor(FakeGpu(lambda _: {}, missing={"event_reasons": "too old"}, name="Old board"))
+def test_the_form_follows_the_board_that_is_shown(form: AlarmWindow, board: WatchedBoard, qtbot: QtBot) -> None:
+    other = WatchedBoard("test", FakeGpu(lambda _: {}, missing={"event_reasons": "too old"}, name="Old board"))
     form.show_board(other.alarms, other.gpu)
     assert "Old board" in form.windowTitle()
     assert not form.cap.isEnabled()
@@ -80,7 +80,7 @@ def test_the_form_follows_the_board_that_is_shown(form: AlarmWindow, board: Boar
 
 
 def test_what_a_board_does_not_report_raises_no_alarm_and_says_why(qtbot: QtBot) -> None:
-    board = BoardMonitor(FakeGpu(working, missing={"temperature_c": "no sensor"}))
+    board = WatchedBoard("test", FakeGpu(working, missing={"temperature_c": "no sensor"}))
     form = AlarmWindow(board.alarms, board.gpu)
     qtbot.addWidget(form)
     assert not form.temperature.isEnabled()

@@ -16,11 +16,11 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.engine.space.result_table import ResultTable
-from app.views.front.marked_bar import MarkedBar
 from app.views.monitor.lane_view import LaneView
 from app.views.monitor.window_marks import WindowMarks, stretches_px, windows_of
 from app.views.plots import theme
-from app.views.tune.results_table import ResultsView
+from app.views.table.marked_bar import MarkedBar
+from app.views.table.results_table import ResultsView
 
 
 def shown(lab: Lab, table: ResultTable, qtbot: QtBot) -> ResultsView:
@@ -113,7 +113,7 @@ def test_windows_of_marked_measurements_are_drawn_over_the_traces(qtbot: QtBot) 
     qtbot.addWidget(view)
     view.resize(700, 500)
     lab = Lab()
-    marks = WindowMarks(lab.result, view)
+    marks = WindowMarks(lab.result, view, lab.boards.current)
     space = grid_space()
     table = ResultTable(space)
     for row in range(10):
@@ -144,7 +144,7 @@ def test_a_measurement_without_a_window_has_no_mark(qtbot: QtBot) -> None:
     view = LaneView(gpu, filled_trace(gpu, 5.0))
     qtbot.addWidget(view)
     lab = Lab()
-    marks = WindowMarks(lab.result, view)
+    marks = WindowMarks(lab.result, view, lab.boards.current)
     table = filled(grid_space(), 5)
     lab.session(table, plan_for(table.space, OBJECTIVE))
     lab.result.brush([0, 1, 2])

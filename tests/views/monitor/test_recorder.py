@@ -18,20 +18,27 @@ from app.sensors.recorded.recording import RecordingWriter, read_recording
 from app.views.monitor.panel import MonitorPanel
 from app.views.monitor.record_button import RecordButton
 from app.views.monitor.recorder import usual_name
-from app.views.shell.board_monitor import BoardMonitor
+from app.views.watched_board import WatchedBoard
 
 Open = Callable[..., Any]
 
 
 @pytest.fixture
-def board(qtbot: QtBot) -> Iterator[BoardMonitor]:
-    made = BoardMonitor(FakeGpu(working))
+def said() -> list[str]:
+    """What the sampler reported."""
+    return []
+
+
+@pytest.fixture
+def board(qtbot: QtBot, said: list[str]) -> Iterator[WatchedBoard]:
+    made = WatchedBoard("test", FakeGpu(working), on_event=lambda event: said.append(event.message))
+    made.read_closely()
     yield made
     made.close()
 
 
 @pytest.fixture
-def button(board: BoardMonitor, qtbot: QtBot) -> Iterator[RecordButton]:
+def button(board: WatchedBoard, qtbot: QtBot) -> Iterator[RecordButton]:
     panel = MonitorPanel(board.gpu, board.trace, recorder=board.recorder)
     qtbot.addWidget(panel)
     panel.show()
@@ -45,7 +52,7 @@ def exports() -> set[Path]:
 
 
 def test_the_button_records_to_the_data_folder_until_it_is_pressed_again(
-    board: BoardMonitor, button: RecordButton, qtbot: QtBot
+    board: WatchedBoard, button: RecordButton, qtbot: QtBot
 ) -> None:
     before = exports()
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
@@ -67,7 +74,7 @@ def test_the_button_records_to_the_data_folder_until_it_is_pressed_again(
     assert button.width() == width, "its neighbours stay in place"
 
 
-def test_a_second_recording_is_another_file(board: BoardMonitor, qtbot: QtBot, tmp_path: Path) -> None:
+def test_a_second_recording_is_another_file(board: WatchedBoard, qtbot: QtBot, tmp_path: Path) -> None:
     for name in ("a.csv.gz", "b.csv.gz"):
         board.recorder.start(tmp_path / name)
         qtbot.waitUntil(lambda: board.recorder.recording and board.recorder.seconds > 0.2, timeout=5000)
@@ -79,9 +86,9 @@ def test_a_second_recording_is_another_file(board: BoardMonitor, qtbot: QtBot, t
 
 
 def test_a_recording_continues_while_another_board_is_shown(
-    board: BoardMonitor, button: RecordButton, qtbot: QtBot, tmp_path: Path
+    board: WatchedBoard, button: RecordButton, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    other = BoardMonitor(FakeGpu(working))
+    other = WatchedBoard("test", FakeGpu(working))
     board.recorder.start(tmp_path / "r.csv.gz")
     qtbot.waitUntil(lambda: board.recorder.recording and not board.recorder.busy, timeout=5000)
     button.show_board(other.recorder, other.gpu.info)
@@ -92,7 +99,7 @@ def test_a_recording_continues_while_another_board_is_shown(
     other.close()
 
 
-def test_a_file_that_is_there_is_never_overwritten(board: BoardMonitor, qtbot: QtBot, tmp_path: Path) -> None:
+def test_a_file_that_is_there_is_never_overwritten(board: WatchedBoard, qtbot: QtBot, tmp_path: Path) -> None:
     path = tmp_path / "mine.csv.gz"
     path.write_text("of another day")
     with qtbot.waitSignal(board.recorder.failed, timeout=5000) as failed:
@@ -104,10 +111,13 @@ def test_a_file_that_is_there_is_never_overwritten(board: BoardMonitor, qtbot: Q
 
 
 def test_a_full_disk_ends_the_recording_with_one_line_and_the_watching_goes_on(
-    board: BoardMonitor, button: RecordButton, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    board: WatchedBoard,
+    button: RecordButton,
+    said: list[str],
+    qtbot: QtBot,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    lines: list[str] = []
-    board.sensor_event.connect(lambda event: lines.append(event.message), Qt.ConnectionType.QueuedConnection)
     board.recorder.start(tmp_path / "r.csv.gz")
     qtbot.waitUntil(lambda: board.recorder.recording, timeout=5000)
 
@@ -116,15 +126,15 @@ def test_a_full_disk_ends_the_recording_with_one_line_and_the_watching_goes_on(
 
     monkeypatch.setattr(RecordingWriter, "write", full)
     qtbot.waitUntil(lambda: not board.recorder.recording and not board.recorder.busy, timeout=5000)
-    assert len(lines) == 1
-    assert "No space left on device" in lines[0]
+    assert len(said) == 1
+    assert "No space left on device" in said[0]
     assert "Record" in button.text()
     held = len(board.trace)
     qtbot.waitUntil(lambda: len(board.trace) > held, timeout=5000)
 
 
 def test_a_recording_that_is_full_is_finished_and_whole(
-    board: BoardMonitor, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    board: WatchedBoard, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     board.recorder.start(tmp_path / "r.csv.gz")
     qtbot.waitUntil(lambda: board.recorder.recording and board.recorder.seconds > 0.3, timeout=5000)
@@ -139,7 +149,8 @@ def test_a_recording_that_is_full_is_finished_and_whole(
 
 
 def test_closing_the_board_finishes_the_recording(qtbot: QtBot, tmp_path: Path) -> None:
-    board = BoardMonitor(FakeGpu(working))
+    board = WatchedBoard("test", FakeGpu(working))
+    board.read_closely()
     board.recorder.start(tmp_path / "r.csv.gz")
     qtbot.waitUntil(lambda: board.recorder.recording and board.recorder.seconds > 0.2, timeout=5000)
     board.close()
@@ -147,7 +158,8 @@ def test_closing_the_board_finishes_the_recording(qtbot: QtBot, tmp_path: Path) 
 
 
 def test_a_recording_that_has_only_just_begun_is_finished_too(qtbot: QtBot, tmp_path: Path) -> None:
-    board = BoardMonitor(FakeGpu(working))
+    board = WatchedBoard("test", FakeGpu(working))
+    board.read_closely()
     board.recorder.start(tmp_path / "r.csv.gz")
     board.close()
     assert [path.name for path in tmp_path.glob("r.csv*")] == ["r.csv.gz"]

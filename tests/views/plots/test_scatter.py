@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pyqtgraph as pg
 import pytest
+import shiboken6
 from hypothesis import given
 from hypothesis import strategies as st
 from lab import EFFICIENCY, OBJECTIVE, SPEED, filled, grid_space, measured
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QMainWindow
 from pytestqt.qtbot import QtBot
 
 from app.engine.measurement import Measurement, State
@@ -55,6 +57,22 @@ def test_appended_points_give_the_same_picture_as_points_set_at_once(cloud: Poin
         cloud.append(x[start : start + 10], y[start : start + 10], style[start : start + 10])
         picture(cloud)
     assert picture(cloud) == at_once
+
+
+def test_painting_leaves_what_else_the_window_holds_alone(qtbot: QtBot, cloud: PointCloud) -> None:
+    window, plot = QMainWindow(), cloud.plot  # type: ignore[attr-defined]
+    qtbot.addWidget(window)
+    action = window.menuBar().addMenu("Menu").addAction("Entry")
+    held = plot.addAction("Held")
+    window.setCentralWidget(plot)
+    window.show()
+    cloud.set_points(*points(250))
+    for _ in range(3):
+        window.grab()
+        plot.grab()
+    valid = shiboken6.isValid(action), shiboken6.isValid(held)
+    window.takeCentralWidget()
+    assert valid == (True, True), "Qt deleted nothing, so Python's side must not think so"
 
 
 def test_points_are_drawn_where_they_are_and_nowhere_else(cloud: PointCloud) -> None:

@@ -7,11 +7,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
 import pytest
-from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
+from lab import OBJECTIVE, Lab, OneBoard, filled, grid_space, plan_for
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
@@ -44,12 +45,12 @@ class Window:
 
     def __init__(self, qtbot: QtBot, gpu: SimulatedGpu) -> None:
         self.qtbot, self.gpu, self.store = qtbot, gpu, Store()
-        self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event, gpu=gpu))
+        self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event))
         self.result = CurrentResult(self.bridge)
         self.faults: list[events.EngineFault] = []
         self.bridge.fault.connect(self.faults.append)
-        unused = None
-        self.context = Context(self.bridge, gpu, unused, unused, self.store, self.result)  # type: ignore[arg-type]
+        boards: Any = OneBoard(self.bridge, gpu, None)
+        self.context = Context(self.bridge, boards, self.store, self.result)
         self.panel = self.new_panel()
 
     def new_panel(self) -> RooflinePanel:

@@ -264,7 +264,7 @@ def test_dropped_files_become_a_session_and_a_draft(qtbot: QtBot, open_program: 
     shown = window.result.table
     assert shown is not None
     assert len(shown) == len(table)
-    assert window.panels["tune"].results.results.rowCount() == len(table)
+    assert window.panels["table"].results.results.rowCount() == len(table)
     with qtbot.waitSignal(window.reports.written, timeout=20_000) as written:
         window.reports.write(tmp_path / "report.html")
     report = written.args[0].read_text()

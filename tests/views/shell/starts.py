@@ -64,7 +64,7 @@ def main(screens: str, starts: int, *wishes: str) -> None:
     from PySide6.QtTest import QSignalSpy, QTest
 
     from app.views.shell.app import Program, application
-    from app.views.shell.board_monitor import watched_gpu
+    from app.views.watched_board import watched_gpu
 
     application()
     seen = []

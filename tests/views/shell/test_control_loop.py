@@ -23,8 +23,8 @@ from app.engine.control.helper import record  # noqa: E402
 from app.engine.control.left_over import left_over  # noqa: E402
 from app.engine.session_state import SessionState  # noqa: E402
 from app.views.shell.app import Program, application  # noqa: E402
-from app.views.shell.board_monitor import watched_gpu  # noqa: E402
 from app.views.shell.window import MainWindow  # noqa: E402
+from app.views.watched_board import watched_gpu  # noqa: E402
 
 SPECIFICATION = """
 [kernel]
@@ -77,7 +77,7 @@ def open_window(
             stand_ins.append(with_rights("h200"))
         programs.append(Program(watched_gpu("0")))
         window = programs[-1].window
-        qtbot.waitUntil(lambda: set(window.panels) >= {"tune", "configuration", "control"}, timeout=20_000)
+        qtbot.waitUntil(lambda: set(window.panels) >= {"tune", "inspector", "control"}, timeout=20_000)
         return stand_ins[0], window
 
     yield open_it
@@ -87,7 +87,6 @@ def open_window(
 
 def switch_on(qtbot: QtBot, window: MainWindow) -> None:
     switch = window.control_switch
-    assert switch is not None
     assert not switch.allowed
     switch.switch()
     qtbot.waitUntil(lambda: switch.allowed, timeout=20_000)
@@ -101,7 +100,7 @@ def test_tune_choose_apply_obeyed_keep_put_back(
     (tmp_path / "scale.cu").write_text("//\n")
     path = tmp_path / "scale.toml"
     path.write_text(SPECIFICATION)
-    tune, configuration = window.panels["tune"], window.panels["configuration"]
+    tune, inspector = window.panels["tune"], window.panels["inspector"]
     tune.open(path)
     qtbot.waitUntil(lambda: tune.draft is not None, timeout=20_000)
     assert tune.draft.plan.space.size == 2  # read-only: its clock is no dimension
@@ -112,18 +111,17 @@ def test_tune_choose_apply_obeyed_keep_put_back(
     qtbot.waitUntil(lambda: stand_in.settings() == before, timeout=20_000)
     assert [c.a for c in stand_in.calls() if c.function == "nvmlDeviceSetGpuLockedClocks"] == [900, 1800]  # each once
     stand_in.work(60.0)
-    window.docks["configuration"].raise_()
-    window.docks["control"].hide()  # it has a countdown of its own
+    window.docks["inspector"].raise_()
     table = window.result.table
     best = min(range(len(table)), key=lambda index: table.measurement(index).values["energy_j"])
     window.result.select(best)
-    configuration.refresh()
     clock = table.measurement(best).configuration["graphics_clock_mhz"]
-    configuration.apply.click()
+    inspector.answer.apply.click()
     qtbot.waitUntil(lambda: not window.confirm_bar.isHidden(), timeout=20_000)
-    assert f"Graphics clock {clock} MHz. It returns in" in window.confirm_bar.text.text()
+    line = window.confirm_bar.lines[window.board.uuid]
+    assert f"Graphics clock {clock} MHz. It returns in" in line.text.text()
     assert stand_in.settings()["lock"] == (clock, clock)
-    window.confirm_bar.keep.click()
+    line.keep.click()
     qtbot.waitUntil(lambda: window.confirm_bar.isHidden(), timeout=20_000)
     assert stand_in.settings()["lock"] == (clock, clock)
     window.panels["control"].restore.click()
@@ -175,7 +173,6 @@ def test_closing_the_window_puts_back_and_the_next_one_is_read_only(
     window.close()
     assert stand_in.settings() == before
     _, again = open_window()
-    assert again.control_switch is not None
     assert not again.control_switch.allowed
 
 

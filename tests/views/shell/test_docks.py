@@ -124,7 +124,7 @@ def test_a_layout_that_does_not_fit_the_screen_or_is_none_gives_way_to_the_first
     qtbot: QtBot, shown: Shown
 ) -> None:
     window, docks = shown(1900, WIDE)
-    for dock in docks.by_name.values():  # eleven beside one another
+    for dock in docks.by_name.values():  # all beside one another
         dock.setFloating(True)
         window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock, Qt.Orientation.Horizontal)
         dock.setFloating(False)

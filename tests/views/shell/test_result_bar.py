@@ -29,7 +29,7 @@ def lab() -> Lab:
 
 @pytest.fixture
 def bar(lab: Lab, qtbot: QtBot) -> ResultBar:
-    made = ResultBar(lab.result, lab.bridge.activity)
+    made = ResultBar(lab.result, lab.bridge, lambda: None)
     qtbot.addWidget(made)
     made.resize(1000, 40)
     made.show()

@@ -30,16 +30,3 @@ def test_garbage_stays_until_the_loop_turns_and_is_collected_on_qts_thread(qtbot
     collector.stop()
     assert gc.isenabled()
     gc.disable()
-
-
-def test_what_a_window_before_has_left_goes_when_the_next_one_has_settled(qtbot: QtBot) -> None:
-    collector = Collector()
-    knot = Knot()
-    seen = weakref.finalize(knot, lambda: None)
-    collector.settle()  # frozen: the first window's
-    del knot
-    gc.collect()
-    assert seen.alive
-    collector.settle()
-    assert not seen.alive
-    collector.stop()

@@ -7,14 +7,15 @@ import json
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
-from lab import OBJECTIVE, Lab, filled, grid_space, plan_for, progress
+from lab import OBJECTIVE, Lab, OneBoard, filled, grid_space, plan_for, progress
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QSpinBox
 from pytestqt.qtbot import QtBot
 
-from app.engine.measurement import State
 from app.engine.report.export import export_session, export_specification
 from app.engine.session import events
 from app.engine.session.load import load_specification
@@ -62,12 +63,12 @@ class Window:
     def __init__(self, qtbot: QtBot, gpu: SimulatedGpu) -> None:
         self.qtbot = qtbot
         self.store = Store()
-        self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event, gpu=gpu))
+        self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event))
         self.result = CurrentResult(self.bridge)
         self.faults: list[events.EngineFault] = []
         self.bridge.fault.connect(self.faults.append)
-        unused = None
-        self.context = Context(self.bridge, gpu, unused, unused, self.store, self.result)  # type: ignore[arg-type]
+        boards: Any = OneBoard(self.bridge, gpu, None)
+        self.context = Context(self.bridge, boards, self.store, self.result)
         self.panel = TunePanel(self.context)
         qtbot.addWidget(self.panel)
         self.panel.show()
@@ -77,7 +78,8 @@ class Window:
         self.qtbot.waitUntil(lambda: self.panel.start.isEnabled(), timeout=20_000)
 
     def run_to_the_end(self) -> None:
-        with self.qtbot.waitSignal(self.bridge.session_started, timeout=20_000):
+        started = self.bridge.session_started
+        with self.qtbot.waitSignal(started, timeout=20_000, check_params_cb=lambda event: event.running):
             self.panel.start.click()
         self.qtbot.waitUntil(lambda: self.panel.state is SessionState.DONE, timeout=60_000)
 
@@ -119,9 +121,59 @@ def test_at_first_it_says_what_to_do_and_nothing_can_be_started(panel: TunePanel
 
 def test_the_size_of_the_space_is_shown_before_the_start(window: Window, tmp_path: Path) -> None:
     window.open(small_cache(tmp_path))
-    assert "60 valid of 60 combinations" in window.panel.summary.space.text()
-    assert "replayed from a recording" in window.panel.summary.title.text()
+    assert "60 measurements of 60 combinations" in window.panel.summary.space.text()
+    assert window.panel.header.text.startswith("Set up to replay: small on Test GPU · recorded in small.json.gz")
+    window.open(next(path for path in examples() if path.stem == "gemm"))
+    assert "valid of 2\u202f016 combinations" in window.panel.summary.space.text()
     assert window.store.sessions() == []
+
+
+def test_a_complete_cache_is_a_result_at_once_and_replaying_it_another_step(window: Window, tmp_path: Path) -> None:
+    panel = window.panel
+    with window.qtbot.waitSignal(window.bridge.session_changed, timeout=20_000):
+        panel.open(small_cache(tmp_path))
+    assert window.result.caption == "small · Test GPU · recorded in small.json.gz"
+    assert (len(window.result.table or ()), panel.state) == (60, SessionState.DONE)
+    assert window.store.sessions() == [], "nothing was run and nothing is stored"
+    table, best = window.result.table, window.result.chosen
+    assert table is not None
+    assert best is not None
+    assert table.values("GFLOP/s")[best] == np.nanmax(table.values("GFLOP/s")), "chosen by the file's own objective"
+    files = export_session(window.result.plan, table, window.result.session, best, tmp_path / "out", ["json"])
+    written = json.loads(files[0].read_text())
+    assert (written["gpu"], written["session"]) == ("Test GPU", None)
+    assert panel.start.text() == "Replay with a strategy"
+    panel.form.evaluations.setValue(20)
+    window.run_to_the_end()
+    assert [record.evaluated for record in window.store.sessions()] == [20]
+    assert len(window.result.table or ()) == 20
+    panel.summary.show_all.click()
+    window.qtbot.waitUntil(lambda: len(window.result.table or ()) == 60, timeout=10_000)
+    assert window.result.caption == "small · Test GPU · recorded in small.json.gz"
+
+
+@pytest.mark.parametrize("kind", ["t4", "csv", "cache"])
+def test_whatever_its_format_a_complete_recording_is_shown_whole(window: Window, tmp_path: Path, kind: str) -> None:
+    table = filled(grid_space())
+    [path] = export_session(plan_for(table.space, OBJECTIVE), table, None, None, tmp_path, [kind])
+    with window.qtbot.waitSignal(window.bridge.session_changed, timeout=20_000):
+        window.panel.open(path)
+    assert len(window.result.table or ()) == len(table)
+    assert window.result.caption.endswith(f"recorded in {path.name}")
+
+
+def test_a_recording_that_is_opened_while_a_session_runs_waits_to_be_shown(
+    lab: Lab, panel: TunePanel, tmp_path: Path, qtbot: QtBot
+) -> None:
+    table = begin(lab)
+    change(lab, table, SessionState.RUNNING)
+    panel.open(small_cache(tmp_path))
+    qtbot.waitUntil(lambda: panel.draft is not None, timeout=20_000)
+    assert not lab.engine.commands
+    assert not panel.summary.show_all.isEnabled()
+    change(lab, table, SessionState.DONE)
+    panel.summary.show_all.click()
+    assert [type(command) for command in lab.engine.commands] == [events.Show]
 
 
 def test_an_example_shows_its_space_strategy_and_goal(window: Window) -> None:
@@ -130,7 +182,7 @@ def test_an_example_shows_its_space_strategy_and_goal(window: Window) -> None:
     assert form.strategy.currentData() == "genetic_algorithm"
     assert (form.objective.currentData(), form.direction.currentData()) == ("GFLOPS/W", True)
     assert form.evaluations.value() == 250
-    assert "simulated" in window.panel.summary.title.text()
+    assert "simulated" in window.panel.header.text
     assert "removed by" in window.panel.summary.details.text()
 
 
@@ -194,6 +246,23 @@ def test_choosing_a_time_as_objective_turns_to_minimise(window: Window, tmp_path
     assert str(form.plan().objective) == "min:time_s"
 
 
+def test_folded_away_one_line_says_what_is_set_up_and_start_stays(window: Window) -> None:
+    panel = window.panel
+    assert panel.header.text == "Nothing is set up yet"
+    window.open(next(path for path in examples() if path.stem == "gemm"))
+    assert panel.header.text.startswith("Set up to run: sgemm on NVIDIA A100")
+    panel.form.evaluations.setValue(40)
+    assert panel.header.text.endswith("Genetic algorithm · maximise GFLOPS/W · 40 evaluations")
+    panel.form.history.undo()
+    assert panel.header.text.endswith("250 evaluations")
+    panel.header.fold.click()
+    assert not panel.form.isVisible()
+    assert panel.start.isVisible()
+    assert panel.start.isEnabled()
+    panel.header.fold.click()
+    assert panel.form.isVisible()
+
+
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
@@ -201,7 +270,6 @@ def test_a_session_runs_to_its_end_and_shows_best_failures_and_every_row(window:
     window.open(small_cache(tmp_path))
     window.run_to_the_end()
     panel = window.panel
-    assert panel.results.results.rowCount() == 60
     assert panel.progress.bar.value() == panel.progress.bar.maximum() == 60
     assert panel.progress.best.text() == "1000 GFLOP/s"
     assert panel.progress.failed.text() == "9 runtime"
@@ -227,19 +295,6 @@ def test_the_gemm_example_runs_on_a_simulated_board(window: Window) -> None:
     assert not window.faults
 
 
-def test_the_history_holds_only_what_bettered_the_best(window: Window, tmp_path: Path) -> None:
-    window.open(small_cache(tmp_path))
-    window.panel.form.strategy.setCurrentIndex(window.panel.form.strategy.findData("random_sample"))
-    window.run_to_the_end()
-    steps = window.panel.progress.history.steps
-    table = window.result.table
-    assert table is not None
-    values = [value for _, value in steps]
-    assert values == sorted(values)
-    measurements = [table.measurement(i) for i in range(len(table))]
-    assert values[-1] == max(m.values["GFLOP/s"] for m in measurements if m.state is State.OK)
-
-
 def test_a_stopped_session_can_be_resumed(window: Window, tmp_path: Path) -> None:
     window.open(small_cache(tmp_path))
     window.panel.form.evaluations.setValue(20)
@@ -247,11 +302,81 @@ def test_a_stopped_session_can_be_resumed(window: Window, tmp_path: Path) -> Non
     session = window.store.sessions()[0].id
     window.panel.open_session(session, start=False)
     window.qtbot.waitUntil(lambda: window.panel.start.isEnabled(), timeout=10_000)
-    assert f"session {session}" in window.panel.summary.space.text()
+    assert f"session {session} has measured 20 of 20" in window.panel.summary.space.text()
+    window.panel.summary.anew.setChecked(False)
     assert not window.panel.form.strategy.isEnabled()
     window.panel.form.evaluations.setValue(0)
     window.run_to_the_end()
     assert [record.evaluated for record in window.store.sessions()] == [60]
+
+
+def reopen(window: Window, session: int) -> None:
+    """As by Open under Sessions."""
+    signals = [window.panel.form.draft_shown, window.bridge.session_changed]
+    with window.qtbot.waitSignals(signals, timeout=20_000):
+        window.bridge.submit(events.Open(session))
+
+
+def test_a_finished_session_that_is_opened_can_be_continued_or_started_again(window: Window, tmp_path: Path) -> None:
+    window.open(small_cache(tmp_path))
+    panel, form = window.panel, window.panel.form
+    form.strategy.setCurrentIndex(form.strategy.findData("random_sample"))
+    form.evaluations.setValue(20)
+    form.seed.setValue(9)
+    window.run_to_the_end()
+    window.open(next(path for path in examples() if path.stem == "gemm"))
+    reopen(window, 1)
+    assert window.result.session == 1
+    assert window.result.chosen == window.result.best is not None, "its best is chosen"
+    assert (form.strategy.currentData(), form.evaluations.value(), form.seed.value()) == ("random_sample", 20, 9)
+
+    anew = panel.summary.anew
+    assert anew.isChecked(), "it has used what it was given"
+    assert panel.start.isEnabled()
+    anew.setChecked(False)
+    assert panel.header.text.startswith("Set up to continue session 1: small on Test GPU")
+    assert panel.start.text() == "Continue session"
+    assert not panel.start.isEnabled()
+    assert "allow it more evaluations" in panel.start.toolTip()
+    assert not form.strategy.isEnabled()
+    assert form.strategy.toolTip() == form.why.text() == "Session 1 is continued: only its limits can change"
+    form.evaluations.setValue(30)
+    assert panel.start.isEnabled()
+    window.run_to_the_end()
+    assert [record.evaluated for record in window.store.sessions()] == [30]
+    window.qtbot.waitUntil(lambda: "has measured 30 of 30" in panel.summary.space.text(), timeout=10_000)
+
+    window.qtbot.waitUntil(anew.isChecked, timeout=10_000)
+    assert form.strategy.isEnabled()
+    assert form.why.text().strip() == ""
+    window.run_to_the_end()
+    assert [record.evaluated for record in window.store.sessions()] == [30, 30], "a session of its own"
+    assert [record.seed for record in window.store.sessions()] == [9, 9]
+
+
+def test_a_session_of_a_board_that_is_not_there_is_looked_at_exported_and_says_what_it_lacks(
+    window: Window, tmp_path: Path
+) -> None:
+    window.open(next(path for path in examples() if path.stem == "gemm"))
+    window.panel.form.evaluations.setValue(6)
+    window.run_to_the_end()
+    v100 = SimulatedGpu(load_twin("v100"), clock=VirtualClock())
+    window.context.boards.current.gpu = v100
+    reopen(window, 1)
+    panel = window.panel
+    assert len(window.result.table or ()) == 6
+    assert panel.header.text.startswith("Only to look at: sgemm on NVIDIA A100-PCIE-40GB")
+    assert "was measured on another board" in panel.summary.details.text()
+    assert "can be looked at, exported and reported, but not run" in panel.summary.details.text()
+    assert not panel.start.isEnabled()
+    assert not panel.form.evaluations.isEnabled()
+    assert panel.form.evaluations.toolTip()
+    files = export_session(window.result.plan, window.result.table, 1, window.result.chosen, tmp_path, ["json", "csv"])
+    assert len(files) == 2
+    assert window.faults == [], "nothing was asked that failed"
+    panel.open_session(1)
+    window.qtbot.waitUntil(lambda: bool(window.faults), timeout=10_000)
+    assert "was measured on another board" in window.faults[0].what
 
 
 def test_past_sessions_are_listed(window: Window, tmp_path: Path) -> None:
@@ -360,18 +485,18 @@ def test_a_session_that_ends_by_a_fault_can_be_started_again(lab: Lab, panel: Tu
     assert panel.pause.text() == "Resume"
 
 
-@pytest.mark.parametrize("size", [(380, 560), (420, 900), (1200, 700)])
+@pytest.mark.parametrize("size", [(380, 600), (420, 900), (1200, 700)])
 def test_nothing_is_cut_off_or_overlaps_at_any_size(
     lab: Lab, panel: TunePanel, qtbot: QtBot, size: tuple[int, int]
 ) -> None:
     table = begin(lab)
     change(lab, table, SessionState.RUNNING)
     panel.resize(*size)
-    shown = [w for w in (panel.summary, panel.form, panel.progress, panel.results, panel.export) if w.isVisible()]
+    shown = [w for w in (panel.header, panel.body, panel.progress) if w.isVisible()]
     qtbot.waitUntil(lambda: all(w.height() >= w.minimumSizeHint().height() for w in shown), timeout=5_000)
     for above, below in pairwise(shown):
         assert above.geometry().bottom() < below.geometry().top()
-    assert panel.export.geometry().bottom() <= panel.rect().bottom()
+    assert shown[-1].geometry().bottom() <= panel.rect().bottom()
 
 
 # --- other formats ----------------------------------------------------------------------------------------------------
@@ -398,7 +523,7 @@ def test_a_cache_that_is_written_fills_the_window_until_it_is_closed(window: Win
     window.qtbot.waitUntil(lambda: panel.progress.bar.format() == "5 so far", timeout=20_000)
     window.result.select(2)
     grow(path, 30)
-    window.qtbot.waitUntil(lambda: panel.results.results.rowCount() == 30, timeout=20_000)
+    window.qtbot.waitUntil(lambda: len(window.result.table or ()) == 30, timeout=20_000)
     assert window.store.sessions() == [], "it is kept when it ends"
     grow(path, 60, close=True)
     window.qtbot.waitUntil(lambda: panel.state is SessionState.DONE, timeout=20_000)
@@ -406,7 +531,6 @@ def test_a_cache_that_is_written_fills_the_window_until_it_is_closed(window: Win
     assert [record.evaluated for record in window.store.sessions()] == [60]
     assert window.result.session == window.store.sessions()[0].id
     assert window.result.index == 2, "what was selected stays selected"
-    assert panel.export.button.isEnabled()
 
 
 def test_a_growing_cache_can_be_searched_as_it_is_instead(window: Window, tmp_path: Path) -> None:
@@ -434,7 +558,7 @@ def test_a_t1_specification_opens_as_a_toml_one(window: Window, tmp_path: Path) 
     spec = load_specification(next(path for path in examples() if path.stem == "gemm"))
     window.open(export_specification(spec, tmp_path))
     assert (window.panel.form.objective.currentData(), window.panel.form.evaluations.value()) == ("GFLOPS/W", 250)
-    assert "simulated" in window.panel.summary.title.text()
+    assert "simulated" in window.panel.header.text
     assert not window.panel.summary.follow.isVisible()
 
 

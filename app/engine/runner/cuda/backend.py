@@ -1,4 +1,5 @@
-"""The `Backend` seam inside the runner process: what a worker needs of CUDA. PyCUDA in earnest, a fake one in tests."""
+"""The `CudaBackend` seam inside the runner process: what a worker needs of CUDA. `DeviceBackend` in earnest, a fake
+one in tests."""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ class Mark(Protocol):
         ...
 
 
-class Backend(Protocol):
+class CudaBackend(Protocol):
     """One device and its context, used by one thread."""
 
     def describe(self) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from .toolchain import COMPILE_S, Toolchain, find_toolchain
 MAX_CACHE_BYTES: Final = 512 << 20
 MAX_INCLUDES: Final = 2000
 MAX_MESSAGE: Final = 4000  # characters of what a compiler says
+_KERNEL: Final = re.compile(rb"(?:\.text\.|\.entry )([\w$.]+)[\0(]")  # of machine code, of PTX
 _INCLUDE: Final = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 
 
@@ -233,11 +234,11 @@ def _included(build: Build) -> Iterator[tuple[Path, bytes]]:
 
 def symbol(image: bytes, name: str) -> str:
     """The kernel of that name as the image has it: C++ mangles names that are not extern "C". Raises KernelFailed."""
-    if f".text.{name}\0".encode() in image:
+    names: list[str] = [found.decode() for found in _KERNEL.findall(image)]
+    if name in names:
         return name
-    mangled = f"{len(name)}{name}"
-    for found in re.findall(rb"\.text\.(_Z[\w$.]+)\0", image):
-        text: str = found.decode()
-        if re.match(rf"_Z(N[\w$]*?)?{mangled}(?!\d)", text):
-            return text
+    mangled = re.compile(rf"_Z(N[\w$]*?)?{len(name)}{re.escape(name)}(?!\d)")
+    for found in names:
+        if mangled.match(found):
+            return found
     raise KernelFailed(State.COMPILE, f"the source has no kernel '{name}'")

@@ -11,30 +11,33 @@ from ....sensors.channel import PowerSample, Reading
 from ....sensors.device_limits import DeviceLimits
 from ....sensors.gpu import Gpu, Held, HoldsValues
 from ....sensors.load import Execution, Load
+from .backends import find_library, other_library
 from .process import KernelFailed, RunnerProcess, RunnerProcesses
 
 DRAIN_S: Final = 20.0  # beyond a launch's own time limit: what is queued may have to run first
-BACKEND: Final = f"{__package__}.pycuda_backend"
 
 
 class CudaGpu:
     """Implements `LaunchingGpu` over the sensors of a board. A load's name is the name of a kernel loaded before."""
 
-    def __init__(self, sensors: Gpu, *, backend: str = BACKEND) -> None:
-        """Starts the runner process and waits for its context. Raises WattridgeError where there is none."""
+    def __init__(self, sensors: Gpu, *, backend: str | None = None) -> None:
+        """Starts the runner process and waits for its context. Raises WattridgeError where there is none.
+
+        `backend` is the module that opens the device, by default that of the library which `backends` chooses.
+        """
         self.info = sensors.info
         self.channels = sensors.channels
         self.clock = sensors.clock
         self.timeout_s = 10.0  # of one launch
         self.sensors = sensors
-        self.backend = backend
+        self.backend = backend or find_library(sensors.info.label).module
         self._prepared: list[tuple[dict[str, Any], Sequence[bytes]]] = []
         self.processes = RunnerProcesses(self._start, self._prepare)
         try:
             described = self.processes.current.request({"do": "describe"})
         except KernelFailed as failure:
             self.processes.close()
-            remedy = "is the board free, its driver whole?"
+            remedy = "is the board free, its driver whole?" + other_library(self.backend)
             raise WattridgeError(f"no CUDA context: {failure.what}", sensors.info.label, remedy) from None
         known = {field.name for field in fields(DeviceLimits)}
         self.limits = DeviceLimits(**{name: value for name, value in described["limits"].items() if name in known})

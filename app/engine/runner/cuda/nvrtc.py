@@ -22,11 +22,23 @@ from .toolkit import library_places, pip_folders, toolkits
 _VERSIONS: Final = ("13", "12", "11.2")
 _RELEASE: Final = re.compile(r"^#define CUDART_VERSION +(\d+)\d{3}$", re.MULTILINE)
 _BRINGS_HEADERS: Final = (13, 3)
-# nvcc's options that are for the host's compiler; and those of them that may be followed by a word
-_HOST_ONLY: Final = re.compile(
-    r"-O[0-3]?|--optimize(=.*)?|(-Xcompiler|--compiler-options|-ccbin|--compiler-bindir)(=.*)?|--expt-relaxed-constexpr"
+# nvcc's options that say nothing of the device's code: they are for the host's compiler, the linker or nvcc itself
+_NOT_OF_THE_CODE: Final = re.compile(
+    r"(-O[0-3]?|--optimize|-Xcompiler|--compiler-options|-ccbin|--compiler-bindir|-x|-t|--threads)(=.*)?"
+    r"|-g|--debug|-m64|-keep|--keep|-l(?!ineinfo).+|-L.+|-Wno-deprecated-gpu-targets|(-|--)allow-unsupported-compiler"
+    r"|--expt-relaxed-constexpr|(-|--)(expt-)?extended-lambda"
 )
-_WITH_A_WORD: Final = ("-O", "--optimize", "-Xcompiler", "--compiler-options", "-ccbin", "--compiler-bindir")
+_WITH_A_WORD: Final = frozenset(
+    ("-O", "--optimize", "-Xcompiler", "--compiler-options", "-ccbin", "--compiler-bindir", "-x", "-t", "--threads")
+)
+_OTHER_WORDS: Final = {
+    "-isystem": ("-I",),
+    "--system-include": ("-I",),
+    "-res-usage": ("-Xptxas", "-v"),
+    "--resource-usage": ("-Xptxas", "-v"),
+}
+_TO_THE_ASSEMBLER: Final = ("-Xptxas", "--ptxas-options")
+_ARCHITECTURE: Final = re.compile(r"-arch=sm_(\d+)")
 
 
 def library_version() -> str | None:
@@ -36,20 +48,30 @@ def library_version() -> str | None:
 
 
 def compile_text(text: str, options: Sequence[str]) -> tuple[bytes, str]:
-    """The image (empty where it does not compile) and what the compiler says. Needs the library."""
+    """The image (empty where it does not compile) and what the compiler says. Needs the library.
+
+    The image is machine code for the architecture asked for, or PTX where that is newer than the library.
+    """
     library = _library()
     assert library is not None, "library_version says whether there is one"
+    words, as_ptx = architecture_options(device_options(options), _architectures(library))
+    if not words:
+        release = ".".join(map(str, _version(library)))
+        return b"", f"NVRTC {release} does not compile for a board as old as this: pip install 'wattridge[cuda]'"
     program = ctypes.c_void_p()
     failed = library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
     if failed:
         return b"", _error(library, failed)
-    words = [*device_options(options), *header_options(Path(library._name), _version(library))]
+    words += header_options(Path(library._name), _version(library))
     given = (ctypes.c_char_p * len(words))(*(word.encode() for word in words))
     failed = library.nvrtcCompileProgram(program, len(words), given)
     said = _read(library.nvrtcGetProgramLogSize, library.nvrtcGetProgramLog, program)
-    image = b"" if failed else _read(library.nvrtcGetCUBINSize, library.nvrtcGetCUBIN, program)
     message = said.rstrip(b"\0").decode("utf-8", "replace").strip()
-    return image, message or (_error(library, failed) if failed else "")
+    if failed:
+        return b"", message or _error(library, failed)
+    size_of, get = ("nvrtcGetPTXSize", "nvrtcGetPTX") if as_ptx else ("nvrtcGetCUBINSize", "nvrtcGetCUBIN")
+    image = _read(getattr(library, size_of), getattr(library, get), program)
+    return image, message if image else message or "NVRTC makes no machine code with these options"
 
 
 def main(words: Sequence[str]) -> int:
@@ -86,6 +108,15 @@ def _version(library: ctypes.CDLL) -> tuple[int, int]:
     return major.value, minor.value
 
 
+def _architectures(library: ctypes.CDLL) -> list[int]:
+    """Those that it compiles for, as 90; none where it does not say (before CUDA 11.2)."""
+    count = ctypes.c_int()
+    if not hasattr(library, "nvrtcGetSupportedArchs") or library.nvrtcGetNumSupportedArchs(ctypes.byref(count)):
+        return []
+    found = (ctypes.c_int * count.value)()
+    return [] if library.nvrtcGetSupportedArchs(found) else list(found)
+
+
 def _error(library: ctypes.CDLL, code: int) -> str:
     return f"NVRTC: {library.nvrtcGetErrorString(code).decode()}"
 
@@ -103,14 +134,35 @@ def _read(size_of: Any, get: Any, program: ctypes.c_void_p) -> bytes:
 
 
 def device_options(options: Sequence[str]) -> list[str]:
-    """nvcc's options without those that NVRTC does not know because they are the host's."""
+    """nvcc's options as NVRTC knows them, without those that say nothing of the device's code."""
     kept, words = [], iter(options)
     for word in words:
-        if not _HOST_ONLY.fullmatch(word):
+        name, _, value = word.partition("=")
+        if _NOT_OF_THE_CODE.fullmatch(word):
+            if word in _WITH_A_WORD:
+                next(words, None)
+        elif name in _TO_THE_ASSEMBLER:  # nvcc takes several, comma-separated
+            several = (value or next(words, "")).split(",")
+            kept += [part for each in several for part in ("-Xptxas", each)]
+        elif name in _OTHER_WORDS:
+            kept += [*_OTHER_WORDS[name], *([value] if value else [])]
+        else:
             kept.append(word)
-        elif word in _WITH_A_WORD:
-            next(words, None)
     return kept
+
+
+def architecture_options(options: Sequence[str], known: Sequence[int]) -> tuple[list[str], bool]:
+    """The options with an architecture that is known, and whether that gives PTX; no options where none would do."""
+    words = list(options)
+    for at, word in enumerate(words):
+        asked = _ARCHITECTURE.fullmatch(word)
+        if asked and known and int(asked[1]) not in known:
+            older = [each for each in known if each < int(asked[1])]
+            if not older:
+                return [], False
+            words[at] = f"-arch=compute_{max(older)}"
+            return words, True
+    return words, False
 
 
 def header_options(library: Path, version: tuple[int, int]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from contextlib import ExitStack
 
 from ....errors import WattridgeError
@@ -12,29 +11,27 @@ from ...control.guard import DeviceGuard
 from ...space.search_space import SearchSpace
 from ...specification.model import Specification
 from ...workloads.cuda_kernel import CudaKernel
+from .backends import find_library, usable_libraries
 from .compiler import Compiler
-from .gpu import BACKEND, CudaGpu
+from .gpu import CudaGpu
 from .runner import CudaRunner
 from .toolchain import Toolchain, find_toolchain
 
 
 def require_cuda(gpu: Gpu) -> None:
     """Raises WattridgeError, with the remedy, where kernels cannot run on a real board from here."""
-    if not _installed("pycuda"):
-        raise WattridgeError(
-            "kernels run on real GPUs by PyCUDA, which is not installed",
-            gpu.info.label,
-            "pip install 'wattridge[cuda]', or choose --gpu simulated:NAME",
-        )
+    find_library(gpu.info.label)
     find_toolchain()
 
 
-def _installed(package: str) -> bool:
-    """Whether it can be found; nothing of it is run."""
+def cuda_in_use() -> dict[str, str | list[str] | None]:
+    """What runs kernels here and what compiles them, what else could run them, or why nothing can."""
     try:
-        return importlib.util.find_spec(package) is not None
-    except ValueError:  # something is there that is no package
-        return False
+        library, toolchain = find_library("here"), find_toolchain()
+    except WattridgeError as error:
+        return {"library": None, "compiler": None, "other_libraries": [], "why_not": f"{error.what} ({error.remedy})"}
+    others = [other.name for other in usable_libraries() if other != library]
+    return {"library": str(library), "compiler": toolchain.version, "other_libraries": others, "why_not": None}
 
 
 def require_kernel(spec: Specification, gpu: Gpu, limits: DeviceLimits) -> None:
@@ -49,7 +46,7 @@ def open_cuda_runner(
     space: SearchSpace,
     guard: DeviceGuard,
     *,
-    backend: str = BACKEND,
+    backend: str | None = None,
     toolchain: Toolchain | None = None,
     jobs: int | None = None,
 ) -> CudaRunner:

@@ -1,32 +1,31 @@
-"""The runner process's CUDA, by PyCUDA. Imported in that process only: the default install has no PyCUDA."""
+"""CUDA's driver by PyCUDA. Imported in the runner process only: the default install has no PyCUDA."""
 
 from __future__ import annotations
 
 import ctypes
 import ctypes.util
-import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 import numpy as np
 import pycuda.driver as cuda
 
-from ....sensors.device_limits import DeviceLimits
 from ...workloads.cuda_arguments import Launch
-from .backend import Array, DeviceFault, Difference, KernelFacts, difference, occupancy, resident_blocks
-from .comparer import TYPES, compared_type
-from .cublas import BYTES, Product, cublas
+from .backend import Array, DeviceFault, Mark
+from .device import DeviceBackend
+from .driver import Value
 
-GRAPHED: Final = 64  # launches in one captured graph: Python queues a launch in ~5 us, kernels may be quicker
 CAPTURE_MODE: Final = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
+# CUresult values after which a context is of no use: illegal address, launch failed, timeout, misaligned and the like
+FATAL: Final = frozenset({700, 702, 709, 714, 715, 716, 717, 718, 719, 720})
 
 T = TypeVar("T")
 
 
-def open_backend(device: str) -> PyCudaBackend:
+def open_backend(device: str) -> DeviceBackend:
     """A context on the device of that number (among those that CUDA shows). Raises DeviceFault."""
-    return PyCudaBackend(int(device))
+    return DeviceBackend(PyCudaDriver(int(device)))
 
 
 def _fault(error: cuda.Error) -> DeviceFault:
@@ -46,8 +45,8 @@ def _checked(call: Callable[..., T], *arguments: Any, **named: Any) -> T:
         raise _fault(error) from None
 
 
-class PyCudaBackend:
-    """One context, current in the thread that made it."""
+class PyCudaDriver:
+    """Implements `Driver`."""
 
     def __init__(self, number: int) -> None:
         try:
@@ -57,103 +56,42 @@ class PyCudaBackend:
         except cuda.Error as error:
             raise DeviceFault(str(error), fatal=True) from None
         self._stream = cuda.Stream()
-        self._limits = self._read_limits()
-        self._comparers: Any = None
-        self._compared = cuda.mem_alloc(24)
+        self._allocated: dict[int, Any] = {}  # PyCUDA frees what nobody holds
+        self.name = str(self._device.name())
+        self.version = int(cuda.get_driver_version())
+        self.compute_capability: tuple[int, int] = self._device.compute_capability()
+        self.stream = int(self._stream.handle)
 
-    # --- the device -------------------------------------------------------------------------------------------------
+    def attribute(self, name: str) -> int | None:
+        known = getattr(cuda.device_attribute, name, None)
+        return None if known is None else int(_checked(self._device.get_attribute, known))
 
-    def _read_limits(self) -> DeviceLimits:
-        limit: Callable[[str], int] = lambda name: int(  # noqa: E731
-            self._device.get_attribute(getattr(cuda.device_attribute, name))
-        )
-        major, minor = self._device.compute_capability()
-        blocks = getattr(cuda.device_attribute, "MAX_BLOCKS_PER_MULTIPROCESSOR", None)
-        return DeviceLimits(
-            compute_capability=major + minor / 10,
-            multiprocessors=limit("MULTIPROCESSOR_COUNT"),
-            max_threads_per_block=limit("MAX_THREADS_PER_BLOCK"),
-            max_threads_per_multiprocessor=limit("MAX_THREADS_PER_MULTIPROCESSOR"),
-            max_blocks_per_multiprocessor=32 if blocks is None else int(self._device.get_attribute(blocks)),
-            registers_per_block=limit("MAX_REGISTERS_PER_BLOCK"),
-            registers_per_multiprocessor=limit("MAX_REGISTERS_PER_MULTIPROCESSOR"),
-            shared_memory_per_block=limit("MAX_SHARED_MEMORY_PER_BLOCK"),
-            shared_memory_per_multiprocessor=limit("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"),
-            warp_size=limit("WARP_SIZE"),
-        )
+    def allocate(self, nbyte: int) -> int:
+        allocation = _checked(cuda.mem_alloc, nbyte)
+        self._allocated[int(allocation)] = allocation
+        return int(allocation)
 
-    def describe(self) -> dict[str, Any]:
-        optin = self._device.get_attribute(cuda.device_attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
-        major, minor = self._device.compute_capability()
-        return {
-            "name": self._device.name(),
-            "compute_capability": [major, minor],
-            "limits": self._limits.as_names(),
-            "shared_memory_opt_in": int(optin),
-            "driver": cuda.get_driver_version(),
-        }
+    def free(self, address: int) -> None:
+        _checked(self._allocated.pop(address).free)
 
-    # --- memory -----------------------------------------------------------------------------------------------------
+    def write(self, address: int, array: Array) -> None:
+        _checked(cuda.memcpy_htod, address, array)
 
-    def upload(self, array: Array) -> Any:
-        buffer = _checked(cuda.mem_alloc, max(1, array.nbytes))
-        if array.nbytes:
-            _checked(cuda.memcpy_htod, buffer, np.ascontiguousarray(array))
-        return buffer
+    def read(self, address: int, array: Array) -> None:
+        _checked(self._stream.synchronize)
+        _checked(cuda.memcpy_dtoh, array, address)
 
-    def write(self, buffer: Any, array: Array) -> None:
-        if array.nbytes:
-            _checked(cuda.memcpy_htod, buffer, np.ascontiguousarray(array))
+    def copy(self, source: int, target: int, nbyte: int) -> None:
+        _checked(cuda.memcpy_dtod_async, target, source, nbyte, self._stream)
 
-    def copy(self, source: Any, target: Any, nbyte: int) -> None:
-        if nbyte:
-            _checked(cuda.memcpy_dtod_async, target, source, nbyte, self._stream)
-
-    def free(self, buffer: Any) -> None:
-        _checked(buffer.free)
-
-    # --- kernels ----------------------------------------------------------------------------------------------------
-
-    def load(self, image: bytes, launch: Launch, arguments: Sequence[Any], constants: Mapping[str, Array]) -> Any:
-        return PyCudaKernel(self._stream, self._limits, image, launch, arguments, constants)
-
-    def product(self) -> VendorProduct | None:
-        library = cublas()
-        if library is None:
-            return None
-        try:
-            return VendorProduct(library, self._stream)
-        except (OSError, cuda.Error):  # another release than the driver's, or no memory left
-            return None
+    def load(self, image: bytes) -> PyCudaModule:
+        return PyCudaModule(_checked(cuda.module_from_buffer, image), self._stream)
 
     def mark(self) -> PyCudaMark:
         return PyCudaMark(self._stream)
 
-    def use_comparer(self, image: bytes) -> None:
-        self._comparers = _checked(cuda.module_from_buffer, image)
-
-    def difference(self, output: Any, reference: Any, like: Array, rtol: float, atol: float) -> Difference:
-        kind, parts = compared_type(like.dtype.name)
-        if self._comparers is None or kind not in TYPES:
-            on_host, expected = np.empty_like(like), np.empty_like(like)
-            _checked(self._stream.synchronize)
-            _checked(cuda.memcpy_dtoh, on_host, output)
-            _checked(cuda.memcpy_dtoh, expected, reference)
-            return difference(on_host, expected, rtol, atol)
-        result = np.array([0, 2**64 - 1, 0], dtype=np.uint64)
-        _checked(cuda.memcpy_htod_async, self._compared, result, self._stream)
-        compare = self._comparers.get_function(f"difference_{kind}")
-        compare.prepare("PPQddP")
-        size = like.size * parts
-        blocks = max(1, min(4 * self._limits.multiprocessors, -(-size // 256)))
-        _checked(
-            compare.prepared_async_call,
-            *((blocks, 1), (256, 1, 1), self._stream, output, reference, size, rtol, atol, self._compared),
-        )
-        _checked(cuda.memcpy_dtoh_async, result, self._compared, self._stream)
-        _checked(self._stream.synchronize)
-        count = int(result[0])
-        return Difference(count, int(result[1]) // parts if count else -1, float(result[2:].view(np.float64)[0]))
+    def record(self, queue: Callable[[], Any]) -> PyCudaRecording:
+        return PyCudaRecording(self.stream, queue)
 
     def close(self) -> None:
         self._context.pop()
@@ -173,101 +111,59 @@ class PyCudaMark:
     def wait(self) -> None:
         _checked(self._event.synchronize)
 
-    def seconds_since(self, earlier: PyCudaMark) -> float:
+    def seconds_since(self, earlier: Mark) -> float:
+        assert isinstance(earlier, PyCudaMark), "marks of one driver"
         return float(_checked(self._event.time_since, earlier._event)) * 1e-3
 
 
-class PyCudaKernel:
-    """A function of a module, prepared, and a graph of many launches of it once those are asked for."""
+class PyCudaModule:
+    """Implements `Module`."""
 
-    def __init__(
-        self,
-        stream: Any,
-        limits: DeviceLimits,
-        image: bytes,
-        launch: Launch,
-        arguments: Sequence[Any],
-        constants: Mapping[str, Array],
-    ) -> None:
+    def __init__(self, module: Any, stream: Any) -> None:
+        self._module = module
         self._stream = stream
-        self._launch = launch
-        self._module = _checked(cuda.module_from_buffer, image)
-        self._function = _checked(self._module.get_function, launch.name)
-        for name, array in constants.items():
-            address, size = _checked(self._module.get_global, name)
-            if array.nbytes > size:
-                raise DeviceFault(f"the constant {name} has {size} bytes, {array.nbytes} are given")
-            _checked(cuda.memcpy_htod, address, np.ascontiguousarray(array))
-        formats, self._arguments = _packed(arguments)
+
+    def function(self, name: str) -> PyCudaFunction:
+        return PyCudaFunction(_checked(self._module.get_function, name), self._stream)
+
+    def variable(self, name: str) -> tuple[int, int]:
+        address, nbyte = _checked(self._module.get_global, name)
+        return int(address), int(nbyte)
+
+    def unload(self) -> None:
+        self._module = None  # PyCUDA unloads it with the last of its functions
+
+
+class PyCudaFunction:
+    """Implements `Function`."""
+
+    def __init__(self, function: Any, stream: Any) -> None:
+        self._function = function
+        self._stream = stream
+        self.registers = int(function.num_regs)
+        self.shared_byte = int(function.shared_size_bytes)
+        self.local_byte = int(function.local_size_bytes)
+
+    def allow_shared(self, nbyte: int) -> None:
+        which = cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+        _checked(self._function.set_attribute, which, nbyte)
+
+    def bind(self, launch: Launch, values: Sequence[Value]) -> Callable[[int], None]:
+        formats, arguments = _packed(values)
         self._function.prepare(formats)
-        if launch.shared_byte > limits.shared_memory_per_block:
-            _checked(
-                self._function.set_attribute,
-                *(cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, launch.shared_byte),
-            )
-        threads = launch.block[0] * launch.block[1] * launch.block[2]
-        registers = int(self._function.num_regs)
-        shared = int(self._function.shared_size_bytes) + launch.shared_byte
-        figures = {"threads": threads, "registers": registers, "shared_byte": shared}
-        self.facts = KernelFacts(
-            registers=registers,
-            shared_byte=shared,
-            local_byte=int(self._function.local_size_bytes),
-            blocks_per_multiprocessor=resident_blocks(limits, **figures),
-            occupancy=occupancy(limits, **figures),
-        )
-        self._graph: Graph | None = None
+        call, stream, shared_byte = self._function.prepared_async_call, self._stream, launch.shared_byte
 
-    def launch(self, times: int) -> None:
-        if times >= 2 * GRAPHED:
-            if self._graph is None:
-                self._graph = Graph(self._stream, lambda: self._queue(GRAPHED))
-            for _ in range(times // GRAPHED):
-                self._graph.launch()
-            times %= GRAPHED
-        self._queue(times)
+        def queue(times: int) -> None:
+            try:
+                for _ in range(times):
+                    call(launch.grid, launch.block, stream, *arguments, shared_size=shared_byte)
+            except cuda.Error as error:
+                raise _fault(error) from None
 
-    def unload(self) -> None:
-        if self._graph is not None:
-            self._graph.destroy()
-        self._graph = self._function = self._module = None
-
-    def _queue(self, times: int) -> None:
-        launch, call = self._launch, self._function.prepared_async_call
-        try:
-            for _ in range(times):
-                call(launch.grid, launch.block, self._stream, *self._arguments, shared_size=launch.shared_byte)
-        except cuda.Error as error:
-            raise _fault(error) from None
+        return queue
 
 
-class VendorProduct:
-    """cuBLAS's matrix product of random operands, as a kernel."""
-
-    facts = KernelFacts(0, 0, 0, 0, math.nan)
-
-    def __init__(self, library: ctypes.CDLL, stream: Any) -> None:
-        """Raises OSError and PyCUDA's errors."""
-        self._buffers = [cuda.mem_alloc(BYTES) for _ in range(3)]
-        operand = np.random.default_rng(0).random(BYTES // 4, dtype=np.float32)
-        for buffer in self._buffers[1:]:
-            cuda.memcpy_htod(buffer, operand)
-        c, a, b = (int(buffer) for buffer in self._buffers)
-        self._product = Product(library, stream.handle, (c, a, b))
-
-    def launch(self, times: int) -> None:
-        try:
-            self._product.launch(times)
-        except OSError as error:
-            raise DeviceFault(str(error), fatal=False) from None
-
-    def unload(self) -> None:
-        self._product.close()
-        for buffer in self._buffers:
-            buffer.free()
-
-
-def _packed(arguments: Sequence[Any]) -> tuple[str, list[Any]]:
+def _packed(arguments: Sequence[Value]) -> tuple[str, list[Any]]:
     """Format characters as in `struct`, and values for them."""
     formats, values = "", []
     for argument in arguments:
@@ -283,12 +179,12 @@ def _packed(arguments: Sequence[Any]) -> tuple[str, list[Any]]:
     return formats, values
 
 
-class Graph:
+class PyCudaRecording:
     """A captured graph of launches, by the driver's own functions: PyCUDA has none for graphs."""
 
-    def __init__(self, stream: Any, queue: Callable[[], None]) -> None:
+    def __init__(self, stream: int, queue: Callable[[], Any]) -> None:
         self._driver = _driver()
-        self._stream = ctypes.c_void_p(stream.handle)
+        self._stream = ctypes.c_void_p(stream)
         graph, self._executable = ctypes.c_void_p(), ctypes.c_void_p()
         self._call("cuStreamBeginCapture_v2", self._stream, ctypes.c_int(CAPTURE_MODE))
         try:
@@ -308,10 +204,6 @@ class Graph:
         code = getattr(self._driver, name)(*arguments)
         if code:
             raise DeviceFault(f"{name} failed with code {code}", fatal=code in FATAL)
-
-
-# CUresult values after which a context is of no use: illegal address, launch failed, timeout, misaligned and the like
-FATAL: Final = frozenset({700, 702, 709, 714, 715, 716, 717, 718, 719, 720})
 
 
 def _driver() -> ctypes.CDLL:

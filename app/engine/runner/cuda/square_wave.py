@@ -18,7 +18,7 @@ from ...workloads.cuda_arguments import Argument, CallPlan, Launch
 from ...workloads.cuda_kernel import Build
 from ..base import OnPreparation, PreparationFailed
 from .compiler import Compiler
-from .gpu import BACKEND, CudaGpu
+from .gpu import CudaGpu
 from .toolchain import Toolchain
 
 PREPARING: Final = "characterising the power sensor, once for this board and driver"
@@ -42,7 +42,7 @@ def wave_launch(blocks: int) -> dict[str, Any]:
 class WaveGpu(CudaGpu):
     """Implements `BringsLoads` over the sensors of a board. `close` ends its process; the sensors stay open."""
 
-    def __init__(self, sensors: Gpu, *, backend: str = BACKEND, toolchain: Toolchain | None = None) -> None:
+    def __init__(self, sensors: Gpu, *, backend: str | None = None, toolchain: Toolchain | None = None) -> None:
         """Compiles and loads. Raises WattridgeError where the board cannot run it."""
         super().__init__(sensors, backend=backend)
         try:

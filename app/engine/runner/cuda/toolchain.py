@@ -49,7 +49,7 @@ def find_toolchain() -> Toolchain:
     raise WattridgeError(
         "no CUDA compiler was found",
         "compile",
-        "install the CUDA toolkit, set CUDA_HOME to where it is, or: pip install nvidia-cuda-nvrtc",
+        "pip install 'wattridge[cuda]', or install the CUDA toolkit and set CUDA_HOME to where it is",
     )
 
 

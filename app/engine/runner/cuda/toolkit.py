@@ -28,7 +28,10 @@ def library_places(name: str, versions: Sequence[str]) -> Iterator[str]:
 
     `name` is as in lib*.so; `versions` are the endings of the system's own (`.so.13`), newest first.
     """
-    files = (f"lib64/lib{name}.so*", f"lib/lib{name}.so*", f"bin/{name}64_*.dll", f"bin/x64/{name}64_*.dll")
+    files = (
+        *(f"{folder}/lib{name}.so*" for folder in ("lib64", "lib")),
+        *(f"{folder}/{name}64_*.dll" for folder in ("bin", "bin/x64", "bin/x86_64")),
+    )
     for folders in (toolkits(), None, pip_folders()):
         if folders is None:
             found = ctypes.util.find_library(name)

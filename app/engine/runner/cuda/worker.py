@@ -23,7 +23,7 @@ import numpy as np
 
 from ....errors import InputError
 from ...workloads.cuda_arguments import CallPlan, Launch, make_array, make_references
-from .backend import Array, Backend, DeviceFault, Kernel, Mark
+from .backend import Array, CudaBackend, DeviceFault, Kernel, Mark
 from .wire import Message, WireError, receive, send
 
 BATCH_S: Final = 0.012  # launches between two marks; two batches in the queue bridge what the host may be late by
@@ -49,7 +49,7 @@ class Worker:
     `now_ns` is the clock of the board's sensors, the host's monotonic one where the board is real.
     """
 
-    def __init__(self, backend: Backend, now_ns: Callable[[], int] = time.monotonic_ns) -> None:
+    def __init__(self, backend: CudaBackend, now_ns: Callable[[], int] = time.monotonic_ns) -> None:
         self._backend = backend
         self._now_ns = now_ns
         self._plan = CallPlan((), (), {})
@@ -315,7 +315,7 @@ class Worker:
         }
 
 
-def serve(backend: Backend, inward: IO[bytes], outward: IO[bytes]) -> None:
+def serve(backend: CudaBackend, inward: IO[bytes], outward: IO[bytes]) -> None:
     """Answer frames until the other side goes or the context is lost."""
     worker = Worker(backend)
     inbox: queue.SimpleQueue[tuple[Message, list[bytes]] | None] = queue.SimpleQueue()
@@ -363,9 +363,9 @@ def main() -> None:
     os.dup2(2, 1)  # what kernels print goes the way of errors
     module, device = sys.argv[1], sys.argv[2]
     try:
-        backend: Backend = importlib.import_module(module).open_backend(device)
-    except DeviceFault as fault:
-        send(outward, {"fault": {"message": str(fault), "fatal": True}, "number": 0})
+        backend: CudaBackend = importlib.import_module(module).open_backend(device)
+    except (DeviceFault, ImportError) as error:
+        send(outward, {"fault": {"message": str(error), "fatal": True}, "number": 0})
         return
     send(outward, {"reply": {}, "number": 0})
     try:

@@ -1,0 +1,250 @@
+"""The commands that give what is shown: every option that differs from what the file says, and no other.
+
+Each function returns a `CommandLine`. Raises InputError, with the reason, where no command gives the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ...errors import InputError
+from ...files import digest_of
+from ...input_files import is_input
+from ..objectives import Goal
+from ..runner.settings_order import setting_names
+from ..session.load import load_specification
+from ..session.opening import best_of
+from ..session.planning import own_search, plan_replay
+from ..session_state import Purpose
+from ..strategies import base as strategies
+from .command_line import CommandLine
+
+if TYPE_CHECKING:
+    from ...sensors.gpu import Gpu
+    from ..session.events import Fit
+    from ..session.plan import SessionPlan
+    from ..space.result_table import ResultTable
+    from ..store.database import Store
+    from ..store.record import SessionFacts
+    from ..tuning_methods.clock_fits import ClockFit
+    from ..tuning_methods.roofline_sweeps import Sweep
+
+_POINTS: Final = 10  # of a sweep, where `fit` is told no other number
+
+
+def run_command(plan: SessionPlan, store: Store | None = None) -> CommandLine:
+    """Run the session of a plan, one that is set up, runs or ran; `store` holds the one that it continues, if it does.
+
+    Reads the plan's file: off Qt's thread.
+    """
+    about = f"Search of {plan.title} on {plan.board}"
+    if plan.purpose is Purpose.ROOFLINE:
+        precision = plan.origin.get("precision", "")
+        return CommandLine(("roofline", *_board(plan.origin), *_option("--precision", precision)), about)
+    if plan.resume is not None:
+        return CommandLine(_resumed(plan, store), f"Session {plan.resume}, continued")
+    path = Path(plan.origin.get("file", ""))
+    if plan.origin.get("kind") not in ("specification", "replay") or not is_input(path):
+        raise InputError("the file it was set up from is gone", str(path), "put it back")
+    if plan.follow is None and digest_of(path) != plan.origin.get("sha256"):
+        raise InputError("its file has changed since it was set up", str(path), "open it again")
+    words = _replayed(plan, path) if plan.purpose is Purpose.REPLAY else _tuned(plan, path)
+    return CommandLine(words, about)
+
+
+def analyse_command(plan: SessionFacts, session: int) -> CommandLine:
+    """Analyse a stored session."""
+    return CommandLine(("analyse", _number(session)), f"Analysis of session {session}, {plan.title} on {plan.board}")
+
+
+def export_command(plan: SessionFacts, session: int, table: ResultTable, index: int) -> CommandLine:
+    """Export a stored session with a configuration of it."""
+    words = ("export", _number(session), *_configuration(plan, table, index))
+    return CommandLine(words, f"Export of session {session}, {plan.title} on {plan.board}")
+
+
+def report_command(plan: SessionFacts, session: int, table: ResultTable, index: int) -> CommandLine:
+    """The report of a stored session with a configuration of it."""
+    words = ("report", _number(session), *_configuration(plan, table, index))
+    return CommandLine(words, f"Report of session {session}, {plan.title} on {plan.board}")
+
+
+def compare_command(sources: Sequence[int | Path]) -> CommandLine:
+    """Compare stored sessions and files."""
+    words = [_number(each) if isinstance(each, int) else str(each.resolve()) for each in sources]
+    if not words:
+        raise InputError("nothing is compared", "Compare", "tick two or more sessions")
+    return CommandLine(("compare", *words), f"Comparison of {len(words)} sessions")
+
+
+def monitor_command(uuid: str, name: str, seconds: float) -> CommandLine:
+    """Watch a board for as long as its traces show."""
+    return CommandLine(("monitor", "--gpu", uuid, "--duration", f"{seconds:g}"), f"What {name} draws")
+
+
+def fit_command(fit: ClockFit | None) -> CommandLine:
+    """Fit the same again: to a file, a session, or a sweep made anew."""
+    if fit is None:
+        raise InputError("no fit is shown", "Model", "fit a clock sweep or the session")
+    if not fit.words:
+        what = f"no command gives this fit of {fit.origin}"
+        raise InputError(what, "Model", "it is one of several in its file, or was made earlier: fit again")
+    return CommandLine(("fit", *fit.words), f"Frequency model of {fit.label}, {fit.origin}")
+
+
+def sweep_words(sweep: Fit, gpu: Gpu) -> tuple[str, ...]:
+    """The words of `fit` that make a sweep of a board again."""
+    words = _board({"gpu": gpu.info.uuid, "sim_seed": str(getattr(gpu, "seed", 0))})
+    words += _option("--points", str(sweep.points)) if sweep.points != _POINTS else []
+    words += ["--memory-clocks"] if sweep.memory_clocks else []
+    words += ["--caps"] if sweep.power_limits else []
+    return (*words, *(["--allow-control"] if gpu.info.source == "nvml" else []))
+
+
+def roofline_command(sweep: Sweep | None) -> CommandLine:
+    """The roofline of a session or a file; all that are on file, and the published ones, where it is among these."""
+    words = (sweep.opened_as,) if sweep is not None and sweep.opened_as else ()
+    return CommandLine(("roofline", *words), f"Energy roofline of {sweep.label}" if sweep else "Energy rooflines")
+
+
+# --- of a specification, a recording, a stored session ----------------------------------------------------------------
+
+
+def _tuned(plan: SessionPlan, path: Path) -> tuple[str, ...]:
+    if "device_settings" in plan.origin:
+        names = plan.origin["device_settings"]
+        raise InputError(
+            f"{names}: the window chose other values than the specification has",
+            str(path),
+            "use all clocks again, or write those values into [device_settings]",
+        )
+    spec = load_specification(path)
+    own = own_search(spec, plan.space)
+    words = ["tune", str(path), *_board(plan.origin)]
+    if plan.origin.get("repeats", str(spec.repeats)) != str(spec.repeats):
+        words += _option("--repeats", plan.origin["repeats"])
+    words += _taken_over(plan.origin)
+    words += _search(plan, own)
+    goal, front = own["objective"]
+    words += _goal(plan.objective.goal, goal)
+    words += _front(plan.objective.front, front)
+    if plan.source == "nvml" and setting_names(plan.space):
+        words.append("--allow-control")
+    return tuple(words)
+
+
+def _replayed(plan: SessionPlan, path: Path) -> tuple[str, ...]:
+    own = plan_replay(path)
+    words = ["replay", str(path)]
+    if plan.follow is not None:
+        words.append("--follow")
+    else:
+        words += _search(plan, own.facts())
+    front = _front(plan.objective.front, own.objective.front)
+    expected = plan.objective.front[0] if front else own.objective.goal  # the first of a front that is named
+    return (*words, *_goal(plan.objective.goal, expected), *front)
+
+
+def _resumed(plan: SessionPlan, store: Store | None) -> tuple[str, ...]:
+    assert plan.resume is not None
+    assert store is not None
+    record = store.session(plan.resume)
+    words = ["tune", "--resume", str(plan.resume)]
+    if plan.origin.get("gpu") != record.origin.get("gpu"):
+        words += _board({"gpu": plan.origin.get("gpu", "")})
+    words += _budget(plan, record.facts())
+    if plan.source == "nvml" and setting_names(plan.space):
+        words.append("--allow-control")
+    return tuple(words)
+
+
+def _search(plan: SessionPlan, own: Mapping[str, Any]) -> list[str]:
+    """Strategy, options, limits and seed, where they are not the file's own."""
+    words = [] if plan.strategy == own["strategy"] else _option("--strategy", plan.strategy)
+    chosen = strategies.get(plan.strategy)
+    given = strategies.make_options(chosen, dict(plan.strategy_options))
+    usual = strategies.make_options(chosen, {} if words else dict(own["strategy_options"]))
+    for each in dataclasses.fields(given):
+        value = getattr(given, each.name)
+        if value != getattr(usual, each.name):
+            words += _option("--strategy-option", f"{each.name}={_text(value)}")
+    words += _budget(plan, own)
+    return words + ([] if plan.seed == own["seed"] else _option("--seed", str(plan.seed)))
+
+
+def _budget(plan: SessionPlan, own: Mapping[str, Any]) -> list[str]:
+    """A limit that the file has and the session has not is written as one that is never met, where there is one."""
+    size, words = plan.space.size, []
+    if plan.budget != min(own["max_evaluations"] or size, size):
+        words += _option("--max-evaluations", str(plan.budget))
+    if plan.max_seconds is None and own["max_seconds"] is not None:
+        what = f"no option lifts the limit of {own['max_seconds']:g} s that the file or session has"
+        raise InputError(what, plan.title, "give another limit of time")
+    if plan.max_seconds != own["max_seconds"]:
+        words += _option("--max-seconds", _text(plan.max_seconds))
+    if plan.patience != own["patience"]:
+        words += _option("--patience", str(plan.patience or size))
+    return words
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def _board(origin: Mapping[str, str]) -> list[str]:
+    """Always said: which board is the first one depends on the machine."""
+    seed = origin.get("sim_seed", "0")
+    words = _option("--gpu", origin["gpu"]) if origin.get("gpu") else []
+    return words + (_option("--sim-seed", seed) if seed != "0" else [])
+
+
+def _taken_over(origin: Mapping[str, str]) -> list[str]:
+    return _option("--resume", origin["taken_over"]) if "taken_over" in origin else []
+
+
+def _goal(goal: Goal, own: Goal | None) -> list[str]:
+    return [] if goal == own else _option("--maximise" if goal.maximise else "--minimise", goal.name)
+
+
+def _front(front: tuple[Goal, ...], own: tuple[Goal, ...]) -> list[str]:
+    if front == own:
+        return []
+    names = [goal.name for goal in front]
+    if len(front) < 2 or any("," in name or name != name.strip() for name in names):
+        raise InputError(f"no option gives a front of {' and '.join(names) or 'nothing'}", "--front", "choose two")
+    return _option("--front", ",".join(map(str, front)))
+
+
+def _configuration(plan: SessionFacts, table: ResultTable, index: int) -> list[str]:
+    """Which one; nothing for the best, which a command takes by itself."""
+    if index == best_of(table, plan.objective.goal):
+        return []
+    configuration = table.measurement(index).configuration
+    _check_values((str(part) for pair in configuration.items() for part in pair), plan.title)
+    return _option("--configuration", ",".join(f"{name}={value}" for name, value in configuration.items()))
+
+
+def _check_values(parts: Iterable[str], where: str) -> None:
+    unfit = next((part for part in parts if "," in part or "=" in part), None)
+    if unfit is not None:
+        raise InputError(f"'{unfit}' cannot be named on a command line", where, "choose the best configuration instead")
+
+
+def _number(session: int) -> str:
+    if not session:
+        raise InputError("a file that is followed is no session yet", "copy", "wait until its tuner is done")
+    return str(session)
+
+
+def _option(name: str, value: str) -> list[str]:
+    """A value that begins like an option is written in one word with its name."""
+    return [f"{name}={value}"] if value.startswith("-") else [name, value]
+
+
+def _text(value: Any) -> str:
+    """As the command line reads it: a float without digits that say nothing."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -1,0 +1,78 @@
+"""Which library speaks to CUDA's driver: the choice is made here, once, before a runner process starts.
+
+cuda-bindings come first: NVIDIA's own, with wheels for Linux and Windows, and nothing has to be compiled. PyCUDA does
+the same where it alone is installed, or where WATTRIDGE_CUDA asks for it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final
+
+from ....errors import InputError, WattridgeError
+
+CHOICE: Final = "WATTRIDGE_CUDA"
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A library, by the name of its package, and the module that opens a device with it."""
+
+    name: str
+    module: str
+    extra: str  # of ours, that installs it
+    least: int = 0  # its first release that will do
+
+    @property
+    def version(self) -> str | None:
+        """The installed one; None where there is none. Nothing of it is run."""
+        try:
+            return version(self.name)
+        except PackageNotFoundError:
+            return None
+
+    @property
+    def usable(self) -> bool:
+        release = re.match(r"\d+", self.version or "")
+        return release is not None and int(release[0]) >= self.least
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+LIBRARIES: Final = (
+    Library("cuda-bindings", f"{__package__}.bindings_backend", "cuda", least=12),
+    Library("pycuda", f"{__package__}.pycuda_backend", "pycuda"),
+)
+REMEDY: Final = "pip install 'wattridge[cuda]' (newest boards: '[cuda13]'), or choose --gpu simulated:NAME"
+
+
+def usable_libraries() -> list[Library]:
+    """Those that are installed, the preferred one first."""
+    return [library for library in LIBRARIES if library.usable]
+
+
+def other_library(module: str) -> str:
+    """What to try where the library of that module fails: empty where nothing else is installed."""
+    others = [library.name for library in usable_libraries() if library.module != module]
+    return f" Else try {CHOICE}={others[0]}" if others else ""
+
+
+def find_library(where: str) -> Library:
+    """The library to use for a board. Raises WattridgeError, with the remedy, where there is none."""
+    asked = os.environ.get(CHOICE, "")
+    if not asked:
+        found = usable_libraries()
+        if not found:
+            raise WattridgeError("kernels need cuda-bindings or PyCUDA, and neither is installed", where, REMEDY)
+        return found[0]
+    for library in LIBRARIES:
+        if library.name == asked:
+            if library.usable:
+                return library
+            remedy = f"pip install 'wattridge[{library.extra}]', or unset {CHOICE}"
+            raise WattridgeError(f"{asked} is not installed, and {CHOICE} asks for it", where, remedy)
+    raise InputError(f"{asked!r} is no library for CUDA", CHOICE, " or ".join(library.name for library in LIBRARIES))

@@ -1,0 +1,199 @@
+"""`DeviceBackend`: a real device, whichever library speaks to its driver."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ....sensors.device_limits import DeviceLimits
+from ...workloads.cuda_arguments import Launch
+from .backend import Array, DeviceFault, Difference, KernelFacts, Mark, difference, occupancy, resident_blocks
+from .comparer import TYPES, compared_type
+from .cublas import BYTES, Product, cublas
+from .driver import Driver, Module, Recording
+
+GRAPHED: Final = 64  # launches in one recorded graph: Python queues a launch in microseconds, kernels may be quicker
+NONE_YET: Final = 2**64 - 1  # no element differs
+_LIMITS: Final = {  # of DeviceLimits, as the driver calls them; where its library does not know one, the default stays
+    "multiprocessors": "MULTIPROCESSOR_COUNT",
+    "max_threads_per_block": "MAX_THREADS_PER_BLOCK",
+    "max_threads_per_multiprocessor": "MAX_THREADS_PER_MULTIPROCESSOR",
+    "max_blocks_per_multiprocessor": "MAX_BLOCKS_PER_MULTIPROCESSOR",
+    "registers_per_block": "MAX_REGISTERS_PER_BLOCK",
+    "registers_per_multiprocessor": "MAX_REGISTERS_PER_MULTIPROCESSOR",
+    "shared_memory_per_block": "MAX_SHARED_MEMORY_PER_BLOCK",
+    "shared_memory_per_multiprocessor": "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR",
+    "warp_size": "WARP_SIZE",
+}
+
+
+class DeviceBackend:
+    """Implements `CudaBackend`. Buffers are addresses."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._limits = _limits(driver)
+        self._comparers: Module | None = None
+        self._compared = driver.allocate(24)
+
+    def describe(self) -> dict[str, Any]:
+        driver = self._driver
+        return {
+            "name": driver.name,
+            "compute_capability": list(driver.compute_capability),
+            "limits": self._limits.as_names(),
+            "shared_memory_opt_in": driver.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN") or 0,
+            "driver": driver.version,
+        }
+
+    # --- memory -----------------------------------------------------------------------------------------------------
+
+    def upload(self, array: Array) -> int:
+        buffer = self._driver.allocate(max(1, array.nbytes))
+        self.write(buffer, array)
+        return buffer
+
+    def write(self, buffer: int, array: Array) -> None:
+        if array.nbytes:
+            self._driver.write(buffer, np.ascontiguousarray(array))
+
+    def copy(self, source: int, target: int, nbyte: int) -> None:
+        if nbyte:
+            self._driver.copy(source, target, nbyte)
+
+    def free(self, buffer: int) -> None:
+        self._driver.free(buffer)
+
+    # --- kernels ----------------------------------------------------------------------------------------------------
+
+    def load(
+        self, image: bytes, launch: Launch, arguments: Sequence[Any], constants: Mapping[str, Array]
+    ) -> DeviceKernel:
+        return DeviceKernel(self._driver, self._limits, image, launch, arguments, constants)
+
+    def product(self) -> VendorProduct | None:
+        library = cublas()
+        if library is None:
+            return None
+        try:
+            return VendorProduct(self._driver, library)
+        except (OSError, DeviceFault):  # another release than the driver's, or no memory left
+            return None
+
+    def mark(self) -> Mark:
+        return self._driver.mark()
+
+    def use_comparer(self, image: bytes) -> None:
+        self._comparers = self._driver.load(image)
+
+    def difference(self, output: int, reference: int, like: Array, rtol: float, atol: float) -> Difference:
+        kind, parts = compared_type(like.dtype.name)
+        if self._comparers is None or kind not in TYPES:
+            on_host, expected = np.empty(like.shape, like.dtype), np.empty(like.shape, like.dtype)
+            self._driver.read(output, on_host)
+            self._driver.read(reference, expected)
+            return difference(on_host, expected, rtol, atol)
+        size = like.size * parts
+        blocks = max(1, min(4 * self._limits.multiprocessors, -(-size // 256)))
+        launch = Launch(f"difference_{kind}", (blocks, 1, 1), (256, 1, 1))
+        values = (output, reference, np.uint64(size), np.float64(rtol), np.float64(atol), self._compared)
+        result = np.array([0, NONE_YET, 0], dtype=np.uint64)
+        self._driver.write(self._compared, result)
+        self._comparers.function(launch.name).bind(launch, values)(1)
+        self._driver.read(self._compared, result)
+        count = int(result[0])
+        return Difference(count, int(result[1]) // parts if count else -1, float(result[2:].view(np.float64)[0]))
+
+    def close(self) -> None:
+        self._driver.close()
+
+
+class DeviceKernel:
+    """A function of a module with its arguments, and a recording of many launches of it once those are asked for."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        limits: DeviceLimits,
+        image: bytes,
+        launch: Launch,
+        arguments: Sequence[Any],
+        constants: Mapping[str, Array],
+    ) -> None:
+        self._driver = driver
+        self._module = driver.load(image)
+        for name, array in constants.items():
+            address, size = self._module.variable(name)
+            if array.nbytes > size:
+                raise DeviceFault(f"the constant {name} has {size} bytes, {array.nbytes} are given")
+            driver.write(address, np.ascontiguousarray(array))
+        function = self._module.function(launch.name)
+        if launch.shared_byte > limits.shared_memory_per_block:
+            function.allow_shared(launch.shared_byte)
+        self._queue = function.bind(launch, arguments)
+        self._recording: Recording | None = None
+        threads = launch.block[0] * launch.block[1] * launch.block[2]
+        shared = function.shared_byte + launch.shared_byte
+        figures = {"threads": threads, "registers": function.registers, "shared_byte": shared}
+        self.facts = KernelFacts(
+            registers=function.registers,
+            shared_byte=shared,
+            local_byte=function.local_byte,
+            blocks_per_multiprocessor=resident_blocks(limits, **figures),
+            occupancy=occupancy(limits, **figures),
+        )
+
+    def launch(self, times: int) -> None:
+        if times >= 2 * GRAPHED:
+            if self._recording is None:
+                self._recording = self._driver.record(lambda: self._queue(GRAPHED))
+            for _ in range(times // GRAPHED):
+                self._recording.launch()
+            times %= GRAPHED
+        self._queue(times)
+
+    def unload(self) -> None:
+        if self._recording is not None:
+            self._recording.destroy()
+            self._recording = None
+        self._module.unload()
+
+
+class VendorProduct:
+    """cuBLAS's matrix product of random operands, as a kernel."""
+
+    facts = KernelFacts(0, 0, 0, 0, math.nan)
+
+    def __init__(self, driver: Driver, library: ctypes.CDLL) -> None:
+        """Raises OSError and DeviceFault."""
+        self._driver = driver
+        self._buffers = [driver.allocate(BYTES) for _ in range(3)]
+        operand = np.random.default_rng(0).random(BYTES // 4, dtype=np.float32)
+        c, a, b = self._buffers
+        for buffer in (a, b):
+            driver.write(buffer, operand)
+        self._product = Product(library, driver.stream, (c, a, b))
+
+    def launch(self, times: int) -> None:
+        try:
+            self._product.launch(times)
+        except OSError as error:
+            raise DeviceFault(str(error), fatal=False) from None
+
+    def unload(self) -> None:
+        self._product.close()
+        for buffer in self._buffers:
+            self._driver.free(buffer)
+
+
+def _limits(driver: Driver) -> DeviceLimits:
+    major, minor = driver.compute_capability
+    known = {name: driver.attribute(theirs) for name, theirs in _LIMITS.items()}
+    return DeviceLimits(
+        compute_capability=major + minor / 10,
+        **{name: value for name, value in known.items() if value is not None},
+    )

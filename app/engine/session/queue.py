@@ -1,0 +1,244 @@
+"""`RunQueue`: sessions that wait until the engine is free, and what became of those that had their turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from ...errors import InputError
+from ..session_state import Progress, SessionState
+from .events import (
+    BoardReleased,
+    Event,
+    FitFailed,
+    FitFinished,
+    FitProgress,
+    MeasurementsAdded,
+    SessionChanged,
+    SessionStarted,
+    StartFailed,
+)
+
+if TYPE_CHECKING:
+    from .plan import SessionPlan
+
+MOST_WAITING: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedRun:
+    """A session of the queue. `number` is its name there, whatever its place."""
+
+    number: int
+    plan: SessionPlan
+    state: SessionState | None = None  # None while it waits
+    session: int | None = None  # once it has begun
+    reason: str = ""  # why it ended, where that is known
+    took_s: float | None = None
+
+    @property
+    def waits(self) -> bool:
+        return self.state is None
+
+    @property
+    def words(self) -> str:
+        """What it searches, where and how, in one line."""
+        return f"{self.plan.title} on {self.plan.board}, {self.plan.strategy.replace('_', ' ')}, seed {self.plan.seed}"
+
+
+class RunQueue:
+    """Hands plans to the engine one after another, in order, whatever boards they are for.
+
+    `start(plan)` hands one over, and `on_change()` follows every change. `note` must hear of every event of the engine,
+    and `expect` of every session that is started by other means; all calls come from one thread. While a session or a
+    sweep runs, or something holds the queue, the runs wait. A session that fails is followed by the next one. One that
+    the user stops pauses the queue: `paused_because` says so. Nothing of it is kept on disk.
+    """
+
+    def __init__(self, start: Callable[[SessionPlan], None], on_change: Callable[[], None] = lambda: None) -> None:
+        self._start, self._on_change = start, on_change
+        self._waiting: list[QueuedRun] = []
+        self._finished: list[QueuedRun] = []
+        self.current: QueuedRun | None = None  # the run of the queue that was handed over and has not ended
+        self.paused = False
+        self.paused_because = ""  # empty where the user paused it
+        self._asked: SessionPlan | None = None  # handed to the engine, which has not answered yet
+        self._running: SessionPlan | None = None  # of the session that runs, the queue's or not
+        self._sweeps = False
+        self._held = False
+        self._pace_s: dict[tuple[str, str], float] = {}  # of one configuration, by kernel and board
+        self._made = 0
+
+    # --- what is in it ------------------------------------------------------------------------------------------------
+
+    @property
+    def waiting(self) -> tuple[QueuedRun, ...]:
+        """In the order in which they will run."""
+        return tuple(self._waiting)
+
+    @property
+    def finished(self) -> tuple[QueuedRun, ...]:
+        """Those that had their turn, the oldest first."""
+        return tuple(self._finished)
+
+    @property
+    def runs(self) -> tuple[QueuedRun, ...]:
+        """All of them: finished, current, waiting."""
+        current = (self.current,) if self.current is not None else ()
+        return (*self._finished, *current, *self._waiting)
+
+    def estimate_s(self, run: QueuedRun) -> float | None:
+        """How long a run may take, as the same kernel took on the same board, within its limit of time.
+
+        None where neither is known.
+        """
+        pace_s, limit_s = self._pace_s.get(_measured(run.plan)), run.plan.max_seconds
+        known = [each for each in (None if pace_s is None else pace_s * run.plan.budget, limit_s) if each is not None]
+        return min(known, default=None)
+
+    # --- what is asked of it ------------------------------------------------------------------------------------------
+
+    def add(self, plans: Sequence[SessionPlan]) -> None:
+        """Put runs at the end; the first begins at once where the engine is free. Raises InputError for too many."""
+        room = MOST_WAITING - len(self._waiting)
+        if len(plans) > room:
+            what = f"{len(plans)} more runs are too many for the queue"
+            raise InputError(what, "queue", f"{MOST_WAITING} may wait at most, and {len(self._waiting)} do")
+        for plan in plans:
+            self._made += 1
+            self._waiting.append(QueuedRun(self._made, plan))
+        self._changed()
+
+    def remove(self, numbers: Iterable[int]) -> None:
+        """Forget runs that wait or are finished; their sessions stay. The current one is left alone."""
+        gone = set(numbers)
+        self._waiting = [run for run in self._waiting if run.number not in gone]
+        self._finished = [run for run in self._finished if run.number not in gone]
+        self._changed()
+
+    def clear(self) -> None:
+        """Forget every run that waits."""
+        self.remove([run.number for run in self._waiting])
+
+    def move(self, number: int, place: int) -> None:
+        """Put a waiting run at that place among those that wait, 0 for the next one. Others are left alone."""
+        found = next((run for run in self._waiting if run.number == number), None)
+        if found is not None:
+            self._waiting.remove(found)
+            self._waiting.insert(max(0, place), found)
+            self._changed()
+
+    def pause(self, because: str = "") -> None:
+        """Start nothing more; what runs continues."""
+        self.paused, self.paused_because = True, because
+        self._changed()
+
+    def resume(self) -> None:
+        """Go on with the next run as soon as the engine is free."""
+        self.paused, self.paused_because = False, ""
+        self._changed()
+
+    def hold(self, held: bool) -> None:
+        """Something else takes several turns of the engine, and nothing of the queue may come between them."""
+        if held != self._held:
+            self._held = held
+            self._changed()
+
+    # --- what it hears ------------------------------------------------------------------------------------------------
+
+    def expect(self, plan: SessionPlan) -> None:
+        """A session was handed to the engine, by the queue or by other means."""
+        self._asked = plan
+
+    def note(self, event: Event) -> None:
+        """Take in what the engine reports."""
+        match event:
+            case SessionStarted(running=True):
+                self._began(event)
+            case MeasurementsAdded():
+                self._note_pace(event.progress)
+                return
+            case SessionChanged() if self._running is not None and not event.progress.state.alive:
+                self._note_pace(event.progress)
+                self._running = None
+                self._ended(event.progress, event.reason)
+            case StartFailed():
+                self._asked = None if event.plan is self._asked else self._asked
+                if self.current is not None and event.plan is self.current.plan:
+                    self._end_current(SessionState.FAILED, event.reason)
+            case FitProgress():
+                self._sweeps = self._sweeps or event.total > 0
+                return
+            case FitFinished() | FitFailed() if self._sweeps:
+                self._sweeps = False
+                if isinstance(event, FitFailed) and self._running is None and self._waiting:
+                    self.paused, self.paused_because = True, "the sweep before it ended without a result"
+            case BoardReleased():
+                self._drop(event.board)
+            case _:
+                return
+        self._changed()
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _began(self, event: SessionStarted) -> None:
+        self._asked = None if event.plan is self._asked else self._asked
+        self._running = event.plan
+        current = self.current
+        if current is not None and (event.plan is current.plan or current.session is not None):
+            self.current = replace(current, session=event.session)  # that of a file's which is followed changes
+
+    def _ended(self, progress: Progress, reason: str) -> None:
+        """The session that ran has ended. If the user stopped it, the next one does not start by itself."""
+        if self.current is not None and self.current.session is not None:
+            self._end_current(progress.state, reason, progress.session, progress.elapsed_s)
+        if progress.state is SessionState.STOPPED and self._waiting:
+            self.paused, self.paused_because = True, f"session {progress.session} was stopped"
+
+    def _end_current(
+        self, state: SessionState, reason: str, session: int | None = None, took_s: float | None = None
+    ) -> None:
+        assert self.current is not None
+        self._finished.append(replace(self.current, state=state, reason=reason, session=session, took_s=took_s))
+        self.current = None
+
+    def _drop(self, board: str) -> None:
+        """A board was let go of: what waits for it cannot run."""
+        gone = [run for run in self._waiting if run.plan.origin.get("gpu") == board]
+        self._waiting = [run for run in self._waiting if run not in gone]
+        why = "its board is no longer watched"
+        self._finished += [replace(run, state=SessionState.FAILED, reason=why) for run in gone]
+
+    def _note_pace(self, progress: Progress) -> None:
+        plan = self._running
+        if plan is not None and progress.evaluated and progress.elapsed_s > 0:
+            self._pace_s[_measured(plan)] = progress.elapsed_s / progress.evaluated
+
+    def _changed(self) -> None:
+        """Start the next run where nothing is in its way."""
+        free = not (self._held or self._sweeps) and self._asked is None and self._running is None
+        if free and not self.paused and self._waiting:
+            self.current = replace(self._waiting.pop(0), state=SessionState.RUNNING)
+            self.expect(self.current.plan)
+            self._start(self.current.plan)
+        self._on_change()
+
+
+def variants(plan: SessionPlan, strategies: Sequence[str], seeds: Sequence[int]) -> list[SessionPlan]:
+    """The plan with each strategy and each seed. A strategy other than the plan's own has its default options."""
+    return [
+        replace(plan, strategy=name, seed=seed, strategy_options=plan.strategy_options if name == plan.strategy else {})
+        for name in strategies
+        for seed in seeds
+    ]
+
+
+def chosen_as(chosen: SessionPlan, plan: SessionPlan) -> SessionPlan:
+    """A plan of the same specification, for another board, searched as `chosen` is."""
+    names = ("objective", "strategy", "strategy_options", "max_evaluations", "max_seconds", "patience", "seed")
+    return replace(plan, **{name: getattr(chosen, name) for name in names})
+
+
+def _measured(plan: SessionPlan) -> tuple[str, str]:
+    return plan.title, plan.board

@@ -1,0 +1,84 @@
+"""`ApplyButton`: sets clocks and the power limit on the board that is shown, or says why it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QPushButton, QWidget
+
+from ...engine.board_settings import in_words
+from ..context import Context
+from ..countdown import CONFIRM_S, apply_command
+from ..plots.label import plain_tip
+from ..watched_board import WatchedBoard
+from .arming import Arming
+
+
+class ApplyButton(QPushButton):
+    """Of use while there are settings, and the board that is shown is of the kind they are for and may be set."""
+
+    changed = Signal()  # `why_not` may be another
+
+    def __init__(self, context: Context, text: str = "&Apply", parent: QWidget | None = None) -> None:
+        super().__init__(text, parent)
+        self._context = context
+        self._settings: Mapping[str, float] = {}
+        self._board, self._simulated = "", False  # what they were found on
+        self._no_offer = "There is nothing to apply"
+        self.why_not = ""  # in a sentence without its stop; '' while it can be pressed
+        self._arming = Arming(context.boards.current, context.bridge, self)
+        self._arming.changed.connect(self._look)
+        context.boards.board_changed.connect(self._board_changed)
+        context.bridge.activity.changed.connect(self._look)
+        self.clicked.connect(self._apply)
+        self._look()
+
+    def offer(self, settings: Mapping[str, float], board: str, *, simulated: bool) -> None:
+        """Offer settings that were found on a board of that name."""
+        self._settings, self._board, self._simulated, self._no_offer = settings, board, simulated, ""
+        self._look()
+
+    def withdraw(self, why: str) -> None:
+        """Offer nothing, for a reason."""
+        self._settings, self._no_offer = {}, why
+        self._look()
+
+    @Slot()
+    def _look(self) -> None:
+        self.why_not = self._why_not()
+        self.setEnabled(not self.why_not)
+        name = self._context.gpu.info.name if not self.why_not else ""
+        does = f"Set {in_words(self._settings)} on {name}; it returns after {CONFIRM_S:.0f} s unless you keep it"
+        self.setToolTip(plain_tip(self.why_not or does))
+        self.setAccessibleDescription(self.why_not or does)
+        self.changed.emit()
+
+    def _why_not(self) -> str:
+        if self._no_offer:
+            return self._no_offer
+        shown = self._context.gpu.info
+        if shown.source == "recorded":
+            return "A recording is shown, and cannot be set: show the board at the top of the window"
+        if (shown.name, shown.source == "simulated") != (self._board, self._simulated):
+            measured, here = _named(self._board, self._simulated), _named(shown.name, shown.source == "simulated")
+            return f"Measured on {measured}, but {here} is shown: show the former at the top of the window"
+        if self._arming.why_forbidden:
+            return f"Read-only: {self._arming.why_forbidden}"
+        if not self._arming.allowed:
+            return "This window is read-only: switch control on at the top of the window"
+        runs = self._context.bridge.activity.plan
+        return f"A session is running on {runs.gpu}: nothing else is set until it ends" if runs is not None else ""
+
+    @Slot()
+    def _apply(self) -> None:
+        self._context.bridge.submit(apply_command(self._context.gpu, self._settings))
+
+    @Slot(object)
+    def _board_changed(self, board: WatchedBoard) -> None:
+        self._arming.show_board(board)
+
+
+def _named(board: str, simulated: bool) -> str:
+    name = board or "a board without a name"
+    return f"{name} (simulated)" if simulated and "simulated" not in name.lower() else name

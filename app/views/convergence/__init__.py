@@ -1,0 +1,1 @@
+"""How the search came to its best: every evaluation, and the best so far."""

@@ -1,0 +1,1 @@
+"""Home: what can be done first, and what was done last."""

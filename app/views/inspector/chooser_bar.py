@@ -1,0 +1,239 @@
+"""`ChooserBar`: ways to choose a configuration, and what the choice costs and gains against the fastest."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QAction, QActionGroup, QShowEvent
+from PySide6.QtWidgets import QDoubleSpinBox, QMenu, QPushButton, QSlider, QWidget
+
+from ...engine.analysis import choosers
+from ...engine.session.events import MeasurementsAdded
+from ..context import Context
+from ..plots.label import PlainLabel
+from ..settings import Settings
+from ..widgets import hbox, vbox
+from .load_form import LoadForm, menu_with
+from .ways import BY_HAND, WAYS, WEIGHTED, Candidates, Way, candidates_of, comparison, place
+
+_STEPS = 100  # of the slider
+_SLOW_MS = 250  # between two looks at a table that grows
+_NOTHING_FITS = "Nothing measured so far fits that; the best by the objective is shown."
+_LINES = 3  # room for the comparison, whether there is one or not
+
+
+class ChooserBar(QWidget):
+    """Chooses among what the result shows. Follows a table that grows while it is in sight."""
+
+    refreshed = Signal()  # the measurements to choose among may be others
+
+    def __init__(self, context: Context, settings: Settings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._result, self._settings = context.result, settings
+        self._known: Candidates | None = None  # until the table grows, or another filter is set
+        self.choose_button = QPushButton("&Choose")
+        self.menu = QMenu(self.choose_button)
+        self._actions: dict[str, QAction] = {}
+        self.current = PlainLabel(wrap=True)
+        self.limit = QDoubleSpinBox()
+        self.weight = QSlider(Qt.Orientation.Horizontal)
+        self._weight_words = PlainLabel()
+        self.load = LoadForm(settings)
+        self.per_year = QPushButton("Per &year …")
+        self.words = PlainLabel(wrap=True, selectable=True)
+        self._slowly = QTimer(self, interval=_SLOW_MS, singleShot=True)
+        self._fill()
+        self._lay_out()
+        self.limit.valueChanged.connect(self.choose)
+        self.weight.valueChanged.connect(self._weight_moved)
+        self.load.changed.connect(self._show_comparison)
+        self._slowly.timeout.connect(self.refresh)
+        self._result.replaced.connect(self._begin)
+        self._result.changed.connect(self._follow)
+        self._result.best_changed.connect(self._show_comparison)
+        self._result.filtered.connect(self.refresh)
+        context.bridge.measurements_added.connect(self._measurements_added)
+        self._begin()
+
+    def _fill(self) -> None:
+        self.choose_button.setToolTip("Choose a configuration: the fastest, the least energy, the knee and others")
+        group = QActionGroup(self)
+        for way in WAYS:
+            action = self._actions[way.name] = self.menu.addAction(way.label)
+            action.setCheckable(True)
+            action.setData(way.name)
+            group.addAction(action)
+            if way.name in (BY_HAND, "knee"):
+                self.menu.addSeparator()
+        self._actions[BY_HAND].setChecked(True)
+        group.triggered.connect(self._way_chosen)
+        self.choose_button.setMenu(self.menu)
+        self.limit.setDecimals(0)
+        self.limit.setAccessibleName("Limit")
+        self.limit.setKeyboardTracking(False)
+        self.weight.setRange(0, _STEPS)
+        self.weight.setValue(_STEPS // 2)
+        self.weight.setMinimumWidth(70)
+        self.weight.setAccessibleName("Weight a of time in M = a t + (1 - a) e")
+        self.weight.setToolTip(
+            "a in M = a·t + (1 − a)·e, both scaled along the front: left the least energy, right the fastest"
+        )
+        self.per_year.setToolTip("Hours a year, boards, price of electricity, carbon intensity")
+        of_year = menu_with(self.load, self.per_year)
+        of_year.aboutToShow.connect(self.load.look_again)
+        self.per_year.setMenu(of_year)
+
+    def _lay_out(self) -> None:
+        self.words.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        self.words.setMinimumHeight(_LINES * self.words.fontMetrics().lineSpacing())
+        vbox(
+            hbox(self.choose_button, 1, self.per_year),
+            hbox((self.current, 1), self.limit, (self.weight, 1), self._weight_words),
+            self.words,
+            of=self,
+            margins=0,
+            spacing=4,
+        )
+
+    # --- choosing ----------------------------------------------------------------------------------------------------
+
+    @property
+    def way(self) -> Way:
+        """The way that is ticked."""
+        return next(way for way in WAYS if self._actions[way.name].isChecked())
+
+    def choose_by(self, name: str) -> None:
+        """Choose in one of the ways, by its name."""
+        self._actions[name].trigger()
+
+    def place(self, index: int) -> tuple[int, int] | None:
+        """The place of a measurement by the session's objective, and of how many."""
+        candidates = self._candidates(index)
+        return place(candidates, index) if candidates is not None else None
+
+    @Slot()
+    def choose(self) -> None:
+        """Choose again in the current way."""
+        way, candidates = self.way, self._candidates()
+        if candidates is None or way.name == BY_HAND:
+            return
+        index = way.choose(candidates, self.weight.value() / _STEPS if way.name == WEIGHTED else self.limit.value())
+        short = way.short
+        if way.limit is not None:
+            short = f"at most {self.limit.text().replace(' ', ' ')}" + (" slower" if "%" in way.limit.unit else "")
+        self._result.select(-1 if index is None else index, short)
+
+    @Slot()
+    def refresh(self) -> None:
+        """The table has grown, or other values are shown: what was asked for may be another one now."""
+        began = time.perf_counter()
+        self._known = None
+        self.choose()
+        self._show_comparison()
+        self.refreshed.emit()
+        self._slowly.setInterval(max(_SLOW_MS, int(7000 * (time.perf_counter() - began))))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.refresh()
+
+    def shutdown(self) -> None:
+        """Look at the table no more."""
+        self._slowly.stop()
+
+    def _candidates(self, index: int = -1) -> Candidates | None:
+        """None before there is a session. `index` is among them: it may have been measured since the last look."""
+        table, plan = self._result.table, self._result.plan
+        if table is None or plan is None:
+            return None
+        if self._known is None or index >= len(self._known.goal):
+            self._known = candidates_of(table, plan.objective.goal, self._result.shown)
+        return self._known
+
+    @Slot()
+    def _begin(self) -> None:
+        """Another session: by hand at first."""
+        self._known = None
+        self.setEnabled(self._result.table is not None)
+        self._follow()
+
+    @Slot(object)
+    def _measurements_added(self, event: MeasurementsAdded) -> None:
+        if event.session == self._result.session and self.isVisible() and not self._slowly.isActive():
+            self._slowly.start()
+
+    @Slot()
+    def _way_chosen(self, *_: object) -> None:
+        self._show_limit()
+        if self.way.name == BY_HAND:
+            self._result.select(self._result.index)
+        else:
+            self.choose()
+
+    @Slot()
+    def _weight_moved(self) -> None:
+        self._show_weight()
+        self.choose()
+
+    @Slot()
+    def _follow(self, *_: object) -> None:
+        """A measurement was selected anywhere in the window."""
+        if not self._result.way:
+            self._actions[BY_HAND].setChecked(True)
+        self._show_limit()
+        self._show_comparison()
+
+    # --- what is seen ------------------------------------------------------------------------------------------------
+
+    def _show_limit(self) -> None:
+        limit, weighted = self.way.limit, self.way.name == WEIGHTED
+        self.limit.setVisible(limit is not None)
+        self.weight.setVisible(weighted)
+        self._weight_words.setVisible(weighted)
+        if limit is not None and self.limit.suffix() != limit.unit:
+            with QSignalBlocker(self.limit):
+                self.limit.setSuffix(limit.unit)
+                self.limit.setRange(limit.least, limit.most)
+                self.limit.setSingleStep(limit.step)
+                self.limit.setValue(limit.usual if limit.unit != " W" else self._usual_power(limit.usual))
+        self._show_weight()
+
+    def _usual_power(self, otherwise: float) -> float:
+        """Halfway between what the fastest and the one of least energy draw."""
+        candidates = self._candidates()
+        if candidates is None:
+            return otherwise
+        costs = candidates.costs
+        ends = [choose(costs.time_s, costs.energy_j) for choose in (choosers.fastest, choosers.least_energy)]
+        drawn = [float(costs.power_w[end]) for end in ends if end is not None and np.isfinite(costs.power_w[end])]
+        return sum(drawn) / len(drawn) if drawn else otherwise
+
+    def _show_weight(self) -> None:
+        self._weight_words.setText(f"a = {self.weight.value() / _STEPS:.2f}")
+
+    @Slot()
+    def _show_comparison(self) -> None:
+        """Which choice is current, and what it costs and gains against the fastest."""
+        self.load.look_again()
+        self.current.setText(self._current())
+        chosen = self._result.chosen
+        candidates = self._candidates(-1 if chosen is None else chosen)
+        if candidates is None or chosen is None:
+            self.words.setText("")
+        elif self._result.index < 0 and self._result.way:
+            self.words.setText(_NOTHING_FITS)
+        else:
+            self.words.setText(comparison(candidates, chosen, self._settings.load))
+
+    def _current(self) -> str:
+        if self._result.table is None:
+            return "No session yet"
+        if self._result.index >= 0:
+            return self.way.label if self._result.way else "Selected by hand"
+        if self._result.way:
+            return f"{self.way.label}: none"
+        if self._result.best is None:
+            return "Nothing selected"
+        return "Best by the session's objective; nothing selected"

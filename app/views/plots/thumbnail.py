@@ -1,0 +1,157 @@
+"""`Thumbnail`: a stored session's Pareto front, small; `SmallFronts` reads those that are painted, each once."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QPointF, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from ..threads.tasks import LatestTask
+from . import theme
+from .small_front import Floats, SmallFront, read_small_front
+
+if TYPE_CHECKING:
+    from ...engine.store.database import Store
+    from ...engine.store.record import SessionRecord
+
+_KEPT = 400  # small fronts, some 10 kB each
+_WAITING = 40  # at most as many as are in sight at a time
+_MARGIN = 7.0  # pixels
+
+
+class SmallFronts(QObject):
+    """The small fronts of a store, read off Qt's thread one after another, again only where a session has grown.
+
+    `made` says that one is there. Whoever shows them ends the reading with `shutdown`.
+    """
+
+    made = Signal(int)  # the session
+
+    def __init__(self, store: Store, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._store = store
+        self._kept: OrderedDict[int, tuple[int, SmallFront]] = OrderedDict()  # with how many measurements
+        self._waiting: dict[int, SessionRecord] = {}
+        self._reading: SessionRecord | None = None
+        self._open = True
+        self._task = LatestTask(self)
+        self._task.done.connect(self._read)
+        self._task.failed.connect(self._not_read)
+
+    def known(self, record: SessionRecord) -> SmallFront | None:
+        """The front as far as it was read."""
+        kept = self._kept.get(record.id)
+        return kept[1] if kept is not None else None
+
+    def of(self, record: SessionRecord) -> SmallFront | None:
+        """The front as far as it was read; it is read where it was not, or where the session has grown since."""
+        kept = self._kept.get(record.id)
+        if kept is None or kept[0] < record.evaluated:
+            self._ask(record)
+        return self.known(record)
+
+    def _ask(self, record: SessionRecord) -> None:
+        if self._open and self._reading != record:
+            self._waiting[record.id] = record
+            while len(self._waiting) > _WAITING:
+                del self._waiting[next(iter(self._waiting))]  # it is painted again if it is still in sight
+            self._read_next()
+
+    def _read_next(self) -> None:
+        if self._reading is None and self._waiting:
+            session = next(iter(self._waiting))
+            record = self._reading = self._waiting.pop(session)
+            self._task.run(lambda stop: read_small_front(self._store, record, stop))
+
+    @Slot(object)
+    def _read(self, small: SmallFront) -> None:
+        record, self._reading = self._reading, None
+        assert record is not None
+        self._kept[record.id] = record.evaluated, small
+        self._kept.move_to_end(record.id)
+        while len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+        self.made.emit(record.id)
+        self._read_next()
+
+    @Slot(str, str)
+    def _not_read(self, _what: str, _remedy: str) -> None:
+        self._read(SmallFront())
+
+    def shutdown(self) -> None:
+        """Read no more. Safe to call twice."""
+        self._open = False
+        self._waiting.clear()
+        self._task.shutdown()
+
+
+class Thumbnail(QWidget):
+    """One session's front, read when it is first in sight."""
+
+    def __init__(self, fronts: SmallFronts, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._fronts = fronts
+        self._record: SessionRecord | None = None
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        fronts.made.connect(self._made)
+        theme.notifier().changed.connect(self.update)
+
+    def sizeHint(self) -> QSize:
+        return QSize(176, 104)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(88, 52)
+
+    def show_record(self, record: SessionRecord | None) -> None:
+        """Show this session's front, or none."""
+        self._record = record
+        self.setAccessibleName(f"Pareto front of session {record.id}" if record is not None else "No session")
+        self.update()
+
+    @property
+    def small(self) -> SmallFront | None:
+        """What is drawn; None while it is read."""
+        return self._fronts.of(self._record) if self._record is not None else SmallFront()
+
+    @Slot(int)
+    def _made(self, session: int) -> None:
+        if self._record is not None and session == self._record.id:
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        paint_small_front(painter, QRectF(self.rect()), self.small)
+
+
+def paint_small_front(painter: QPainter, box: QRectF, small: SmallFront | None) -> None:
+    """The crowd in grey, the front over it as a line; a plain ground while it is read."""
+    c = theme.colours()
+    painter.setPen(QPen(QColor(c.border), 1))
+    painter.setBrush(QColor(c.base))
+    painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 3, 3)
+    inner = box.adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN)
+    if not small:
+        if small is not None:
+            painter.setPen(QColor(c.muted))
+            painter.drawText(inner, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, "no front yet")
+        return
+
+    def placed(points: Floats) -> QPolygonF:
+        across = inner.left() + points[:, 0] * inner.width()
+        down = inner.bottom() - points[:, 1] * inner.height()
+        return QPolygonF([QPointF(x, y) for x, y in zip(across.tolist(), down.tolist(), strict=True)])
+
+    crowd = QColor(c.grey)
+    crowd.setAlpha(150)
+    painter.setPen(QPen(crowd, 2.4, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+    painter.drawPoints(placed(small.crowd))
+    line = placed(small.front)
+    painter.setPen(QPen(QColor(c.front), 1.4))
+    painter.drawPolyline(line)
+    painter.setPen(QPen(QColor(c.accent), 4.5, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+    painter.drawPoints(line)

@@ -1,0 +1,1 @@
+"""The measurements of the current result as a table at full width."""

@@ -1,0 +1,100 @@
+"""`WatchedBoard`: one board with its trace, its sampler, recorder and alarms, and the door to its settings."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from ..errors import InputError
+from ..sensors.gpu import Gpu
+from ..sensors.sampler import Sampler, SensorEvent
+from ..sensors.select import open_gpu
+from ..sensors.trace import Trace
+from .countdown import Countdown
+from .monitor.alarms import Alarms
+from .monitor.recorder import Recorder
+
+if TYPE_CHECKING:
+    from ..engine.control.device_log import Change
+    from ..engine.control.guard import DeviceGuard
+
+RATE_HZ: Final = 50.0  # of a board that is or was shown in full
+GLANCE_HZ: Final = 10.0  # of one that was only ever seen at a glance
+
+
+class WatchedBoard:
+    """Made on Qt's thread, and read until `close`. `on_event` and `on_change` are called on other threads."""
+
+    def __init__(
+        self,
+        selector: str,
+        gpu: Gpu,
+        *,
+        on_event: Callable[[SensorEvent], None] | None = None,
+        on_change: Callable[[Change], None] | None = None,
+    ) -> None:
+        self.selector, self.gpu = selector, gpu
+        self.opened_s = time.time()  # when the trace began, s since the epoch
+        self.trace = Trace(gpu.channels, rate_hz=RATE_HZ)
+        self.allowed = False  # whether settings may be made by hand, as the engine last reported
+        self.holder: int | None = None  # the process that holds the rights to
+        self.countdown = Countdown(gpu.info.uuid)  # to settings that are not confirmed
+        self._on_change = on_change
+        self._guard: DeviceGuard | None = None
+        self._making_guard = threading.Lock()
+        self._stopped = False
+        self.sampler = Sampler(gpu, self.trace, interval_s=1.0 / GLANCE_HZ, on_event=on_event)
+        self.recorder = Recorder(gpu, self.sampler)
+        self.alarms = Alarms(self.sampler)
+        self.sampler.start()
+
+    @property
+    def uuid(self) -> str:
+        return self.gpu.info.uuid
+
+    @property
+    def guard(self) -> DeviceGuard:
+        """The one door to this board's settings, made when it is first needed. Any thread may ask."""
+        with self._making_guard:
+            if self._guard is None:
+                from ..engine.control.guard import DeviceGuard
+
+                self._guard = DeviceGuard(self.gpu, on_change=self._on_change)
+            return self._guard
+
+    def read_closely(self) -> None:
+        """It is shown in full: read it as often as that takes, from now on."""
+        self.sampler.read_every(1.0 / RATE_HZ)
+
+    def stop(self) -> None:
+        """Read and record no more. On Qt's thread; `close` may then be called on any."""
+        if not self._stopped:
+            self._stopped = True
+            self.countdown.end()
+            self.alarms.shutdown()
+            self.recorder.shutdown()
+            self.sampler.stop()
+
+    def close(self) -> None:
+        """Read no more, and close the board. Safe to call twice."""
+        self.stop()
+        self.sampler.join()
+        self.gpu.close()
+
+
+def watched_gpu(selector: str | None, *, seed: int = 0, speed: float = 1.0) -> Gpu:
+    """Open a GPU to be watched; `speed` is of one that is not real.
+
+    Raises InputError and SensorError, each one line with the remedy.
+    """
+    if math.isinf(speed):
+        raise InputError("a window cannot show a GPU that runs infinitely fast", "--speed", "a finite one, such as 100")
+    return open_gpu(selector, seed=seed, speed=speed)
+
+
+def is_real(selector: str) -> bool:
+    """Whether a selector names a real board."""
+    return not selector.startswith(("simulated:", "recorded:"))

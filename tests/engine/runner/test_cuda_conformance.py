@@ -1,0 +1,357 @@
+"""What every library that speaks to CUDA's driver has to do, asked of a runner process as a session asks it.
+
+The driver is a stand-in whose device is the host (`host_cuda`), and the machine's own with WATTRIDGE_TEST_BOARD=1:
+
+    WATTRIDGE_TEST_BOARD=1 python -m pytest tests/engine/runner/test_cuda_conformance.py
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cuda_bench import SPECIFICATION, SteadySensors
+from host_cuda.build import TOOLCHAIN, build, why_not
+
+from app.engine.control.guard import DeviceGuard
+from app.engine.measurement import State
+from app.engine.runner.cuda.backends import CHOICE, LIBRARIES, Library
+from app.engine.runner.cuda.comparer import SOURCE
+from app.engine.runner.cuda.compiler import Compiler, symbol
+from app.engine.runner.cuda.device import GRAPHED
+from app.engine.runner.cuda.open import open_cuda_runner
+from app.engine.runner.cuda.process import KernelFailed, RunnerProcess
+from app.engine.runner.cuda.toolchain import Toolchain, find_toolchain
+from app.engine.session.load import load_specification
+from app.engine.space.build import build_space
+from app.engine.workloads.cuda_arguments import Argument, CallPlan, Launch, Reference
+from app.engine.workloads.cuda_kernel import Build
+from app.sensors.device_limits import limits_of
+
+N = 1000
+
+
+@contextmanager
+def all_addresses() -> Iterator[None]:
+    """CUDA reserves more of them than tests may have."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+class Device:
+    """A runner process with one library, and the messages that a session sends to it."""
+
+    def __init__(self, library: Library, environment: dict[str, str], toolchain: Toolchain, images: Path) -> None:
+        self.library = library
+        self.process = RunnerProcess(library.module, "0", environment)
+        self.facts = self.process.request({"do": "describe"})
+        major, minor = self.facts["compute_capability"]
+        self._compiler = Compiler((major, minor), toolchain=toolchain, folder=images, jobs=1)
+
+    def close(self) -> None:
+        self._compiler.close()
+        self.process.close()
+
+    def use(
+        self, *arguments: Argument, references: Sequence[Reference] = (), constants: dict[str, float] | None = None
+    ) -> None:
+        plan = CallPlan(arguments, tuple(references), constants or {})
+        self.process.request({"do": "arguments", "plan": plan.as_message(), "scratch": None})
+
+    def image(self, source: str) -> bytes:
+        return self._compiler.image(Build(source, (), (), ()))
+
+    def load(
+        self, source: str, name: str, *, blocks: int = 8, shared_byte: int = 0, reference: str = ""
+    ) -> dict[str, Any]:
+        """The facts of a kernel, loaded under its name."""
+        image = self.image(source)
+        message: dict[str, Any] = {"do": "load", "id": name}
+        launch = Launch(name, (blocks, 1, 1), (128, 1, 1), shared_byte)
+        message["launch"] = launch.as_message(symbol(image, name))
+        if reference:
+            message["reference"] = Launch(reference, (blocks, 1, 1), (128, 1, 1)).as_message(symbol(image, reference))
+        return self.process.request(message, [image])
+
+    def check(self, name: str) -> list[dict[str, Any]]:
+        """How its outputs differ from what they must be."""
+        reply = self.process.request({"do": "check", "id": name})
+        assert reply["launch_s"] > 0
+        return list(reply["wrong"])
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """In which a process finds the driver."""
+    if os.environ.get("WATTRIDGE_TEST_BOARD"):
+        return {}
+    if missing := why_not():
+        pytest.skip(missing)
+    return build(tmp_path_factory.mktemp("driver"))
+
+
+@pytest.fixture(scope="module")
+def toolchain() -> Toolchain:
+    return find_toolchain() if os.environ.get("WATTRIDGE_TEST_BOARD") else TOOLCHAIN
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What was compiled before, which is the same for every library."""
+    return tmp_path_factory.mktemp("images")
+
+
+@pytest.fixture(params=LIBRARIES, ids=lambda library: library.name)
+def library(request: pytest.FixtureRequest) -> Library:
+    chosen: Library = request.param
+    if not chosen.usable:
+        pytest.skip(f"{chosen.name} is not installed: pip install '.[{chosen.extra}]'")
+    return chosen
+
+
+@pytest.fixture
+def device(library: Library, environment: dict[str, str], toolchain: Toolchain, images: Path) -> Iterator[Device]:
+    with all_addresses():
+        made = Device(library, environment, toolchain, images)
+    yield made
+    made.close()
+
+
+def array(name: str, *, kind: str = "float32", fill: str = "range", output: bool = False, size: int = N) -> Argument:
+    return Argument(name, kind, (size,), fill, None, output, False, 1)
+
+
+def scalar(name: str, value: float, kind: str) -> Argument:
+    return Argument(name, kind, None, "zeros", value, False, False, 1)
+
+
+def expression(text: str, output: str = "y") -> Reference:
+    return Reference(output, text, "expression", 1e-6, 0.0)
+
+
+AT = "const int i = blockIdx.x * blockDim.x + threadIdx.x;"
+SCALE = f"""
+__constant__ float weights[4];
+extern "C" __global__ void scale(float *y, const float *x, float k) {{ {AT} if (i < {N}) y[i] = k * x[i]; }}
+extern "C" __global__ void scale_wrong(float *y, const float *x, float k) {{
+    {AT} if (i < {N}) y[i] = k * x[i] + (i == 3 || i == 500 ? i : 0);
+}}
+extern "C" __global__ void weigh(float *y, const float *x, float k) {{
+    {AT} if (i < {N}) y[i] = k * x[i] * weights[i % 4];
+}}
+extern "C" __global__ void stray(float *y, const float *x, float k) {{ *(volatile float *)16 = k; }}
+"""
+SCALED = (array("y", fill="zeros", output=True), array("x"), scalar("k", 3.0, "float32"))
+
+
+def test_the_device_describes_itself(device: Device) -> None:
+    facts = device.facts
+    assert facts["name"]
+    assert facts["driver"] >= 11000
+    assert facts["compute_capability"] >= [3, 5]
+    limits = facts["limits"]
+    assert limits["compute_capability"] == facts["compute_capability"][0] + facts["compute_capability"][1] / 10
+    assert limits["multiprocessors"] > 0
+    assert limits["warp_size"] == 32
+    assert limits["max_threads_per_block"] == 1024
+    assert facts["shared_memory_opt_in"] >= limits["shared_memory_per_block"] == 49152
+
+
+def test_a_kernel_gets_arrays_and_scalars_of_every_size_in_its_order(device: Device) -> None:
+    numbers = {"int8": -3, "uint16": 50_000, "int32": -70_000, "int64": 2**40, "float32": 0.5, "float64": -0.25}
+    kinds = ("signed char", "unsigned short", "int", "long long", "float", "double")
+    given = [scalar(kind, value, kind) for kind, value in numbers.items()]
+    takes = ", ".join(f"{kind} {name}" for kind, name in zip(kinds, "abcdef", strict=True))
+    source = (
+        f'extern "C" __global__ void all(double *y, {takes}, bool g, const double *x) {{\n'
+        f"{AT} if (i < {N}) y[i] = g ? a + b + c + d + e + f + x[i] : 0; }}\n"
+    )
+    output, last = array("y", kind="float64", fill="zeros", output=True), array("x", kind="float64")
+    device.use(output, *given, scalar("g", True, "bool"), last, references=[expression(f"x + {sum(numbers.values())}")])
+    device.load(source, "all")
+    assert device.check("all") == []
+
+
+@pytest.mark.parametrize("on_device", [True, False])
+def test_what_is_wrong_is_counted_and_placed(device: Device, on_device: bool) -> None:
+    if on_device:
+        device.process.request({"do": "comparer"}, [device.image(SOURCE)])
+    device.use(*SCALED, references=[expression("3 * x")])
+    for name in ("scale", "scale_wrong"):
+        device.load(SCALE, name)
+    assert device.check("scale") == []
+    [wrong] = device.check("scale_wrong")
+    assert (wrong["output"], wrong["size"], wrong["wrong"], wrong["first"]) == ("y", N, 2, 3)
+    assert wrong["worst"] == pytest.approx(500.0)
+    assert device.check("scale") == [], "outputs are fresh for each check"
+
+
+@pytest.mark.parametrize("kind", ["float64", "int16", "int64", "uint8", "complex64"])
+def test_the_device_compares_other_types(device: Device, kind: str) -> None:
+    device.process.request({"do": "comparer"}, [device.image(SOURCE)])
+    size = np.dtype(kind).itemsize
+    word = {1: "char", 2: "short", 8: "long long"}[size]
+    source = (
+        f'extern "C" __global__ void keep(unsigned {word} *y, const unsigned {word} *x) '
+        f"{{ {AT} if (i < {N}) y[i] = x[i == 7 ? 8 : i]; }}\n"
+    )
+    device.use(array("y", kind=kind, fill="zeros", output=True), array("x", kind=kind), references=[expression("x")])
+    device.load(source, "keep")
+    [wrong] = device.check("keep")
+    assert (wrong["wrong"], wrong["first"], wrong["worst"]) == (1, 7, 1.0)
+
+
+def test_a_kernel_of_the_same_image_is_the_reference(device: Device) -> None:
+    device.use(*SCALED, references=[Reference("", "scale", "kernel", 1e-6, 0.0)])
+    device.load(SCALE, "scale_wrong", reference="scale")
+    [wrong] = device.check("scale_wrong")
+    assert (wrong["wrong"], wrong["first"]) == (2, 3)
+
+
+def test_constant_memory_is_filled(device: Device) -> None:
+    weights = Argument("weights", "float32", (4,), "range", None, False, True, 1)
+    # NumPy's index of x is its value, so that the weight of an element is its value modulo 4
+    device.use(*SCALED, weights, references=[expression("3 * x * (x % 4)")])
+    device.load(SCALE, "weigh")
+    assert device.check("weigh") == []
+
+
+def test_constant_memory_that_is_too_small_or_missing_is_a_fault_of_this_kernel(device: Device) -> None:
+    for name, size, message in (("weights", 5, "has 16 bytes, 20 are given"), ("heights", 4, "not found")):
+        device.use(*SCALED, Argument(name, "float32", (size,), "range", None, False, True, 1))
+        with pytest.raises(KernelFailed, match=message) as failed:
+            device.load(SCALE, "weigh")
+        assert not failed.value.lost
+
+
+def test_facts_of_a_kernel(device: Device) -> None:
+    device.use(*SCALED, references=[expression("3 * x")])
+    facts = device.load(SCALE, "scale")
+    assert 4 <= facts["registers"] <= 64
+    assert facts["local_byte"] == 0
+    assert 0 < facts["occupancy"] <= 1
+    assert facts["blocks_per_multiprocessor"] >= 1
+    most = device.facts["shared_memory_opt_in"]
+    more = device.load(SCALE, "scale", shared_byte=most)
+    assert more["shared_byte"] - facts["shared_byte"] == most
+    assert more["occupancy"] < facts["occupancy"]
+    assert device.check("scale") == [], "it launches with more shared memory than kernels have by default"
+
+
+def test_what_the_driver_refuses_is_one_line_and_costs_nothing(device: Device) -> None:
+    device.use(*SCALED, references=[expression("3 * x")])
+    image = device.image(SCALE)
+    for given, name, message in ((b"no image", "scale", "image|ptx|PTX"), (image, "no_such", "not found")):
+        launch = Launch(name, (1, 1, 1), (32, 1, 1)).as_message()
+        with pytest.raises(KernelFailed, match=message) as failed:
+            device.process.request({"do": "load", "id": "bad", "launch": launch}, [given])
+        assert (failed.value.state, failed.value.lost) == (State.RUNTIME, False)
+        assert "\n" not in failed.value.what
+    device.load(SCALE, "scale", blocks=8)
+    assert device.check("scale") == []
+
+
+def test_more_shared_memory_than_a_block_may_have_is_a_fault_of_the_kernel(device: Device) -> None:
+    device.use(*SCALED, references=[expression("3 * x")])
+    with pytest.raises(KernelFailed, match="invalid") as failed:
+        device.load(SCALE, "scale", shared_byte=1 << 24)
+    assert not failed.value.lost
+    device.load(SCALE, "scale")
+    assert device.check("scale") == []
+
+
+def test_a_stray_write_costs_the_process_and_says_why(device: Device) -> None:
+    device.use(*SCALED, references=[expression("3 * x")])
+    device.load(SCALE, "stray")
+    with pytest.raises(KernelFailed, match="illegal memory access") as failed:
+        device.check("stray")
+    assert failed.value.lost
+
+
+COUNT = """
+__device__ unsigned long long seen;
+extern "C" __global__ void count(float *y) { if (blockIdx.x == 0 && threadIdx.x == 0) y[0] = atomicAdd(&seen, 1ull); }
+"""
+
+
+def test_launches_are_counted_as_they_ran_those_in_graphs_too(device: Device) -> None:
+    device.use(array("y", fill="zeros", output=True, size=1), references=[expression("0 * y")])
+    device.load(COUNT, "count", blocks=1)
+    assert device.check("count") == []
+    device.process.request({"do": "begin", "id": "count"})
+    first = device.process.request({"do": "lap"})
+    second = device.process.request({"do": "lap"})
+    last = device.process.request({"do": "end"})
+    assert first["launches"] > 4 * GRAPHED, "they are quick enough to be recorded"
+    assert min(second["launches"], last["launches"]) >= 1
+    assert 0 < first["time_s"] < 0.1
+    assert first["end_ns"] <= second["start_ns"] + 1
+    [seen] = device.check("count")
+    # one launch of the first check, and one before what is wrong is looked at once more
+    assert seen["worst"] == 2 + sum(lap["launches"] for lap in (first, second, last))
+
+
+def test_kernels_come_and_go(device: Device) -> None:
+    device.use(*SCALED, references=[expression("3 * x")])
+    for _ in range(50):
+        device.load(SCALE, "scale")
+        assert device.check("scale") == []
+        device.process.request({"do": "unload", "id": "scale"})
+
+
+def test_the_fixed_load_that_shows_drift_runs(device: Device) -> None:
+    """cuBLAS's product on a board that has the library, else the kernel that is sent."""
+    source = 'extern "C" __global__ void wave(float *out, const float *start) { out[0] = start[0] + 1; }\n'
+    launch = Launch("wave", (1, 1, 1), (32, 1, 1)).as_message()
+    device.process.request({"do": "drift", "id": "reference", "launch": launch}, [device.image(source)])
+    device.process.request({"do": "begin", "id": "reference"})
+    assert device.process.request({"do": "end"})["launches"] >= 1
+
+
+def test_a_session_runs_from_its_specification(
+    library: Library,
+    environment: dict[str, str],
+    toolchain: Toolchain,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The library that is asked for, its process, the compiler and the meter, together."""
+    for name, value in {**environment, CHOICE: library.name}.items():
+        monkeypatch.setenv(name, value)
+    if environment:  # the reference kernel is for thousands of cores
+        quick = Build('extern "C" __global__ void square_wave(float *out, const float *start) {}\n', (), (), ())
+        monkeypatch.setattr("app.engine.runner.cuda.drift.wave_build", lambda: quick)
+        monkeypatch.setattr("app.engine.metering.meter.WARM_STEP_S", 0.02)
+    (tmp_path / "scale.cu").write_text(
+        'extern "C" __global__ void scale(float *y, const float *x) {\n'
+        f"    {AT}\n    if (i < n) y[i] = factor * x[i] + (block_size_y == 3);\n}}\n"
+    )
+    path = tmp_path / "scale.toml"
+    path.write_text(SPECIFICATION.format(parameters="block_size_y = [1, 2, 3]", reference="factor * x", kernel=""))
+    spec, sensors = load_specification(path), SteadySensors()
+    space = build_space(spec.parameters, spec.restrictions, spec.constants, limits_of((9, 0), 132))
+    with all_addresses():
+        runner = open_cuda_runner(spec, sensors, space, DeviceGuard(sensors), toolchain=toolchain, jobs=1)
+        try:
+            measured = {m.configuration["block_size_y"]: m for m in runner.measure(range(3), threading.Event())}
+        finally:
+            runner.close()
+    assert {size: m.state for size, m in measured.items()} == {
+        1: State.OK,
+        2: State.OK,
+        3: State.CORRECTNESS,
+    }, [m.error for m in measured.values()]
+    assert measured[1].values["power_w"] == pytest.approx(300.0, abs=2.0)
+    assert measured[1].values["time_s"] > 0

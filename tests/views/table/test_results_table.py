@@ -1,0 +1,163 @@
+"""The results table: what it shows, how it sorts while results stream in, and the selection it shares."""
+
+from __future__ import annotations
+
+import numpy as np
+from lab import OBJECTIVE, Lab, filled, grid_space, measured, plan_for
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from pytestqt.modeltest import ModelTester
+from pytestqt.qtbot import QtBot
+
+from app.engine.measurement import Measurement, State
+from app.engine.space.result_table import ResultTable
+from app.views.table.results_model import ResultsModel
+from app.views.table.results_table import ResultsView
+
+ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
+
+
+def shown(model: ResultsModel, head: str) -> list[str]:
+    """A column as it is shown."""
+    column = heads(model).index(head)
+    return [model.data(model.index(row, column)) for row in range(model.rowCount())]
+
+
+def heads(model: ResultsModel) -> list[str]:
+    return [model.headerData(c, Qt.Orientation.Horizontal) for c in range(model.columnCount())]
+
+
+def model_of(table: ResultTable) -> ResultsModel:
+    model = ResultsModel()
+    model.set_session(table, plan_for(table.space, OBJECTIVE))
+    return model
+
+
+def test_heads_have_units_and_the_session_s_goals_come_first(qapp: object) -> None:
+    model = model_of(filled(grid_space()))
+    assert heads(model) == [
+        "#",
+        "State",
+        "GFLOPS/W",
+        "GFLOP/s",
+        "Graphics clock (MHz)",
+        "tile",
+        "layout",
+        "Time (ms)",
+        "Energy (J)",
+        "Power (W)",
+    ]
+
+
+def test_times_are_shown_in_milliseconds_and_the_unknown_as_a_dash(qapp: object) -> None:
+    space = grid_space()
+    table = ResultTable(space)
+    table.append(Measurement(0, space.configuration(0), State.OK, {"time_s": 0.0125, "power_w": float("nan")}))
+    model = model_of(table)
+    assert shown(model, "Time (ms)") == ["12.5"]
+    assert shown(model, "Power (W)") == ["–"]
+
+
+def test_sorting_is_by_number_with_the_unknown_last_in_both_directions(qapp: object) -> None:
+    table = filled(grid_space())
+    model = model_of(table)
+    column = heads(model).index("GFLOPS/W")
+    for order in (ASCENDING, DESCENDING):
+        model.sort(column, order)
+        values = table.values("GFLOPS/W")[[model.index_at(r) for r in range(model.rowCount())]]
+        known = values[np.isfinite(values)]
+        assert 0 < len(known) < len(values)
+        assert np.isnan(values[len(known) :]).all()
+        assert (np.diff(known) * (1 if order is ASCENDING else -1) >= 0).all()
+    model.sort(-1)
+    assert [model.index_at(r) for r in range(model.rowCount())] == list(range(len(table)))
+
+
+def test_results_that_stream_in_land_where_they_belong(qapp: object) -> None:
+    space = grid_space()
+    table = ResultTable(space)
+    table.append(measured(space, 0))
+    model = model_of(table)
+    model.sort(heads(model).index("GFLOP/s"), DESCENDING)
+    for row in np.random.default_rng(4).permutation(np.arange(1, space.size)):
+        table.append(measured(space, int(row)))
+        if row % 7 == 0:
+            model.refresh()
+    model.refresh()
+    order = [model.index_at(r) for r in range(model.rowCount())]
+    assert sorted(order) == list(range(space.size))
+    values = table.values("GFLOP/s")[order]
+    known = values[np.isfinite(values)]
+    assert (np.diff(known) <= 0).all()
+
+
+def test_it_is_a_well_behaved_model(qtmodeltester: ModelTester) -> None:
+    space = grid_space(3, 3)
+    table = ResultTable(space)
+    model = model_of(table)
+    for row in range(space.size):
+        table.append(measured(space, row))
+        model.refresh()
+    model.sort(2, DESCENDING)
+    qtmodeltester.check(model, force_py=True)
+
+
+def test_a_failed_configuration_shows_its_state_and_the_compiler_s_words(qapp: object) -> None:
+    table = filled(grid_space())
+    model = model_of(table)
+    row = shown(model, "State").index("compile")
+    assert model.data(model.index(row, 1), Qt.ItemDataRole.ToolTipRole) == "too many registers"
+
+
+def test_the_best_is_starred_and_only_one(qapp: object) -> None:
+    model = model_of(filled(grid_space()))
+    model.set_best(3)
+    model.set_best(5)
+    assert [text for text in shown(model, "#") if "★" in text] == ["★ 6"]
+
+
+def test_a_chosen_row_is_the_shared_selection_and_back_also_when_sorted(qtbot: QtBot) -> None:
+    lab = Lab()
+    table = filled(grid_space())
+    plan = plan_for(table.space, OBJECTIVE)
+    view = ResultsView(lab.result)
+    qtbot.addWidget(view)
+    lab.session(table, plan)
+    view.set_session(table, plan)
+    view.sortByColumn(2, DESCENDING)
+    view.selectRow(4)
+    assert lab.result.index == view.results.index_at(4)
+    lab.result.select(11)
+    assert view.results.index_at(view.currentIndex().row()) == 11
+    lab.result.select(-1)
+    assert not view.selectionModel().hasSelection()
+
+
+def test_the_selected_row_stays_selected_while_the_table_is_sorted_and_grows(qtbot: QtBot) -> None:
+    lab = Lab()
+    space = grid_space()
+    table = filled(space, 20)
+    plan = plan_for(space, OBJECTIVE)
+    view = ResultsView(lab.result)
+    qtbot.addWidget(view)
+    lab.session(table, plan)
+    view.set_session(table, plan)
+    lab.result.select(7)
+    view.sortByColumn(2, DESCENDING)
+    table.extend(measured(space, row) for row in range(20, 60))
+    view.refresh()
+    assert lab.result.index == 7
+    assert view.results.index_at(view.selectionModel().selectedRows()[0].row()) == 7
+
+
+def test_copy_puts_the_configuration_on_the_clipboard(qtbot: QtBot) -> None:
+    lab = Lab()
+    table = filled(grid_space())
+    plan = plan_for(table.space, OBJECTIVE)
+    view = ResultsView(lab.result)
+    qtbot.addWidget(view)
+    lab.session(table, plan)
+    view.set_session(table, plan)
+    lab.result.select(0)
+    view.copy_selected()
+    assert QGuiApplication.clipboard().text() == "graphics_clock_mhz=900, tile=1, layout=row"
