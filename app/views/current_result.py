@@ -13,7 +13,7 @@ from .provenance import provenance
 from .threads.bridge import EngineBridge
 
 if TYPE_CHECKING:
-    from ..engine.session.events import MeasurementsAdded, SessionChanged, SessionStarted
+    from ..engine.session.events import FiguresRestated, MeasurementsAdded, SessionChanged, SessionStarted
     from ..engine.session.plan import SessionPlan
     from ..engine.space.result_table import ResultTable
 
@@ -52,6 +52,7 @@ class CurrentResult(QObject):
         self.pins: tuple[int, ...] = ()  # indices into `table`, to be compared: A, B and C
         self.clocks_mhz: tuple[float, float] | None = None
         bridge.session_started.connect(self._session_started)
+        bridge.figures_restated.connect(self._figures_restated)
         bridge.measurements_added.connect(self._note_best)
         bridge.session_changed.connect(self._note_best)
 
@@ -136,6 +137,15 @@ class CurrentResult(QObject):
         self.brush(_NONE)
         self._set_pins(self.pins if followed else ())
         self.replaced.emit()
+        self.changed.emit(self.index)
+
+    @Slot(object)
+    def _figures_restated(self, event: FiguresRestated) -> None:
+        """The same measurements with other figures: what is chosen, marked and pinned stays."""
+        if event.session != self.session:
+            return
+        self.table, self.plan, self.best = event.table, event.plan, event.progress.best_index
+        self.best_changed.emit()
         self.changed.emit(self.index)
 
     @Slot(object)

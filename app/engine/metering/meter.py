@@ -25,6 +25,7 @@ from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import HoldsValues
 from ...sensors.load import Execution, Load
 from .characterisation.store import stored_characterisation
+from .condition import Condition
 from .confidence import limited_interval
 from .launching import LaunchingGpu, lap
 from .power_source import PowerSource, find_sensor
@@ -95,11 +96,13 @@ class Meter:
         if last is not None and now - last < COLD_AFTER_S * 1e9:
             return True
         before = math.nan
+        self._note_power()
         for _ in range(round(WARM_MOST_S / WARM_STEP_S)):
             self._begin(load)
             try:
                 if self._gpu.clock.wait(WARM_STEP_S, stop):
                     return False
+                self._note_power()
             finally:
                 self._end()
             temperature = self._value(self._gpu.read(), "temperature_c")
@@ -124,6 +127,7 @@ class Meter:
         least_s = max(window_s, self._least_s())
         if not self.warm(load, stop):
             return None
+        self._note_power()
         settle_s = max(settle_s, RISE_S, MEMORY_POWER_S if self._wants_memory_power else 0.0)
         run = Run(load, self._gpu.clock.now_ns())
         self._begin(load)
@@ -224,6 +228,15 @@ class Meter:
             return reading
         return Reading(reading.time_ns, tuple(math.nan if i in stale else v for i, v in enumerate(reading.values)))
 
+    def _note_power(self) -> None:
+        """What the board draws now and drew lately: how warm it is follows from that, too."""
+        channel = self._source.sensor.channel
+        if channel is None:
+            self._drain()
+        else:
+            reading = self._gpu.read()
+            self._source.poll(reading.time_ns, self._value(reading, channel))
+
     def _awaits_voltage(self, run: Run, seconds: float) -> bool:
         return self._wants_voltage and seconds < VOLTAGE_MOST_S and not self._reported(run.readings, "core_voltage_mv")
 
@@ -292,19 +305,22 @@ class Meter:
             aftereffect_w = self._source.left_behind_w(run.opened_ns, power_w)
             power_w -= aftereffect_w
             interval = interval and (interval[0] - aftereffect_w, interval[1] - aftereffect_w)
+        temperature_c = self._mean(run.readings, "temperature_c")
+        fast_w, slow_w = self._source.drawn_lately_w(run.opened_ns, known_ns)
         return Window(
             time_s=execution.time_s,
             power_w=power_w,
             power_interval_w=interval,
             observed_clock_mhz=self._mean(run.readings, "graphics_clock_mhz"),
             memory_power_w=self._value(run.readings[-1], "memory_power_w") if self._wants_memory_power else math.nan,
-            temperature_c=self._mean(run.readings, "temperature_c"),
+            temperature_c=temperature_c,
             core_voltage_mv=self._mean(run.readings, "core_voltage_mv"),
             memory_clock_mhz=self._mean(run.readings, "memory_clock_mhz"),
             event_reasons=self._reasons(run.readings),
             window_ns=(run.opened_ns, execution.end_ns),
             power_source=self._source.sensor.words,
             settled=run.settled,
+            condition=Condition(temperature_c, self._mean(run.readings, "memory_temperature_c"), fast_w, slow_w),
             aftereffect_w=aftereffect_w,
         )
 

@@ -21,54 +21,21 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from .condition import Condition
 from .confidence import student_t
 
 Floats = npt.NDArray[np.float64]
-FAST_S: Final = 1.0
-SLOW_S: Final = 30.0
 MIDDLE_C: Final = 50.0
 # Per degree of the GPU and of the memory, and per share of the power: what an H200 showed, and how boards may differ.
-PRIOR: Final = (0.002, 0.0005, 0.015, 0.015)
+PRIOR: Final = (0.002, 0.0005, 0.0, 0.0)
 PRIOR_SD: Final = (0.0015, 0.0008, 0.015, 0.03)
+TAKEN_OUT_SD: Final = 0.005  # of the share of the last second, where the meter has taken its aftereffect out
 WANDER: Final = 0.005  # of the mean of a short window beyond the noise of its samples, 1 sigma: an H200's
 WANDER_DEGREES: Final = 8.0  # of freedom, with which that counts
 BETWEEN: Final = 0.004  # 1 sigma, relative, by which sessions differ beyond all that: means of 2 s of an H200
 MOST_SHARE: Final = 2.0  # nothing that light was looked at
 _ROUNDS: Final = 8  # of wander and coefficients in turn
 _STEPS: Final = 6  # towards the power at a condition
-
-
-class PowerHistory:
-    """The two averages of a board's power, as its samples come in. Before the first, the first counts."""
-
-    def __init__(self) -> None:
-        self._time_s = math.nan
-        self.fast_w = math.nan
-        self.slow_w = math.nan
-
-    def add(self, time_s: float, power_w: float) -> None:
-        """The power from the sample before until that time, s. What is not later, or no number, does not count."""
-        if math.isnan(self._time_s):
-            self._time_s, self.fast_w, self.slow_w = time_s, power_w, power_w
-        elif time_s > self._time_s and math.isfinite(power_w):
-            passed_s, self._time_s = time_s - self._time_s, time_s
-            self.fast_w += (power_w - self.fast_w) * -math.expm1(-passed_s / FAST_S)
-            self.slow_w += (power_w - self.slow_w) * -math.expm1(-passed_s / SLOW_S)
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A thermal condition: of a window in which something was measured, or one that figures are stated for."""
-
-    gpu_c: float = math.nan  # where not known, it is left out of account
-    memory_c: float = math.nan
-    fast_w: float = math.nan  # NaN: as much as the kernel itself draws
-    slow_w: float = math.nan
-
-    def seen_by(self, power_w: float) -> Floats:
-        """`x` of a kernel that draws `power_w`; shape (4,), NaN where not known."""
-        shares = [0.0 if math.isnan(each) else each / power_w - 1.0 for each in (self.fast_w, self.slow_w)]
-        return np.array([self.gpu_c - MIDDLE_C, self.memory_c - MIDDLE_C, *(min(MOST_SHARE, each) for each in shares)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,27 +82,54 @@ class ThermalModel:
         return ThermalModel(tuple(coefficients.tolist()), _rows(precision), math.sqrt(variance), degrees)
 
     def weakened(self, share: float) -> ThermalModel:
-        """With that share of its certainty: as a prior for another time, or another board of the same kind."""
-        precision = _rows(np.asarray(self.precision) * share)
-        return ThermalModel(self.coefficients, precision, self.wander, max(WANDER_DEGREES, self.wander_degrees * share))
+        """With that share of what was learnt: the prior for another time, or for another board of the same kind."""
+        first = ThermalModel()
+        before, now = np.asarray(first.precision), np.asarray(self.precision)
+        precision = before + share * (now - before)
+        weighted = before @ first.coefficients + share * (now @ self.coefficients - before @ first.coefficients)
+        degrees = WANDER_DEGREES + share * (self.wander_degrees - WANDER_DEGREES)
+        wander = math.sqrt(WANDER**2 + share * (self.wander**2 - WANDER**2))
+        return ThermalModel(tuple(np.linalg.solve(precision, weighted).tolist()), _rows(precision), wander, degrees)
+
+    def without_aftereffect(self) -> ThermalModel:
+        """For powers of which the meter has taken out what the second before left behind, on a board it knows."""
+        precision, coefficients = np.array(self.precision), np.asarray(self.coefficients)
+        weighted = precision @ coefficients
+        precision[2, 2] += 1.0 / TAKEN_OUT_SD**2
+        found = np.linalg.solve(precision, weighted)
+        return ThermalModel(tuple(found.tolist()), _rows(precision), self.wander, self.wander_degrees)
 
     def stated(self, power_w: float, measured: Condition, condition: Condition) -> tuple[float, float]:
         """(power W at `condition`, relative standard deviation of the step there) of what drew `power_w` when measured.
 
         What only one of the two conditions knows is left out of account.
         """
-        x, coefficients = measured.seen_by(power_w), np.asarray(self.coefficients)
+        x, coefficients = _seen(measured, power_w), np.asarray(self.coefficients)
         stated_w, step = power_w, np.zeros_like(x)
         for _ in range(_STEPS):
-            step = np.nan_to_num(condition.seen_by(stated_w) - x, nan=0.0)
+            step = np.nan_to_num(_seen(condition, stated_w) - x, nan=0.0)
             stated_w = power_w * math.exp(float(coefficients @ step))
         sd = math.sqrt(max(0.0, float(step @ np.linalg.solve(np.asarray(self.precision), step))))
         return stated_w, sd
 
-    def interval_w(self, stated_w: float, sampled_sd: float, step_sd: float) -> tuple[float, float]:
-        """95 % interval of the power that another process, at that condition, would see in a window of seconds, W."""
-        half = student_t(round(self.wander_degrees)) * math.hypot(sampled_sd, self.wander, step_sd, BETWEEN) * stated_w
-        return stated_w - half, stated_w + half
+    @property
+    def repeatability(self) -> float:
+        """By how much windows of one kernel in one session differ beyond the noise of their samples; 95 %, relative."""
+        return student_t(round(self.wander_degrees)) * self.wander
+
+    def uncertainty(self, step_sd: float) -> float:
+        """What a stated power may be off by beyond the noise of its samples, as another process sees it; 95 %, relative.
+
+        The board's wander, the step to the condition, and what sessions differ by.
+        """
+        return student_t(round(self.wander_degrees)) * math.hypot(self.wander, step_sd, BETWEEN)
+
+
+def _seen(condition: Condition, power_w: float) -> Floats:
+    """`x` of a kernel that draws `power_w`; shape (4,), NaN where not known."""
+    shares = [0.0 if math.isnan(w) else w / power_w - 1.0 for w in (condition.fast_w, condition.slow_w)]
+    temperatures = (condition.gpu_c - MIDDLE_C, condition.memory_c - MIDDLE_C)
+    return np.array([*temperatures, *(min(MOST_SHARE, share) for share in shares)])
 
 
 def _within_kernels(looks: Iterable[Look]) -> tuple[Floats, Floats]:
@@ -146,7 +140,7 @@ def _within_kernels(looks: Iterable[Look]) -> tuple[Floats, Floats]:
     rows, own_sd = [], []
     for number, group in enumerate(each for each in seen.values() if len(each) > 1):
         for look in group:
-            x = np.nan_to_num(look.condition.seen_by(look.power_w), nan=0.0)
+            x = np.nan_to_num(_seen(look.condition, look.power_w), nan=0.0)
             rows.append([number, math.log(look.power_w), *x])
             own_sd.append(look.sampled_sd)
     return np.asarray(rows, dtype=np.float64), np.asarray(own_sd, dtype=np.float64)

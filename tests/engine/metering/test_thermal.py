@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.metering.thermal import PRIOR, PRIOR_SD, Condition, Look, PowerHistory, ThermalModel
+from app.engine.metering.condition import Condition, PowerHistory
+from app.engine.metering.thermal import PRIOR, PRIOR_SD, Look, ThermalModel
 
 RECORDED = Path(__file__).parent / "data" / "thermal_history_h200.csv"  # its README says how it was recorded
 SAMPLED = 0.003  # of a window of 0.34 s, relative: scatter of the driver's samples
@@ -80,11 +81,11 @@ def test_sessions_state_what_a_kernel_draws_alone_from_idle_and_hot() -> None:
             if kernel in short:
                 window = short[kernel]
                 stated_w, sd = model.stated(window.power_w, window.condition, condition)
-                low_w, high_w = model.interval_w(stated_w, SAMPLED, sd)
+                half = math.hypot(1.96 * SAMPLED, model.uncertainty(sd))
                 errors.append(abs(stated_w / power_w - 1))
                 raw_errors.append(abs(window.power_w / power_w - 1))
-                covered.append(low_w <= power_w <= high_w)
-                halves.append((high_w - low_w) / 2 / stated_w)
+                covered.append(errors[-1] <= half)
+                halves.append(half)
     assert len(errors) >= 80
     assert median(errors) < 0.006
     assert median(errors) < median(raw_errors)
@@ -94,6 +95,15 @@ def test_sessions_state_what_a_kernel_draws_alone_from_idle_and_hot() -> None:
     assert median(halves) <= 0.015
 
 
+def drawn_w(alone_w: float, coefficients: np.ndarray, at: Condition) -> float:
+    """What a kernel draws at a condition, by the equation of the model."""
+    power_w = alone_w
+    for _ in range(20):
+        shares = (min(2.0, at.fast_w / power_w - 1), min(2.0, at.slow_w / power_w - 1))
+        power_w = alone_w * math.exp(coefficients @ np.array([at.gpu_c - 50, at.memory_c - 50, *shares]))
+    return power_w
+
+
 def board(rng: np.random.Generator, coefficients: np.ndarray, wander: float, kernels: int, times: int) -> list[Look]:
     """Windows of a board with those coefficients."""
     looks = []
@@ -101,10 +111,7 @@ def board(rng: np.random.Generator, coefficients: np.ndarray, wander: float, ker
         alone_w = rng.uniform(250, 600)
         for _ in range(times):
             condition = Condition(rng.uniform(40, 65), rng.uniform(42, 60), rng.uniform(80, 700), rng.uniform(80, 700))
-            power_w = alone_w
-            for _ in range(20):
-                power_w = alone_w * math.exp(coefficients @ condition.seen_by(power_w))
-            noisy_w = power_w * (1 + wander * rng.standard_normal())
+            noisy_w = drawn_w(alone_w, coefficients, condition) * (1 + wander * rng.standard_normal())
             looks.append(Look(str(kernel), noisy_w, 0.0005, condition))
     return looks
 
@@ -124,12 +131,7 @@ def test_intervals_hold_the_truth_of_boards_as_different_as_the_prior_says() -> 
         true = np.asarray(PRIOR) + np.asarray(PRIOR_SD) * rng.standard_normal(4)
         model = ThermalModel().learn(board(rng, true, 0.004, kernels=3, times=4))
         measured, condition = Condition(45, 45, 100, 100), Condition(60, 58, 500, 450)
-        alone_w = power_w = 400.0
-        for _ in range(20):
-            power_w = alone_w * math.exp(true @ measured.seen_by(power_w))
-        truth_w = alone_w
-        for _ in range(20):
-            truth_w = alone_w * math.exp(true @ condition.seen_by(truth_w))
+        power_w, truth_w = drawn_w(400, true, measured), drawn_w(400, true, condition)
         stated_w, sd = model.stated(power_w, measured, condition)
         held.append(abs(math.log(stated_w / truth_w)) <= 1.96 * sd)
         narrow.append(sd < 0.7 * ThermalModel().stated(power_w, measured, condition)[1])
@@ -142,12 +144,15 @@ def test_kernels_seen_once_show_nothing() -> None:
     assert ThermalModel().learn(looks) == ThermalModel()
 
 
-def test_a_weaker_model_says_the_same_with_less_certainty() -> None:
-    model = ThermalModel().learn(w.look for w in recorded())
+def test_a_weaker_model_lies_between_what_was_learnt_and_what_is_known_of_any_board() -> None:
+    learnt = ThermalModel().learn(w.look for w in recorded())
     measured, condition = Condition(45, 45, 300, 200), Condition(58, 50, math.nan, 420)
-    full, weak = model.stated(450, measured, condition), model.weakened(0.25).stated(450, measured, condition)
-    assert weak[0] == full[0]
-    assert weak[1] == pytest.approx(2 * full[1])
+    stated = [learnt.weakened(share).stated(450, measured, condition) for share in (1.0, 0.25, 0.0)]
+    powers, sds = [power_w for power_w, _ in stated], [sd for _, sd in stated]
+    assert stated[0] == pytest.approx(learnt.stated(450, measured, condition))
+    assert stated[2] == pytest.approx(ThermalModel().stated(450, measured, condition))
+    assert sds == sorted(sds)
+    assert min(powers[0], powers[2]) <= powers[1] <= max(powers[0], powers[2])
 
 
 @given(
