@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
-from statistics import fmean, median
+from statistics import median
 from typing import Final
 
 from ...errors import InputError
@@ -78,7 +78,9 @@ class Condition:
     def words(self) -> str:
         """Such as '55 °C, memory 50 °C, 420 W'; `parse` reads it."""
         known = [(value, *_PARTS[name]) for name, value in self.as_names().items()]
-        return ", ".join(f"{before} {value:.4g} {'°C' if unit == 'C' else unit}".strip() for value, unit, before in known)
+        return ", ".join(
+            f"{before} {value:.4g} {'°C' if unit == 'C' else unit}".strip() for value, unit, before in known
+        )
 
     def as_names(self) -> dict[str, float]:
         """What is known of it, by name."""
@@ -86,20 +88,13 @@ class Condition:
         return {name: value for name, value in named if not math.isnan(value)}
 
 
+UNKNOWN: Final = Condition()
+
+
 def usual_condition(seen: Sequence[Condition]) -> Condition:
     """A round condition in the middle of those, of a kernel that runs for seconds: the fast average is its own."""
     gpu, memory, slow = ([getattr(each, name) for each in seen] for name in ("gpu_c", "memory_c", "slow_w"))
     return Condition(_middle(gpu, 1.0), _middle(memory, 1.0), math.nan, _middle(slow, 10.0))
-
-
-def mean_condition(seen: Sequence[Condition]) -> Condition:
-    """The mean over several windows."""
-    return Condition(*(_mean(column) for column in zip(*map(astuple, seen), strict=True)))
-
-
-def _mean(values: Sequence[float]) -> float:
-    known = [value for value in values if not math.isnan(value)]
-    return fmean(known) if known else math.nan
 
 
 def _middle(values: Sequence[float], step: float) -> float:

@@ -83,7 +83,7 @@ class ThermalModel:
 
     def weakened(self, share: float) -> ThermalModel:
         """With that share of what was learnt: the prior for another time, or for another board of the same kind."""
-        first = ThermalModel()
+        first = ANY_BOARD
         before, now = np.asarray(first.precision), np.asarray(self.precision)
         precision = before + share * (now - before)
         weighted = before @ first.coefficients + share * (now @ self.coefficients - before @ first.coefficients)
@@ -118,11 +118,14 @@ class ThermalModel:
         return student_t(round(self.wander_degrees)) * self.wander
 
     def uncertainty(self, step_sd: float) -> float:
-        """What a stated power may be off by beyond the noise of its samples, as another process sees it; 95 %, relative.
+        """What a stated power may be off by as another process sees it, beyond its samples' noise; 95 %, relative.
 
         The board's wander, the step to the condition, and what sessions differ by.
         """
         return student_t(round(self.wander_degrees)) * math.hypot(self.wander, step_sd, BETWEEN)
+
+
+ANY_BOARD: Final = ThermalModel()  # what is known before anything is learnt
 
 
 def _seen(condition: Condition, power_w: float) -> Floats:

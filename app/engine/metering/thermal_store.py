@@ -24,7 +24,7 @@ from ...files import read_text, write_text
 from ...paths import data_folder
 from ...sensors.gpu import GpuInfo
 from .condition import Condition
-from .thermal import PRIOR, ThermalModel
+from .thermal import ANY_BOARD, PRIOR, ThermalModel
 
 VERSION: Final = 1
 HALVED_AFTER_S: Final = 30 * 86400.0  # age at which half of what was learnt counts
@@ -38,7 +38,7 @@ _WIDEST: Final = 1e12
 class BoardHeat:
     """How a board's power follows its temperature, as far as is known before a session."""
 
-    model: ThermalModel = ThermalModel()
+    model: ThermalModel = ANY_BOARD
     condition: Condition | None = None  # that its figures are stated for, fixed by its first session
 
 
@@ -81,7 +81,12 @@ def model_from_json(document: Any) -> ThermalModel:
     size = len(PRIOR)
     coefficients, precision = (np.asarray(document[name], dtype=np.float64) for name in ("coefficients", "precision"))
     wander, degrees = float(document["wander"]), float(document["wander_degrees"])
-    if coefficients.shape != (size,) or precision.shape != (size, size) or not 0 <= wander < 1 or not 1 <= degrees < 1e9:
+    if (
+        coefficients.shape != (size,)
+        or precision.shape != (size, size)
+        or not 0 <= wander < 1
+        or not 1 <= degrees < 1e9
+    ):
         raise ValueError("it is no thermal model")
     if not (np.abs(precision).max() < _WIDEST and np.abs(coefficients).max() < 1):
         raise ValueError("it is no model of a board")

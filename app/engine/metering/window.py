@@ -8,7 +8,7 @@ from typing import Final
 
 from ...sensors.channel import Reading
 from ...sensors.load import Execution, Load
-from .condition import Condition
+from .condition import UNKNOWN, Condition
 
 STEADY: Final = 0.005  # change of clock and time between two windows that counts as standing still
 STEADY_POWER: Final = 0.01
@@ -30,7 +30,7 @@ class Window:
     window_ns: tuple[int, int]
     power_source: str
     settled: bool | None = True  # False: a limit acted and the board had not come to rest; None: not looked at
-    condition: Condition = Condition()  # how warm the board was
+    condition: Condition = UNKNOWN  # how warm the board was
     aftereffect_w: float = 0.0  # excess that the load before left behind, already taken out of the power
 
     @property

@@ -310,5 +310,7 @@ def _compared(first: Measurement, second: Measurement | None) -> Measurement:
     longer = second.values["time_s"] / first.values["time_s"] - 1.0
     if abs(longer) <= SAME_TIME:
         return first
-    said = f"a second look at the end took {percent(abs(longer), 1)} {'longer' if longer > 0 else 'less time'} per launch"
+    said = (
+        f"a second look at the end took {percent(abs(longer), 1)} {'longer' if longer > 0 else 'less time'} per launch"
+    )
     return replace(first, message="; ".join(words for words in (first.message, said) if words))
