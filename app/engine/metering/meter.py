@@ -45,6 +45,7 @@ BELOW_LIMIT: Final = 0.96  # of the limit: so little power cannot be held back b
 AT_LIMIT: Final = (0.985, 1.01)  # mean power over the limit that counts as the limit
 BUFFER_PATIENCE_S: Final = 0.5  # the buffer's newest sample is up to about 0.1 s old
 MOVED: Final = 0.01  # change of clock within a window that makes it begin again
+RECOVERED: Final = 0.004  # below the clock before a limit: less than a step of the clock of most boards
 MEMORY_POWER_S: Final = 1.1  # its averaging window, and a refresh
 VOLTAGE_MOST_S: Final = 2.5  # how long a window that needs a voltage waits for one: nvidia-smi is asked once a second
 FOLLOW_CLOCKS: Final = ("core_voltage_mv", "memory_clock_mhz")  # of another kernel or clock, they would be wrong
@@ -69,6 +70,8 @@ class Meter:
         self._holding = gpu if isinstance(gpu, HoldsValues) else None
         self._last_end_ns: int | None = None
         self._found: PowerSource | None = None
+        self._free_mhz = math.nan  # the clock of the last window that no limit held back
+        self._after_limit = False  # the last window was one that a limit held back
 
     def measure(
         self,
@@ -138,6 +141,9 @@ class Meter:
             execution = self._end()
         if run.execution is None:
             run.execution = execution
+        self._after_limit = bool(self._reasons(run.readings) & LIMITING)
+        if not self._after_limit:
+            self._free_mhz = self._mean(run.readings, "graphics_clock_mhz")
         return run
 
     def window(self, run: Run) -> Window:
@@ -248,9 +254,14 @@ class Meter:
 
     def _left_over(self, run: Run, limited: bool, powers: Sequence[float]) -> bool:
         """The clock is on its way, or a limit acts that this load does not reach: the one before did."""
-        if not self._source.sensor.buffered or not (limited or self._moved(run.readings)):
+        moving = limited or self._moved(run.readings) or self._recovering(run.readings[-1])
+        if not self._source.sensor.buffered or not moving:
             return False
         return bool(powers) and fmean(powers) < BELOW_LIMIT * self._limit_w(run.readings[-1])
+
+    def _recovering(self, reading: Reading) -> bool:
+        """After a limit, the clock is not yet back where it was before it: it may climb too slowly to be seen moving."""
+        return self._after_limit and self._value(reading, "graphics_clock_mhz") < (1.0 - RECOVERED) * self._free_mhz
 
     def _limited(self, readings: Sequence[Reading], powers: Sequence[float]) -> bool:
         """A limit acts, or will: its controller takes a while to see that it is exceeded."""

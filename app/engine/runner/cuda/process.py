@@ -188,6 +188,7 @@ class RunnerProcesses:
         self._prepare = prepare
         self._current: RunnerProcess | None = None
         self._spare: RunnerProcess | None = None
+        self._spare_stands = False  # or it has failed, as will be found where it is needed
         self.replaced = 0
 
     @property
@@ -199,10 +200,18 @@ class RunnerProcesses:
     def keep_spare(self) -> None:
         """Have a spare one; returns at once."""
         if self._spare is None:
-            self._spare = self._fresh()
+            self._spare, self._spare_stands = self._fresh(), False
+
+    def await_spare(self) -> None:
+        """Wait until the spare one stands, where there is one: making a context disturbs what the board runs."""
+        if self._spare is not None and not self._spare_stands:
+            with suppress(KernelFailed, InputError):
+                self._spare.ready()
+            self._spare_stands = True
 
     def prepare_again(self) -> None:
         """What they have to know has changed."""
+        self._spare_stands = False
         for process in (self._current, self._spare):
             if process is not None:
                 self._prepare(process)

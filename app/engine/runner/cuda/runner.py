@@ -109,6 +109,7 @@ class CudaRunner:
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows in the order in which they are compiled, those of one device setting together."""
+        self._gpu.processes.keep_spare()
         by_settings = groupby(by_setting(rows, self._space, self._guard), self._setting_of)
         try:
             for setting, group in by_settings:
@@ -241,6 +242,7 @@ class CudaRunner:
     def _run_repeats(self, candidate: _Candidate, stop: threading.Event) -> None:
         """Every repeat's run; `run` stays None where the first was stopped."""
         settle_s = max(self.settle_s, self._guard.settling_s)
+        self._gpu.processes.await_spare()
         for _ in range(self._spec.repeats):
             run = self._meter.run(candidate.load, stop=stop, settle_s=settle_s, window_s=self.window_s)
             if candidate.run is not None:  # its samples have come by now
