@@ -45,6 +45,7 @@ BELOW_LIMIT: Final = 0.96  # of the limit: so little power cannot be held back b
 AT_LIMIT: Final = (0.985, 1.01)  # mean power over the limit that counts as the limit
 BUFFER_PATIENCE_S: Final = 0.5  # the buffer's newest sample is up to about 0.1 s old
 MOVED: Final = 0.01  # change of clock within a window that makes it begin again
+STEADY_TIME: Final = 0.01  # change of the time per launch from one half of a window to the other
 RECOVERED: Final = 0.004  # below the clock before a limit: less than a step of the clock of most boards
 MEMORY_POWER_S: Final = 1.1  # its averaging window, and a refresh
 VOLTAGE_MOST_S: Final = 2.5  # how long a window that needs a voltage waits for one: nvidia-smi is asked once a second
@@ -127,11 +128,16 @@ class Meter:
 
         `window` may be called later, while something else runs. Raises WattridgeError where the board reports no power.
         """
-        least_s = max(window_s, self._least_s())
         if not self.warm(load, stop):
             return None
-        self._note_power()
         settle_s = max(settle_s, RISE_S, MEMORY_POWER_S if self._wants_memory_power else 0.0)
+        run = self._run_once(load, stop, settle_s, max(window_s, self._least_s()))
+        if run is not None and self._disturbed(run):  # something else ran, or the clock moved unseen
+            run = self._run_once(load, stop, settle_s, max(window_s, self._least_s()))
+        return run
+
+    def _run_once(self, load: Load, stop: threading.Event | None, settle_s: float, least_s: float) -> Run | None:
+        self._note_power()
         run = Run(load, self._gpu.clock.now_ns())
         self._begin(load)
         try:
@@ -145,6 +151,10 @@ class Meter:
         if not self._after_limit:
             self._free_mhz = self._mean(run.readings, "graphics_clock_mhz")
         return run
+
+    def _disturbed(self, run: Run) -> bool:
+        """The time per launch changed within the window, and no limit acted."""
+        return run.execution is not None and abs(run.execution.change) > STEADY_TIME and not self._after_limit
 
     def window(self, run: Run) -> Window:
         """The figures of a run; waits until the buffer has reported its samples. Raises WattridgeError without any."""
@@ -331,6 +341,7 @@ class Meter:
             window_ns=(run.opened_ns, execution.end_ns),
             power_source=self._source.sensor.words,
             settled=run.settled,
+            change=execution.change,
             condition=Condition(temperature_c, self._mean(run.readings, "memory_temperature_c"), fast_w, slow_w),
             aftereffect_w=aftereffect_w,
         )

@@ -17,12 +17,13 @@ from itertools import count, groupby
 from typing import Final
 
 from ....errors import InputError
+from ....sensors.event_reasons import LIMITING
 from ....sensors.load import Load
 from ...control.guard import DeviceGuard
 from ...control.obeying import disobeyed
 from ...measurement import Configuration, Measurement, State
 from ...metering.condition import Condition
-from ...metering.meter import Meter
+from ...metering.meter import STEADY_TIME, Meter
 from ...metering.window import Run, Window
 from ...space.search_space import SearchSpace
 from ...specification.model import Specification
@@ -287,7 +288,7 @@ class CudaRunner:
     def _finish(self, candidate: _Candidate) -> None:
         assert candidate.run is not None, "only what ran is measured"
         windows = [*candidate.windows, self._meter.window(candidate.run)]
-        said = (candidate.said, candidate.unmet, self._disobeyed(candidate, windows))
+        said = (candidate.said, candidate.unmet, self._disobeyed(candidate, windows), _unsteady(windows))
         measurement = measurement_of(
             self._spec,
             candidate.row,
@@ -321,3 +322,9 @@ class CudaRunner:
             message=candidate.said,
             cost_s=time.monotonic() - candidate.began,
         )
+
+
+def _unsteady(windows: Sequence[Window]) -> str:
+    """What is to be said where the time per launch changed within a window, also when it was measured again."""
+    most = max((window.change for window in windows if not window.event_reasons & LIMITING), key=abs, default=0.0)
+    return f"the time per launch changed by {100 * most:+.1f} % within its window" if abs(most) > STEADY_TIME else ""
