@@ -270,7 +270,7 @@ class Meter:
         return bool(powers) and fmean(powers) < BELOW_LIMIT * self._limit_w(run.readings[-1])
 
     def _recovering(self, reading: Reading) -> bool:
-        """After a limit, the clock is not yet back where it was before it: it may climb too slowly to be seen moving."""
+        """After a limit, the clock is not back where it was before it; it may climb too slowly to be seen moving."""
         return self._after_limit and self._value(reading, "graphics_clock_mhz") < (1.0 - RECOVERED) * self._free_mhz
 
     def _limited(self, readings: Sequence[Reading], powers: Sequence[float]) -> bool:
