@@ -13,8 +13,12 @@ from dataclasses import astuple, dataclass
 from statistics import median
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
 from ...errors import InputError
 
+Floats = npt.NDArray[np.float64]
 FAST_S: Final = 1.0
 SLOW_S: Final = 30.0
 _HOTTEST_C: Final = 150.0
@@ -82,10 +86,31 @@ class Condition:
             f"{before} {value:.4g} {'°C' if unit == 'C' else unit}".strip() for value, unit, before in known
         )
 
+    @property
+    def option(self) -> str:
+        """As `--condition` takes it, without what a shell might not print."""
+        return self.words.replace(" °C", "C").replace(" W", "W").replace(", ", ",")
+
     def as_names(self) -> dict[str, float]:
         """What is known of it, by name."""
         named = zip(_PARTS, astuple(self), strict=True)
         return {name: value for name, value in named if not math.isnan(value)}
+
+
+def drawn_lately_w(times_s: Floats, power_w: Floats, at_s: float) -> tuple[float, float]:
+    """The two averages at a time, of samples in their order; NaN without any before it."""
+    known = (times_s <= at_s) & np.isfinite(power_w)
+    times_s, power_w = times_s[known], power_w[known]
+    if not len(times_s):
+        return math.nan, math.nan
+    fast_w, slow_w = (_weighted(times_s, power_w, at_s, average_s) for average_s in (FAST_S, SLOW_S))
+    return fast_w, slow_w
+
+
+def _weighted(times_s: Floats, power_w: Floats, at_s: float, average_s: float) -> float:
+    since = np.exp((times_s - at_s) / average_s)
+    shares = np.diff(since, prepend=0.0)  # the first counts for all that was before it
+    return float(shares @ power_w) / float(since[-1])
 
 
 UNKNOWN: Final = Condition()

@@ -112,7 +112,7 @@ def plan_specification(
     space = _space(spec, limits, settings, (*refused, *notes, *snapped))
     chosen_here = {"device_settings": ", ".join(replaced)} if replaced else {}
     if options.condition is not None:
-        chosen_here["condition"] = options.condition.words
+        chosen_here["chosen_condition"] = options.condition.option
     plan = SessionPlan(
         title=spec.name,
         gpu=gpu.info.name,
@@ -250,7 +250,8 @@ def plan_resume(
         if setting_names(space) and gpu.info.source == "nvml":
             (guard or DeviceGuard(gpu)).open()  # fails now rather than at the first measurement
         require_runnable(spec, gpu)
-        condition = Condition.parse(origin["condition"], f"session {session}") if "condition" in origin else None
+        stated = origin.get("condition", origin.get("chosen_condition"))
+        condition = None if stated is None else Condition.parse(stated, f"session {session}")
         make_runner = runner_on(spec, gpu, space, guard, condition)
         origin = {**origin, "gpu": gpu.info.uuid}  # another one of the same name
     budget = options.budget() if options is not None else {}

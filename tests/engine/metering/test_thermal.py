@@ -5,17 +5,21 @@ from __future__ import annotations
 import csv
 import math
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
 
 import numpy as np
 import pytest
+from cuda_bench import SteadySensors
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.metering.condition import Condition, PowerHistory
+from app.engine.metering.condition import Condition, PowerHistory, drawn_lately_w
 from app.engine.metering.thermal import PRIOR, PRIOR_SD, Look, ThermalModel
+from app.engine.metering.thermal_store import BoardHeat, keep_heat, known_heat
+from app.errors import InputError
+from app.paths import data_folder
 
 RECORDED = Path(__file__).parent / "data" / "thermal_history_h200.csv"  # its README says how it was recorded
 SAMPLED = 0.003  # of a window of 0.34 s, relative: scatter of the driver's samples
@@ -173,6 +177,56 @@ def test_what_is_stated_for_another_condition_can_be_stated_back(
 def test_what_only_one_condition_knows_is_left_out_of_account() -> None:
     stated_w, _ = ThermalModel().stated(400, Condition(50, math.nan, 400, 400), Condition(50, 60, 400, 400))
     assert stated_w == 400
+
+
+@given(st.tuples(*[st.none() | st.integers(0, 120)] * 2, *[st.none() | st.integers(0, 900)] * 2))
+def test_a_condition_is_written_as_it_is_read(parts: tuple[int | None, ...]) -> None:
+    condition = Condition(*(math.nan if part is None else float(part) for part in parts))
+    if condition.as_names():
+        assert Condition.parse(condition.words, "").as_names() == condition.as_names()
+        assert Condition.parse(condition.option, "").as_names() == condition.as_names()
+
+
+@pytest.mark.parametrize("text", ["", "hot", "55", "55C,60C", "420", "-5C", "1000C", "55C;420W", "warm 55C"])
+def test_what_is_no_condition_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="condition"):
+        Condition.parse(text, "--condition")
+
+
+def test_the_averages_of_a_trace_are_those_of_its_samples_one_by_one() -> None:
+    rng, history = np.random.default_rng(2), PowerHistory()
+    times_s, power_w = np.cumsum(rng.uniform(0.01, 0.2, 300)), rng.uniform(80, 700, 300)
+    for time_s, drawn in zip(times_s, power_w, strict=True):
+        history.add(time_s, drawn)
+    assert drawn_lately_w(times_s, power_w, times_s[-1]) == pytest.approx((history.fast_w, history.slow_w))
+
+
+def test_what_is_known_of_a_board_is_kept_ages_and_is_a_weak_prior_for_others() -> None:
+    info = SteadySensors().info
+    looks = board(np.random.default_rng(1), np.array([0.004, 0.001, 0.0, 0.05]), 0.003, kernels=20, times=8)
+    learnt, day_s = ThermalModel().learn(looks), 86400.0
+    keep_heat(info, BoardHeat(learnt, Condition(gpu_c=50, slow_w=300)), now_s=0.0)
+    alike, unlike = replace(info, uuid="another"), replace(info, uuid="a third", name="Another kind")
+
+    def sure(heat: BoardHeat) -> float:
+        return heat.model.precision[0][0]
+
+    fresh, old = known_heat(info, 0.0), known_heat(info, 90 * day_s)
+    assert fresh.condition is not None
+    assert fresh.condition.words == "50 °C, 300 W"
+    assert sure(BoardHeat(learnt)) > sure(fresh) > sure(old) > sure(known_heat(alike, 90 * day_s)) > sure(BoardHeat())
+    assert known_heat(alike, 0.0).condition is None, "each board has its own"
+    assert known_heat(unlike, 0.0) == BoardHeat()
+
+
+def test_a_damaged_file_of_a_board_counts_as_none(tmp_path: Path) -> None:
+    info = SteadySensors().info
+    keep_heat(info, BoardHeat(ThermalModel(), Condition(gpu_c=50)))
+    [file] = (data_folder() / "boards").iterdir()
+    whole = file.read_text()
+    for text in ("", "{}", "[]", whole[:-40], whole.replace("0.005", "5"), whole.replace("gpu_c", "gpu"), "[" * 5000):
+        file.write_text(text)
+        assert known_heat(info) == BoardHeat()
 
 
 def test_the_history_of_power_forgets_with_its_two_time_constants() -> None:

@@ -179,7 +179,10 @@ def test_a_session_too_small_to_learn_from_has_wide_intervals(count: int) -> Non
     assert all(by_row(again, UNCERTAINTY)[row] < uncertainty for row, uncertainty in rows.items())
 
 
-def test_an_interrupted_session_is_stated_like_a_whole_one_and_goes_on_at_its_condition() -> None:
+def test_an_interrupted_session_is_stated_like_a_whole_one_and_goes_on_at_its_condition(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("app.engine.session.run.FLUSH_COUNT", 1)  # every measurement is reported at once
     stop = threading.Event()
 
     class Interrupted(Listener):
