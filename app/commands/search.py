@@ -311,8 +311,8 @@ def _show_session(session: int, arguments: Namespace) -> int:
             plan, table = restated(store, session, condition)
     assert record is not None, "it comes from the store"
     if arguments.json:
-        told = {"seconds": record.elapsed_s, "state": record.state, "reason": record.reason}
-        print_json(session_summary(table, plan, session=session, **told))
+        seconds, state, reason = record.elapsed_s, record.state, record.reason
+        print_json(session_summary(table, plan, session=session, seconds=seconds, state=state, reason=reason))
     else:
         print_description(describe_session(plan, table, session=session, seconds=record.elapsed_s))
     return 0

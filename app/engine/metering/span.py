@@ -141,8 +141,8 @@ def _condition(watch: Watch, sensor: PowerSensor | None, start_ns: int, end_ns: 
         series = trace.view(since_ns, middle_ns, _ALL, [sensor.channel])[sensor.channel]
         times_s = series.time_s.astype(np.float64) - HISTORIES * SLOW_S
         fast_w, slow_w = drawn_lately_w(times_s, series.value.astype(np.float64), 0.0)
-    temperatures = (trace.statistics(name, start_ns, end_ns).mean for name in ("temperature_c", "memory_temperature_c"))
-    return Condition(*temperatures, fast_w, slow_w)
+    gpu, memory = (trace.statistics(name, start_ns, end_ns) for name in ("temperature_c", "memory_temperature_c"))
+    return Condition(gpu.mean, memory.mean, fast_w, slow_w)
 
 
 def _mean_of_span(watch: Watch, channel: str, start_ns: int, end_ns: int) -> float:
