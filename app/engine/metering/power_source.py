@@ -181,12 +181,14 @@ class PowerSource:
     def add_samples(self, samples: Iterable[tuple[int, float]]) -> None:
         """What is new in the driver's buffer: (time stamp, W), oldest first."""
         for time_ns, power_w in samples:
+            self._history.add(time_ns / 1e9, power_w)
             self._add(time_ns, time_ns, power_w)
 
     def poll(self, time_ns: int, power_w: float) -> None:
         """What was read. A value that is the same a refresh later is a new one; before that it is the old one."""
         if math.isnan(power_w):
             return
+        self._history.add(time_ns / 1e9, power_w)
         if self._polled is None:
             self._repeats_ns = time_ns + 2 * self._refresh_ns
         else:
@@ -211,7 +213,6 @@ class PowerSource:
         self._before_ns.append(before_ns)
         self._seen_ns.append(seen_ns)
         self._power_w.append(power_w)
-        self._history.add(seen_ns / 1e9, power_w)
         for averages, lately_w in zip(self._lately_w, (self._history.fast_w, self._history.slow_w), strict=True):
             averages.append(lately_w)
         if self._seen_ns[0] < seen_ns - 2 * self._kept_ns:  # now and then, not at every value
