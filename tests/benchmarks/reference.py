@@ -146,7 +146,7 @@ class Alone:
                     continue
                 newest, now_s, power_w = sample.timeStamp, sample.timeStamp / 1e6, sample.sampleValue.uiVal / 1e3
                 if math.isnan(last_s):
-                    fast_w = slow_w = power_w
+                    fast_w = slow_w = mean([each.sampleValue.uiVal / 1e3 for each in found])  # before: unknown
                 else:
                     fast_w += (power_w - fast_w) * -math.expm1(-(now_s - last_s) / 1.0)
                     slow_w += (power_w - slow_w) * -math.expm1(-(now_s - last_s) / 30.0)

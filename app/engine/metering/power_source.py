@@ -180,7 +180,10 @@ class PowerSource:
 
     def add_samples(self, samples: Iterable[tuple[int, float]]) -> None:
         """What is new in the driver's buffer: (time stamp, W), oldest first."""
-        for time_ns, power_w in samples:
+        fresh = list(samples)
+        if fresh and not self._seen_ns:  # what was before is not known: the best guess is as in all of the buffer
+            self._history.add(fresh[0][0] / 1e9, fmean(power_w for _, power_w in fresh))
+        for time_ns, power_w in fresh:
             self._history.add(time_ns / 1e9, power_w)
             self._add(time_ns, time_ns, power_w)
 

@@ -28,9 +28,9 @@ Floats = npt.NDArray[np.float64]
 MIDDLE_C: Final = 50.0
 # Per degree of the GPU and of the memory, and per share of the power: what an H200 showed, and how boards may differ.
 PRIOR: Final = (0.002, 0.0005, 0.0, 0.0)
-PRIOR_SD: Final = (0.0015, 0.0008, 0.015, 0.03)
+PRIOR_SD: Final = (0.0015, 0.0008, 0.015, 0.02)
 TAKEN_OUT_SD: Final = 0.005  # of the share of the last second, where the meter has taken its aftereffect out
-WANDER: Final = 0.005  # of the mean of a short window beyond the noise of its samples, 1 sigma: an H200's
+WANDER: Final = 0.005  # of the mean of a short window, the noise of its samples included, 1 sigma: an H200's
 WANDER_DEGREES: Final = 8.0  # of freedom, with which that counts
 BETWEEN: Final = 0.004  # 1 sigma, relative, by which sessions differ beyond all that: means of 2 s of an H200
 MOST_SHARE: Final = 2.0  # nothing that light was looked at
@@ -70,13 +70,13 @@ class ThermalModel:
         variance, degrees = self.wander**2, self.wander_degrees
         coefficients, precision = before, prior
         for _ in range(_ROUNDS):
-            weights = 1.0 / (own_sd**2 + variance)
+            weights = 1.0 / np.maximum(own_sd**2, variance)
             xc, yc = _centred(x, groups, weights), _centred(y[:, None], groups, weights)[:, 0]
             precision = prior + (xc * weights[:, None]).T @ xc
             coefficients = np.linalg.solve(precision, prior @ before + (xc * weights[:, None]).T @ yc)
             left = yc - xc @ coefficients
             free = len(y) - len(np.unique(groups))
-            seen = max(0.0, float((left**2 - own_sd**2 * free / len(y)).sum()) / max(1, free))
+            seen = variance * float((weights * left**2).sum()) / max(1, free)
             variance = (self.wander_degrees * self.wander**2 + free * seen) / (self.wander_degrees + free)
             degrees = self.wander_degrees + free
         return ThermalModel(tuple(coefficients.tolist()), _rows(precision), math.sqrt(variance), degrees)
@@ -114,15 +114,17 @@ class ThermalModel:
 
     @property
     def repeatability(self) -> float:
-        """By how much windows of one kernel in one session differ beyond the noise of their samples; 95 %, relative."""
+        """By how much short windows of one kernel in one session differ; 95 %, relative."""
         return student_t(round(self.wander_degrees)) * self.wander
 
-    def uncertainty(self, step_sd: float) -> float:
-        """What a stated power may be off by as another process sees it, beyond its samples' noise; 95 %, relative.
+    def uncertainty(self, step_sd: float, sampled: float = 0.0) -> float:
+        """What a stated power may be off by as another process sees it, beyond `sampled`; all of them 95 %, relative.
 
-        The board's wander, the step to the condition, and what sessions differ by.
+        That is what the board wanders by, as far as the samples of the window do not show it already (`sampled` is the
+        half-width of its interval), the step to the condition, and what sessions differ by.
         """
-        return student_t(round(self.wander_degrees)) * math.hypot(self.wander, step_sd, BETWEEN)
+        within = math.sqrt(max(0.0, self.repeatability**2 - sampled**2))
+        return math.hypot(within, student_t(round(self.wander_degrees)) * math.hypot(step_sd, BETWEEN))
 
 
 ANY_BOARD: Final = ThermalModel()  # what is known before anything is learnt

@@ -68,11 +68,12 @@ class Statement:
             return measurement
         drawn = _scaled(measurement, spec, 1.0 / values.get(CORRECTION, 1.0), -values.get(UNCERTAINTY, 0.0))
         factor, step_sd = 1.0, 0.0
+        low_w, high_w = drawn.intervals.get("power_w", (0.0, 0.0))
         if not measurement.event_reasons & LIMITING:
             power_w = drawn.values["power_w"]
             stated_w, step_sd = self.model.stated(power_w, condition_of(values), self.condition)
             factor = stated_w / power_w
-        uncertainty = self.model.uncertainty(step_sd)
+        uncertainty = self.model.uncertainty(step_sd, (high_w - low_w) / 2 / drawn.values["power_w"])
         stated = _scaled(drawn, spec, factor, uncertainty)
         raw = {raw: values.get(raw, values[name]) for name, raw in _DRAWN.items() if name in values}
         drew = {raw: drawn.intervals[name] for name, raw in _DRAWN.items() if name in drawn.intervals}

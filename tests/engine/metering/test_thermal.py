@@ -85,7 +85,7 @@ def test_sessions_state_what_a_kernel_draws_alone_from_idle_and_hot() -> None:
             if kernel in short:
                 window = short[kernel]
                 stated_w, sd = model.stated(window.power_w, window.condition, condition)
-                half = math.hypot(1.96 * SAMPLED, model.uncertainty(sd))
+                half = math.hypot(1.96 * SAMPLED, model.uncertainty(sd, 1.96 * SAMPLED))
                 errors.append(abs(stated_w / power_w - 1))
                 raw_errors.append(abs(window.power_w / power_w - 1))
                 covered.append(errors[-1] <= half)
