@@ -7,8 +7,11 @@ of it is two temperatures, and what it has drawn: the power of a kernel is
 
 with `a` the kernel's own, `b` the board's, and P_fast and P_slow averages of the power over what came before, weighted
 exponentially with time constants of 1 and 30 s. `b` is found by Bayesian linear regression [Gelman2013, section 14.8]
-from kernels that were measured more than once, with a normal prior. What is not known about `b` widens the interval of
-a power that is stated for another condition than that of its measurement.
+from kernels that were measured more than once. Boards differ: two of three H200 followed their temperature, the third
+wandered by as much and did not. So the prior is a mixture of normal ones of several widths around zero, weighted by the
+evidence for each: where windows show little, little is corrected. The mixture is kept as the normal distribution of the
+same mean and covariance. What is not known about `b` widens the interval of a power that is stated for another
+condition than that of its measurement.
 """
 
 from __future__ import annotations
@@ -26,13 +29,16 @@ from .confidence import student_t
 
 Floats = npt.NDArray[np.float64]
 MIDDLE_C: Final = 50.0
-# Per degree of the GPU and of the memory, and per share of the power: what an H200 showed, and how boards may differ.
-PRIOR: Final = (0.002, 0.0005, 0.0, 0.0)
-PRIOR_SD: Final = (0.0015, 0.0008, 0.015, 0.02)
+# Per degree of the GPU and of the memory, and per share of the power: nothing known, and how boards may differ.
+PRIOR: Final = (0.0, 0.0, 0.0, 0.0)
+PRIOR_SD: Final = (0.0015, 0.0008, 0.01, 0.01)
+WIDTHS: Final = (0.1, 0.5, 1.0, 2.0)  # of the mixture, over these; equally likely before anything is learnt
+OVERALL: Final = math.sqrt(sum(width**2 for width in WIDTHS) / len(WIDTHS))  # of the mixture
+INDEPENDENT: Final = 0.4  # of the windows, as it were: those that follow each other wander together
 TAKEN_OUT_SD: Final = 0.005  # of the share of the last second, where the meter has taken its aftereffect out
 WANDER: Final = 0.005  # of the mean of a short window, the noise of its samples included, 1 sigma: an H200's
-WANDER_DEGREES: Final = 8.0  # of freedom, with which that counts
-BETWEEN: Final = 0.004  # 1 sigma, relative, by which sessions differ beyond all that: means of 2 s of an H200
+WANDER_DEGREES: Final = 16.0  # of freedom, with which that counts
+BETWEEN: Final = 0.0045  # 1 sigma, relative, by which sessions and means of seconds differ beyond that: two H200
 MOST_SHARE: Final = 2.0  # nothing that light was looked at
 _ROUNDS: Final = 8  # of wander and coefficients in turn
 _STEPS: Final = 6  # towards the power at a condition
@@ -54,7 +60,7 @@ class ThermalModel:
 
     coefficients: tuple[float, ...] = PRIOR
     precision: tuple[tuple[float, ...], ...] = tuple(
-        tuple(1.0 / sd**2 if row == column else 0.0 for column in range(len(PRIOR_SD)))
+        tuple(1.0 / (OVERALL * sd) ** 2 if row == column else 0.0 for column in range(len(PRIOR_SD)))
         for row, sd in enumerate(PRIOR_SD)
     )  # the inverse of the coefficients' covariance
     wander: float = WANDER  # 1 sigma, relative
@@ -65,21 +71,39 @@ class ThermalModel:
         rows, own_sd = _within_kernels(looks)
         if not len(rows):
             return self
-        prior, before = np.asarray(self.precision), np.asarray(self.coefficients)
         groups, x, y = rows[:, 0], rows[:, 2:], rows[:, 1]
-        variance, degrees = self.wander**2, self.wander_degrees
-        coefficients, precision = before, prior
+        free = len(y) - len(np.unique(groups))
+        found = self
         for _ in range(_ROUNDS):
+            variance = found.wander**2
             weights = 1.0 / np.maximum(own_sd**2, variance)
             xc, yc = _centred(x, groups, weights), _centred(y[:, None], groups, weights)[:, 0]
-            precision = prior + (xc * weights[:, None]).T @ xc
-            coefficients = np.linalg.solve(precision, prior @ before + (xc * weights[:, None]).T @ yc)
-            left = yc - xc @ coefficients
-            free = len(y) - len(np.unique(groups))
-            seen = variance * float((weights * left**2).sum()) / max(1, free)
-            variance = (self.wander_degrees * self.wander**2 + free * seen) / (self.wander_degrees + free)
+            coefficients, covariance = self._mixed(xc, yc, INDEPENDENT * weights)
+            seen = variance * float((weights * (yc - xc @ coefficients) ** 2).sum())
             degrees = self.wander_degrees + free
-        return ThermalModel(tuple(coefficients.tolist()), _rows(precision), math.sqrt(variance), degrees)
+            wander = math.sqrt((self.wander_degrees * self.wander**2 + seen) / degrees)
+            found = ThermalModel(tuple(coefficients.tolist()), _rows(np.linalg.inv(covariance)), wander, degrees)
+        return found
+
+    def _mixed(self, x: Floats, y: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        """Mean and covariance of the coefficients after these windows, over priors of all widths by their evidence."""
+        before = np.asarray(self.coefficients)
+        information, off = (x * weights[:, None]).T @ x, (x * weights[:, None]).T @ (y - x @ before)
+        means, covariances, evidence = [], [], []
+        for width in WIDTHS:
+            prior = np.asarray(self.precision) * (OVERALL / width) ** 2
+            covariance = np.linalg.inv(prior + information)
+            step = covariance @ off
+            ratio = np.linalg.slogdet(prior)[1] + np.linalg.slogdet(covariance)[1]
+            evidence.append((ratio + off @ step) / 2)
+            means.append(step)
+            covariances.append(covariance)
+        shares = np.exp(np.asarray(evidence) - max(evidence))
+        shares /= shares.sum()
+        mean = np.einsum("w,wi->i", shares, means)
+        apart = np.asarray(means) - mean
+        covariance = np.einsum("w,wij->ij", shares, covariances) + np.einsum("w,wi,wj->ij", shares, apart, apart)
+        return before + mean, covariance
 
     def weakened(self, share: float) -> ThermalModel:
         """With that share of what was learnt: the prior for another time, or for another board of the same kind."""

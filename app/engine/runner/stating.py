@@ -75,8 +75,14 @@ class Statement:
             factor = stated_w / power_w
         uncertainty = self.model.uncertainty(step_sd, (high_w - low_w) / 2 / drawn.values["power_w"])
         stated = _scaled(drawn, spec, factor, uncertainty)
-        raw = {raw: values.get(raw, values[name]) for name, raw in _DRAWN.items() if name in values}
-        drew = {raw: drawn.intervals[name] for name, raw in _DRAWN.items() if name in drawn.intervals}
+        left = 1.0 + values.get("aftereffect_w", 0.0) / drawn.values["power_w"]  # by the load before, and drawn too
+        raw = {raw: values.get(raw, values[name] * left) for name, raw in _DRAWN.items() if name in values}
+        drew = {
+            raw: (low * left, high * left)
+            for name, raw in _DRAWN.items()
+            if (ends := drawn.intervals.get(name)) is not None
+            for low, high in [ends]
+        }
         return replace(
             stated,
             values={**stated.values, **raw, CORRECTION: factor, UNCERTAINTY: uncertainty},

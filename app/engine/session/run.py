@@ -35,7 +35,7 @@ from .plan import SessionPlan
 FLUSH_S = 0.05  # measurements are written and reported together, at most this often
 FLUSH_COUNT = 4096  # ... or this many at once
 AGAIN: Final = 8  # of the first configurations are measured again at the end, on a board as warm as it became,
-AGAIN_SHARE: Final = 4  # one of so many at most
+AGAIN_SHARE: Final = 3  # one of so many at most
 SAME_TIME: Final = 0.01  # a second look at a time per launch that differs by more is worth a word
 
 
