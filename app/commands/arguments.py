@@ -68,6 +68,15 @@ def add_choosing(parser: ArgumentParser) -> None:
     parser.add_argument("--carbon", type=positive_float, metavar="G", help="carbon intensity in g CO2 per kWh")
 
 
+def add_condition(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--condition",
+        metavar="T,P",
+        help="state energy and power for this GPU temperature and mean power of the last half minute, as in 55C,420W"
+        " (default: the board's own, fixed by its first session)",
+    )
+
+
 def add_goal(parser: ArgumentParser) -> None:
     goal = parser.add_mutually_exclusive_group()
     goal.add_argument("--minimise", metavar="NAME", help="the figure to make small")

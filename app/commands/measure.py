@@ -187,6 +187,9 @@ def _document(
         document[f"{name}_deviation"] = stdev(known) if complete and len(known) > 1 else None
     if idle is not None:
         document["idle_power_w"] = idle[0]
+    stated = [sum(span.energy_at_condition_j for span in each) for each in runs]
+    document["energy_at_condition_j"] = fmean(stated) if all(map(math.isfinite, stated)) else None
+    document["condition"] = ", ".join(span.stated_for.words for span in spans if span.stated_for is not None) or None
     unknown = dict.fromkeys(span.unknown for each in runs for span in each if span.unknown)
     document["energy_unknown"] = "; ".join(unknown) or None
     document["power_source"] = ", ".join(dict.fromkeys(span.power_source for span in spans))

@@ -16,12 +16,13 @@ from ..errors import InputError, WattridgeError
 from ..input_files import is_input, is_there
 from ..numbers import duration, number
 from ..paths import data_folder, resources
-from .arguments import add_board, add_control, add_search, positive_int, session_number
+from .arguments import add_board, add_condition, add_control, add_search, positive_int, session_number
 from .sources import recording_path
 from .terminal import ProgressBar, print_description, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
     from ..engine.description import Description
+    from ..engine.metering.condition import Condition
     from ..engine.session.live_session import SessionResult
     from ..engine.session.plan import SearchOptions, SessionPlan
     from ..engine.store.database import Store
@@ -43,6 +44,7 @@ def tune_arguments(parser: ArgumentParser) -> None:
     )
     add_board(parser, speed=float("inf"))
     add_search(parser)
+    add_condition(parser)
     add_control(parser)
 
 
@@ -83,6 +85,9 @@ def _resume(arguments: Namespace, session: int) -> int:
 
     if arguments.repeats is not None:
         raise InputError("a resumed session keeps its repeats", "--repeats", "leave it out, or start a new session")
+    if arguments.condition is not None:
+        remedy = "state it for another one afterwards: wattridge sessions N --condition"
+        raise InputError("a resumed session keeps its condition", "--condition", remedy)
     options = search_options(arguments)
     with Store() as store:
         origin = store.session(session).origin
@@ -170,7 +175,16 @@ def search_options(arguments: Namespace, repeats: int | None = None) -> SearchOp
         patience=arguments.patience,
         seed=arguments.seed,
         repeats=repeats,
+        condition=_condition(arguments),
     )
+
+
+def _condition(arguments: Namespace) -> Condition | None:
+    """The thermal condition that the command line names, of the commands that have one."""
+    from ..engine.metering.condition import Condition
+
+    given = getattr(arguments, "condition", None)
+    return None if given is None else Condition.parse(given, "--condition")
 
 
 def _run(plan: SessionPlan, store: Store, arguments: Namespace) -> int:
@@ -245,10 +259,20 @@ def watch_session(plan: SessionPlan, store: Store, *, quiet: bool) -> SessionRes
     return result
 
 
+def sessions_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge sessions`."""
+    parser.add_argument("session", nargs="?", type=positive_int, metavar="SESSION", help="this one, and what it found")
+    add_condition(parser)
+
+
 def sessions(arguments: Namespace) -> int:
-    """The sessions kept on disk, newest first."""
+    """The sessions kept on disk, newest first; or what one of them found, stated for a condition."""
     from ..engine.store.database import Store
 
+    if arguments.session is not None:
+        return _show_session(arguments.session, arguments)
+    if arguments.condition is not None:
+        raise InputError("no session to state for it", "--condition", "name one: wattridge sessions 3 --condition 55C")
     with Store() as store:
         records = list(store.sessions())
         for line in store.unreadable:
@@ -282,10 +306,33 @@ def sessions(arguments: Namespace) -> int:
     return 0
 
 
+def _show_session(session: int, arguments: Namespace) -> int:
+    """What a stored session found, for another condition than its own where one is named. The store stays as it is."""
+    from ..engine.session.description import describe_session
+    from ..engine.session.opened import stored_session
+    from ..engine.session.restating import restated
+    from ..engine.session.summary import session_summary
+    from ..engine.store.database import Store
+
+    with Store() as store:
+        opened = stored_session(store, session)
+        record, plan, table = opened.record, opened.plan, opened.table
+        if (condition := _condition(arguments)) is not None:
+            plan, table = restated(store, session, condition)
+    assert record is not None, "it comes from the store"
+    if arguments.json:
+        seconds, state, reason = record.elapsed_s, record.state, record.reason
+        print_json(session_summary(table, plan, session=session, seconds=seconds, state=state, reason=reason))
+    else:
+        print_description(describe_session(plan, table, session=session, seconds=record.elapsed_s))
+    return 0
+
+
 def demo_arguments(parser: ArgumentParser) -> None:
     """Declare the options of `wattridge demo`."""
     add_board(parser)
     add_search(parser)
+    add_condition(parser)
     parser.add_argument("--no-window", action="store_true", help="stay in the terminal even with a display")
 
 

@@ -15,6 +15,7 @@ Configuration = Mapping[str, Value]  # one value per tunable parameter and devic
 MEASURED = (
     *("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "memory_power_w"),
     *("core_voltage_mv", "observed_memory_clock_mhz"),
+    *("memory_temperature_c", "recent_power_1s_w", "recent_power_30s_w"),
 )
 
 # What a configuration that was measured several times has besides the mean of a figure `x`: min_x, max_x and std_x,

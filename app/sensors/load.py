@@ -30,3 +30,4 @@ class Execution:
     time_s: float  # mean time of one launch: (last event - first event) / launches
     start_ns: int  # on the GPU's clock
     end_ns: int
+    change: float = 0.0  # of the time of one launch, from the first half of them to the second; relative

@@ -14,7 +14,7 @@ from .provenance import provenance
 from .threads.bridge import EngineBridge
 
 if TYPE_CHECKING:
-    from ..engine.session.events import MeasurementsAdded, SessionChanged, SessionStarted
+    from ..engine.session.events import FiguresRestated, MeasurementsAdded, SessionChanged, SessionStarted
     from ..engine.session.plan import SessionPlan
     from ..engine.space.result_table import ResultTable
 
@@ -62,6 +62,7 @@ class CurrentResult(QObject):
         self._ranges: dict[str, tuple[float, float] | None] = {}  # `clocks_mhz` by board
         self._board = ""
         bridge.session_started.connect(self._session_started)
+        bridge.figures_restated.connect(self._figures_restated)
         bridge.measurements_added.connect(self._note_best)
         bridge.session_changed.connect(self._note_best)
 
@@ -165,6 +166,15 @@ class CurrentResult(QObject):
         self.brush(_NONE)
         self._set_pins(self.pins if followed else ())
         self.replaced.emit()
+        self.changed.emit(self.index)
+
+    @Slot(object)
+    def _figures_restated(self, event: FiguresRestated) -> None:
+        """The same measurements with other figures: what is chosen, marked and pinned stays."""
+        if event.session != self.session:
+            return
+        self.table, self.plan, self.best = event.table, event.plan, event.progress.best_index
+        self.best_changed.emit()
         self.changed.emit(self.index)
 
     @Slot(object)

@@ -21,6 +21,7 @@ import app
 from app.cli import main, make_parser
 from app.commands.search import search_options
 from app.engine.formats.read import read_recording
+from app.engine.metering.condition import Condition
 from app.engine.models.curve import Curve
 from app.engine.objectives import Goal
 from app.engine.report.command_line import CommandLine
@@ -88,7 +89,8 @@ def searched(plan: SessionPlan) -> dict[str, Any]:
     names = ("title", "gpu", "source", "objective", "strategy", "max_seconds", "seed")
     limits = {"budget": plan.budget, "patience": min(plan.patience or plan.space.size, plan.space.size)}
     facts = {name: getattr(plan, name) for name in names}
-    return {**facts, **limits, "options": options, "repeats": plan.origin.get("repeats"), "rows": plan.space.size}
+    chosen = {name: plan.origin.get(name) for name in ("repeats", "chosen_condition")}
+    return {**facts, **limits, **chosen, "options": options, "rows": plan.space.size}
 
 
 FIGURES = st.sampled_from(["time_s", "energy_j", "power_w", "GB/s", "GB/J"])
@@ -135,6 +137,12 @@ def asked(draw: st.DrawFn) -> dict[str, Any]:
 @given(options=asked(), repeats=st.none() | st.integers(1, 5))
 def test_a_specifications_session_comes_back_from_its_command(options: dict[str, Any], repeats: int | None) -> None:
     plan = planned(**options, repeats=repeats)
+    assert searched(planned_again(run_command(plan))) == searched(plan)
+
+
+def test_a_session_at_a_chosen_condition_comes_back_from_its_command() -> None:
+    plan = planned(condition=Condition(gpu_c=55.5, memory_c=50.0, slow_w=420.0))
+    assert "55.5C,memory 50C,420W" in run_command(plan).words
     assert searched(planned_again(run_command(plan))) == searched(plan)
 
 

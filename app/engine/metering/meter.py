@@ -25,6 +25,7 @@ from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import HoldsValues
 from ...sensors.load import Execution, Load
 from .characterisation.store import stored_characterisation
+from .condition import Condition
 from .confidence import limited_interval
 from .launching import LaunchingGpu, lap
 from .power_source import PowerSource, find_sensor
@@ -44,6 +45,8 @@ BELOW_LIMIT: Final = 0.96  # of the limit: so little power cannot be held back b
 AT_LIMIT: Final = (0.985, 1.01)  # mean power over the limit that counts as the limit
 BUFFER_PATIENCE_S: Final = 0.5  # the buffer's newest sample is up to about 0.1 s old
 MOVED: Final = 0.01  # change of clock within a window that makes it begin again
+STEADY_TIME: Final = 0.01  # change of the time per launch from one half of a window to the other
+RECOVERED: Final = 0.004  # below the clock before a limit: less than a step of the clock of most boards
 MEMORY_POWER_S: Final = 1.1  # its averaging window, and a refresh
 VOLTAGE_MOST_S: Final = 2.5  # how long a window that needs a voltage waits for one: nvidia-smi is asked once a second
 FOLLOW_CLOCKS: Final = ("core_voltage_mv", "memory_clock_mhz")  # of another kernel or clock, they would be wrong
@@ -68,6 +71,8 @@ class Meter:
         self._holding = gpu if isinstance(gpu, HoldsValues) else None
         self._last_end_ns: int | None = None
         self._found: PowerSource | None = None
+        self._free_mhz = math.nan  # the clock of the last window that no limit held back
+        self._after_limit = False  # the last window was one that a limit held back
 
     def measure(
         self,
@@ -95,11 +100,13 @@ class Meter:
         if last is not None and now - last < COLD_AFTER_S * 1e9:
             return True
         before = math.nan
+        self._note_power()
         for _ in range(round(WARM_MOST_S / WARM_STEP_S)):
             self._begin(load)
             try:
                 if self._gpu.clock.wait(WARM_STEP_S, stop):
                     return False
+                self._note_power()
             finally:
                 self._end()
             temperature = self._value(self._gpu.read(), "temperature_c")
@@ -121,10 +128,16 @@ class Meter:
 
         `window` may be called later, while something else runs. Raises WattridgeError where the board reports no power.
         """
-        least_s = max(window_s, self._least_s())
         if not self.warm(load, stop):
             return None
         settle_s = max(settle_s, RISE_S, MEMORY_POWER_S if self._wants_memory_power else 0.0)
+        run = self._run_once(load, stop, settle_s, max(window_s, self._least_s()))
+        if run is not None and self._disturbed(run):  # something else ran, or the clock moved unseen
+            run = self._run_once(load, stop, settle_s, max(window_s, self._least_s()))
+        return run
+
+    def _run_once(self, load: Load, stop: threading.Event | None, settle_s: float, least_s: float) -> Run | None:
+        self._note_power()
         run = Run(load, self._gpu.clock.now_ns())
         self._begin(load)
         try:
@@ -134,7 +147,14 @@ class Meter:
             execution = self._end()
         if run.execution is None:
             run.execution = execution
+        self._after_limit = bool(self._reasons(run.readings) & LIMITING)
+        if not self._after_limit:
+            self._free_mhz = self._mean(run.readings, "graphics_clock_mhz")
         return run
+
+    def _disturbed(self, run: Run) -> bool:
+        """The time per launch changed within the window, and no limit acted."""
+        return run.execution is not None and abs(run.execution.change) > STEADY_TIME and not self._after_limit
 
     def window(self, run: Run) -> Window:
         """The figures of a run; waits until the buffer has reported its samples. Raises WattridgeError without any."""
@@ -224,6 +244,15 @@ class Meter:
             return reading
         return Reading(reading.time_ns, tuple(math.nan if i in stale else v for i, v in enumerate(reading.values)))
 
+    def _note_power(self) -> None:
+        """What the board draws now and drew lately: how warm it is follows from that, too."""
+        channel = self._source.sensor.channel
+        if channel is None:
+            self._drain()
+        else:
+            reading = self._gpu.read()
+            self._source.poll(reading.time_ns, self._value(reading, channel))
+
     def _awaits_voltage(self, run: Run, seconds: float) -> bool:
         return self._wants_voltage and seconds < VOLTAGE_MOST_S and not self._reported(run.readings, "core_voltage_mv")
 
@@ -235,9 +264,14 @@ class Meter:
 
     def _left_over(self, run: Run, limited: bool, powers: Sequence[float]) -> bool:
         """The clock is on its way, or a limit acts that this load does not reach: the one before did."""
-        if not self._source.sensor.buffered or not (limited or self._moved(run.readings)):
+        moving = limited or self._moved(run.readings) or self._recovering(run.readings[-1])
+        if not self._source.sensor.buffered or not moving:
             return False
         return bool(powers) and fmean(powers) < BELOW_LIMIT * self._limit_w(run.readings[-1])
+
+    def _recovering(self, reading: Reading) -> bool:
+        """After a limit, the clock is not back where it was before it; it may climb too slowly to be seen moving."""
+        return self._after_limit and self._value(reading, "graphics_clock_mhz") < (1.0 - RECOVERED) * self._free_mhz
 
     def _limited(self, readings: Sequence[Reading], powers: Sequence[float]) -> bool:
         """A limit acts, or will: its controller takes a while to see that it is exceeded."""
@@ -292,19 +326,23 @@ class Meter:
             aftereffect_w = self._source.left_behind_w(run.opened_ns, power_w)
             power_w -= aftereffect_w
             interval = interval and (interval[0] - aftereffect_w, interval[1] - aftereffect_w)
+        temperature_c = self._mean(run.readings, "temperature_c")
+        fast_w, slow_w = self._source.drawn_lately_w(run.opened_ns, known_ns)
         return Window(
             time_s=execution.time_s,
             power_w=power_w,
             power_interval_w=interval,
             observed_clock_mhz=self._mean(run.readings, "graphics_clock_mhz"),
             memory_power_w=self._value(run.readings[-1], "memory_power_w") if self._wants_memory_power else math.nan,
-            temperature_c=self._mean(run.readings, "temperature_c"),
+            temperature_c=temperature_c,
             core_voltage_mv=self._mean(run.readings, "core_voltage_mv"),
             memory_clock_mhz=self._mean(run.readings, "memory_clock_mhz"),
             event_reasons=self._reasons(run.readings),
             window_ns=(run.opened_ns, execution.end_ns),
             power_source=self._source.sensor.words,
             settled=run.settled,
+            change=execution.change,
+            condition=Condition(temperature_c, self._mean(run.readings, "memory_temperature_c"), fast_w, slow_w),
             aftereffect_w=aftereffect_w,
         )
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from ...sensors.gpu import Gpu
 from .characterisation.aftereffect import HISTORY_S
 from .characterisation.figures import CHANNEL_OF, Characterisation, source_words
+from .condition import PowerHistory
 from .confidence import NORMAL_95, Interval, Spread, student_t
 
 Floats = npt.NDArray[np.float64]
@@ -163,6 +164,8 @@ class PowerSource:
         self._before_ns = array("q")  # a value appeared after that time,
         self._seen_ns = array("q")  # and by that one
         self._power_w = array("d")
+        self._history = PowerHistory()
+        self._lately_w = array("d"), array("d")  # its two averages, when the value was there
         self._polled: tuple[int, float] | None = None  # the last poll
         self._repeats_ns = 0  # from then on the same value counts as a new one
         self._edges: deque[int] = deque(maxlen=4096)
@@ -177,13 +180,18 @@ class PowerSource:
 
     def add_samples(self, samples: Iterable[tuple[int, float]]) -> None:
         """What is new in the driver's buffer: (time stamp, W), oldest first."""
-        for time_ns, power_w in samples:
+        fresh = list(samples)
+        if fresh and not self._seen_ns:  # what was before is not known: the best guess is as in all of the buffer
+            self._history.add(fresh[0][0] / 1e9, fmean(power_w for _, power_w in fresh))
+        for time_ns, power_w in fresh:
+            self._history.add(time_ns / 1e9, power_w)
             self._add(time_ns, time_ns, power_w)
 
     def poll(self, time_ns: int, power_w: float) -> None:
         """What was read. A value that is the same a refresh later is a new one; before that it is the old one."""
         if math.isnan(power_w):
             return
+        self._history.add(time_ns / 1e9, power_w)
         if self._polled is None:
             self._repeats_ns = time_ns + 2 * self._refresh_ns
         else:
@@ -208,9 +216,12 @@ class PowerSource:
         self._before_ns.append(before_ns)
         self._seen_ns.append(seen_ns)
         self._power_w.append(power_w)
+        for averages, lately_w in zip(self._lately_w, (self._history.fast_w, self._history.slow_w), strict=True):
+            averages.append(lately_w)
         if self._seen_ns[0] < seen_ns - 2 * self._kept_ns:  # now and then, not at every value
             old = bisect_left(self._seen_ns, seen_ns - self._kept_ns)
-            del self._before_ns[:old], self._seen_ns[:old], self._power_w[:old]
+            for kept in (self._before_ns, self._seen_ns, self._power_w, *self._lately_w):
+                del kept[:old]
 
     # --- figures out ------------------------------------------------------------------------------------------------
 
@@ -256,6 +267,14 @@ class PowerSource:
         if not self.sensor.aftereffect or len(history) * self.sensor.refresh_s < LEAST_HISTORY * HISTORY_S:
             return 0.0
         return self.sensor.aftereffect * (fmean(history) - power_w)
+
+    def drawn_lately_w(self, start_ns: int, end_ns: int) -> tuple[float, float]:
+        """The averages of the power over the last 1 and 30 s, in the mean of a window; NaN without any value."""
+        first, last = bisect_left(self._seen_ns, start_ns), bisect_right(self._seen_ns, end_ns)
+        if first == last:  # no value came: as it was before
+            first, last = max(0, last - 1), max(0, last - 1) + 1
+        fast_w, slow_w = (averages[first:last] for averages in self._lately_w)
+        return (fmean(fast_w), fmean(slow_w)) if fast_w else (math.nan, math.nan)
 
     # --- which values belong ----------------------------------------------------------------------------------------
 

@@ -9,14 +9,17 @@ from typing import Final
 
 import numpy as np
 
+from ...sensors.event_reasons import LIMITING
 from ...sensors.event_reasons import names as reason_names
 from ...sensors.gpu import HoldsValues
 from ...sensors.trace import Statistics, Trace
+from .condition import SLOW_S, Condition, drawn_lately_w
 from .confidence import Interval
 from .power_source import Energy, Floats, PowerSensor, PowerSource
 from .watching import Watch
 
 BUFFER_PATIENCE_S: Final = 0.5  # the newest sample is about 0.1 s old
+HISTORIES: Final = 4.0  # times the slow average, that are looked back
 _ALL: Final = 1 << 30
 
 
@@ -43,6 +46,9 @@ class Span:
     times_s: Floats  # shape (n,): of each power value, from the span's start
     power_w: Floats  # shape (n,)
     clocks_mhz: Floats  # shape (n,), at the same times
+    condition: Condition  # how warm the board was
+    stated_for: Condition | None  # that its sessions state their figures for; None before the first
+    energy_at_condition_j: float  # what the same would have drawn there; NaN where that is not known
     faults: tuple[str, ...]  # what the sensors failed to report meanwhile
 
     @property
@@ -61,6 +67,11 @@ def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
         bits |= int(span.reason)
         for name in reason_names(int(span.reason)):
             reasons_s[name] = reasons_s.get(name, 0.0) + (span.end_ns - span.start_ns) / 1e9
+    condition = _condition(watch, sensor, start_ns, end_ns)
+    factor, stated_for = 1.0, watch.heat.condition
+    if not bits & LIMITING and not energy.unknown and stated_for is not None and energy.mean_power_w > 0:
+        stated_w, _ = watch.heat.model.stated(energy.mean_power_w, condition, stated_for)
+        factor = stated_w / energy.mean_power_w
     return Span(
         gpu=gpu.info.name,
         source=gpu.info.source,
@@ -81,6 +92,9 @@ def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
         times_s=energy.times_s,
         power_w=energy.power_w,
         clocks_mhz=_clocks_at(trace, start_ns, end_ns, energy.times_s),
+        condition=condition,
+        stated_for=stated_for,
+        energy_at_condition_j=math.nan if stated_for is None else energy.energy_j * factor,
         faults=tuple(str(event) for event in list(watch.events) if start_ns <= event.time_ns <= end_ns),
     )
 
@@ -112,6 +126,23 @@ def _energy(watch: Watch, start_ns: int, end_ns: int) -> tuple[PowerSensor | Non
         for read_s, power_w in zip(series.time_s.tolist(), series.value.tolist(), strict=True):
             source.poll(start_ns - around_ns + round(read_s * 1e9), power_w)
     return sensor, source.energy(start_ns, end_ns)
+
+
+def _condition(watch: Watch, sensor: PowerSensor | None, start_ns: int, end_ns: int) -> Condition:
+    """Of a span, as in its middle."""
+    trace, middle_ns = watch.trace, (start_ns + end_ns) // 2
+    since_ns = middle_ns - round(HISTORIES * SLOW_S * 1e9)
+    fast_w = slow_w = math.nan
+    if sensor is not None and sensor.channel is None:
+        stamps, watts = trace.power_samples(since_ns, middle_ns)
+        times_s = (stamps - middle_ns) / 1e9
+        fast_w, slow_w = drawn_lately_w(times_s, watts.astype(np.float64), 0.0)
+    elif sensor is not None and sensor.channel is not None:
+        series = trace.view(since_ns, middle_ns, _ALL, [sensor.channel])[sensor.channel]
+        times_s = series.time_s.astype(np.float64) - HISTORIES * SLOW_S
+        fast_w, slow_w = drawn_lately_w(times_s, series.value.astype(np.float64), 0.0)
+    gpu, memory = (trace.statistics(name, start_ns, end_ns) for name in ("temperature_c", "memory_temperature_c"))
+    return Condition(gpu.mean, memory.mean, fast_w, slow_w)
 
 
 def _mean_of_span(watch: Watch, channel: str, start_ns: int, end_ns: int) -> float:

@@ -22,6 +22,7 @@ from ...sensors.select import open_gpu
 from ...sensors.trace import Trace
 from .characterisation.store import stored_characterisation
 from .power_source import PowerSensor, find_sensor
+from .thermal_store import BoardHeat, known_heat
 
 INTERVAL_S: Final = 0.02
 KEPT_S: Final = 8 * 3600.0
@@ -47,9 +48,10 @@ class Watch:
         with suppress(SensorError):
             gpu.power_samples(gpu.clock.now_ns())
             self.buffered = True
-        self.characterisation = None
+        self.characterisation, self.heat = None, BoardHeat()
         with suppress(OSError):  # without a data folder one can measure too
             self.characterisation = stored_characterisation(gpu.info)
+            self.heat = known_heat(gpu.info)
         self._owned = owned
         self._users = 0
         self._linger: threading.Timer | None = None

@@ -8,6 +8,7 @@ from typing import Final
 
 from ...sensors.channel import Reading
 from ...sensors.load import Execution, Load
+from .condition import UNKNOWN, Condition
 
 STEADY: Final = 0.005  # change of clock and time between two windows that counts as standing still
 STEADY_POWER: Final = 0.01
@@ -29,6 +30,8 @@ class Window:
     window_ns: tuple[int, int]
     power_source: str
     settled: bool | None = True  # False: a limit acted and the board had not come to rest; None: not looked at
+    change: float = 0.0  # of the time of one launch, from one half of the window to the other; relative
+    condition: Condition = UNKNOWN  # how warm the board was
     aftereffect_w: float = 0.0  # excess that the load before left behind, already taken out of the power
 
     @property

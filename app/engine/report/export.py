@@ -285,10 +285,16 @@ def _source(choice: Choice, name: str) -> str:
         meter = choice.measurement.power_source or "meter not known"
         return f"replayed from a recording ({meter})" if of_power else "replayed from a recording"
     simulated = "simulated, " if choice.source == "simulated" else ""
+    by = f"{simulated}measured by {choice.measurement.power_source or 'the power sensor'}"
+    if name in ("energy_raw_j", "power_raw_w"):
+        return f"{by}, as drawn"
+    if name in ("energy_j", "power_w") and "thermal_correction" in choice.measurement.values:
+        condition = choice.plan.origin.get("condition")
+        return f"{by}, stated for {condition}" if condition else f"{by}, corrected for the temperature"
     if name not in MEASURED:
         return f"{simulated}computed from the measured values"
-    if name in ("energy_j", "power_w", "memory_power_w"):
-        return f"{simulated}measured by {choice.measurement.power_source or 'the power sensor'}"
+    if name in ("energy_j", "power_w", "memory_power_w", "recent_power_1s_w", "recent_power_30s_w"):
+        return by
     return f"{simulated}measured by {'launch events' if name == 'time_s' else 'the board'}"
 
 

@@ -126,6 +126,7 @@ def _tuned(plan: SessionPlan, path: Path) -> tuple[str, ...]:
     words = ["tune", str(path), *_board(plan.origin)]
     if plan.origin.get("repeats", str(spec.repeats)) != str(spec.repeats):
         words += _option("--repeats", plan.origin["repeats"])
+    words += _option("--condition", plan.origin["chosen_condition"]) if "chosen_condition" in plan.origin else []
     words += _taken_over(plan.origin)
     words += _search(plan, own)
     goal, front = own["objective"]

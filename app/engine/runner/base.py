@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from ...errors import WattridgeError
@@ -42,4 +42,20 @@ class Prepares(Protocol):
 
         Raises PreparationFailed.
         """
+        ...
+
+
+@runtime_checkable
+class StatesFigures(Protocol):
+    """A runner that states its figures for one thermal condition of the board, which it learns to know meanwhile.
+
+    Rows that it is asked to measure again show it more.
+    """
+
+    def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
+        """What it measured, stated with what is known by now; measurements of other origin as they are."""
+        ...
+
+    def conclude(self) -> Mapping[str, str]:
+        """Keep what was learnt for the board's next session; how the figures are stated, for the session's origin."""
         ...

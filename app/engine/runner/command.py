@@ -91,8 +91,9 @@ class CommandRunner:
                 values = self._command.values(ended, stop)
                 if values is None:
                     return None
-                reported.append(values)
                 spans.append(read_span(watched, ended.start_ns, ended.end_ns))
+                stated_j = spans[-1].energy_at_condition_j  # what the program drew stays the figure
+                reported.append(values if math.isnan(stated_j) else {**values, "energy_at_condition_j": stated_j})
                 windows.append(self._window(spans[-1], ended))
         except CommandFailed as failure:
             cost_s, source = time.monotonic() - begun, self.source
@@ -126,6 +127,7 @@ class CommandRunner:
             window_ns=(ended.start_ns, ended.end_ns),
             power_source=span.power_source if real else f"{span.power_source}, {self.source}",
             settled=None,
+            condition=span.condition,
         )
 
     def _said(self, spans: Sequence[Span], asked: float | None, clock_mhz: float, reasons: int) -> str:

@@ -132,6 +132,9 @@ def _measured(window: Window) -> Figures:
         "memory_power_w": window.memory_power_w,
         "core_voltage_mv": window.core_voltage_mv,
         "observed_memory_clock_mhz": window.memory_clock_mhz,
+        "memory_temperature_c": window.condition.memory_c,
+        "recent_power_1s_w": window.condition.fast_w,
+        "recent_power_30s_w": window.condition.slow_w,
     }
     measured = {name: value for name, value in measured.items() if not math.isnan(value)}
     if window.aftereffect_w:

@@ -11,6 +11,7 @@ from ..analysis.peak_share import peak_share
 from ..description import Cell, Description, Figure, Listing
 from ..formats.names import unit_of
 from ..measurement import Measurement, scattered
+from ..runner.stating import Statement
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from .plan import SessionPlan
@@ -41,6 +42,7 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
         Figure("Failed", failed or "none"),
         Figure("Search", f"{plan.strategy}, seed {plan.seed}"),
         Figure("Budget", budget or "none"),
+        *_stated(plan),
     ]
     if math.isfinite(seconds):
         figures.append(Figure("Took", duration(seconds)))
@@ -69,6 +71,19 @@ def describe_session(
         listings=[listing for listing in listings if listing.rows],
         remarks=[*searched.remarks, *([repeats.words] if repeats is not None else [])],
     )
+
+
+def _stated(plan: SessionPlan) -> Iterator[Figure]:
+    """The condition that energy and power are stated for, and the three ways in which they can be off, apart."""
+    stated = Statement.of_origin(plan.origin)
+    if stated is None:
+        return
+    yield Figure("Energy and power at", stated.condition.words, note="corrected with what the session showed")
+    within, between = stated.model.repeatability, stated.model.uncertainty(0.0)
+    yield Figure("Repeatability", f"±{percent(within)}", note="of power within the session, 95 %")
+    yield Figure("Reproducibility", f"±{percent(between)}", note="between sessions at that condition, 95 %")
+    if plan.source == "nvml":
+        yield Figure("Gain of the sensor", None, unknown="needs a meter; up to ±5 % of a board's own [Yang2024]")
 
 
 def _failure(table: ResultTable) -> Iterator[Figure]:

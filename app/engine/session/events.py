@@ -156,6 +156,16 @@ class MeasurementsAdded:
 
 
 @dataclass(frozen=True, slots=True)
+class FiguresRestated:
+    """All figures were corrected with what the session has shown of its board; on disk already."""
+
+    session: int
+    plan: SessionPlan  # its origin says for which condition they are stated
+    table: ResultTable  # in place of the one before, with the same rows
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
 class SessionRemark:
     """What the strategy reports about its search, in words."""
 
@@ -245,6 +255,7 @@ Event = (
     | StartFailed
     | Preparing
     | MeasurementsAdded
+    | FiguresRestated
     | SessionRemark
     | SessionChanged
     | FitProgress

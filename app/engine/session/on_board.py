@@ -11,6 +11,7 @@ from ...errors import InputError, WattridgeError
 from ...sensors.device_limits import DeviceLimits, limits_of
 from ...sensors.gpu import Gpu
 from ..control.guard import DeviceGuard
+from ..metering.condition import Condition
 from ..metering.launching import require_launching
 from ..runner.base import Runner
 from ..space.device_settings import SettingValues
@@ -59,7 +60,13 @@ def require_runnable(spec: Specification, gpu: Gpu) -> tuple[DeviceLimits, tuple
     return limits, ()
 
 
-def runner_on(spec: Specification, gpu: Gpu, space: SearchSpace, guard: DeviceGuard | None) -> Callable[[], Runner]:
+def runner_on(
+    spec: Specification,
+    gpu: Gpu,
+    space: SearchSpace,
+    guard: DeviceGuard | None,
+    condition: Condition | None = None,
+) -> Callable[[], Runner]:
     """What makes the runner of a specification that `require_runnable` let pass.
 
     Raises WattridgeError where the first configuration cannot be prepared.
@@ -76,11 +83,11 @@ def runner_on(spec: Specification, gpu: Gpu, space: SearchSpace, guard: DeviceGu
     if gpu.info.source == "nvml":
         from ..runner.cuda.open import open_cuda_runner
 
-        return lambda: open_cuda_runner(spec, gpu, space, outer.nested("session"))
+        return lambda: open_cuda_runner(spec, gpu, space, outer.nested("session"), condition=condition)
     board = require_launching(gpu)
     with suppress(LaunchRefused):  # what no configuration can do fails now; a refused launch is a result later
         ProfiledKernel.of(spec, board.limits).prepare(space.configuration(0))
-    return lambda: SimulatedRunner(board, spec, space, outer.nested("session"))
+    return lambda: SimulatedRunner(board, spec, space, outer.nested("session"), condition)
 
 
 def allowed_settings(

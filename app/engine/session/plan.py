@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..measurement import Measurement, Value
+from ..metering.condition import Condition
 from ..objectives import Goal
 from ..runner.base import Runner
 from ..store.record import NewSession
@@ -26,6 +27,7 @@ class SearchOptions:
     patience: int | None = None  # evaluations without an improvement after which the session ends
     seed: int | None = None
     repeats: int | None = None  # measurements of each configuration
+    condition: Condition | None = None  # thermal, that figures are stated for; None: the board's own
     device_settings: Mapping[str, Sequence[Value]] = field(default_factory=dict)  # in place of the specification's
 
     def budget(self) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from ..expressions.expression import parse
 from ..formats.read import read_recording
 from ..formats.recording import Recording
 from ..measurement import MEASURED, Value
+from ..metering.condition import Condition
 from ..objectives import Goal, Objective
 from ..runner.base import Runner
 from ..runner.replay import ReplayRunner
@@ -110,6 +111,8 @@ def plan_specification(
     settings, snapped = resolve_device_settings(wanted, gpu, steered)
     space = _space(spec, limits, settings, (*refused, *notes, *snapped), stop)
     chosen_here = {"device_settings": ", ".join(replaced)} if replaced else {}
+    if options.condition is not None:
+        chosen_here["chosen_condition"] = options.condition.option
     plan = SessionPlan(
         title=spec.name,
         gpu=gpu.info.name,
@@ -118,7 +121,7 @@ def plan_specification(
         space=space,
         objective=objective,
         strategy=spec.strategy,
-        make_runner=runner_on(spec, gpu, space, guard),
+        make_runner=runner_on(spec, gpu, space, guard, options.condition),
         strategy_options=strategy_options,
         max_evaluations=_budget(spec, space),
         max_seconds=spec.max_seconds,
@@ -247,7 +250,9 @@ def plan_resume(
         if setting_names(space) and gpu.info.source == "nvml":
             (guard or DeviceGuard(gpu)).open()  # fails now rather than at the first measurement
         require_runnable(spec, gpu)
-        make_runner = runner_on(spec, gpu, space, guard)
+        stated = origin.get("condition", origin.get("chosen_condition"))
+        condition = None if stated is None else Condition.parse(stated, f"session {session}")
+        make_runner = runner_on(spec, gpu, space, guard, condition)
         origin = {**origin, "gpu": gpu.info.uuid}  # another one of the same name
     budget = options.budget() if options is not None else {}
     return _checked(replace(plan_of(loaded), space=space, origin=origin, make_runner=make_runner, **budget))

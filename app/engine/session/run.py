@@ -6,22 +6,37 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
 from ...errors import InputError, WattridgeError
+from ...numbers import percent
 from ..measurement import Measurement, State
-from ..runner.base import PreparationFailed, Prepares, Runner
+from ..runner.base import PreparationFailed, Prepares, Runner, StatesFigures
 from ..session_state import SessionState
 from ..space.result_table import ResultTable
 from ..store.database import Store
 from ..strategies import base as strategies
-from .events import EngineFault, Event, MeasurementsAdded, Preparing, SessionRemark, SessionStarted
+from .events import (
+    EngineFault,
+    Event,
+    FiguresRestated,
+    MeasurementsAdded,
+    Preparing,
+    SessionRemark,
+    SessionStarted,
+)
 from .live_session import Attend, LiveSession, SessionClock, SessionResult
 from .plan import SessionPlan
 
 FLUSH_S = 0.05  # measurements are written and reported together, at most this often
 FLUSH_COUNT = 4096  # ... or this many at once
+AGAIN: Final = 8  # of the first configurations are measured again at the end, on a board as warm as it became,
+AGAIN_SHARE: Final = 3  # one of so many at most
+SAME_TIME: Final = 0.01  # a second look at a time per launch that differs by more is worth a word
 
 
 def run_session(
@@ -80,6 +95,7 @@ class SessionRun(LiveSession):
         self._attend = attend
         self._pending: list[Measurement] = []
         self._known: dict[int, strategies.Outcome] = {}
+        self._fresh: list[Measurement] = []  # the first that were measured now, not found stored
         self._best_after = 0  # evaluations until the best was found
         elapsed_s = self._add_known() if plan.resume is None else self._reopen()
         self._clock = SessionClock(elapsed_s, len(self._known))
@@ -100,11 +116,14 @@ class SessionRun(LiveSession):
     def to_the_end(self, search: strategies.Search) -> SessionResult:
         """Drive the strategy until it, the budget, the user or a failure ends the session."""
         try:
-            self._prepare()
-            self._drive(search)
-            state, reason = SessionState.DONE, "the strategy is done"
-        except _Ended as how:
-            state, reason = how.state, how.reason
+            try:
+                self._prepare()
+                self._drive(search)
+                state, reason = SessionState.DONE, "the strategy is done"
+            except _Ended as how:
+                state, reason = how.state, how.reason
+            self._clock.halt()
+            self._state_figures()
         except WattridgeError as error:
             self._on_event(EngineFault.of(error))
             state, reason = SessionState.FAILED, str(error)
@@ -184,6 +203,30 @@ class SessionRun(LiveSession):
         if self._stop.is_set() and (self._attend is None or not self._attend(self)):
             raise _Ended(SessionState.STOPPED, "stopped")
 
+    def _state_figures(self) -> None:
+        """State all figures once more, with what the session has shown of its board by its end. Not for its budget."""
+        if not isinstance(self._runner, StatesFigures) or not len(self.table):
+            return
+        again = {} if self._stop.is_set() else self._look_again()
+        measured = [self.table.measurement(index) for index in range(len(self.table))]
+        stated = [_compared(each, again.get(each.row)) for each in self._runner.restated(measured)]
+        self.plan = replace(self.plan, origin={**self.plan.origin, **self._runner.conclude()})
+        self._store.restate(self.session, stated, self.plan.origin)
+        self.table = ResultTable(self.plan.space)  # readers keep the old one, whole, until they hear of this
+        self.table.extend(stated)
+        self._best_cost, self._best_index = math.inf, -1
+        for index, measurement in enumerate(stated):
+            self._note_cost(self._cost(measurement), index)
+        self._on_event(FiguresRestated(self.session, self.plan, self.table, self._progress()))
+
+    def _look_again(self) -> dict[int, Measurement]:
+        """The first configurations once more, by their rows. They are no evaluations."""
+        worked = [each.row for each in self._fresh if each.state is State.OK]
+        rows = worked[: min(AGAIN, len(self.table) // AGAIN_SHARE)]
+        with suppress(WattridgeError):  # the session itself is complete
+            return {each.row: each for each in self._runner.measure(rows, self._stop)} if rows else {}
+        return {}
+
     # --- keeping ----------------------------------------------------------------------------------------------------
 
     def _add_known(self) -> float:
@@ -212,6 +255,8 @@ class SessionRun(LiveSession):
             self._learn(measurement, index)
 
     def _take(self, measurement: Measurement) -> None:
+        if len(self._fresh) < AGAIN_SHARE * AGAIN:
+            self._fresh.append(measurement)
         self._learn(measurement, len(self.table) + len(self._pending))
         self._pending.append(measurement)
         if time.monotonic() - self._flushed_at >= FLUSH_S or len(self._pending) >= FLUSH_COUNT:
@@ -219,13 +264,17 @@ class SessionRun(LiveSession):
 
     def _learn(self, measurement: Measurement, index: int) -> None:
         ok = measurement.state is State.OK
-        objective = self.plan.objective
-        cost = objective.goal.cost(measurement.values) if ok else math.inf
+        objective, cost = self.plan.objective, self._cost(measurement)
         front = tuple(goal.cost(measurement.values) if ok else math.inf for goal in objective.front)
         values = measurement.values if ok else {}
         self._known[measurement.row] = strategies.Outcome(measurement.row, cost, measurement.state, front, values)
         if self._note_cost(cost, index):
             self._best_after = len(self._known)
+
+    def _cost(self, measurement: Measurement) -> float:
+        """By the objective; the smaller the better."""
+        ok = measurement.state is State.OK
+        return self.plan.objective.goal.cost(measurement.values) if ok else math.inf
 
     def _flush(self) -> None:
         """Write what is pending to disk, then into the table, then report it."""
@@ -252,3 +301,16 @@ class SessionRun(LiveSession):
             return by_count
         by_time = max(0.0, self.plan.max_seconds - self._clock.elapsed_s)
         return by_time if by_count is None else min(by_count, by_time)
+
+
+def _compared(first: Measurement, second: Measurement | None) -> Measurement:
+    """A measurement, and that a second look at its time per launch disagrees where it does."""
+    if second is None or second.state is not State.OK or "time_s" not in first.values:
+        return first
+    longer = second.values["time_s"] / first.values["time_s"] - 1.0
+    if abs(longer) <= SAME_TIME:
+        return first
+    said = (
+        f"a second look at the end took {percent(abs(longer), 1)} {'longer' if longer > 0 else 'less time'} per launch"
+    )
+    return replace(first, message="; ".join(words for words in (first.message, said) if words))

@@ -12,6 +12,7 @@ from ..analysis.peak_share import peak_share
 from ..measurement import State
 from ..objectives import Goal
 from ..pareto import front
+from ..runner.stating import Statement
 from ..session_state import SessionState
 from ..space.repeats import fold
 from ..space.result_table import STATES, ResultTable
@@ -55,6 +56,21 @@ def session_summary(
         "reason": reason,
         "notes": [*plan.space.notes, *([repeats.words] if repeats is not None else [])],
         "share_of_peak": share_to_json(plan, compared, best),
+        "stated_for": _stated_for(plan),
+    }
+
+
+def _stated_for(plan: SessionPlan) -> dict[str, Any] | None:
+    """The thermal condition of the figures, and how well they hold; None where they are as they were drawn."""
+    stated = Statement.of_origin(plan.origin)
+    if stated is None:
+        return None
+    return {
+        "condition": stated.condition.words,
+        **{name: finite_or_none(value) for name, value in stated.condition.as_names().items()},
+        "repeatability": stated.model.repeatability,
+        "reproducibility": stated.model.uncertainty(0.0),
+        "gain_error": None,
     }
 
 

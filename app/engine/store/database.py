@@ -115,6 +115,18 @@ class Store:
                 (len(rows), elapsed_s, session),
             )
 
+    def restate(self, session: int, measurements: Sequence[Measurement], origin: Mapping[str, str]) -> None:
+        """Put other figures in the place of those that a session holds of these rows, and say in its origin how."""
+        figures = [(measurement_to_row(measurement), measurement.row) for measurement in measurements]
+        named = [name.strip() for name in MEASUREMENT_COLUMNS.split(",")]
+        chosen = [named.index(name) for name in ("measured", "intervals", "message")]
+        with self._transaction():
+            self._db.executemany(
+                "UPDATE measurements SET measured = ?, intervals = ?, message = ? WHERE session = ? AND row = ?",
+                [(*(columns[at] for at in chosen), session, row) for columns, row in figures],
+            )
+            self._db.execute("UPDATE sessions SET origin = ? WHERE id = ?", (json.dumps(dict(origin)), session))
+
     def set_state(self, session: int, state: SessionState, elapsed_s: float | None = None) -> None:
         """Note that a held session is paused or runs on."""
         with self._transaction():

@@ -10,7 +10,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
 from ...engine.analysis.charts import CHARTS, Analysed, AnalysisChart
-from ...engine.session.events import MeasurementsAdded, SessionChanged, SessionStarted
+from ...engine.session.events import FiguresRestated, MeasurementsAdded, SessionChanged, SessionStarted
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ...numbers import counted
@@ -51,6 +51,7 @@ class AnalysisPanel(QWidget):
         self.first.currentIndexChanged.connect(self._draw)
         self.second.currentIndexChanged.connect(self._draw)
         context.bridge.session_started.connect(self._session_started)
+        context.bridge.figures_restated.connect(self._session_started)
         context.bridge.measurements_added.connect(self._measurements_added)
         context.bridge.session_changed.connect(self._session_changed)
         self._begin(context.result.table, context.result.plan)
@@ -79,7 +80,7 @@ class AnalysisPanel(QWidget):
     # --- the session -------------------------------------------------------------------------------------------------
 
     @Slot(object)
-    def _session_started(self, event: SessionStarted) -> None:
+    def _session_started(self, event: SessionStarted | FiguresRestated) -> None:
         self._begin(event.table, event.plan)
 
     @Slot(object)

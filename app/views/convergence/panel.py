@@ -52,7 +52,12 @@ class ConvergencePanel(QWidget):
         bridge = context.bridge
         self._soon = QTimer(self, singleShot=True)  # a turn of its own, however many points there are
         self._soon.timeout.connect(self._refresh)
-        for signal in (bridge.session_started, bridge.measurements_added, bridge.session_changed):
+        for signal in (
+            bridge.session_started,
+            bridge.measurements_added,
+            bridge.figures_restated,
+            bridge.session_changed,
+        ):
             signal.connect(self._refresh_soon)
 
     def showEvent(self, event: QShowEvent) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QGridLayout, QSizePolicy, QToolButton, QWidget
 
 from ...engine.analysis.iso_lines import Product
 from ...engine.analysis.quantities import quantities_of
-from ...engine.session.events import MeasurementsAdded, SessionStarted
+from ...engine.session.events import FiguresRestated, MeasurementsAdded, SessionStarted
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ...numbers import count_text
@@ -123,6 +123,7 @@ class FrontPanel(QWidget):
         result.pinned.connect(self._pinned)
         self.unpin.clicked.connect(result.unpin_all)
         bridge.session_started.connect(self._session_started)
+        bridge.figures_restated.connect(self._session_started)
         bridge.measurements_added.connect(self._measurements_added)
         theme.notifier().changed.connect(self.key.update)
         self._slowly.timeout.connect(self._refresh_slow)
@@ -163,7 +164,7 @@ class FrontPanel(QWidget):
     # --- the session -------------------------------------------------------------------------------------------------
 
     @Slot(object)
-    def _session_started(self, event: SessionStarted) -> None:
+    def _session_started(self, event: SessionStarted | FiguresRestated) -> None:
         self._begin(event.table, event.plan)
 
     @Slot(object)

@@ -10,7 +10,7 @@ from PySide6.QtGui import QAction, QActionGroup, QShowEvent
 from PySide6.QtWidgets import QDoubleSpinBox, QMenu, QPushButton, QSlider, QWidget
 
 from ...engine.analysis import choosers
-from ...engine.session.events import MeasurementsAdded
+from ...engine.session.events import FiguresRestated, MeasurementsAdded
 from ..context import Context
 from ..plots.label import PlainLabel
 from ..settings import Settings
@@ -55,6 +55,7 @@ class ChooserBar(QWidget):
         self._result.best_changed.connect(self._show_comparison)
         self._result.filtered.connect(self.refresh)
         context.bridge.measurements_added.connect(self._measurements_added)
+        context.bridge.figures_restated.connect(self._figures_restated)
         self._begin()
 
     def _fill(self) -> None:
@@ -163,6 +164,11 @@ class ChooserBar(QWidget):
     def _measurements_added(self, event: MeasurementsAdded) -> None:
         if event.session == self._result.session and self.isVisible() and not self._slowly.isActive():
             self._slowly.start()
+
+    @Slot(object)
+    def _figures_restated(self, _event: FiguresRestated) -> None:
+        self._known = None
+        self.refresh()
 
     @Slot()
     def _way_chosen(self, *_: object) -> None:

@@ -83,6 +83,7 @@ class ModelPanel(QWidget):
         self.add.failed.connect(self._complain)
         bridge = context.bridge
         bridge.session_started.connect(self._session_moved)
+        bridge.figures_restated.connect(self._session_moved)
         bridge.measurements_added.connect(self._session_moved)
         bridge.fit_progress.connect(self._fit_progress)
         bridge.fit_finished.connect(self._fit_finished)

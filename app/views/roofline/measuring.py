@@ -47,6 +47,7 @@ class RooflineMeasuring(QObject):
         bridge = context.bridge
         bridge.roofline.started.connect(self._session_started)
         bridge.roofline.measurements_added.connect(self._measurements_added)
+        bridge.roofline.restated.connect(self._figures_restated)
         bridge.roofline.changed.connect(self._session_changed)
         bridge.activity.changed.connect(self.changed)
         self.changed.connect(self._hold_queue)
@@ -132,6 +133,11 @@ class RooflineMeasuring(QObject):
         elif not event.running:
             self.opened.emit(event)
         self.changed.emit()
+
+    @Slot(object)
+    def _figures_restated(self, event: events.FiguresRestated) -> None:
+        if self._own is not None and event.session == self._own[2]:
+            self._own = (event.plan, event.table, event.session)
 
     @Slot(object)
     def _measurements_added(self, event: events.MeasurementsAdded) -> None:

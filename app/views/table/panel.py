@@ -28,6 +28,7 @@ class TablePanel(QWidget):
         self.marked.only.toggled.connect(self.results.show_only_marked)
         bridge = context.bridge
         bridge.session_started.connect(self._session_started)
+        bridge.figures_restated.connect(self._figures_restated)
         bridge.measurements_added.connect(self._measurements_added)
         bridge.session_changed.connect(self._session_changed)
         if context.result.table is not None:
@@ -36,6 +37,10 @@ class TablePanel(QWidget):
     @Slot(object)
     def _session_started(self, event: events.SessionStarted) -> None:
         self.results.set_session(event.table, event.plan)
+
+    @Slot(object)
+    def _figures_restated(self, event: events.FiguresRestated) -> None:
+        self.results.restate(event.table, event.plan)
 
     @Slot(object)
     def _measurements_added(self, event: events.MeasurementsAdded) -> None:

@@ -54,6 +54,18 @@ class ResultsView(QTableView):
         self.results.set_session(table, plan)
         self._fit_columns()
 
+    def restate(self, table: ResultTable, plan: SessionPlan) -> None:
+        """Show other figures of the same session: order, selection and marks stay."""
+        header = self.horizontalHeader()
+        column, order, chosen = header.sortIndicatorSection(), header.sortIndicatorOrder(), self._result.index
+        self.set_session(table, plan)
+        self.results.set_best(self._result.best)
+        self._mark()
+        if 0 <= column < self.results.columnCount():
+            self.sortByColumn(column, order)
+        self._result.select(chosen)
+        self._follow(chosen)
+
     def refresh(self, best: int | None = None) -> None:
         """Show new measurements; the newest stay in sight where the end was in sight."""
         bar = self.verticalScrollBar()

@@ -37,6 +37,7 @@ class SessionSignals(QObject):
     started = Signal(object)  # events.SessionStarted
     preparing = Signal(object)  # events.Preparing
     measurements_added = Signal(object)  # events.MeasurementsAdded
+    restated = Signal(object)  # events.FiguresRestated
     remark = Signal(object)  # events.SessionRemark
     changed = Signal(object)  # events.SessionChanged
 
@@ -56,6 +57,7 @@ class EngineBridge(QObject):
     start_failed = Signal(object)  # events.StartFailed
     preparing = Signal(object)  # events.Preparing
     measurements_added = Signal(object)  # events.MeasurementsAdded
+    figures_restated = Signal(object)  # events.FiguresRestated
     session_remark = Signal(object)  # events.SessionRemark
     session_changed = Signal(object)  # events.SessionChanged
     fit_progress = Signal(object)  # events.FitProgress
@@ -87,6 +89,7 @@ class EngineBridge(QObject):
             events.StartFailed: self.start_failed,
             events.Preparing: self.preparing,
             events.MeasurementsAdded: self.measurements_added,
+            events.FiguresRestated: self.figures_restated,
             events.SessionRemark: self.session_remark,
             events.SessionChanged: self.session_changed,
             events.FitProgress: self.fit_progress,
@@ -103,6 +106,7 @@ class EngineBridge(QObject):
             events.SessionStarted: self.roofline.started,
             events.Preparing: self.roofline.preparing,
             events.MeasurementsAdded: self.roofline.measurements_added,
+            events.FiguresRestated: self.roofline.restated,
             events.SessionRemark: self.roofline.remark,
             events.SessionChanged: self.roofline.changed,
         }

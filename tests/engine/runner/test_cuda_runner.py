@@ -19,7 +19,7 @@ from virtual_cuda import VirtualBoard
 
 from app.engine.measurement import State
 from app.engine.metering import meter as metering
-from app.engine.runner.cuda import drift
+from app.engine.runner import reference
 from app.engine.runner.cuda.gpu import CudaGpu
 from app.engine.runner.cuda.process import KernelFailed, RunnerProcess
 from app.engine.session.load import load_specification
@@ -51,6 +51,8 @@ def test_time_and_power_come_from_the_launches_of_each_configuration(
         assert measurement.values["registers_per_thread"] == 32
         assert measurement.values["occupancy"] == 0.5
         low, high = measurement.intervals["power_w"]
+        assert low < power_w < high
+        low, high = measurement.intervals["power_raw_w"]
         assert low < power_w < high
         assert high - low < 0.02 * power_w
         assert measurement.window_ns is not None
@@ -153,7 +155,8 @@ EVERY = 4
 
 @pytest.fixture
 def looked_at_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drift, "EVERY", EVERY)
+    monkeypatch.setattr(reference, "FIRST", (0,))
+    monkeypatch.setattr(reference, "EVERY", EVERY)
 
 
 @pytest.mark.usefixtures("looked_at_often")

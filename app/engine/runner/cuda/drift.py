@@ -13,38 +13,29 @@ from typing import Final
 from ....sensors.load import Load
 from ...metering.meter import Meter
 from ...metering.window import Run, Window
+from ..reference import ReferenceLooks
 from .compiler import Compiled, Compiler
 from .gpu import CudaGpu
 from .process import KernelFailed
 from .square_wave import wave_build, wave_launch
 
-EVERY: Final = 40  # configurations from one look to the next; a look costs about as much as a configuration
 LOAD: Final = Load("reference kernel", "fp32", 0.0, 0.0)
 
 
-class Drift:
-    """Knows when a look is due. One setting of clocks and caps at a time: another one is no drift."""
+class Drift(ReferenceLooks):
+    """Looks at the reference kernel of a real board."""
 
     def __init__(self, compiler: Compiler) -> None:
+        super().__init__()
         self._image: Future[Compiled] = compiler.submit(wave_build())
-        self._setting: object = None
-        self._seen = 0
-        self._due_at = 0
         self._broken = False
 
-    def count(self) -> None:
-        """A configuration was measured."""
-        self._seen += 1
-
     def due(self, setting: object) -> bool:
-        """Whether to look now, under that setting. The first setting that asks is the one that counts."""
-        if self._setting is None:
-            self._setting = setting
-        return not self._broken and self._seen >= self._due_at and setting == self._setting
+        return super().due(setting) and not self._broken
 
     def look(self, gpu: CudaGpu, meter: Meter, stop: threading.Event) -> Run | None:
         """Run the reference kernel; None when stopped or where it does not run. Raises KernelFailed when lost."""
-        self._due_at = self._seen + EVERY
+        self.looked()
         try:
             launch = wave_launch(gpu.limits.multiprocessors)
             gpu.ask({"do": "drift", "id": LOAD.name, "launch": launch}, [self._image.result().image])

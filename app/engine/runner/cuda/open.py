@@ -8,6 +8,7 @@ from ....errors import WattridgeError
 from ....sensors.device_limits import DeviceLimits
 from ....sensors.gpu import Gpu
 from ...control.guard import DeviceGuard
+from ...metering.condition import Condition
 from ...space.search_space import SearchSpace
 from ...specification.model import Specification
 from ...workloads.cuda_kernel import CudaKernel
@@ -46,6 +47,7 @@ def open_cuda_runner(
     space: SearchSpace,
     guard: DeviceGuard,
     *,
+    condition: Condition | None = None,
     backend: str | None = None,
     toolchain: Toolchain | None = None,
     jobs: int | None = None,
@@ -56,6 +58,6 @@ def open_cuda_runner(
         undo.callback(gpu.close)
         compiler = Compiler(gpu.compute_capability, toolchain=toolchain, jobs=jobs)
         undo.callback(compiler.close)
-        runner = CudaRunner(gpu, spec, space, guard, compiler)
+        runner = CudaRunner(gpu, spec, space, guard, compiler, condition)
         undo.pop_all()
     return runner

@@ -188,6 +188,8 @@ class RunnerProcesses:
         self._prepare = prepare
         self._current: RunnerProcess | None = None
         self._spare: RunnerProcess | None = None
+        self._spare_stands = False  # or it has failed, as will be found where it is needed
+        self._spare_outdated = False  # it does not have what `prepare` posts now
         self.replaced = 0
 
     @property
@@ -199,20 +201,36 @@ class RunnerProcesses:
     def keep_spare(self) -> None:
         """Have a spare one; returns at once."""
         if self._spare is None:
-            self._spare = self._fresh()
+            self._spare, self._spare_stands, self._spare_outdated = self._fresh(), False, False
+
+    def await_spare(self) -> None:
+        """Wait until the spare one stands, where there is one: making a context disturbs what the board runs."""
+        if self._spare is None or (self._spare_stands and not self._spare_outdated):
+            return
+        self._update_spare(self._spare)
+        with suppress(KernelFailed, InputError):
+            self._spare.ready()
+        self._spare_stands = True
 
     def prepare_again(self) -> None:
-        """What they have to know has changed."""
-        for process in (self._current, self._spare):
-            if process is not None:
-                self._prepare(process)
+        """What they have to know has changed; the spare one hears of it once this one has calculated the references."""
+        self._spare_outdated = self._spare is not None
+        if self._current is not None:
+            self._prepare(self._current)
 
     def replace(self) -> float:
         """End the process in use; the spare one takes over. Seconds that the driver took to end the old one."""
         teardown_s = self._current.kill() if self._current is not None else 0.0
+        if self._spare is not None:
+            self._update_spare(self._spare)
         self._current, self._spare = self._spare or self._fresh(), None
         self.replaced += 1
         return teardown_s
+
+    def _update_spare(self, spare: RunnerProcess) -> None:
+        if self._spare_outdated:
+            self._prepare(spare)
+            self._spare_outdated = False
 
     def close(self) -> None:
         for process in (self._spare, self._current):

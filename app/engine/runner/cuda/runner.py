@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -17,11 +17,13 @@ from itertools import count, groupby
 from typing import Final
 
 from ....errors import InputError
+from ....sensors.event_reasons import LIMITING
 from ....sensors.load import Load
 from ...control.guard import DeviceGuard
 from ...control.obeying import disobeyed
 from ...measurement import Configuration, Measurement, State
-from ...metering.meter import Meter
+from ...metering.condition import Condition
+from ...metering.meter import STEADY_TIME, Meter
 from ...metering.window import Run, Window
 from ...space.search_space import SearchSpace
 from ...specification.model import Specification
@@ -30,8 +32,9 @@ from ...workloads.machine_code import shortfall
 from ..base import OnPreparation
 from ..figures import measurement_of
 from ..settings_order import by_setting, settings_of
+from ..stating import Stating
 from .compiler import Compiled, Compiler
-from .drift import Drift, reference_figures
+from .drift import LOAD, Drift, reference_figures
 from .gpu import CudaGpu
 from .kernels import LoadedKernels
 from .process import KernelFailed
@@ -65,15 +68,22 @@ class _Candidate:
 
 
 class CudaRunner:
-    """Implements `Runner` and `Prepares`. Takes over the guard and the board's runner processes.
+    """Implements `Runner`, `Prepares` and `StatesFigures`. Takes over the guard and the board's runner processes.
 
     This class schedules: compiling ahead, the reference kernel, repeats, and recovery from faults. `LoadedKernels` is
     what happens to a kernel in the runner process, `Meter` how its launches are measured.
     """
 
     def __init__(
-        self, gpu: CudaGpu, spec: Specification, space: SearchSpace, guard: DeviceGuard, compiler: Compiler
+        self,
+        gpu: CudaGpu,
+        spec: Specification,
+        space: SearchSpace,
+        guard: DeviceGuard,
+        compiler: Compiler,
+        condition: Condition | None = None,
     ) -> None:
+        """`condition` is the one to state figures for, where the user chose it."""
         self.source: str = gpu.info.source
         self.batch = max(LEAST_BATCH, min(MOST_BATCH, 4 * compiler.jobs))
         self.settle_s = 0.0  # lower bounds, beyond what the meter takes by itself
@@ -88,6 +98,7 @@ class CudaRunner:
         self._kernels = LoadedKernels(gpu, compiler, timeout_s, self._settle)
         self._meter = Meter(gpu, needs=spec.uses)
         self._drift = Drift(compiler)
+        self._stating = Stating(spec, gpu.info, condition)
         self._serial = count()
         self._unsettled: list[Callable[[], None]] = []  # figures of what ran, once all its samples are reported
         self._finished: list[Measurement] = []
@@ -99,6 +110,7 @@ class CudaRunner:
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows in the order in which they are compiled, those of one device setting together."""
+        self._gpu.processes.keep_spare()
         by_settings = groupby(by_setting(rows, self._space, self._guard), self._setting_of)
         try:
             for setting, group in by_settings:
@@ -110,6 +122,13 @@ class CudaRunner:
             yield from self._take_finished()
         finally:
             self._unsettled.clear()
+
+    def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
+        return self._stating.state(measurements)
+
+    def conclude(self) -> Mapping[str, str]:
+        self._stating.keep()
+        return self._stating.statement.to_origin()
 
     def close(self) -> None:
         """Restore the board's settings and end the compilers. The board's processes go with the board."""
@@ -224,6 +243,7 @@ class CudaRunner:
     def _run_repeats(self, candidate: _Candidate, stop: threading.Event) -> None:
         """Every repeat's run; `run` stays None where the first was stopped."""
         settle_s = max(self.settle_s, self._guard.settling_s)
+        self._gpu.processes.await_spare()
         for _ in range(self._spec.repeats):
             run = self._meter.run(candidate.load, stop=stop, settle_s=settle_s, window_s=self.window_s)
             if candidate.run is not None:  # its samples have come by now
@@ -261,12 +281,14 @@ class CudaRunner:
     # --- measurements -----------------------------------------------------------------------------------------------
 
     def _take_reference(self, candidate: _Candidate, reference: Run) -> None:
-        candidate.reference = reference_figures(self._meter.window(reference))
+        window = self._meter.window(reference)
+        self._stating.note(LOAD.name, window)
+        candidate.reference = reference_figures(window)
 
     def _finish(self, candidate: _Candidate) -> None:
         assert candidate.run is not None, "only what ran is measured"
         windows = [*candidate.windows, self._meter.window(candidate.run)]
-        said = (candidate.said, candidate.unmet, self._disobeyed(candidate, windows))
+        said = (candidate.said, candidate.unmet, self._disobeyed(candidate, windows), _unsteady(windows))
         measurement = measurement_of(
             self._spec,
             candidate.row,
@@ -276,8 +298,10 @@ class CudaRunner:
             cost_s=windows[-1].window_ns[1] / 1e9 - candidate.began if self._gpu.clock.speed == 1.0 else 0.0,
             more={**candidate.facts, **candidate.reference},
         )
+        for window in windows:
+            self._stating.note(str(candidate.row), window)
         message = "; ".join(words for words in said if words)
-        self._finished.append(replace(measurement, message=message))
+        self._finished += self._stating.state([replace(measurement, message=message)])
 
     def _disobeyed(self, candidate: _Candidate, windows: Sequence[Window]) -> str:
         """What is to be said of a clock that the configuration asks for and the board did not run at."""
@@ -298,3 +322,9 @@ class CudaRunner:
             message=candidate.said,
             cost_s=time.monotonic() - candidate.began,
         )
+
+
+def _unsteady(windows: Sequence[Window]) -> str:
+    """What is to be said where the time per launch changed within a window, also when it was measured again."""
+    most = max((window.change for window in windows if not window.event_reasons & LIMITING), key=abs, default=0.0)
+    return f"the time per launch changed by {100 * most:+.1f} % within its window" if abs(most) > STEADY_TIME else ""

@@ -29,6 +29,7 @@ from .wire import Message, WireError, receive, send
 BATCH_S: Final = 0.012  # launches between two marks; two batches in the queue bridge what the host may be late by
 AHEAD: Final = 2  # batches in the queue
 LOOK_S: Final = 0.001
+HALVES: Final = 6  # marks at least that two halves of a lap are compared by
 ORPHAN_S: Final = 5.0  # from the end of the other side to ours
 MOST_LAUNCHES: Final = 20_000  # in one batch
 
@@ -63,6 +64,7 @@ class Worker:
         self._base_ns = 0
         self._passed: tuple[Mark, int] | None = None  # the newest mark that has passed
         self._lapped: tuple[Mark, int] | None = None  # where the present lap began
+        self._on_the_way: list[tuple[Mark, int]] = []  # marks that have passed in this lap
         self._launched = 0
         self._fault: DeviceFault | None = None
         self._reference_kernel: Message | None = None
@@ -246,6 +248,7 @@ class Worker:
         self._base.wait()
         self._base_ns = self._now_ns()
         self._passed = self._lapped = (self._base, 0)
+        self._on_the_way.clear()
         self._launched = 0
         self._running = loaded
         self.pump()
@@ -256,7 +259,7 @@ class Worker:
             return
         try:
             while self._queue and self._queue[0][0].passed:
-                self._passed = self._queue.popleft()
+                self._pass_mark()
             while len(self._queue) < AHEAD:
                 times = max(1, min(MOST_LAUNCHES, round(BATCH_S / self._launch_s())))
                 self._running.kernel.launch(times)
@@ -291,10 +294,25 @@ class Worker:
         try:
             while self._queue:
                 self._queue[0][0].wait()
-                self._passed = self._queue.popleft()
+                self._pass_mark()
         except DeviceFault as fault:
             self._fault = fault
             self._queue.clear()
+
+    def _pass_mark(self) -> None:
+        self._passed = self._queue.popleft()
+        self._on_the_way.append(self._passed)
+
+    def _change(self, first: tuple[Mark, int], last: tuple[Mark, int]) -> float:
+        """Of the time of one launch, from one half of the marks of a lap to the other; 0 with too few."""
+        inner = self._on_the_way[:-1]
+        if len(inner) < HALVES:
+            return 0.0
+        middle = inner[len(inner) // 2]
+        before, after = (
+            right[0].seconds_since(left[0]) / (right[1] - left[1]) for left, right in ((first, middle), (middle, last))
+        )
+        return after / before - 1.0
 
     def _execution(self) -> Message:
         if self._fault is not None:
@@ -305,13 +323,16 @@ class Worker:
         launches = last[1] - first[1]
         seconds = last[0].seconds_since(first[0]) if launches else 0.0
         start_s = first[0].seconds_since(self._base) if first[0] is not self._base else 0.0
+        change = self._change(first, last) if launches else 0.0
         self._lapped = last
+        self._on_the_way.clear()
         start_ns = self._base_ns + round(start_s * 1e9)
         return {
             "launches": launches,
             "time_s": seconds / launches if launches else 0.0,
             "start_ns": start_ns,
             "end_ns": start_ns + round(seconds * 1e9),
+            "change": change,
         }
 
 

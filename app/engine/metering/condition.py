@@ -1,0 +1,127 @@
+"""`Condition`: how warm a board is, as far as it reports it: two temperatures, and what it drew lately.
+
+A heat sink, memory and regulators warm more slowly than the die, and no sensor shows them: averages of the power over
+what came before stand for them, weighted exponentially with time constants of 1 and 30 s.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from statistics import median
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import InputError
+
+Floats = npt.NDArray[np.float64]
+FAST_S: Final = 1.0
+SLOW_S: Final = 30.0
+_HOTTEST_C: Final = 150.0
+_MOST_W: Final = 100_000.0
+_PARTS: Final = {  # of a condition as text -> field, unit, and what the user may write before the number
+    "gpu_c": ("C", ""),
+    "memory_c": ("C", "memory"),
+    "fast_w": ("W", "last second"),
+    "slow_w": ("W", ""),
+}
+_PART: Final = re.compile(r"(memory|last second|)\s*(\d+(?:\.\d+)?)\s*°?\s*([CW])", re.IGNORECASE)
+
+
+class PowerHistory:
+    """The two averages of a board's power, as its samples come in. Before the first, the first counts."""
+
+    def __init__(self) -> None:
+        self._time_s = math.nan
+        self.fast_w = math.nan
+        self.slow_w = math.nan
+
+    def add(self, time_s: float, power_w: float) -> None:
+        """The power from the sample before until that time, s. What is not later, or no number, does not count."""
+        if math.isnan(self._time_s):
+            self._time_s, self.fast_w, self.slow_w = time_s, power_w, power_w
+        elif time_s > self._time_s and math.isfinite(power_w):
+            passed_s, self._time_s = time_s - self._time_s, time_s
+            self.fast_w += (power_w - self.fast_w) * -math.expm1(-passed_s / FAST_S)
+            self.slow_w += (power_w - self.slow_w) * -math.expm1(-passed_s / SLOW_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A thermal condition: of a window in which something was measured, or one that figures are stated for."""
+
+    gpu_c: float = math.nan  # where not known, it is left out of account
+    memory_c: float = math.nan
+    fast_w: float = math.nan  # NaN: as much as the kernel itself draws
+    slow_w: float = math.nan
+
+    @classmethod
+    def parse(cls, text: str, where: str) -> Condition:
+        """A condition as `words` has it: '55C,420W', or more exactly '55C, memory 50C, 420W, last second 400W'.
+
+        Raises InputError.
+        """
+        found: dict[str, float] = {}
+        for part in text.split(","):
+            matched = _PART.fullmatch(part.strip())
+            named = matched and (matched[3].upper(), matched[1].lower())
+            field = next((name for name, described in _PARTS.items() if described == named), None)
+            if matched is None or field is None or field in found:
+                remedy = "a GPU temperature and the mean power of the last half minute, as in 55C,420W"
+                raise InputError(f"'{text}' is no thermal condition", where, remedy)
+            found[field] = float(matched[2])
+        if found.get("gpu_c", 0.0) > _HOTTEST_C or found.get("slow_w", 0.0) > _MOST_W:
+            raise InputError(f"'{text}' is no condition of a board", where, "temperatures in °C, powers in W")
+        return cls(**found)
+
+    @property
+    def words(self) -> str:
+        """Such as '55 °C, memory 50 °C, 420 W'; `parse` reads it."""
+        known = [(value, *_PARTS[name]) for name, value in self.as_names().items()]
+        return ", ".join(
+            f"{before} {value:.4g} {'°C' if unit == 'C' else unit}".strip() for value, unit, before in known
+        )
+
+    @property
+    def option(self) -> str:
+        """As `--condition` takes it, without what a shell might not print."""
+        return self.words.replace(" °C", "C").replace(" W", "W").replace(", ", ",")
+
+    def as_names(self) -> dict[str, float]:
+        """What is known of it, by name."""
+        named = zip(_PARTS, astuple(self), strict=True)
+        return {name: value for name, value in named if not math.isnan(value)}
+
+
+def drawn_lately_w(times_s: Floats, power_w: Floats, at_s: float) -> tuple[float, float]:
+    """The two averages at a time, of samples in their order; NaN without any before it."""
+    known = (times_s <= at_s) & np.isfinite(power_w)
+    times_s, power_w = times_s[known], power_w[known]
+    if not len(times_s):
+        return math.nan, math.nan
+    fast_w, slow_w = (_weighted(times_s, power_w, at_s, average_s) for average_s in (FAST_S, SLOW_S))
+    return fast_w, slow_w
+
+
+def _weighted(times_s: Floats, power_w: Floats, at_s: float, average_s: float) -> float:
+    since = np.exp((times_s - at_s) / average_s)
+    shares = np.diff(since, prepend=0.0)  # the first counts for all that was before it
+    return float(shares @ power_w) / float(since[-1])
+
+
+UNKNOWN: Final = Condition()
+
+
+def usual_condition(seen: Sequence[Condition]) -> Condition:
+    """A round condition in the middle of those, of a kernel that runs for seconds: the fast average is its own."""
+    gpu, memory, slow = ([getattr(each, name) for each in seen] for name in ("gpu_c", "memory_c", "slow_w"))
+    return Condition(_middle(gpu, 1.0), _middle(memory, 1.0), math.nan, _middle(slow, 10.0))
+
+
+def _middle(values: Sequence[float], step: float) -> float:
+    known = [value for value in values if not math.isnan(value)]
+    return round(median(known) / step) * step if known else math.nan

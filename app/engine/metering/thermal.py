@@ -1,0 +1,188 @@
+"""What a board's history does to its power: the same kernel draws more on a warm board, and by how much is learnt.
+
+A die that is warmer leaks more, and so do the memory and the regulators, which warm more slowly. What the board reports
+of it is two temperatures, and what it has drawn: the power of a kernel is
+
+    log P = a + b . x,   x = (T_gpu - 50 degC, T_memory - 50 degC, (P_fast - P) / P, (P_slow - P) / P)
+
+with `a` the kernel's own, `b` the board's, and P_fast and P_slow averages of the power over what came before, weighted
+exponentially with time constants of 1 and 30 s. `b` is found by Bayesian linear regression [Gelman2013, section 14.8]
+from kernels that were measured more than once. Boards differ: two of three H200 followed their temperature, the third
+wandered by as much and did not. So the prior is a mixture of normal ones of several widths around zero, weighted by the
+evidence for each: where windows show little, little is corrected. The mixture is kept as the normal distribution of the
+same mean and covariance. What is not known about `b` widens the interval of a power that is stated for another
+condition than that of its measurement.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from .condition import Condition
+from .confidence import student_t
+
+Floats = npt.NDArray[np.float64]
+MIDDLE_C: Final = 50.0
+# Per degree of the GPU and of the memory, and per share of the power: nothing known, and how boards may differ.
+PRIOR: Final = (0.0, 0.0, 0.0, 0.0)
+PRIOR_SD: Final = (0.0015, 0.0008, 0.01, 0.01)
+WIDTHS: Final = (0.1, 0.5, 1.0, 2.0)  # of the mixture, over these; equally likely before anything is learnt
+OVERALL: Final = math.sqrt(sum(width**2 for width in WIDTHS) / len(WIDTHS))  # of the mixture
+INDEPENDENT: Final = 0.4  # of the windows, as it were: those that follow each other wander together
+TAKEN_OUT_SD: Final = 0.005  # of the share of the last second, where the meter has taken its aftereffect out
+WANDER: Final = 0.005  # of the mean of a short window, the noise of its samples included, 1 sigma: an H200's
+WANDER_DEGREES: Final = 16.0  # of freedom, with which that counts
+BETWEEN: Final = 0.0045  # 1 sigma, relative, by which sessions and means of seconds differ beyond that: two H200
+MOST_SHARE: Final = 2.0  # nothing that light was looked at
+_ROUNDS: Final = 8  # of wander and coefficients in turn
+_STEPS: Final = 6  # towards the power at a condition
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The power of a kernel in one window. Kernels are told apart by their names."""
+
+    kernel: str
+    power_w: float
+    sampled_sd: float  # of the mean by the noise of its samples, relative
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class ThermalModel:
+    """How the power of one board follows its condition. `learn` returns what is known after more windows."""
+
+    coefficients: tuple[float, ...] = PRIOR
+    precision: tuple[tuple[float, ...], ...] = tuple(
+        tuple(1.0 / (OVERALL * sd) ** 2 if row == column else 0.0 for column in range(len(PRIOR_SD)))
+        for row, sd in enumerate(PRIOR_SD)
+    )  # the inverse of the coefficients' covariance
+    wander: float = WANDER  # 1 sigma, relative
+    wander_degrees: float = WANDER_DEGREES
+
+    def learn(self, looks: Iterable[Look]) -> ThermalModel:
+        """The model after these windows, of which those of kernels seen once show nothing."""
+        rows, own_sd = _within_kernels(looks)
+        if not len(rows):
+            return self
+        groups, x, y = rows[:, 0], rows[:, 2:], rows[:, 1]
+        free = len(y) - len(np.unique(groups))
+        found = self
+        for _ in range(_ROUNDS):
+            variance = found.wander**2
+            weights = 1.0 / np.maximum(own_sd**2, variance)
+            xc, yc = _centred(x, groups, weights), _centred(y[:, None], groups, weights)[:, 0]
+            coefficients, covariance = self._mixed(xc, yc, INDEPENDENT * weights)
+            seen = variance * float((weights * (yc - xc @ coefficients) ** 2).sum())
+            degrees = self.wander_degrees + free
+            wander = math.sqrt((self.wander_degrees * self.wander**2 + seen) / degrees)
+            found = ThermalModel(tuple(coefficients.tolist()), _rows(np.asarray(np.linalg.inv(covariance))), wander, degrees)
+        return found
+
+    def _mixed(self, x: Floats, y: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        """Mean and covariance of the coefficients after these windows, over priors of all widths by their evidence."""
+        before = np.asarray(self.coefficients)
+        information, off = (x * weights[:, None]).T @ x, (x * weights[:, None]).T @ (y - x @ before)
+        means, covariances, evidence = [], [], []
+        for width in WIDTHS:
+            prior = np.asarray(self.precision) * (OVERALL / width) ** 2
+            covariance = np.linalg.inv(prior + information)
+            step = covariance @ off
+            ratio = np.linalg.slogdet(prior)[1] + np.linalg.slogdet(covariance)[1]
+            evidence.append((ratio + off @ step) / 2)
+            means.append(step)
+            covariances.append(covariance)
+        shares = np.exp(np.asarray(evidence) - max(evidence))
+        shares /= shares.sum()
+        mean = np.einsum("w,wi->i", shares, means)
+        apart = np.asarray(means) - mean
+        covariance = np.einsum("w,wij->ij", shares, covariances) + np.einsum("w,wi,wj->ij", shares, apart, apart)
+        return before + mean, covariance
+
+    def weakened(self, share: float) -> ThermalModel:
+        """With that share of what was learnt: the prior for another time, or for another board of the same kind."""
+        first = ANY_BOARD
+        before, now = np.asarray(first.precision), np.asarray(self.precision)
+        precision = before + share * (now - before)
+        weighted = before @ first.coefficients + share * (now @ self.coefficients - before @ first.coefficients)
+        degrees = WANDER_DEGREES + share * (self.wander_degrees - WANDER_DEGREES)
+        wander = math.sqrt(WANDER**2 + share * (self.wander**2 - WANDER**2))
+        return ThermalModel(tuple(np.linalg.solve(precision, weighted).tolist()), _rows(precision), wander, degrees)
+
+    def without_aftereffect(self) -> ThermalModel:
+        """For powers of which the meter has taken out what the second before left behind, on a board it knows."""
+        precision, coefficients = np.array(self.precision), np.asarray(self.coefficients)
+        weighted = precision @ coefficients
+        precision[2, 2] += 1.0 / TAKEN_OUT_SD**2
+        found = np.linalg.solve(precision, weighted)
+        return ThermalModel(tuple(found.tolist()), _rows(precision), self.wander, self.wander_degrees)
+
+    def stated(self, power_w: float, measured: Condition, condition: Condition) -> tuple[float, float]:
+        """(power W at `condition`, relative standard deviation of the step there) of what drew `power_w` when measured.
+
+        What only one of the two conditions knows is left out of account.
+        """
+        x, coefficients = _seen(measured, power_w), np.asarray(self.coefficients)
+        stated_w, step = power_w, np.zeros_like(x)
+        for _ in range(_STEPS):
+            step = np.nan_to_num(_seen(condition, stated_w) - x, nan=0.0)
+            stated_w = power_w * math.exp(float(coefficients @ step))
+        sd = math.sqrt(max(0.0, float(step @ np.linalg.solve(np.asarray(self.precision), step))))
+        return stated_w, sd
+
+    @property
+    def repeatability(self) -> float:
+        """By how much short windows of one kernel in one session differ; 95 %, relative."""
+        return student_t(round(self.wander_degrees)) * self.wander
+
+    def uncertainty(self, step_sd: float, sampled: float = 0.0) -> float:
+        """What a stated power may be off by as another process sees it, beyond `sampled`; all of them 95 %, relative.
+
+        That is what the board wanders by, as far as the samples of the window do not show it already (`sampled` is the
+        half-width of its interval), the step to the condition, and what sessions differ by.
+        """
+        within = math.sqrt(max(0.0, self.repeatability**2 - sampled**2))
+        return math.hypot(within, student_t(round(self.wander_degrees)) * math.hypot(step_sd, BETWEEN))
+
+
+ANY_BOARD: Final = ThermalModel()  # what is known before anything is learnt
+
+
+def _seen(condition: Condition, power_w: float) -> Floats:
+    """`x` of a kernel that draws `power_w`; shape (4,), NaN where not known."""
+    shares = [0.0 if math.isnan(w) else w / power_w - 1.0 for w in (condition.fast_w, condition.slow_w)]
+    temperatures = (condition.gpu_c - MIDDLE_C, condition.memory_c - MIDDLE_C)
+    return np.array([*temperatures, *(min(MOST_SHARE, share) for share in shares)])
+
+
+def _within_kernels(looks: Iterable[Look]) -> tuple[Floats, Floats]:
+    """Rows of (kernel's number, log power, x) of kernels seen more than once, and their samples' deviations."""
+    seen: dict[str, list[Look]] = {}
+    for look in looks:
+        seen.setdefault(look.kernel, []).append(look)
+    rows, own_sd = [], []
+    for number, group in enumerate(each for each in seen.values() if len(each) > 1):
+        for look in group:
+            x = np.nan_to_num(_seen(look.condition, look.power_w), nan=0.0)
+            rows.append([number, math.log(look.power_w), *x])
+            own_sd.append(look.sampled_sd)
+    return np.asarray(rows, dtype=np.float64), np.asarray(own_sd, dtype=np.float64)
+
+
+def _centred(values: Floats, groups: Floats, weights: Floats) -> Floats:
+    """Without the weighted mean of each group."""
+    numbers = groups.astype(np.int64)
+    total = np.bincount(numbers, weights)
+    means = np.stack([np.bincount(numbers, weights * column) / total for column in values.T], axis=1)
+    centred: Floats = values - means[numbers]
+    return centred
+
+
+def _rows(matrix: Floats) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(float(each) for each in row) for row in matrix)

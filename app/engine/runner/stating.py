@@ -1,0 +1,183 @@
+"""`Stating`: what a session measures, stated for one thermal condition of the board.
+
+The board's model is learnt meanwhile from whatever is measured more than once: the reference kernel between the
+configurations, repeats, and the first configurations again at the end. Figures that were stated before can be stated
+again with what is known by then, since every measurement keeps its condition and the correction that was made.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ...errors import InputError
+from ...sensors.event_reasons import LIMITING
+from ...sensors.gpu import GpuInfo
+from ..measurement import SPREADS, Measurement, State
+from ..metering.characterisation.store import stored_characterisation
+from ..metering.condition import Condition, usual_condition
+from ..metering.confidence import NORMAL_95
+from ..metering.thermal import Look, ThermalModel
+from ..metering.thermal_store import BoardHeat, keep_heat, known_heat, model_from_json, model_to_json
+from ..metering.window import Window
+from ..specification.model import Specification, evaluate_metrics
+
+CORRECTION: Final = "thermal_correction"  # stated over drawn
+UNCERTAINTY: Final = "thermal_uncertainty"  # what that adds to the interval of power; 95 %, relative
+_DRAWN: Final = {"energy_j": "energy_raw_j", "power_w": "power_raw_w"}
+_CONDITION: Final = {  # fields of a condition -> of a measurement
+    "gpu_c": "temperature_c",
+    "memory_c": "memory_temperature_c",
+    "fast_w": "recent_power_1s_w",
+    "slow_w": "recent_power_30s_w",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """How figures are stated: for which condition, and with which model of the board."""
+
+    condition: Condition
+    model: ThermalModel
+
+    def to_origin(self) -> dict[str, str]:
+        """As a session keeps it."""
+        return {"condition": self.condition.words, "thermal_model": json.dumps(model_to_json(self.model))}
+
+    @classmethod
+    def of_origin(cls, origin: Mapping[str, str]) -> Statement | None:
+        """What a session keeps; None where its figures are as they were drawn. Raises InputError where damaged."""
+        if "thermal_model" not in origin:
+            return None
+        try:
+            model = model_from_json(json.loads(origin["thermal_model"]))
+        except (ValueError, LookupError, TypeError, RecursionError):
+            raise InputError("the session's thermal model is damaged", "thermal_model", "its figures stay") from None
+        return cls(Condition.parse(origin.get("condition", ""), "the session's condition"), model)
+
+    def state(self, measurement: Measurement, spec: Specification) -> Measurement:
+        """A measurement of this board as it is stated, whatever it was stated for before; others as they are.
+
+        At a limit the power is the limit's and the clock gives way, so nothing is corrected.
+        """
+        values = measurement.values
+        if measurement.state is not State.OK or "power_w" not in values or _CONDITION["slow_w"] not in values:
+            return measurement
+        drawn = _scaled(measurement, spec, 1.0 / values.get(CORRECTION, 1.0), -values.get(UNCERTAINTY, 0.0))
+        factor, step_sd = 1.0, 0.0
+        low_w, high_w = drawn.intervals.get("power_w", (0.0, 0.0))
+        if not measurement.event_reasons & LIMITING:
+            power_w = drawn.values["power_w"]
+            stated_w, step_sd = self.model.stated(power_w, condition_of(values), self.condition)
+            factor = stated_w / power_w
+        uncertainty = self.model.uncertainty(step_sd, (high_w - low_w) / 2 / drawn.values["power_w"])
+        stated = _scaled(drawn, spec, factor, uncertainty)
+        left = 1.0 + values.get("aftereffect_w", 0.0) / drawn.values["power_w"]  # by the load before, and drawn too
+        raw = {raw: values.get(raw, values[name] * left) for name, raw in _DRAWN.items() if name in values}
+        drew = {
+            raw: (low * left, high * left)
+            for name, raw in _DRAWN.items()
+            if (ends := drawn.intervals.get(name)) is not None
+            for low, high in [ends]
+        }
+        return replace(
+            stated,
+            values={**stated.values, **raw, CORRECTION: factor, UNCERTAINTY: uncertainty},
+            intervals={**stated.intervals, **drew},
+        )
+
+
+class Stating:
+    """States the figures of one session on one board, and learns meanwhile how its power follows its condition."""
+
+    def __init__(self, spec: Specification, info: GpuInfo, chosen: Condition | None = None) -> None:
+        """`chosen` is the condition that the user asks for."""
+        self._spec = spec
+        self._info = info
+        known = known_heat(info)
+        characterised = stored_characterisation(info)
+        if characterised is not None and characterised.aftereffect is not None:
+            known = replace(known, model=known.model.without_aftereffect())
+        self._known = known
+        self._chosen = chosen
+        self._looks: dict[str, list[Look]] = {}
+        self._seen: list[Condition] = []
+        self._statement: Statement | None = None  # until something more is known
+
+    def note(self, kernel: str, window: Window) -> None:
+        """A window in which that kernel ran. Under a limit it shows nothing of what the kernel draws."""
+        self._statement = None
+        self._seen.append(window.condition)
+        if not window.event_reasons & LIMITING and window.power_w > 0:
+            ends = window.power_interval_w
+            sd = math.nan if ends is None else (ends[1] - ends[0]) / 2 / NORMAL_95 / window.power_w
+            look = Look(kernel, window.power_w, 0.0 if math.isnan(sd) else sd, window.condition)
+            self._looks.setdefault(kernel, []).append(look)
+
+    def state(self, measurements: Sequence[Measurement]) -> list[Measurement]:
+        """The measurements of this board, with what is known by now."""
+        statement = self.statement
+        mine = self._info.source
+        return [each if each.source != mine else statement.state(each, self._spec) for each in measurements]
+
+    @property
+    def statement(self) -> Statement:
+        """As far as is known by now. A board's first session fixes the condition at its end: until then it moves."""
+        if self._statement is None:
+            condition = self._chosen or self._known.condition or usual_condition(self._seen)
+            repeated = [look for looks in self._looks.values() if len(looks) > 1 for look in looks]
+            self._statement = Statement(condition, self._known.model.learn(repeated))
+        return self._statement
+
+    def keep(self) -> None:
+        """Keep what was learnt for the board's next session, which begins with it."""
+        if self._seen:
+            condition = self._known.condition or usual_condition(self._seen)
+            keep_heat(self._info, BoardHeat(self.statement.model, condition))
+
+
+def condition_of(values: Mapping[str, float]) -> Condition:
+    """The condition in which a measurement was made, by its figures."""
+    return Condition(**{field: values.get(name, math.nan) for field, name in _CONDITION.items()})
+
+
+def _scaled(measurement: Measurement, spec: Specification, factor: float, uncertainty: float) -> Measurement:
+    """With `factor` times the power, all that follows from it, and intervals wider by `uncertainty` of the power.
+
+    A negative uncertainty takes away what was added before.
+    """
+    own = {name: value for name, value in measurement.values.items() if name not in spec.metrics}
+    values = _at_power(measurement, spec, own, factor)
+    low, high = (_at_power(measurement, spec, own, factor * (1 + each)) for each in (-uncertainty, uncertainty))
+    intervals = {}
+    for name, ends in measurement.intervals.items():
+        before, now = measurement.values.get(name, math.nan), values.get(name, math.nan)
+        share = now / before if before else 1.0
+        below, above = ((end - before) * share for end in sorted(ends))
+        added = abs(high.get(name, now) - low.get(name, now)) / 2
+        widen = math.hypot if uncertainty >= 0 else _without
+        intervals[name] = (now - widen(below, added), now + widen(above, added))
+    return replace(measurement, values=values, intervals=intervals)
+
+
+def _at_power(
+    measurement: Measurement, spec: Specification, own: Mapping[str, float], factor: float
+) -> dict[str, float]:
+    """The figures with `factor` times the power, the scatter of repeats as theirs."""
+    scaled = {**own, **{name: own[name] * factor for name in _DRAWN if name in own}}
+    found = {**scaled, **evaluate_metrics(spec, measurement.configuration, scaled)}
+    for name, before in measurement.values.items():
+        if f"std_{name}" not in own or not before:
+            continue
+        least, most, scatter = (own[f"{kind}_{name}"] * (found[name] / before) for kind in SPREADS)
+        ends = {"min": min(least, found[name]), "max": max(most, found[name]), "std": scatter}
+        found |= {f"{kind}_{name}": value for kind, value in ends.items()}
+    return {name: found[name] for name in measurement.values if name in found}
+
+
+def _without(both: float, added: float) -> float:
+    """What together with `added` makes `both`, in squares."""
+    return math.sqrt(max(0.0, both * both - added * added))

@@ -1,0 +1,71 @@
+"""`wattridge sessions`: the list, one session, and one session stated for another thermal condition."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cli import main
+from app.paths import resources
+
+GEMM = str(resources() / "examples" / "gemm.toml")
+TUNE = ("tune", GEMM, "--gpu", "simulated:a100", "--strategy", "random_sample", "--max-evaluations", "8")
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
+    status = main([*words, "--json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_a_session_is_stated_for_the_condition_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    _, tuned = run(capsys, *TUNE, "--condition", "40C,200W")
+    assert tuned["stated_for"]["condition"] == "40 °C, 200 W"
+    number = str(tuned["session"])
+    _, shown = run(capsys, "sessions", number)
+    assert shown["best"] == tuned["best"]
+    assert shown["stated_for"] == tuned["stated_for"]
+    status, warmer = run(capsys, "sessions", number, "--condition", "80C,200W")
+    assert status == 0
+    assert (warmer["stated_for"]["gpu_c"], warmer["stated_for"]["slow_w"]) == (80.0, 200.0)
+    before, after = tuned["best"]["values"], warmer["best"]["values"]
+    assert after["energy_j"] > before["energy_j"]
+    assert after["energy_raw_j"] == before["energy_raw_j"]
+    _, again = run(capsys, "sessions", number)
+    assert again["best"] == tuned["best"], "the store stays as it is"
+
+
+def test_the_description_names_condition_repeatability_and_reproducibility_apart(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main([*TUNE, "--condition", "40C"]) == 0
+    said = capsys.readouterr().out
+    assert "Energy and power at" in said
+    assert "40 °C" in said
+    for word in ("Repeatability", "Reproducibility"):
+        assert word in said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("sessions", "--condition", "55C"),
+        ("sessions", "99"),
+        (*TUNE, "--condition", "warm"),
+        ("tune", "--resume", "1", "--condition", "55C"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
+    status, document = run(capsys, *words)
+    assert status == 2
+    assert document["error"]["what"]
+
+
+def test_a_replayed_session_has_no_condition(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    _, replayed = run(capsys, "replay", "h200-sgemm-session", "--max-evaluations", "4")
+    assert replayed["stated_for"] is None
+    status, document = run(capsys, "sessions", str(replayed["session"]), "--condition", "55C")
+    assert status == 2
+    assert "thermal model" in document["error"]["what"]
