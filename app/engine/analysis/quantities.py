@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from ...numbers import MINUS, number
 from ..formats.names import DEVICE_SETTINGS, unit_of
@@ -36,13 +37,22 @@ class Quantity:
         return f"{self.number(value)} {unit}".strip()
 
 
+_LABELS: Final = {
+    "energy_raw_j": "Energy as drawn",
+    "power_raw_w": "Power as drawn",
+    "recent_power_1s_w": "Recent power, 1 s",
+    "recent_power_30s_w": "Recent power, 30 s",
+}
+
+
 def quantity(name: str, *, units: Mapping[str, str] | None = None, parameter: bool = False) -> Quantity:
     """How `name` is shown. A kernel's `parameter` keeps its name: 'tile_s' is no time. `units` come from the plan."""
     if parameter:
         return Quantity(name, name, "")
     unit = unit_of(name, {})
     if unit and unit != name:  # the name ends in its unit; times are shown in ms
-        label = DEVICE_SETTINGS.get(name, name).rpartition("_")[0].replace("_", " ").capitalize()
+        own = DEVICE_SETTINGS.get(name, name).rpartition("_")[0].replace("_", " ").capitalize()
+        label = _LABELS.get(name, own)
         return Quantity(name, label, "ms", 1e3) if unit == "s" else Quantity(name, label, unit)
     unit = (units or {}).get(name, "")
     return Quantity(name, name, "" if unit == name else unit)

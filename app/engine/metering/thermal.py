@@ -82,7 +82,8 @@ class ThermalModel:
             seen = variance * float((weights * (yc - xc @ coefficients) ** 2).sum())
             degrees = self.wander_degrees + free
             wander = math.sqrt((self.wander_degrees * self.wander**2 + seen) / degrees)
-            found = ThermalModel(tuple(coefficients.tolist()), _rows(np.asarray(np.linalg.inv(covariance))), wander, degrees)
+            precision = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
+            found = ThermalModel(tuple(coefficients.tolist()), _rows(precision), wander, degrees)
         return found
 
     def _mixed(self, x: Floats, y: Floats, weights: Floats) -> tuple[Floats, Floats]:

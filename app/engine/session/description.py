@@ -42,7 +42,7 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
         Figure("Failed", failed or "none"),
         Figure("Search", f"{plan.strategy}, seed {plan.seed}"),
         Figure("Budget", budget or "none"),
-        *_stated(plan),
+        *describe_statement(plan),
     ]
     if math.isfinite(seconds):
         figures.append(Figure("Took", duration(seconds)))
@@ -73,7 +73,7 @@ def describe_session(
     )
 
 
-def _stated(plan: SessionPlan) -> Iterator[Figure]:
+def describe_statement(plan: SessionPlan) -> Iterator[Figure]:
     """The condition that energy and power are stated for, and the three ways in which they can be off, apart."""
     stated = Statement.of_origin(plan.origin)
     if stated is None:

@@ -221,7 +221,10 @@ class SessionRun(LiveSession):
 
     def _look_again(self) -> dict[int, Measurement]:
         """The first configurations once more, by their rows. They are no evaluations."""
-        worked = [each.row for each in self._fresh if each.state is State.OK]
+        settings = [each.name for each in self.plan.space.parameters if each.device_setting]
+        in_force = self.table.measurement(len(self.table) - 1).configuration  # no clock is changed for that
+        alike = [each for each in self._fresh if all(each.configuration[n] == in_force[n] for n in settings)]
+        worked = [each.row for each in alike if each.state is State.OK]
         rows = worked[: min(AGAIN, len(self.table) // AGAIN_SHARE)]
         with suppress(WattridgeError):  # the session itself is complete
             return {each.row: each for each in self._runner.measure(rows, self._stop)} if rows else {}

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from ...engine.analysis.peak_share import peak_share
 from ...engine.analysis.quantities import format_number, parameter_text, quantities_of, quantity
 from ...engine.measurement import SPREADS, Measurement, State, scattered, spreads
+from ...engine.runner.stating import CORRECTION, UNCERTAINTY
+from ...engine.session.description import describe_statement
 from ...engine.session.plan import SessionPlan
 from ...numbers import duration
 from ...sensors.event_reasons import names as reason_names
@@ -24,7 +26,7 @@ COMPILED = {
     "local_memory_byte": "Spills",
     "occupancy": "Theoretical occupancy",
 }
-_SHOWN_ELSEWHERE = {*COMPILED, "settled", "observed_clock_mhz"}
+_SHOWN_ELSEWHERE = {*COMPILED, "settled", "observed_clock_mhz", CORRECTION, UNCERTAINTY}
 
 
 def title_as_html(measurement: Measurement, index: int, place: tuple[int, int] | None = None) -> str:
@@ -49,6 +51,7 @@ def facts_as_html(measurement: Measurement, plan: SessionPlan, *, program: bool)
         ("Device settings", settings or [("none set", "")]),
         (measured, _measured(measurement, plan)),
         ("Repeats: range, deviation", _scatter(measurement, plan)),
+        ("Stated", _stated(measurement, plan)),
         ("How", _circumstances(measurement)),
     ]
     if not program:
@@ -117,6 +120,17 @@ def _measured(measurement: Measurement, plan: SessionPlan) -> Rows:
             rows.append(("Of the theoretical peak efficiency", f"{100 * share.efficiency:.1f} %"))
         rows.append((f"Of the theoretical peak speed, {share.precision}", f"{100 * share.speed:.1f} %"))
     return rows or [("nothing", "")]
+
+
+def _stated(measurement: Measurement, plan: SessionPlan) -> Rows:
+    """The thermal condition of energy and power, and how far they hold; nothing where they are as they were drawn."""
+    if CORRECTION not in measurement.values:
+        return []
+    figures = [
+        (each.label, f"{each.value or 'not known'}, {each.note or each.unknown}") for each in describe_statement(plan)
+    ]
+    factor, off = measurement.values[CORRECTION], measurement.values[UNCERTAINTY]
+    return [*figures, ("Corrected by", f"{100 * (factor - 1):+.2f} %, ± {100 * off:.1f} %")]
 
 
 def _scatter(measurement: Measurement, plan: SessionPlan) -> Rows:
