@@ -8,7 +8,7 @@ of everything in it, are taken for deleted too, although Qt has deleted none of 
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QDockWidget, QWidget
 
 _LINE_PX = 12  # widgets whose upper edges are as near to each other stand in one line
 
@@ -16,6 +16,16 @@ _LINE_PX = 12  # widgets whose upper edges are as near to each other stand in on
 def takes_focus(widget: QWidget) -> bool:
     """Whether the Tab key reaches a widget now."""
     return widget.isVisible() and widget.isEnabled() and bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus)
+
+
+def lies_behind(widget: QWidget) -> bool:
+    """Whether it is in a dock that another one hides: Qt keeps such a dock visible, beside the window."""
+    around: QWidget | None = widget
+    while around is not None and not around.isWindow():
+        if isinstance(around, QDockWidget):
+            return around.visibleRegion().isEmpty()
+        around = around.parentWidget()
+    return False
 
 
 def first_to_focus(inside: QWidget) -> QWidget | None:

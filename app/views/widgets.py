@@ -48,7 +48,7 @@ def button(text: str, tip: str = "", clicked: Callable[[], object] | None = None
 
 
 def set_up_table(table: QTableView, name: str) -> None:
-    """Rows are selected whole, several of them too; a third click on a head takes the sorting back."""
+    """Rows are selected whole, several of them too; a third click on a head takes the sorting back; Tab leaves it."""
     table.setAccessibleName(name)
     table.setSortingEnabled(True)
     table.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
@@ -58,6 +58,7 @@ def set_up_table(table: QTableView, name: str) -> None:
     table.setAlternatingRowColors(True)
     table.setWordWrap(False)
     table.setCornerWidget(QWidget())  # else the corner between scroll bars has the table's own colours
+    table.setTabKeyNavigation(False)
     table.verticalHeader().hide()
     table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
     table.verticalHeader().setDefaultSectionSize(table.fontMetrics().height() + 6)

@@ -22,6 +22,7 @@ class PinnedView(QWidget):
         self._result = result
         self.words = PlainLabel(wrap=True, selectable=True)
         self.table = QTableWidget()
+        self.table.setTabKeyNavigation(False)
         prepare_table(self.table, "What the pinned configurations differ in")
         self.table.verticalHeader().setTextElideMode(Qt.TextElideMode.ElideRight)
         self.table.verticalHeader().setDefaultSectionSize(self.table.fontMetrics().height() + 6)

@@ -96,6 +96,7 @@ class RooflinePanel(QWidget):
             "Tick what is shown. The points of the chosen one are coloured by occupancy, and its balances are marked",
         )
         self.table, self.placer = QTableWidget(), KernelPlacer()
+        self.table.setTabKeyNavigation(False)
         self._fill_controls()
         self._lay_out()
         self.measure.clicked.connect(self.start_measuring)

@@ -24,11 +24,15 @@ class Notifications(QObject):
         self._window = window
         self._tray: QSystemTrayIcon | None = None
         self._otherwise: Callable[[str], None] = lambda _: None
+        self._in_passing: Callable[[str], None] = lambda _: None
         self._measuring = -1  # the session that was seen to measure: one that is opened has ended long ago
 
-    def follow(self, bridge: EngineBridge, otherwise: Callable[[str], None]) -> None:
-        """Announce the end of each session; `otherwise` shows the line where there is no tray."""
-        self._otherwise = otherwise
+    def follow(self, bridge: EngineBridge, otherwise: Callable[[str], None], in_passing: Callable[[str], None]) -> None:
+        """Announce the end of each session; `otherwise` shows the line where there is no tray.
+
+        Who looks at the window gets it `in_passing`.
+        """
+        self._otherwise, self._in_passing = otherwise, in_passing
         bridge.measurements_added.connect(self._measured)
         bridge.session_changed.connect(self._session_changed)
 
@@ -57,7 +61,9 @@ class Notifications(QObject):
         self._measuring = -1
         length = duration(progress.elapsed_s)
         line = f"Session {progress.session} has ended: {counted(progress.evaluated, 'configuration')} in {length}"
-        if not self.show_message(line) and not self._window.isActiveWindow():
+        if self._window.isActiveWindow():
+            self._in_passing(line)
+        elif not self.show_message(line):
             self._otherwise(line)
 
     @Slot()

@@ -161,8 +161,7 @@ class Tour(QFrame):
         """Beside its target, on whichever side there is room; never over it, nor over the menus."""
         if self._target is None:
             return
-        inside, seen = self._room(), self._target.visibleRegion().boundingRect()  # another tab may lie in front of it
-        around = QRect(self._target.mapTo(self._window, seen.topLeft()), seen.size()) if not seen.isEmpty() else QRect()
+        inside, around = self._room(), self._seen(self._target)
         self._frame.setGeometry(around)
         self._frame.setVisible(not around.isEmpty())
         self.setFixedWidth(min(_WIDTH, inside.width()))
@@ -170,6 +169,17 @@ class Tour(QFrame):
         self.move(place_beside(around, self.size(), inside))
         self._frame.raise_()
         self.raise_()
+
+    def _seen(self, target: QWidget) -> QRect:
+        """What is in sight of a widget, in the window: it may be scrolled, or another tab lie in front of it."""
+        if not target.isVisible():
+            return QRect()
+        seen, inside = target.rect(), target
+        while inside is not self._window:
+            seen.translate(inside.pos())
+            inside = inside.parentWidget()
+            seen &= inside.rect()
+        return seen
 
     def _room(self) -> QRect:
         """The window without its menus and tools."""

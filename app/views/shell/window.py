@@ -14,6 +14,7 @@ from ...engine.session.events import Open
 from ...paths import resources
 from ..control.confirm_bar import ConfirmBar
 from ..file_dialogs import save_file
+from ..focus import lies_behind
 from ..plots import theme
 from ..settings import Settings
 from ..threads.tasks import LatestTask
@@ -139,7 +140,7 @@ class MainWindow(QMainWindow):
         self.monitor.view.window_changed.connect(self._window_of_time_changed)
         self.traces.strip.view.menu_asked.connect(self._open_strip_menu)
         self.traces.first_frame.connect(self._load_panels, Qt.ConnectionType.QueuedConnection)
-        self.notifications.follow(self.bridge, self.banner.show_message)
+        self.notifications.follow(self.bridge, self.banner.show_message, self.say)
         self.files.chosen.connect(self.open_specification)
         self.reports.started.connect(self.statusBar().showMessage)
         self.reports.written.connect(self._report_written)
@@ -453,6 +454,15 @@ class MainWindow(QMainWindow):
             self.palette_of_actions.open(every_action(self.menuBar()))
 
     # --- from start to end --------------------------------------------------------------------------------------------
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        """Tab passes by the docks that lie behind others."""
+        begun = self.focusWidget()
+        while super().focusNextPrevChild(forward):
+            reached = self.focusWidget()
+            if reached is None or reached is begun or not lies_behind(reached):
+                return True
+        return False
 
     def changeEvent(self, event: QEvent) -> None:
         if event.type() == QEvent.Type.WindowStateChange:

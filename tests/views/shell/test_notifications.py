@@ -29,7 +29,8 @@ class Room:
         monkeypatch.setattr(QSystemTrayIcon, "isSystemTrayAvailable", lambda: self.tray)
         monkeypatch.setattr(QSystemTrayIcon, "showMessage", lambda _, title, text, *more: self.in_tray.append(text))
         self.notifications = Notifications(self.window)
-        self.notifications.follow(self.lab.bridge, self.in_banner.append)
+        self.in_passing: list[str] = []
+        self.notifications.follow(self.lab.bridge, self.in_banner.append, self.in_passing.append)
 
     def end_a_session(self) -> None:
         bridge = self.lab.bridge
@@ -54,8 +55,9 @@ def test_the_end_of_a_session(room: Room, active: bool, tray: bool, in_tray: lis
     room.active, room.tray = active, tray
     room.end_a_session()
     assert (room.in_tray, room.in_banner) == (in_tray, in_banner)
+    assert room.in_passing == ([LINE] if active else []), "who looks at the window is told in passing"
 
 
 def test_a_session_that_is_only_opened_is_not_announced(room: Room) -> None:
     room.lab.bridge.deliver(SessionChanged(progress(SessionState.DONE)))
-    assert (room.in_tray, room.in_banner) == ([], [])
+    assert (room.in_tray, room.in_banner, room.in_passing) == ([], [], [])

@@ -19,6 +19,7 @@ from app import __version__
 from app.engine.analysis.tradeoff import Load
 from app.paths import resources
 from app.sensors.select import open_gpu
+from app.views.focus import lies_behind
 from app.views.plots import theme
 from app.views.shell.diagnostics import diagnostics, nameless
 from app.views.shell.log import Log, last_lines
@@ -72,6 +73,26 @@ def test_who_skips_the_first_steps_goes_on_where_they_began(qtbot: QtBot, open_p
     assert tour.step is None
     assert window.workspaces.current.spec.name == "home"
     assert window.panels["home"].isAncestorOf(window.focusWidget())
+
+
+def test_tab_reaches_export_from_the_set_up_and_nothing_that_is_out_of_sight(qtbot: QtBot, open_program: Open) -> None:
+    window = ready(qtbot, open_program(speed=60.0))
+    window.resize(1280, 720)
+    window.tune_example()
+    qtbot.waitUntil(
+        lambda: window.result.best is not None and window.actions_by_name["export"].isEnabled(), timeout=60_000
+    )
+    window.bridge.activity.stop()
+    qtbot.waitUntil(lambda: not window.bridge.activity.busy, timeout=20_000)
+    export = window.bring_button("export")
+    qtbot.waitUntil(lambda: window.panels.has("table"))
+    window.workspaces.go_to("tune")
+    passed = []
+    while window.focusWidget() is not export and len(passed) < 120:
+        window.focusNextPrevChild(True)
+        passed.append(window.focusWidget())
+    assert window.focusWidget() is export
+    assert not [each.accessibleName() for each in passed if lies_behind(each)]
 
 
 def test_the_last_steps_tune_the_example_up_to_an_exported_configuration_by_keyboard(
@@ -130,7 +151,9 @@ def test_the_tour_stays_above_what_comes_to_the_front_below_the_menus_and_off_it
             assert tour.y() > max(bar.geometry().bottom() for bar in window.findChildren(QToolBar, options=DIRECT))
             if height >= 720:
                 assert not tour.geometry().intersects(tour.frame), tour.title.text()
-                assert tour.frame.size() == tour.target.visibleRegion().boundingRect().size()
+                target = QRect(tour.target.mapTo(window, QPoint()), tour.target.size())
+                assert not tour.frame.isEmpty()
+                assert target.contains(tour.frame), "around what is seen of it"
             for name in ("tune", "front", "front", "sessions"):  # once it is in front already
                 window.workspaces.go_to(name)
                 qtbot.waitUntil(lambda: on_top(window, window.tour), timeout=5_000)
