@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QLineEdit, QPushButton, QSplitter, QWidget
 from ...engine.specification.toml_section import MAX_BYTES
 from ...errors import InputError
 from ...files import read_text, write_text
+from ...paths import resources
 from ..file_dialogs import open_file, save_file
 from ..plots.label import PlainLabel
 from ..threads.tasks import LatestTask, TaskQueue
@@ -287,11 +288,12 @@ class SpecificationEditor(QWidget):
 
     @Slot()
     def save(self) -> None:
-        """Save to its file; ask for one where there is none."""
-        if self.edited.path is None:
+        """Save to its file; ask for one where there is none, and where it is an example: those stay as they are."""
+        path = self.edited.path
+        if path is None or path.resolve().is_relative_to(resources().resolve()):
             self.ask_save_as()
         else:
-            self.save_to(self.edited.path)
+            self.save_to(path)
 
     @Slot()
     def ask_save_as(self) -> None:

@@ -89,7 +89,7 @@ class LaneView(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Traces")
-        theme.notifier().changed.connect(self.redraw)
+        theme.notifier().changed.connect(self._look_differs)
         self._choose_lanes()
 
     def sizeHint(self) -> QSize:
@@ -220,6 +220,12 @@ class LaneView(QWidget):
         self._redraw_if_moved()
         self.update()
 
+    @Slot()
+    def _look_differs(self) -> None:
+        """Draw everything again when it is painted: a layout resizes what is in it several times."""
+        self._key = ()
+        self.update()
+
     def set_span(self, span: Span | None) -> None:
         """Mark a stretch of time."""
         if span != self.span:
@@ -273,6 +279,8 @@ class LaneView(QWidget):
             self._paint_span(painter, layout)
 
     def paintEvent(self, event: QPaintEvent) -> None:
+        if not self._key:
+            self._redraw_if_moved()
         colours, font = theme.colours(), self._font()
         painter = QPainter(self)
         if self._snapshot is None:
@@ -428,11 +436,11 @@ class LaneView(QWidget):
         self._set_cursor(None)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        self.redraw()
+        self._look_differs()
 
     def changeEvent(self, event: QEvent) -> None:
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.ApplicationFontChange):
-            self.redraw()
+            self._look_differs()
         super().changeEvent(event)
 
     def _mark(self, one: int, other: int) -> None:

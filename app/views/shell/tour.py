@@ -177,7 +177,10 @@ class Tour(QFrame):
         seen, inside = target.rect(), target
         while inside is not self._window:
             seen.translate(inside.pos())
-            inside = inside.parentWidget()
+            around = inside.parentWidget()
+            if around is None:
+                return QRect()
+            inside = around
             seen &= inside.rect()
         return seen
 

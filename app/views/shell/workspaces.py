@@ -103,13 +103,14 @@ class Workspaces(QWidget):
             else:
                 self._enter(self._of_panel[name].spec.name)
                 self._of_panel[name].bring(name)
-            if name in self._panels:
-                self._panels[name]
+        self.make_waiting()
         self.changed.emit()
 
     def go_to(self, name: str) -> None:
         """Show a panel and give it the focus: where that was in it, else the first widget that takes it."""
         self.bring(name)
+        if name in self._panels:
+            self._panels[name]
         self._pages[name].activateWindow()  # it may float
         self._pages[name].focus_inside()
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lab import ready
+from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from app.paths import resources
@@ -35,6 +36,24 @@ def test_what_is_open_is_edited_saved_elsewhere_and_set_up_under_tune(
     qtbot.waitUntil(lambda: tune.draft is not None and tune.draft.path == there, timeout=30_000)
     assert tune.draft.plan.seed == 12
     assert tune.specification == there
+
+
+def test_an_example_stays_as_it_is_and_its_changes_are_saved_elsewhere(
+    qtbot: QtBot, open_program: Callable[..., Any]
+) -> None:
+    window = ready(qtbot, open_program())
+    example = resources() / "examples" / "vector_add.toml"
+    before = example.read_bytes()
+    editor = window.side_windows.show_editor()
+    editor.open(example)
+    qtbot.waitUntil(lambda: editor.edited.path == example, timeout=30_000)
+    editor.edited.set_value(("search", "seed"), 12)
+    editor.save()
+    dialogs = editor.findChildren(QFileDialog)
+    assert [dialog.isVisible() for dialog in dialogs] == [True], "it asks where to"
+    dialogs[0].close()
+    assert editor.edited.modified
+    assert example.read_bytes() == before
 
 
 def test_new_specification_begins_the_wizard(qtbot: QtBot, open_program: Callable[..., Any]) -> None:

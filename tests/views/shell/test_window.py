@@ -95,6 +95,18 @@ def test_the_traces_are_there_before_the_panels_and_then_these(qtbot: QtBot, ope
     qtbot.waitUntil(lambda: set(window.panels) == {spec.name for spec in PANELS}, timeout=20_000)
 
 
+def test_a_panel_that_is_brought_is_made_in_a_turn_of_its_own(qtbot: QtBot, open_program: Open) -> None:
+    window = with_panels(qtbot, open_program())
+    window.workspaces.bring("front")
+    assert window.workspaces.current.spec.name == "tune"
+    assert not window.panels.has("front"), "changing the workspace is one turn, and making a panel another"
+    with qtbot.waitSignal(window.panels.made, timeout=5000) as made:
+        pass
+    assert made.args == ["front"], "first of all that the workspace holds"
+    window.workspaces.go_to("compare")
+    assert window.panels.has("compare"), "there is to be something that takes the focus"
+
+
 @pytest.mark.parametrize(("source", "shown"), [("simulated", True), ("recorded", True), ("nvml", False)])
 def test_title_and_badge_say_what_is_not_a_live_board(open_program: Open, source: str, shown: bool) -> None:
     window = open_program(FakeGpu(working, source=source, name="Board X")).window  # type: ignore[arg-type]
@@ -200,7 +212,7 @@ def test_a_session_is_tuned_fitted_and_exported(qtbot: QtBot, open_program: Open
     window.actions_by_name["go_inspector"].trigger()
     shown = window.panels["inspector"]
     shown.tabs.setCurrentWidget(shown.trace)
-    qtbot.waitUntil(lambda: shown.trace.power.getData()[0] is not None, timeout=5000)
+    qtbot.waitUntil(lambda: shown.trace.plots.power.getData()[0] is not None, timeout=5000)
     qtbot.waitUntil(
         lambda: f"#define block_size_x {table.measurement(best).configuration['block_size_x']}" in shown.source.whole
     )
