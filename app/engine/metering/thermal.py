@@ -7,7 +7,7 @@ of it is two temperatures, and what it has drawn: the power of a kernel is
 
 with `a` the kernel's own, `b` the board's, and P_fast and P_slow averages of the power over what came before, weighted
 exponentially with time constants of 1 and 30 s. `b` is found by Bayesian linear regression [Gelman2013, section 14.8]
-from kernels that were measured more than once. Boards differ: two of three H200 followed their temperature, the third
+from kernels that were measured more than once. Boards differ: two of four H200 followed their temperature, the others
 wandered by as much and did not. So the prior is a mixture of normal ones of several widths around zero, weighted by the
 evidence for each: where windows show little, little is corrected. The mixture is kept as the normal distribution of the
 same mean and covariance. What is not known about `b` widens the interval of a power that is stated for another
@@ -37,8 +37,8 @@ OVERALL: Final = math.sqrt(sum(width**2 for width in WIDTHS) / len(WIDTHS))  # o
 INDEPENDENT: Final = 0.4  # of the windows, as it were: those that follow each other wander together
 TAKEN_OUT_SD: Final = 0.005  # of the share of the last second, where the meter has taken its aftereffect out
 WANDER: Final = 0.005  # of the mean of a short window, the noise of its samples included, 1 sigma: an H200's
-WANDER_DEGREES: Final = 16.0  # of freedom, with which that counts
-BETWEEN: Final = 0.0045  # 1 sigma, relative, by which sessions and means of seconds differ beyond that: two H200
+WANDER_DEGREES: Final = 10.0  # of freedom, with which that counts
+BETWEEN: Final = 0.0045  # 1 sigma, relative, by which sessions and means of seconds differ beyond that, at least
 MOST_SHARE: Final = 2.0  # nothing that light was looked at
 _ROUNDS: Final = 8  # of wander and coefficients in turn
 _STEPS: Final = 6  # towards the power at a condition
@@ -146,10 +146,13 @@ class ThermalModel:
         """What a stated power may be off by as another process sees it, beyond `sampled`; all of them 95 %, relative.
 
         That is what the board wanders by, as far as the samples of the window do not show it already (`sampled` is the
-        half-width of its interval), the step to the condition, and what sessions differ by.
+        half-width of its interval), the step to the condition, and what sessions differ by: as much as windows do on
+        a board that wanders (three H200).
         """
         within = math.sqrt(max(0.0, self.repeatability**2 - sampled**2))
-        return math.hypot(within, student_t(round(self.wander_degrees)) * math.hypot(step_sd, BETWEEN))
+        return math.hypot(
+            within, student_t(round(self.wander_degrees)) * math.hypot(step_sd, max(BETWEEN, self.wander))
+        )
 
 
 ANY_BOARD: Final = ThermalModel()  # what is known before anything is learnt
