@@ -106,6 +106,8 @@ class User:
         assert self.program is not None
         assert self.program.stdin is not None
         assert self.program.stdout is not None
+        if self.program.poll() is not None:
+            raise Missed(f"the program has ended: {(self.folder / 'errors.txt').read_text()[-300:]}")
         self.program.stdin.write("\n")
         self.program.stdin.flush()
         found: list[dict[str, Any]] = json.loads(self.program.stdout.readline() or "[]")

@@ -24,7 +24,7 @@ SIZES = ((1280, 720, 1.0), (1366, 768, 1.0), (1920, 1080, 1.0), (3840, 2160, 1.0
 KINDS = ["json", "header", "script", "csv", "cache", "t4", "t1"]
 MOST_CLICKS = {"demo": 3, "Home": 6}
 MOST_KEYS = {"shortcuts": 6, "Tab": 60}
-_SPEED = "200"  # of the simulated board: the way is the same at real time
+_SPEED = "100"  # of the simulated board: the way is the same at real time
 SPECIFICATION = """
 [kernel]
 name = "sgemm"
@@ -68,9 +68,9 @@ def reach(user: User, start: str, by: str) -> None:
             else:
                 user.key("Escape")
             _press(user, "Tune the example", by, shortcut="alt+u")
-        _focus_is_in_sight(user)
         running = "How far what runs is"
         user.until("that something runs", lambda: user.sees(running), 30)
+        _focus_is_in_sight(user)
         user.until("the session's end", lambda: not user.sees(running), 60)
         time.sleep(0.5)
         user.picture("ended")

@@ -1,9 +1,12 @@
 """A picture of every view, light and dark, from a laptop's to a 4K screen. By hand:
 
 python tests/benchmarks/screenshots.py FOLDER [CACHE]
+python tests/benchmarks/screenshots.py --kept
 
-Offscreen, on the simulated A100, each size in a process of its own, the largest with scales of 1 and 2. A
-session is tuned first (CACHE, else the GEMM example), a model fitted, a roofline left to what is stored.
+The second takes those that README and guide show, into resources/screenshots, and needs ImageMagick; those of a real
+board, `*-h200-*`, are of window_on_board.py. Offscreen, on the simulated A100, each size in a process of its own, the
+largest with scales of 1 and 2. A session is tuned first (CACHE, else the GEMM example), a model fitted, a roofline left
+to what is stored.
 """
 
 from __future__ import annotations
@@ -28,10 +31,22 @@ SIZES = {
     "3840x2160-at-100": (3840, 2160, 1.0),
 }
 _SPEED = 10.0
+_KEPT_SIZE, _KEPT_FOLDER = "1600x1000", ROOT / "resources" / "screenshots"
+_KEPT = {  # panel -> theme
+    "home": "light",
+    "front": "dark",
+    "analysis": "dark",
+    "model": "light",
+    "roofline": "dark",
+    "compare": "light",
+    "control": "dark",
+    "sessions": "light",
+    "boards": "dark",
+}
 
 
 def take(folder: Path, size: str, specification: Path) -> None:
-    """Open the window at one size, and picture each panel in its workspace in both themes."""
+    """Open the window at one size, and picture each panel in its workspace in both themes; or only what is kept."""
     from PySide6.QtCore import Qt
     from PySide6.QtWidgets import QApplication
 
@@ -42,13 +57,15 @@ def take(folder: Path, size: str, specification: Path) -> None:
     from app.views.shell.panels import PANELS
     from app.views.watched_board import watched_gpu
 
-    width, height, _ = SIZES[size]
+    kept = size == _KEPT_SIZE
+    width, height = (1600, 1000) if kept else SIZES[size][:2]
     qt = application()
     print(size, qt.primaryScreen().size().toTuple(), qt.primaryScreen().devicePixelRatio(), flush=True)
     QApplication.setAttribute(Qt.ApplicationAttribute.AA_DontUseNativeDialogs)
     program = Program(watched_gpu("simulated:a100", speed=_SPEED), speed=_SPEED, others=("simulated:h200",))
     window: Any = program.window
     window.resize(width, height)
+    window.activateWindow()
 
     def wait(known: Callable[[], bool], patience_s: float) -> None:
         end = time.monotonic() + patience_s
@@ -61,24 +78,28 @@ def take(folder: Path, size: str, specification: Path) -> None:
 
     def picture(name: str) -> None:
         for mode in ("light", "dark"):
+            if kept and _KEPT[name] != mode:
+                continue
             theme.set_mode(mode)
             rest(0.4)
-            window.grab().save(str(folder / f"{name}-{mode}-{size}.png"))
+            path = folder / (f"{name}-{mode}.png" if kept else f"{name}-{mode}-{size}.png")
+            window.grab().save(str(path))
 
     there: list[bool] = []
     window.panels_loaded.connect(lambda: there.append(True))
     wait(lambda: bool(there), 60)
-    panels = [spec.name for spec in PANELS if spec.workspace]
-    for name in panels:  # before there is anything: what to do first
-        window.workspaces.bring(name)
-        rest(0.3)
-        theme.set_mode("light")
-        rest(0.2)
-        window.grab().save(str(folder / f"empty-{name}-light-{size}.png"))
-    window.actions_by_name["tour"].trigger()
-    for step in range(6):
-        picture(f"tour-{step + 1}")
-        window.tour.go_on()
+    panels = list(_KEPT) if kept else [spec.name for spec in PANELS if spec.workspace]
+    if not kept:
+        for name in panels:  # before there is anything: what to do first
+            window.workspaces.bring(name)
+            rest(0.3)
+            theme.set_mode("light")
+            rest(0.2)
+            window.grab().save(str(folder / f"empty-{name}-light-{size}.png"))
+        window.actions_by_name["tour"].trigger()
+        for step in range(6):
+            picture(f"tour-{step + 1}")
+            window.tour.go_on()
     ended: list[SessionState] = []
     window.bridge.session_changed.connect(lambda event: ended.append(event.progress.state))
     window.open_specification(specification, start=True)
@@ -114,6 +135,9 @@ def take(folder: Path, size: str, specification: Path) -> None:
         window.workspaces.bring(name)
         rest(0.5)
         picture(name)
+    if kept:
+        program.close()
+        return
     for name in ("settings", "about", "shortcuts", "sensors", "scores"):
         window.actions_by_name[name].trigger()
         shown = next(w for key, w in window.side_windows.by_name.items() if key in (name, "help") and w.isVisible())
@@ -127,18 +151,25 @@ def take(folder: Path, size: str, specification: Path) -> None:
     program.close()
 
 
+def make_small(path: Path) -> None:
+    """192 colours are enough for a picture of a window; by ImageMagick."""
+    small = ["+dither", "-colors", "192", "-strip", "-define", "png:compression-level=9"]
+    subprocess.run(["convert", str(path), *small, f"PNG8:{path}"], check=True)
+
+
 def main() -> int:
     if len(sys.argv) < 2:
         print(__doc__)
         return 2
-    folder = Path(sys.argv[1])
+    kept = sys.argv[1] == "--kept"
+    folder = _KEPT_FOLDER if kept else Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    if len(sys.argv) == 4 and sys.argv[3] in SIZES:  # in the process that it starts
+    if len(sys.argv) == 4:  # in the process that it starts
         sys.path.insert(0, str(ROOT))
         take(folder, sys.argv[3], Path(sys.argv[2]))
         return 0
     specification = Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "resources" / "examples" / "gemm.toml"
-    for size, (width, height, scale) in SIZES.items():
+    for size, (width, height, scale) in ({_KEPT_SIZE: (1600, 1000, 1.0)} if kept else SIZES).items():
         with tempfile.TemporaryDirectory() as data:
             screen = {"name": size, "x": 0, "y": 0, "logicalDpi": 96, "logicalBaseDpi": 96, "dpr": 1}
             screen |= {"width": round(width * scale), "height": round(height * scale)}
@@ -155,6 +186,8 @@ def main() -> int:
                 [sys.executable, __file__, str(folder), str(specification), size], env=environment, check=True
             )
     for path in sorted(folder.glob("*.png")):
+        if kept:
+            make_small(path)
         print(path.name, path.stat().st_size // 1000, "kB")
     return 0
 
