@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QIcon
+from PySide6.QtGui import QColor, QIcon, QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from ...engine.description import Cell, Description, Listing, aligned, label_as_html
@@ -104,6 +104,7 @@ class ListingTable(QTableWidget):
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         self.verticalHeader().hide()
         self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
+        self._fitted = True
 
     def show_listing(self, listing: Listing, *, tips: Sequence[str] = (), icons: Sequence[QIcon] = ()) -> None:
         """A row per row of the listing; `tips` of whole rows in place of the cells' text, `icons` of the first ones."""
@@ -119,8 +120,20 @@ class ListingTable(QTableWidget):
                 if column == 0 and row < len(icons):
                     item.setIcon(icons[row])
                 self.setItem(row, column, item)
+        self._fitted = False
+        if self.isVisible():
+            self._fit()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Measuring every text takes long: it waits until the table is seen."""
+        super().showEvent(event)
+        if not self._fitted:
+            self._fit()
+
+    def _fit(self) -> None:
+        self._fitted = True
         self.resizeColumnsToContents()
-        for column in range(len(listing.header)):
+        for column in range(self.columnCount()):
             self.setColumnWidth(column, min(self.columnWidth(column), _WIDEST))
 
 

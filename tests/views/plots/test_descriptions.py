@@ -88,3 +88,15 @@ def test_listings_are_rows_of_a_table_with_figures_to_the_right(qtbot: QtBot) ->
     assert sides == [False, True, True]
     assert table.item(1, 1).text() == "–"
     assert table.item(1, 1).toolTip() == "second"
+
+
+def test_a_listing_out_of_sight_is_measured_when_it_is_seen(qtbot: QtBot) -> None:
+    table = ListingTable("Other goals")
+    qtbot.addWidget(table)
+    table.show_listing(Listing("", ("short", "long"), [["x", "as long as this sentence, and longer"]]))
+    unseen = table.columnWidth(1)
+    table.show()
+    seen = table.columnWidth(1)
+    assert seen > unseen
+    table.show_listing(Listing("", ("short", "long"), [["x", "y"]]))
+    assert table.columnWidth(1) < seen, "and at once where it is in sight"
