@@ -114,16 +114,18 @@ class User:
         return [Seen(**{**each, "place": tuple(each["place"])}) for each in found]
 
     def see(self, words: str, *, role: str = "", patience_s: float = 60.0, enabled: bool = True) -> Seen:
-        """What has these words in its name, wholly on the screen, as soon as it can be pressed."""
+        """What has these words in its name, wholly on the screen, once it can be pressed and stands still."""
         found: list[Seen] = []
+        before: list[Seen] = []
 
-        def there() -> bool:
+        def there() -> object:
+            before[:] = found
             found[:] = [
                 each
                 for each in self.look()
                 if words in each.name and role in each.role and self.on_screen(each) and each.enabled >= enabled
             ]
-            return bool(found)
+            return found and found == before
 
         self.until(f"'{words}'", there, patience_s)
         return min(found, key=lambda each: len(each.name))

@@ -124,8 +124,11 @@ class Tour(QFrame):
 
     @Slot()
     def _follow_action(self) -> None:
+        """What can be done now gets the focus, where it was on the way past it."""
         possible = self._steps[self._at].possible
         self.offer.setEnabled(possible is None or possible.isEnabled())
+        if self._window.focusWidget() is self.next and self.offer.isEnabled() and not self.offer.isHidden():
+            self.offer.setFocus()
 
     def _show_step(self, at: int) -> None:
         step, self._at = self._steps[at], at
