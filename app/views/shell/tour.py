@@ -178,10 +178,10 @@ class Tour(QFrame):
         if not target.isVisible():
             return QRect()
         seen, inside = target.rect(), target
-        while inside is not self._window:
+        while inside is not self._window and (around := inside.parentWidget()) is not None:
             seen.translate(inside.pos())
-            inside = inside.parentWidget()
-            seen &= inside.rect()
+            seen &= around.rect()
+            inside = around
         return seen
 
     def _room(self) -> QRect:
@@ -265,7 +265,8 @@ def first_steps(host: Host, example: Path) -> tuple[Step, ...]:
 
     def panel(name: str) -> QWidget:
         places.bring(name)
-        return host.panels[name]
+        made: QWidget = host.panels[name]
+        return made
 
     def strip() -> QWidget:
         places.show_workspace("tune")
