@@ -135,11 +135,8 @@ class User:
 
     def on_screen(self, seen: Seen) -> bool:
         left, top, width, height = seen.place
-        return (
-            min(width, height) > 0 <= min(left, top)
-            and (left + width, top + height) <= self.size
-            and (left + width <= self.size[0] and top + height <= self.size[1])
-        )
+        across = 0 <= left < left + width <= self.size[0]
+        return across and 0 <= top < top + height <= self.size[1]
 
     def focus(self) -> Seen | None:
         """What has the focus; the innermost."""

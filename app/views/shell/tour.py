@@ -178,13 +178,10 @@ class Tour(QFrame):
         if not target.isVisible():
             return QRect()
         seen, inside = target.rect(), target
-        while inside is not self._window:
+        while inside is not self._window and (around := inside.parentWidget()) is not None:
             seen.translate(inside.pos())
-            around = inside.parentWidget()
-            if around is None:
-                return QRect()
+            seen &= around.rect()
             inside = around
-            seen &= inside.rect()
         return seen
 
     def _room(self) -> QRect:
@@ -268,8 +265,8 @@ def first_steps(host: Host, example: Path) -> tuple[Step, ...]:
 
     def panel(name: str) -> QWidget:
         places.bring(name)
-        shown: QWidget = host.panels[name]
-        return shown
+        made: QWidget = host.panels[name]
+        return made
 
     def strip() -> QWidget:
         places.show_workspace("tune")
