@@ -19,7 +19,7 @@ from virtual_cuda import VirtualBoard
 from app.cli import main
 from app.engine.analysis.session import observed_in
 from app.engine.formats.read import read_recording
-from app.engine.measurement import SPREADS, Measurement, State
+from app.engine.measurement import SPREADS, STATED_FROM, Measurement, State
 from app.engine.metering import meter as metering
 from app.engine.metering.confidence import confidence_interval
 from app.engine.metering.window import Window
@@ -156,6 +156,8 @@ def test_a_simulated_session_keeps_the_scatter_in_store_exports_and_analysis(tmp
     known = {each.name for each in observed_in(table)}
     assert "energy_j" in known
     assert not {name for name in known if name.startswith(("min_", "max_", "std_"))}, "scatter explains no speed"
+    assert "energy_raw_j" in table.value_names
+    assert not known & STATED_FROM, "nor does what the board did before"
 
 
 def test_a_specification_can_ask_for_repeats(tmp_path: Path) -> None:
