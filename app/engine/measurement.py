@@ -18,7 +18,7 @@ MEASURED = (
     *("memory_temperature_c", "recent_power_1s_w", "recent_power_30s_w"),
 )
 
-# What a figure that is stated for one thermal condition keeps of its measurement: of the session, not of the configuration.
+# What a figure stated for one thermal condition keeps of its measurement: of the session, not of the configuration.
 STATED_FROM = frozenset(
     {
         *("energy_raw_j", "power_raw_w", "thermal_correction", "thermal_uncertainty"),
