@@ -292,7 +292,7 @@ def test_the_report_of_a_session(capsys: pytest.CaptureFixture[str], session: in
     assert "simulated" in said
     assert "SIMULATED" in said
     assert f"wattridge analyse {session}" in said
-    assert "--strategy genetic_algorithm --seed 1" in said
+    assert "gemm.toml --gpu simulated:a100 --max-evaluations 60" in said, "what the file says already is not repeated"
     assert "block_size_x = [16, 32, 64]" in said, "the specification whole"
     assert run(capsys, "report", str(session), "--out", str(file))[0] == 0, "an older report is replaced"
 

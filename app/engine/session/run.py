@@ -204,12 +204,17 @@ class SessionRun(LiveSession):
             raise _Ended(SessionState.STOPPED, "stopped")
 
     def _state_figures(self) -> None:
-        """State all figures once more, with what the session has shown of its board by its end. Not for its budget."""
+        """State all figures once more, with what the session has shown of its board by its end. Not for its budget.
+
+        What was taken over from elsewhere stays as it was: it may be of another board, at another condition.
+        """
         if not isinstance(self._runner, StatesFigures) or not len(self.table):
             return
         again = {} if self._stop.is_set() else self._look_again()
         measured = [self.table.measurement(index) for index in range(len(self.table))]
-        stated = [_compared(each, again.get(each.row)) for each in self._runner.restated(measured)]
+        taken_over = {each.row for each in self.plan.known}
+        own = iter(self._runner.restated([each for each in measured if each.row not in taken_over]))
+        stated = [each if each.row in taken_over else _compared(next(own), again.get(each.row)) for each in measured]
         self.plan = replace(self.plan, origin={**self.plan.origin, **self._runner.conclude()})
         self._store.restate(self.session, stated, self.plan.origin)
         self.table = ResultTable(self.plan.space)  # readers keep the old one, whole, until they hear of this
