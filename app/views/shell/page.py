@@ -62,9 +62,11 @@ class Page(QScrollArea):
         self._fit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """What the panel needs may have changed."""
+        """What the panel needs may have changed, and what in it takes the focus that it has."""
         if event.type() == QEvent.Type.LayoutRequest and watched is self.widget():
             self._fit()
+            if self.window().focusWidget() is self:
+                self.focus_inside()
         return super().eventFilter(watched, event)
 
     @property

@@ -210,6 +210,22 @@ def test_going_into_a_page_gives_the_focus_to_where_it_was(qtbot: QtBot, shown: 
     qtbot.waitUntil(lambda: not second.visibleRegion().isEmpty(), timeout=5_000)
 
 
+def test_a_page_passes_the_focus_on_once_something_in_it_takes_it(qtbot: QtBot, shown: Shown) -> None:
+    window, docks = shown(1300)
+    fields = QWidget()
+    layout = QVBoxLayout(fields)
+    field = QLineEdit()
+    layout.addWidget(field)
+    field.hide()
+    page = docks.pages["first"]
+    page.hold(fields)
+    docks.bring("first")
+    page.focus_inside()
+    assert window.focusWidget() is page
+    field.show()
+    qtbot.waitUntil(lambda: window.focusWidget() is field, timeout=5_000)
+
+
 def test_going_into_a_page_makes_no_widget_depend_on_its_neighbour(qtbot: QtBot, shown: Shown) -> None:
     _window, docks = shown(1300)
     fields = QWidget()
