@@ -72,7 +72,7 @@ def test_who_skips_the_first_steps_goes_on_where_they_began(qtbot: QtBot, open_p
     tour.skip.click()
     assert tour.step is None
     assert window.workspaces.current.spec.name == "home"
-    assert window.panels["home"].isAncestorOf(window.focusWidget())
+    qtbot.waitUntil(lambda: window.panels["home"].isAncestorOf(window.focusWidget()), timeout=5_000)
 
 
 def test_tab_reaches_export_from_the_set_up_and_nothing_that_is_out_of_sight(qtbot: QtBot, open_program: Open) -> None:
