@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
 
@@ -11,7 +11,6 @@ from ..plots.label import PlainLabel
 
 _LEAST = QSize(200, 120)
 _LOADING = "Loading…"
-_SOON_MS = 100  # until it is looked again at what takes the focus
 
 
 class Page(QScrollArea):
@@ -66,7 +65,8 @@ class Page(QScrollArea):
         """What the panel needs may have changed, and what in it takes the focus that it has."""
         if event.type() == QEvent.Type.LayoutRequest and watched is self.widget():
             self._fit()
-            self._pass_on()
+            if self.window().focusWidget() is self:  # a panel shows what is in it once that is known
+                self.focus_inside()
         return super().eventFilter(watched, event)
 
     @property
@@ -82,13 +82,6 @@ class Page(QScrollArea):
         (inside or self).setFocus(Qt.FocusReason.ShortcutFocusReason)
         if inside is not None:
             self.ensureWidgetVisible(inside)
-        else:
-            QTimer.singleShot(_SOON_MS, self, self._pass_on)
-
-    def _pass_on(self) -> None:
-        """The focus that it has, to what in it takes it by now."""
-        if self.isVisible() and self.window().focusWidget() is self:
-            self.focus_inside()
 
 
 def _least(panel: QWidget, width: int) -> QSize:
