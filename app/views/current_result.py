@@ -90,7 +90,7 @@ class CurrentResult(QObject):
     def select(self, index: int, way: str | None = None) -> None:
         """Choose the measurement of that index, -1 for none. An index out of the table's range means none.
 
-        Without a way it is by hand, unless it is chosen already: views that follow say again what they were told.
+        Without a way it is by hand, unless it is chosen already: views that follow say again what they heard.
         """
         if self.table is None or not 0 <= index < len(self.table):
             index = -1

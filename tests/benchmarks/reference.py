@@ -272,7 +272,7 @@ def compared(store: Any, sessions: Sequence[int], references: Sequence[dict[str,
 
 
 def coverage_interval(pairs: Sequence[dict[str, Any]]) -> tuple[float, float]:
-    """95 % of the share covered, the configurations drawn anew [bootstrap clustered by configuration]."""
+    """95 % of the share covered, the configurations resampled [bootstrap clustered by configuration]."""
     groups: dict[tuple[int, ...], list[bool]] = {}
     for pair in pairs:
         groups.setdefault(tuple(pair["key"]), []).append(pair["covered"])

@@ -46,7 +46,7 @@ _STEPS: Final = 6  # towards the power at a condition
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The power of a kernel in one window. Kernels are told apart by their names."""
+    """The power of a kernel in one window. Its name says which kernel."""
 
     kernel: str
     power_w: float

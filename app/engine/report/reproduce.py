@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..tuning_methods.clock_fits import ClockFit
     from ..tuning_methods.roofline_sweeps import Sweep
 
-_POINTS: Final = 10  # of a sweep, where `fit` is told no other number
+_POINTS: Final = 10  # of a sweep, the number that `fit` takes by itself
 
 
 def run_command(plan: SessionPlan, store: Store | None = None) -> CommandLine:
@@ -86,7 +86,7 @@ def monitor_command(uuid: str, name: str, seconds: float) -> CommandLine:
 
 
 def fit_command(fit: ClockFit | None) -> CommandLine:
-    """Fit the same again: to a file, a session, or a sweep made anew."""
+    """Fit the same again: to a file, a session, or a sweep that runs again."""
     if fit is None:
         raise InputError("no fit is shown", "Model", "fit a clock sweep or the session")
     if not fit.words:

@@ -21,7 +21,7 @@ def restated(store: Store, session: int, condition: Condition) -> tuple[SessionP
     """The session's plan and measurements as they would have been stated for that condition. Nothing is stored.
 
     Raises InputError where the session was not measured on a board, or its specification is gone: the metrics are
-    computed anew.
+    computed again.
     """
     loaded = store.load(session)
     plan = plan_of(loaded)

@@ -154,8 +154,8 @@ class LastSession(QFrame):
         self.open = button("Open the &result", "Show it in every view; nothing is measured", self._open)
         self.resume = button("&Continue measuring", "Resume it where it ended", self._resume)
         buttons = hbox(self.open, self.resume, 1)
-        told = vbox(heading, self.name, self.best, self.facts, self.state, 1, buttons, spacing=4)
-        hbox((self.front, 1), (told, 2), of=self, margins=14, spacing=16)
+        facts_and_buttons = vbox(heading, self.name, self.best, self.facts, self.state, 1, buttons, spacing=4)
+        hbox((self.front, 1), (facts_and_buttons, 2), of=self, margins=14, spacing=16)
         fronts.made.connect(self._made)
 
     @property

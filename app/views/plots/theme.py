@@ -2,7 +2,7 @@
 
 Line colours are taken from Okabe and Ito's palette for colour-blind eyes (jfly.uni-koeln.de/color), darkened on the
 light ground until each has a contrast of at least 4.5 to 1, as words are written in them too; what shares a lane also
-differs in lightness or dash. The colour maps have the hues of viridis, and such lightness that either end can be told
+differs in lightness or dash. The colour maps have the hues of viridis, and such lightness that either end stands out
 from the ground of the plot, at 3 to 1.
 """
 

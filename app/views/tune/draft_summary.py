@@ -31,14 +31,14 @@ class DraftSummary(QWidget):
         self.unsteer = button("Use all clocks", "Use the specification's own clocks again")
         self.follow = QCheckBox("Follow the file while its tuner writes it")
         self.follow.setToolTip("Show what is in it and whatever is added, until the tuner is done; nothing is searched")
-        self.anew = QCheckBox("As a new session with the same set-up")
-        self.anew.setToolTip("Leave the stored session as it is and measure again; unticked, it is continued")
+        self.as_new = QCheckBox("As a new session with the same set-up")
+        self.as_new.setToolTip("Leave the stored session as it is and measure again; unticked, it is continued")
         layout = vbox(
             hbox((self.space, 1), self.show_all, self.look),
             self.details,
             hbox((self.steered, 1), self.unsteer),
             self.follow,
-            self.anew,
+            self.as_new,
             of=self,
             spacing=2,
         )
@@ -74,8 +74,8 @@ class DraftSummary(QWidget):
         self.space.setToolTip("\n".join(f"{p.name}: {counted(len(p.values), 'value')}" for p in space.parameters))
         self.follow.setVisible(draft.follow is not None)
         self.follow.setChecked(draft.follow is not None)
-        self.anew.setVisible(draft.stored is not None and draft.refused is None)
-        self.anew.setChecked(draft.stored is not None and draft.stored.state is SessionState.DONE)
+        self.as_new.setVisible(draft.stored is not None and draft.refused is None)
+        self.as_new.setChecked(draft.stored is not None and draft.stored.state is SessionState.DONE)
         self.details.setToolTip("\n".join(f"{count_text(n)} removed by {text}" for text, n in space.removed_by.items()))
 
     def _show(self, space: str, details: str, clocks: tuple[float, float] | None) -> None:
@@ -86,7 +86,7 @@ class DraftSummary(QWidget):
             label.setToolTip("")
             label.setVisible(bool(text))
         self.follow.hide()
-        self.anew.hide()
+        self.as_new.hide()
         self.steered.setText("" if clocks is None else f"Steered by the model: {clocks[0]:.0f}–{clocks[1]:.0f} MHz")
         self.steered.setVisible(clocks is not None)
         self.unsteer.setVisible(clocks is not None)

@@ -90,7 +90,7 @@ class TunePanel(QWidget):
         self.summary.unsteer.clicked.connect(self._unsteer)
         self.summary.look.clicked.connect(self.show_space)
         self.summary.show_all.clicked.connect(self.show_recorded)
-        for choice in (self.summary.follow, self.summary.anew):
+        for choice in (self.summary.follow, self.summary.as_new):
             choice.toggled.connect(self._lock_form)
         context.result.steered.connect(self._steered)
         context.boards.board_changed.connect(self._follow_board)
@@ -245,7 +245,7 @@ class TunePanel(QWidget):
         if plan.source == "simulated" and (speed := speed_words(self._context.boards.speed)):
             source[0] += f", {speed}"
         what = "Set up to replay" if draft.replay else "Set up to run"
-        if draft.stored is not None and not self.summary.anew.isChecked():
+        if draft.stored is not None and not self.summary.as_new.isChecked():
             what = f"Set up to continue session {draft.stored.id}"
         if draft.refused is not None:
             what = "Only to look at"
@@ -262,7 +262,7 @@ class TunePanel(QWidget):
             form.lock((*form.searching, *form.goal, *form.limits), "It cannot be run: see below")
         elif draft.follow is not None and self.summary.follow.isChecked():
             form.lock((*form.searching, *form.limits), "The file is followed: nothing is searched")
-        elif draft.stored is not None and not self.summary.anew.isChecked():
+        elif draft.stored is not None and not self.summary.as_new.isChecked():
             why = f"Session {draft.stored.id} is continued: only its limits can change"
             form.lock((*form.searching, *form.goal), why, self._why_used_up())
         else:
@@ -318,7 +318,7 @@ class TunePanel(QWidget):
             self.form.set_state(self._kept)
             self._kept = None
         if self._start_when_ready and draft.stored is not None:
-            self.summary.anew.setChecked(False)
+            self.summary.as_new.setChecked(False)
         self._lock_form()
         if self._start_when_ready:
             self._start_when_ready = False
@@ -405,7 +405,7 @@ class TunePanel(QWidget):
         if self._draft is None:
             raise InputError("nothing is set up", "Tune", "open a specification or a recording")
         plan = self.form.plan()
-        if self._draft.stored is not None and self.summary.anew.isChecked():
+        if self._draft.stored is not None and self.summary.as_new.isChecked():
             plan = replace(plan, resume=None)
         if self._draft.follow is not None and self.summary.follow.isChecked():
             return replace(self._draft.follow, objective=plan.objective)
@@ -523,7 +523,7 @@ class TunePanel(QWidget):
         draft = self._draft
         if draft is None:
             return "Start"
-        if draft.stored is not None and not self.summary.anew.isChecked():
+        if draft.stored is not None and not self.summary.as_new.isChecked():
             return _CONTINUE
         if not draft.replay:
             return "Start"
@@ -532,7 +532,7 @@ class TunePanel(QWidget):
     def _why_used_up(self) -> str:
         """Why the stored session that is set up cannot be continued; '' where nothing is in its way."""
         draft = self._draft
-        if draft is None or self.summary.anew.isChecked():
+        if draft is None or self.summary.as_new.isChecked():
             return ""
         return draft.why_used_up(self.form.evaluations.value(), self.form.seconds.value())
 

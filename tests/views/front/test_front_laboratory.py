@@ -42,7 +42,7 @@ def show(lab: Lab, panel: FrontPanel) -> ResultTable:
     """A session of 160 measurements, 10 of which failed."""
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, OBJECTIVE))
-    for _ in range(3):  # the axes come into sight, and the plot is laid out anew
+    for _ in range(3):  # the axes come into sight, and the plot is laid out again
         QApplication.processEvents()
     return table
 

@@ -335,7 +335,7 @@ def test_a_stopped_session_can_be_resumed(window: Window, tmp_path: Path) -> Non
     window.panel.open_session(session, start=False)
     window.qtbot.waitUntil(lambda: window.panel.start.isEnabled(), timeout=10_000)
     assert f"session {session}: 20 of 20 measured" in window.panel.summary.space.text()
-    window.panel.summary.anew.setChecked(False)
+    window.panel.summary.as_new.setChecked(False)
     assert not window.panel.form.strategy.isEnabled()
     window.panel.form.evaluations.setValue(0)
     window.run_to_the_end()
@@ -362,10 +362,10 @@ def test_a_finished_session_that_is_opened_can_be_continued_or_started_again(win
     assert window.result.chosen == window.result.best is not None, "its best is chosen"
     assert (form.strategy.currentData(), form.evaluations.value(), form.seed.value()) == ("random_sample", 20, 9)
 
-    anew = panel.summary.anew
-    assert anew.isChecked(), "it has used what it was given"
+    as_new = panel.summary.as_new
+    assert as_new.isChecked(), "it has used what it was given"
     assert panel.start.isEnabled()
-    anew.setChecked(False)
+    as_new.setChecked(False)
     assert panel.header.text.startswith("Set up to continue session 1: small on Test GPU")
     assert panel.start.text() == "Continue session"
     assert not panel.start.isEnabled()
@@ -380,7 +380,7 @@ def test_a_finished_session_that_is_opened_can_be_continued_or_started_again(win
     assert [record.evaluated for record in window.store.sessions()] == [30]
     window.qtbot.waitUntil(lambda: "session 1: 30 of 30 measured" in panel.summary.space.text(), timeout=10_000)
 
-    window.qtbot.waitUntil(anew.isChecked, timeout=10_000)
+    window.qtbot.waitUntil(as_new.isChecked, timeout=10_000)
     assert form.strategy.isEnabled()
     assert form.why.text().strip() == ""
     window.run_to_the_end()
@@ -397,7 +397,7 @@ def test_a_stopped_session_that_is_opened_is_continued_by_one_button(window: Win
     window.store.finish(stopped, SessionState.STOPPED, "stopped")
     reopen(window, stopped)
     panel = window.panel
-    assert not panel.summary.anew.isChecked()
+    assert not panel.summary.as_new.isChecked()
     assert (panel.start.text(), panel.start.isEnabled()) == ("Continue session", True)
     assert (panel.pause.text(), panel.pause.isEnabled()) == ("Pause", False)
     assert panel.form.why.text() == "Session 1 is continued: only its limits can change"
