@@ -135,7 +135,8 @@ class HomePanel(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._soon.start()
+        if not self._finder.busy:  # as it is while the panel is new
+            self._soon.start()
 
     @Slot(object)
     def _show(self, facts: Facts) -> None:

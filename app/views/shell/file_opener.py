@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal, SignalInstance, Slot
 from PySide6.QtWidgets import QWidget
 
 from ..file_dialogs import open_file
@@ -37,40 +36,23 @@ class FileOpener(QObject):
     @Slot(object)
     def open(self, path: Path) -> None:
         """Open a file where its kind is shown."""
-        self._task.run(lambda _stop: _Opened(path) if _is_tunable(path) else _Log(path))
+        tune, model = self.to_tune, self.to_model
+        self._task.run(lambda _stop: (tune if _is_tunable(path) else model, path))
 
     def keep(self, paths: list[Path]) -> None:
         """Files that were dropped: a log goes to the model, everything else to the Library."""
-        self._task.run(lambda _stop: _Log(paths[0]) if len(paths) == 1 and not _is_tunable(paths[0]) else _Kept(paths))
+        model, library = self.to_model, self.to_library
+        alone = len(paths) == 1
+        self._task.run(lambda _stop: (model, paths[0]) if alone and not _is_tunable(paths[0]) else (library, paths))
 
     def shutdown(self) -> None:
         """End what is being read."""
         self._task.shutdown()
 
     @Slot(object)
-    def _looked(self, found: _Opened | _Log | _Kept) -> None:
-        match found:
-            case _Opened(path):
-                self.to_tune.emit(path)
-            case _Log(path):
-                self.to_model.emit(path)
-            case _Kept(paths):
-                self.to_library.emit(paths)
-
-
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class _Log:
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    paths: list[Path]
+    def _looked(self, found: tuple[SignalInstance, object]) -> None:
+        where, what = found
+        where.emit(what)
 
 
 def _is_tunable(path: Path) -> bool:
