@@ -11,7 +11,7 @@ from .page import Page
 from .panels import PanelSpec, Place
 
 _TALL_PX = 900  # from this height of the screen on, two stacks fit above one another
-_LAYOUT_VERSION = 7  # raised when docks are renamed or removed: an older saved layout is then left alone
+_LAYOUT_VERSION = 8  # raised when docks are renamed or removed: an older saved layout is then left alone
 _SHARE, _SHARE_NARROW = 0.32, 0.34  # of the workspace's width, for the docks
 _NARROW_PX = 1100
 _CENTRE_SHARE, _CENTRE_PX = 0.58, 560  # of the room's width, but no more pixels: what the centre keeps at least
@@ -45,7 +45,8 @@ class Docks(QObject):
         assert centre is not None
         centre.setMinimumWidth(least_centre_width(room))
         self._first = QByteArray()
-        self._parts: list[float] = []  # of the workspace's width, of each dock in sight, from left to right
+        # of each dock in sight, from left to right: its part of the workspace's width, and of its column's height
+        self._parts: list[tuple[float, float]] = []
         self._usual = False  # nobody has chosen other parts
         self._given_at = 0  # the workspace's width when the docks were last given their parts
         self._give_soon = self._soon(self._give)
@@ -119,8 +120,12 @@ class Docks(QObject):
         if not (docks and layout is not None and self._window.isVisible()):
             return
         if len(docks) == len(self._parts):
-            widths = [round(part * width) for part in self._parts]
+            widths = [round(part * width) for part, _ in self._parts]
+            heights = [
+                round(part * _column_height(dock, docks)) for dock, (_, part) in zip(docks, self._parts, strict=True)
+            ]
             self._window.resizeDocks(docks, widths, Qt.Orientation.Horizontal)
+            self._window.resizeDocks(docks, heights, Qt.Orientation.Vertical)
             layout.activate()  # now, and not when the next turn would note it
         self._given_at = width
         self._note_soon.stop()
@@ -130,9 +135,10 @@ class Docks(QObject):
         """Docks were resized, and the workspace was not: so it is wanted."""
         docks, width = self._in_sight(), self._window.width()
         if docks and width == self._given_at:
-            parts = [dock.width() / width for dock in docks]
+            parts = [(dock.width() / width, dock.height() / _column_height(dock, docks)) for dock in docks]
             same = len(parts) == len(self._parts)
-            self._usual &= same and all(abs(a - b) * width < 2 for a, b in zip(parts, self._parts, strict=True))
+            pairs = zip(parts, self._parts, strict=True) if same else ()
+            self._usual &= same and all(abs(now - before) * width < 2 for (now, _), (before, _) in pairs)
             self._parts = parts
 
     def share(self, part: float) -> None:
@@ -141,7 +147,11 @@ class Docks(QObject):
         count = len(docks) or self._stacks  # none before the workspace is in sight
         columns = len({dock.x() for dock in docks}) or 1
         needed = max((self.pages[dock.objectName()].needed_width for dock in docks), default=0) / self._window.width()
-        self._parts = [max(part / columns, needed)] * count
+        rows = max(
+            1, count // columns
+        )  # of the height, alike: Qt would give what panels ask for that are there already
+        heights = [height for _, height in self._parts] if len(self._parts) == count else [1 / rows] * count
+        self._parts = [(max(part / columns, needed), height) for height in heights]
         self._usual = False
         self._give()
 
@@ -190,6 +200,7 @@ class Docks(QObject):
     def reset(self) -> None:
         """Every dock where it was at the very first start."""
         self._window.restoreState(self._first, _LAYOUT_VERSION)
+        self._parts = []
         self._share_as_usual()
 
     def state(self) -> QByteArray:
@@ -197,8 +208,9 @@ class Docks(QObject):
         written = QByteArray()
         stream = QDataStream(written, QIODevice.OpenModeFlag.WriteOnly)
         stream.writeInt32(len(self._parts))
-        for part in self._parts:
-            stream.writeDouble(part)
+        for parts in self._parts:
+            for part in parts:
+                stream.writeDouble(part)
         stream << self._window.saveState(_LAYOUT_VERSION)
         return written
 
@@ -218,9 +230,16 @@ class Docks(QObject):
         count = stream.readInt32()
         if not 0 <= count <= len(self._specs):
             return False
-        self._parts = [stream.readDouble() for _ in range(count)]
+        self._parts = [(stream.readDouble(), stream.readDouble()) for _ in range(count)]
         stream >> kept
-        return all(0 < part <= 1 for part in self._parts) and self._window.restoreState(kept, _LAYOUT_VERSION)
+        return all(0 < part <= 1 for parts in self._parts for part in parts) and self._window.restoreState(
+            kept, _LAYOUT_VERSION
+        )
+
+
+def _column_height(dock: QDockWidget, docks: Sequence[QDockWidget]) -> int:
+    """Of the docks above and below one another, without the handles between them."""
+    return sum(each.height() for each in docks if each.x() == dock.x())
 
 
 def least_centre_width(room: QSize) -> int:
