@@ -193,7 +193,7 @@ class MainWindow(QMainWindow):
     @Slot(str, str)
     def _panels_failed(self, what: str, remedy: str) -> None:
         """The traces continue; the other pages say that they are missing."""
-        self.workspaces.say("Not loaded: see the message above")
+        self.workspaces.say("Not loaded: see the message below the window")
         self.banner.show_message(what, remedy)
 
     @Slot()
