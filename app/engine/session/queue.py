@@ -201,16 +201,18 @@ class RunQueue:
         self, state: SessionState, reason: str, session: int | None = None, took_s: float | None = None
     ) -> None:
         assert self.current is not None
-        self._finished.append(replace(self.current, state=state, reason=reason, session=session, took_s=took_s))
-        del self._finished[:-_MOST_FINISHED]
+        self._finish([replace(self.current, state=state, reason=reason, session=session, took_s=took_s)])
         self.current = None
+
+    def _finish(self, runs: Iterable[QueuedRun]) -> None:
+        self._finished = [*self._finished, *runs][-_MOST_FINISHED:]
 
     def _drop(self, board: str) -> None:
         """A board was let go of: what waits for it cannot run."""
         gone = [run for run in self._waiting if run.plan.origin.get("gpu") == board]
         self._waiting = [run for run in self._waiting if run not in gone]
         why = "its board is no longer watched"
-        self._finished += [replace(run, state=SessionState.FAILED, reason=why) for run in gone]
+        self._finish(replace(run, state=SessionState.FAILED, reason=why) for run in gone)
 
     def _note_pace(self, progress: Progress) -> None:
         plan = self._running

@@ -252,6 +252,14 @@ def test_what_waits_for_a_board_that_is_let_go_of_has_failed(engine: Engine) -> 
     assert {run.reason for run in engine.queue.finished} == {"its board is no longer watched"}
 
 
+def test_what_is_remembered_has_a_bound_however_it_ended(engine: Engine) -> None:
+    engine.queue.pause()
+    for _ in range(3):
+        engine.queue.add(plans(MOST_WAITING, origin={"gpu": "there"}))
+        engine.queue.note(events.BoardReleased("there"))
+    assert len(engine.queue.finished) <= MOST_WAITING
+
+
 def test_the_time_of_a_run_is_that_of_the_same_kernel_on_the_same_board(engine: Engine) -> None:
     engine.queue.add(
         [
