@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import shiboken6
@@ -14,6 +15,7 @@ from pytestqt.qtbot import QtBot
 from app.views.focus import first_to_focus
 from app.views.shell.app import Program
 from app.views.shell.panels import PANELS
+from app.views.shell.window import MainWindow
 
 VIEWS = Path(__file__).resolve().parents[2] / "app" / "views"
 
@@ -58,12 +60,17 @@ def is_with_its_own(widget: QWidget) -> bool:
     return any(f"at {id(each):#x}>" in parent for each in around)
 
 
+def is_in(window: MainWindow, name: str) -> bool:
+    """The focus is within that panel."""
+    return bool(window.panels[name].isAncestorOf(window.focusWidget()))
+
+
 def test_going_to_a_panel_leaves_its_widgets_to_their_parents(
     qtbot: QtBot, open_program: Callable[..., Program]
 ) -> None:
     window = ready(qtbot, open_program())
     for spec in PANELS:
         window.workspaces.go_to(spec.name)
-        assert window.panels[spec.name].isAncestorOf(window.focusWidget()), spec.name
+        qtbot.waitUntil(partial(is_in, window, spec.name), timeout=20_000)  # once the panel knows what it shows
     held = [*(window.panels[spec.name] for spec in PANELS), window.panels["front"].show_menu]
     assert [type(widget).__name__ for widget in held if not is_with_its_own(widget)] == []
