@@ -36,6 +36,7 @@ from .notifications import Notifications
 from .palette import Palette
 from .panels import CHANNELS, INSPECTOR, TRACES
 from .placement import Placement
+from .qt_types import QtTypes
 from .quit_bar import QuitBar
 from .report_writer import ReportWriter
 from .result_bar import ResultBar
@@ -94,7 +95,7 @@ class MainWindow(QMainWindow):
         self.panels.add(CHANNELS, self.traces.readout)
         self._placement = Placement(self, self.workspaces, self.settings)
         self._placement.restore()
-        self._loader = LatestTask(self)
+        self._types, self._loader = QtTypes(self), LatestTask(self)
         self._connect()
         self._board_changed(self.board)
         QTimer.singleShot(_LATEST_MS, self._load_panels)
@@ -157,6 +158,7 @@ class MainWindow(QMainWindow):
         self.side_windows.reset_asked.connect(self.reset_everything)
         self.workspaces.changed.connect(self._in_sight_changed)
         self._in_sight_changed()
+        self._types.made.connect(self._import_panels)
         self._loader.done.connect(self._panels_imported)
         self._loader.failed.connect(self._panels_failed)
         self.workspaces.settled.connect(self._panels_there)
@@ -176,8 +178,13 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _load_panels(self) -> None:
-        """Import the panels off Qt's thread: plots and models take longer to load than the window to open."""
         if self._loaded is None and not self._loader.busy and not self._closed:
+            self._types.make()
+
+    @Slot()
+    def _import_panels(self) -> None:
+        """Import the panels off Qt's thread: plots and models take longer to load than the window to open."""
+        if not self._closed:
             self._loader.run(lambda _stop: load_panels(self.services))
 
     @Slot(object)

@@ -25,7 +25,15 @@ def starts(own_data_folder: Path) -> Starts:
 
     def run(screen: str, count: int, *wishes: str) -> list[dict[str, Any]]:
         done = subprocess.run(
-            [sys.executable, str(Path(__file__).with_name("starts.py")), screen, str(count), *wishes],
+            [
+                sys.executable,
+                "-X",
+                "faulthandler",
+                str(Path(__file__).with_name("starts.py")),
+                screen,
+                str(count),
+                *wishes,
+            ],
             env={**os.environ, "PYTHONPATH": str(ROOT), "WATTRIDGE_DATA": str(own_data_folder)},
             capture_output=True,
             text=True,
