@@ -390,7 +390,8 @@ class Monkey:
 
         def home_alone() -> bool:
             if boards.current is not boards.find(HOME):
-                boards.show(HOME)  # one that was opened last has arrived only now, and shows itself
+                boards.show(HOME)  # one that was opened last has arrived only now, and shows itself:
+                asked.clear()  # what is shown is not forgotten
             for board in [b for b in boards.all if b is not boards.current and b.uuid not in asked]:
                 asked.add(board.uuid)
                 boards.forget(board)

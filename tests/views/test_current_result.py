@@ -198,7 +198,8 @@ def test_a_stored_roofline_is_opened_as_a_roofline(desk: Desk, qtbot: QtBot, tmp
     desk.roofline.measuring.start(("fp32",))
     qtbot.waitUntil(lambda: desk.bridge.activity.busy, timeout=20_000)
     qtbot.waitUntil(lambda: desk.roofline.measuring.possible, timeout=60_000)
-    desk.tune.stored.menu().aboutToShow.emit()
+    with qtbot.waitSignal(desk.tune.past.listed, timeout=5_000):
+        desk.tune.stored.menu().aboutToShow.emit()
     assert next(action.text() for action in desk.tune.stored.menu().actions()) == "none yet", (
         "it enters no menu of Tune"
     )

@@ -20,7 +20,7 @@ from ..children.lock import SessionLock
 from ..measurement import Measurement, State
 from ..models.documents import fit_from_document, fit_to_document
 from ..models.frequency import FrequencyFit
-from ..session_state import SessionState
+from ..session_state import Purpose, SessionState
 from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace
 from .opening import is_damaged, open_database
@@ -217,20 +217,27 @@ class Store:
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
-    def sessions(self, most: int | None = None) -> list[SessionRecord]:
-        """Every session that can be read, newest first; `unreadable` names the others. `most`: of the newest so many.
+    def sessions(self, most: int | None = None, *, without: frozenset[Purpose] = frozenset()) -> list[SessionRecord]:
+        """Every session that can be read, newest first; `unreadable` names the others.
+
+        `most`: of the newest so many. `without`: none that was for one of these purposes.
 
         One whose process died has become 'interrupted'.
         """
         self._mark_interrupted()
         listed = f"SELECT {_RECORD} FROM sessions WHERE deleted_s IS NULL ORDER BY id DESC LIMIT ?"
-        rows = self._query(listed, (-1 if most is None else most,))
-        records, unreadable = [], []
+        rows = self._query(listed, (-1 if most is None or without else most,))
+        records: list[SessionRecord] = []
+        unreadable = []
         for row in rows:
+            if len(records) == most:
+                break
             try:
-                records.append(self._record(row))
+                record = self._record(row)
             except WattridgeError as error:
                 unreadable.append(str(error))
+            else:
+                records += [record] if record.purpose not in without else []
         self.unreadable = tuple(unreadable)
         return records
 

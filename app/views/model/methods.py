@@ -20,13 +20,13 @@ from ...engine.tuning_methods.description import describe_methods
 from ...engine.tuning_methods.tables import methods_of_recording, methods_of_store, methods_of_table
 from ..context import Context
 from ..file_dialogs import open_file
+from ..past_sessions import PAST_SHOWN, PastSession, PastSessions
 from ..plots import theme
 from ..plots.descriptions import ListingTable
 from ..plots.label import PlainLabel
 from ..threads.tasks import LatestTask
 from .method_bars import MethodBars
 
-_PAST = 15  # sessions that are offered
 _FILES = "Recordings (*.json *.json.gz *.csv);;All files (*)"
 _EMPTY = (
     "Measure a whole space of parameters and graphics clocks (strategy brute_force, no budget), or open a recording of "
@@ -48,10 +48,12 @@ class MethodsView(QWidget):
         self.compare.setToolTip("From which measurements")
         self.compare.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.compare.setMenu(QMenu(self.compare))
+        self.past = PastSessions(self.compare.menu(), self._past)
         self.title, self.message = PlainLabel(), PlainLabel(_EMPTY)
         self.bars, self.table = MethodBars(), ListingTable("The methods' figures")
         self._lay_out()
         self.compare.menu().aboutToShow.connect(self._fill_sources)
+        self.past.failed.connect(self._complain)
         self.compare.menu().triggered.connect(self._source_chosen)
         self._background.done.connect(self.show_methods)
         self._background.failed.connect(self._complain)
@@ -86,6 +88,7 @@ class MethodsView(QWidget):
     def shutdown(self) -> None:
         """End what runs in the background."""
         self._background.shutdown()
+        self.past.shutdown()
 
     # --- sources -----------------------------------------------------------------------------------------------------
 
@@ -96,9 +99,11 @@ class MethodsView(QWidget):
         menu.addAction("From the &session shown", self.compare_session).setEnabled(table is not None and len(table) > 0)
         menu.addAction("From a &file …", self.choose_file)
         menu.addSection("Past sessions")
-        for record in self._context.store.sessions()[:_PAST]:
-            words = f"Session {record.id} · {record.shown_name} · {record.gpu} · {record.evaluated} measured"
-            menu.addAction(words).setData(record.id)
+        self.past.add()
+
+    def _past(self) -> list[PastSession]:
+        said = "Session {0.id} · {0.shown_name} · {0.gpu} · {0.evaluated} measured"
+        return [PastSession(record.id, said.format(record)) for record in self._context.store.sessions(PAST_SHOWN)]
 
     @Slot(QAction)
     def _source_chosen(self, action: QAction) -> None:

@@ -9,12 +9,11 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from ...engine.tuning_methods.clock_fits import fits_of_file, fits_of_store, newest_fit
-from ...errors import WattridgeError
 from ..context import Context
 from ..file_dialogs import open_file
+from ..past_sessions import PAST_SHOWN, PastSession, PastSessions
 from ..threads.tasks import LatestTask
 
-_PAST = 15  # sessions that are offered
 _FILES = "Sweeps (*.csv *.csv.gz *.json *.json.gz);;All files (*)"
 
 
@@ -33,6 +32,8 @@ class FitSources(QToolButton):
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         menu = QMenu(self)
         self.setMenu(menu)
+        self.past = PastSessions(menu, self._past)
+        self.past.failed.connect(self.failed)
         menu.aboutToShow.connect(self._fill)
         menu.triggered.connect(self._chosen)
         self._reader.done.connect(self.found)
@@ -41,6 +42,7 @@ class FitSources(QToolButton):
     def shutdown(self) -> None:
         """End what runs in the background."""
         self._reader.shutdown()
+        self.past.shutdown()
 
     def open_on_file(self) -> None:
         """Add the newest fit of the window's board that was made here."""
@@ -63,15 +65,13 @@ class FitSources(QToolButton):
         menu.clear()
         menu.addAction("A &file …").setData("file")
         menu.addSection("Past sessions")
-        try:
-            past = self._context.store.sessions()[:_PAST]
-        except WattridgeError as error:
-            self.failed.emit(error.what, error.remedy)
-            past = []
-        for record in past:
-            menu.addAction(f"Session {record.id} · {record.shown_name} · {record.gpu}").setData(record.id)
-        if not past:
-            menu.addAction("none yet").setEnabled(False)
+        self.past.add()
+
+    def _past(self) -> list[PastSession]:
+        return [
+            PastSession(record.id, f"Session {record.id} · {record.shown_name} · {record.gpu}")
+            for record in self._context.store.sessions(PAST_SHOWN)
+        ]
 
     @Slot(QAction)
     def _chosen(self, action: QAction) -> None:

@@ -38,9 +38,9 @@ from ...engine.tuning_methods.roofline_sweeps import (
     sweeps_of_store,
     sweeps_on_file,
 )
-from ...errors import WattridgeError
 from ..context import Context
 from ..file_dialogs import open_file
+from ..past_sessions import PastSession, PastSessions
 from ..plots import theme
 from ..plots.colour_key import ColourKey
 from ..plots.descriptions import fill_columns, prepare_table
@@ -133,6 +133,8 @@ class RooflinePanel(QWidget):
         self.add.setToolTip("Overlay another sweep")
         self.add.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.add.setMenu(QMenu(self.add))
+        self.past = PastSessions(self.add.menu(), self._past)
+        self.past.failed.connect(self._complain)
         self.add.menu().aboutToShow.connect(self._fill_sources)
         self.add.menu().triggered.connect(self._source_chosen)
         self.progress.setFormat("%v of %m points")
@@ -208,6 +210,7 @@ class RooflinePanel(QWidget):
         """End what runs in the background."""
         self._reader.shutdown()
         self._filed.shutdown()
+        self.past.shutdown()
         self.measuring.shutdown()
 
     def provenance(self) -> str:
@@ -247,15 +250,10 @@ class RooflinePanel(QWidget):
             line.setToolTip(sweep.origin)
         published.addAction("All of them").setData("published")
         menu.addSection("Past sweeps")
-        try:
-            past = past_sweeps(self._context.store)
-        except WattridgeError as error:
-            self._complain(error.what, error.remedy)
-            past = []
-        for session, words in past:
-            menu.addAction(words).setData(session)
-        if not past:
-            menu.addAction("none yet").setEnabled(False)
+        self.past.add()
+
+    def _past(self) -> list[PastSession]:
+        return [PastSession(session, words) for session, words in past_sweeps(self._context.store)]
 
     @Slot(QAction)
     def _source_chosen(self, action: QAction) -> None:

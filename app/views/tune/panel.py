@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QGridLayout, QMenu, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from ...engine.session import events
@@ -15,6 +16,7 @@ from ...engine.session_state import Purpose, SessionState
 from ...errors import InputError, WattridgeError
 from ..context import Context
 from ..file_dialogs import open_file
+from ..past_sessions import PAST_SHOWN, PastSession, PastSessions
 from ..provenance import provenance
 from ..result_caption import ResultCaption
 from ..session_words import measured_words
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from ...engine.session.plan import SessionPlan
     from ..space.window import SpaceWindow
 
-_STORED_SHOWN = 15
+_NO_ROOFLINE = frozenset({Purpose.ROOFLINE})
 _NOTHING = "Nothing is set up yet"
 _START_TIP = "Start the session as it is set up; what is shown is then its result"
 _REPLAY, _FOLLOW, _CONTINUE = "Replay with a strategy", "Follow the file", "Continue session"
@@ -117,6 +119,9 @@ class TunePanel(QWidget):
         edit = button("E&dit …", "Edit the specification that is open, or begin one", self.edit_asked.emit)
         self.examples = _menu_button("Examples", self._fill_examples)
         self.stored = _menu_button("Past sessions", self._fill_stored)
+        self.past = PastSessions(self.stored.menu(), self._past)
+        self.past.failed.connect(self._context.bridge.report)
+        self.stored.menu().triggered.connect(self._look_at)
         self.body = QWidget()  # what can be folded away
         files = QGridLayout()  # in two rows, as below: the results beside the panel need the width
         for place, each in enumerate((choose, edit, self.examples, self.stored)):
@@ -189,6 +194,7 @@ class TunePanel(QWidget):
     def shutdown(self) -> None:
         """End what runs in the background. The session itself belongs to the engine."""
         self._reader.shutdown()
+        self.past.shutdown()
         self.queue.shutdown()
 
     @Slot()
@@ -211,28 +217,27 @@ class TunePanel(QWidget):
             menu.addAction(path.stem.replace("_", " "), lambda *_, path=path: self.open(path))
 
     def _fill_stored(self, menu: QMenu) -> None:
-        try:
-            records = self._context.store.sessions()
-        except WattridgeError as error:
-            self._context.bridge.report(error.what, error.remedy)
-            return
-        records = [record for record in records if record.purpose is not Purpose.ROOFLINE][:_STORED_SHOWN]
-        for record in records:
-            count, when = measured_words(record.evaluated, record.budget), local_time(record.created_s)
-            text = f"Session {record.id} · {record.shown_name} · {record.board} · {count} · {record.state} · {when}"
-            action = menu.addAction(text, lambda *_, number=record.id: self._look_at(number))
-            action.setEnabled(not record.state.alive)
-        if not records:
-            menu.addAction("none yet").setEnabled(False)
+        self.past.add()
         menu.addSeparator()
         draft = self._draft
         from_file = menu.addAction("Measurements of a file …", self.choose_taken_over)
         from_file.setToolTip("Let the measurements of a recording count in the specification that is open")
         from_file.setEnabled(draft is not None and not draft.replay and draft.plan.resume is None)
 
-    def _look_at(self, session: int) -> None:
+    def _past(self) -> list[PastSession]:
+        """All but rooflines, which no form can set up."""
+        past = []
+        for record in self._context.store.sessions(PAST_SHOWN, without=_NO_ROOFLINE):
+            count, when = measured_words(record.evaluated, record.budget), local_time(record.created_s)
+            words = f"Session {record.id} · {record.shown_name} · {record.board} · {count} · {record.state} · {when}"
+            past.append(PastSession(record.id, words, not record.state.alive))
+        return past
+
+    @Slot(QAction)
+    def _look_at(self, action: QAction) -> None:
         """Show a stored session, which is then set up too."""
-        self._context.bridge.submit(events.Open(session))
+        if action.data() is not None:
+            self._context.bridge.submit(events.Open(int(action.data())))
 
     @Slot()
     def _show_line(self) -> None:

@@ -100,6 +100,17 @@ def test_sessions_are_listed_newest_first() -> None:
         assert [record.id for record in store.sessions()] == [second, first]
 
 
+def test_sessions_for_other_purposes_do_not_count() -> None:
+    with Store() as store:
+        kept = [new_session(store), new_session(store)]
+        for _ in range(3):
+            new_session(store, origin={"purpose": "roofline"})
+        tuned = store.sessions(2, without=frozenset({Purpose.ROOFLINE}))
+        assert [record.id for record in tuned] == kept[::-1]
+        assert [record.id for record in store.sessions(1, without=frozenset({Purpose.ROOFLINE}))] == kept[1:]
+        assert len(store.sessions(2)) == 2
+
+
 def test_only_so_many_of_the_newest_are_listed_where_that_is_asked_for() -> None:
     with Store() as store:
         sessions = [new_session(store) for _ in range(5)]

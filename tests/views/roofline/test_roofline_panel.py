@@ -172,7 +172,8 @@ def test_a_board_is_measured_fitted_drawn_and_can_be_added_again(window: Window,
     window.qtbot.waitUntil(lambda: len(again.list.entries) == 1, timeout=5_000)
     assert again.list.entries[0].fit == sweep.fit, "what was measured is there the next time"
     again.remove.click()
-    again.add.menu().aboutToShow.emit()
+    with window.qtbot.waitSignal(again.past.listed, timeout=5_000):
+        again.add.menu().aboutToShow.emit()
     offered = [action for action in again.add.menu().actions() if isinstance(action.data(), int)]
     assert ["FP32" in action.text() and "simulated" in action.text() for action in offered] == [True]
     offered[0].trigger()

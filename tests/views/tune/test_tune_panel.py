@@ -430,12 +430,18 @@ def test_a_session_of_a_board_that_is_not_there_is_looked_at_exported_and_says_w
     assert "was measured on another board" in window.faults[0].what
 
 
+def past_sessions(window: Window) -> None:
+    """The menu is opened, and what it lists has been read."""
+    with window.qtbot.waitSignal(window.panel.past.listed, timeout=5_000):
+        window.panel.stored.menu().aboutToShow.emit()
+
+
 def test_past_sessions_are_listed(window: Window, tmp_path: Path) -> None:
-    window.panel.stored.menu().aboutToShow.emit()
+    past_sessions(window)
     assert next(action.text() for action in window.panel.stored.menu().actions()) == "none yet"
     window.open(small_cache(tmp_path))
     window.run_to_the_end()
-    window.panel.stored.menu().aboutToShow.emit()
+    past_sessions(window)
     action, *_ = window.panel.stored.menu().actions()
     assert "Session 1 · small · Test GPU (recorded) · 60 of 60 measured · done" in action.text()
     with window.qtbot.waitSignal(window.panel.form.draft_shown, timeout=20_000):
