@@ -60,7 +60,9 @@ class ResultTable:
 
         One of a row that was only timed replaces that entry; who reads `so_far()` keeps what was there.
         """
-        indices, added, deeper = [], [], {}
+        indices: list[int] = []
+        added: list[Measurement] = []
+        deeper: dict[int, Measurement] = {}
         for measurement in measurements:
             at = self._index_of_timed.get(measurement.row)
             if at is None:

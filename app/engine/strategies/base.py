@@ -34,8 +34,9 @@ LARGEST = 1_000_000  # of any option that is a number
 class Outcome:
     """The result of one row. Costs are smaller-is-better; inf where the configuration failed, NaN where not yet known.
 
-    Of a row that was only timed, those costs and values are known that follow from its time per launch. `front` holds the cost of each goal of the front, in its order (empty where the session has none); `values` the
-    measured values by name (a model-steered search reads power and clock from them), empty where it failed.
+    Of a row that was only timed, those costs and values are known that follow from its time per launch. `front` holds
+    the cost of each goal of the front, in its order (empty where the session has none); `values` the measured values by
+    name (a model-steered search reads power and clock from them), empty where it failed.
     """
 
     row: int

@@ -113,11 +113,8 @@ def test_a_timed_row_that_fails_when_it_is_measured_is_a_failure() -> None:
     class Fails(FakeTimer):
         def measure(self, rows, stop):  # type: ignore[no-untyped-def]
             for found in super().measure(rows, stop):
-                yield (
-                    replace(found, state=State.RUNTIME, values={}, error="the board fell off")
-                    if found.row == 9
-                    else found
-                )
+                failed = replace(found, state=State.RUNTIME, values={}, error="the board fell off")
+                yield failed if found.row == 9 else found
 
     with Store() as store:
         result = run(store, Fails(SPACE))
