@@ -52,6 +52,13 @@ class State(StrEnum):
     CONSTRAINTS = "constraints"
 
 
+class Depth(StrEnum):
+    """How much of a configuration is looked at. Energy implies time."""
+
+    TIME = "time"  # a few launches, milliseconds, verified: the time per launch, and what derives from that alone
+    ENERGY = "energy"  # all that the runner can measure
+
+
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """One configuration, measured. `values` holds measured quantities (units in their names) and the metrics."""
@@ -70,6 +77,12 @@ class Measurement:
     source: str = ""  # nvml, simulated or recorded
     timestamp_s: float = math.nan  # wall clock, seconds since the epoch
     cost_s: float = 0.0  # what this measurement cost, on the GPU's clock
+    depth: Depth = Depth.ENERGY
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing more can be measured of it: it failed, or it was measured in full."""
+        return self.depth is Depth.ENERGY or self.state is not State.OK
 
     @classmethod
     def failed(
@@ -83,6 +96,7 @@ class Measurement:
         values: Mapping[str, float] | None = None,
         message: str = "",
         cost_s: float = 0.0,
+        depth: Depth = Depth.ENERGY,
     ) -> Measurement:
         """A configuration that did not come to an end as it should, now."""
         return cls(
@@ -95,6 +109,7 @@ class Measurement:
             source=source,
             timestamp_s=time.time(),
             cost_s=cost_s,
+            depth=depth,
         )
 
 

@@ -34,7 +34,7 @@ class Progress:
 
     session: int
     state: SessionState
-    evaluated: int
+    evaluated: int  # measured in full
     failed: int
     budget: int  # evaluations at most: the budget or the size of the space; 0 while unknown
     elapsed_s: float
@@ -42,3 +42,4 @@ class Progress:
     eta_s: float | None  # None until a rate is known
     best_index: int | None  # index into the result table
     best_value: float | None  # of the objective, in its own unit and sign
+    timed: int = 0  # those that were only timed, beside the evaluated ones

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from app.engine.measurement import Measurement, State
+from app.engine.measurement import Depth, Measurement, State
 from app.engine.objectives import Goal, Objective
 from app.engine.session.events import Event
 from app.engine.session.plan import SessionPlan
@@ -61,6 +61,45 @@ class FakeRunner:
 
     def close(self) -> None:
         self.closed = True
+
+
+class FakeTimer(FakeRunner):
+    """It can also time rows, and remembers which."""
+
+    timed = frozenset({"time_s"})
+
+    def __init__(self, space: SearchSpace, batch: int = 8, before: Callable[[int], None] | None = None) -> None:
+        super().__init__(space, batch, before)
+        self.only_timed: list[int] = []
+
+    def time(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
+        for row in rows:
+            if stop.is_set():
+                return
+            if self._before is not None:
+                self._before(row)
+            self.only_timed.append(row)
+            whole = measurement_of(self.space, row)
+            values = {name: value for name, value in whole.values.items() if name == "time_s"}
+            yield replace(whole, values=values, depth=Depth.TIME)
+
+
+class TimeThenMeasure(strategies.Strategy, name="test_time_then_measure", label="Time, then measure"):
+    """Times chunk after chunk, and measures the fastest of each."""
+
+    @dataclass(frozen=True)
+    class Options(strategies.CheckedOptions):
+        chunk: int = strategies.option(10, "how many rows at once")
+
+    def search(
+        self, space: SearchSpace, rng: np.random.Generator, batch: int, options: TimeThenMeasure.Options
+    ) -> strategies.Search:
+        for start in range(0, space.size, options.chunk):
+            rows = range(start, min(start + options.chunk, space.size))
+            timed = yield strategies.Batch(list(rows), depth=Depth.TIME)
+            again = [outcome for outcome in timed if not outcome.final]
+            if again:
+                yield [min(again, key=lambda outcome: outcome.values["time_s"]).row]
 
 
 class InOrder(strategies.Strategy, name="test_in_order", label="In order"):

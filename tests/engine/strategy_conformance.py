@@ -1,17 +1,17 @@
-"""What every strategy must do on any space: run by `test_strategies.py` over all that are registered."""
+"""What every strategy must do on any space, at both depths: run by `test_strategies.py` over all registered ones."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from app.engine.measurement import State
+from app.engine.measurement import Depth, State
 from app.engine.space.build import build_space, space_of_table
 from app.engine.space.search_space import SearchSpace
-from app.engine.strategies.base import Outcome, Strategy
+from app.engine.strategies.base import Batch, Outcome, Strategy
 from app.sensors.device_limits import limits_of
 
 Cost = Callable[[int], float]
@@ -24,47 +24,69 @@ class Problem:
     space: SearchSpace
     cost: Cost
     budget: int  # evaluations after which the generator is closed
+    time: Cost | None = None  # seconds of a launch, where the runner can time rows and the cost needs their energy too
 
     def outcomes(self, rows: Sequence[int]) -> list[Outcome]:
-        costs = [self.cost(row) for row in rows]
-        return [
-            Outcome(row, c, State.OK if c < math.inf else State.RUNTIME) for row, c in zip(rows, costs, strict=True)
-        ]
+        """What the session sends of a batch: deeper than it asked for where rows cannot be timed."""
+        timed = Batch.of(rows).depth is Depth.TIME and self.time is not None
+        return [self._outcome(row, timed) for row in rows]
+
+    def _outcome(self, row: int, timed: bool) -> Outcome:
+        cost, depth = self.cost(row), Depth.TIME if timed else Depth.ENERGY
+        if cost == math.inf:
+            return Outcome(row, cost, State.RUNTIME, depth=depth)
+        values = {} if self.time is None else {"time_s": self.time(row)}
+        return Outcome(row, math.nan if timed else cost, State.OK, values=values, depth=depth)
 
 
 @dataclass(frozen=True)
 class Run:
-    """The rows a strategy proposed, batch by batch, and whether it ended by itself."""
+    """The rows a strategy proposed, batch by batch, what it heard of them, and whether it ended by itself."""
 
-    batches: list[list[int]]
-    ended: bool
+    batches: list[Batch] = field(default_factory=list)
+    heard: dict[int, Outcome] = field(default_factory=dict)  # row -> the latest; in the order in which rows were final
+    ended: bool = False
 
     @property
     def rows(self) -> list[int]:
-        return [row for batch in self.batches for row in batch]
+        """Those of which nothing more could be asked, in the order in which that was so."""
+        return [row for row, outcome in self.heard.items() if outcome.final]
+
+    @property
+    def timed(self) -> list[int]:
+        """Those that were only timed in the end."""
+        return [row for row, outcome in self.heard.items() if not outcome.final]
+
+    def hear(self, batch: Batch, outcomes: Sequence[Outcome]) -> None:
+        self.batches.append(batch)
+        for outcome in outcomes:
+            self.heard.pop(outcome.row, None)
+            self.heard[outcome.row] = outcome
 
 
 def run(strategy: Strategy, problem: Problem, seed: int = 1, batch: int = 8) -> Run:
     """Drive a strategy as the tuner does, and check at every batch what must hold for it."""
     search = strategy.search(problem.space, np.random.default_rng(seed), batch, strategy.Options())
-    batches: list[list[int]] = []
-    seen: set[int] = set()
+    found = Run()
     try:
         rows = next(search)
         while True:
-            assert rows, "an empty batch"
-            assert all(type(row) is int for row in rows), "rows are plain integers"
-            assert all(0 <= row < problem.space.size for row in rows), "a row outside the space"
-            assert len(set(rows)) == len(rows), "a row twice in one batch"
-            assert not seen.intersection(rows), "a row that was measured before"
-            seen.update(rows)
-            batches.append(list(rows))
-            if len(seen) >= problem.budget:
+            batch = Batch.of(rows)
+            assert batch, "an empty batch"
+            assert all(type(row) is int for row in batch), "rows are plain integers"
+            assert all(0 <= row < problem.space.size for row in batch), "a row outside the space"
+            assert len(set(batch)) == len(batch), "a row twice in one batch"
+            known = {row: found.heard[row] for row in batch if row in found.heard}
+            assert not any(each.final for each in known.values()), "a row that failed or was measured before"
+            assert not known or batch.depth is Depth.ENERGY, "a row that was timed before"
+            outcomes = problem.outcomes(batch)
+            found.hear(batch, outcomes)
+            if len(found.rows) >= problem.budget:
                 search.close()
-                return Run(batches, ended=False)
-            rows = search.send(problem.outcomes(rows))
+                return found
+            rows = search.send(outcomes)
     except StopIteration:
-        return Run(batches, ended=True)
+        return replace(found, ended=True)
 
 
 def _space(restrictions: Sequence[str] = (), **parameters: object) -> SearchSpace:
@@ -78,6 +100,10 @@ def _bowl(space: SearchSpace) -> Cost:
 
 def _noisy(row: int) -> float:
     return float(np.random.default_rng(row).normal())
+
+
+def _every_second(row: int) -> float:
+    return math.inf if row % 2 else _noisy(row)
 
 
 def problems() -> dict[str, Problem]:
@@ -95,8 +121,12 @@ def problems() -> dict[str, Problem]:
         "one parameter": Problem(line, _bowl(line), 100),
         "categorical": Problem(words, _bowl(words), 100),
         "all failing": Problem(cube, lambda row: math.inf, 100),
-        "half failing": Problem(cube, lambda row: math.inf if row % 2 else _noisy(row), 100),
+        "half failing": Problem(cube, _every_second, 100),
         "tied": Problem(cube, lambda row: 1.0, 100),
+        "timed": Problem(line, _bowl(line), 100, time=lambda row: 1e-3 + _bowl(line)(row) / 1e4),
+        "timed, and that says nothing": Problem(cube, _noisy, 100, time=lambda row: 2.0 ** _noisy(row + 1000)),
+        "timed, half failing": Problem(cube, _every_second, 100, time=lambda row: 1.0 + row),
+        "timed, 100,000 rows": Problem(large, _bowl(large), 60, time=lambda row: 1.0 + _bowl(large)(row)),
         "noisy": Problem(cube, _noisy, 100),
         "huge and tiny costs": Problem(cube, lambda row: 10.0 ** (300 - 15 * row), 100),
         "without neighbours": Problem(lonely, _bowl(lonely), 100),

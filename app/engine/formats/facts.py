@@ -7,6 +7,9 @@ from array import array
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from ...errors import InputError
 from ..measurement import Configuration, Measurement, State
 from ..space.result_table import STATES
@@ -69,6 +72,10 @@ class FactColumns:
     def sources(self) -> frozenset[str]:
         """Where the measurements come from: nvml, simulated or recorded."""
         return frozenset(source for _, _, _, source, _ in self._distinct_texts)
+
+    def values(self, name: str) -> npt.NDArray[np.float64]:
+        """One value of every index, NaN where it is not known. Raises KeyError for an unknown name."""
+        return np.array(self._values[name])
 
     def put(self, at: int, facts: Facts) -> None:
         """Keep facts at the next index, or in place of those at an earlier one. Raises InputError: too many."""

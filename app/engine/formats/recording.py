@@ -21,6 +21,8 @@ from .names import SETTING_NAMES, units_of
 MAXIMUM_ENTRIES = 1_000_000
 _MAXIMUM_CARTESIAN = 2**62  # the space names its rows by a key of 64 bits
 MAXIMUM_PARAMETERS = 100
+_SAME = 0.005  # relative; figures in a file are rounded
+_FEWEST = 3  # rows in which two values must agree
 _SIMULATED = "the figures were simulated: they come from a model of the board, not from one"
 
 
@@ -71,6 +73,17 @@ class Recording:
         return self._columns.value_names
 
     @property
+    def names_at_time(self) -> frozenset[str]:
+        """The values that follow from the time per launch: times, and what is proportional to one or to its inverse.
+
+        None where the file holds no time.
+        """
+        if "time_s" not in self.value_names:
+            return frozenset()
+        column = self._columns.values
+        return frozenset(name for name in self.value_names if _proportional(column(name), column("time_s")))
+
+    @property
     def simulated(self) -> bool:
         """Whether something in it comes from a simulated board."""
         return "simulated" in self._columns.sources
@@ -79,6 +92,15 @@ class Recording:
     def goal(self) -> Goal:
         """The objective with its direction."""
         return self.objective.goal
+
+
+def _proportional(values: npt.NDArray[np.float64], time_s: npt.NDArray[np.float64]) -> bool:
+    """Whether a value, or its inverse, is the same multiple of the time everywhere."""
+    both = np.isfinite(values) & np.isfinite(time_s) & (values != 0) & (time_s > 0)
+    if both.sum() < _FEWEST:
+        return False
+    logs, log_times = np.log(np.abs(values[both])), np.log(time_s[both])
+    return any(float(np.ptp(logs + sign * log_times)) < _SAME for sign in (1, -1))
 
 
 class RecordingBuilder:

@@ -50,6 +50,8 @@ RECOVERED: Final = 0.004  # below the clock before a limit: less than a step of 
 MEMORY_POWER_S: Final = 1.1  # its averaging window, and a refresh
 VOLTAGE_MOST_S: Final = 2.5  # how long a window that needs a voltage waits for one: nvidia-smi is asked once a second
 FOLLOW_CLOCKS: Final = ("core_voltage_mv", "memory_clock_mhz")  # of another kernel or clock, they would be wrong
+TIMED_S: Final = 0.01  # of launches that are only timed, at least one, once the clock stands still,
+TIMED_TRIES: Final = 10  # which is waited for so many times as long
 WARM_STEP_S: Final = 1.0
 WARM_STEADY_C: Final = 0.25  # change over a step
 WARM_MOST_S: Final = 30.0
@@ -115,6 +117,25 @@ class Meter:
             before = temperature
         self._last_end_ns = self._gpu.clock.now_ns()
         return True
+
+    def time(self, load: Load, stop: threading.Event | None = None) -> float | None:
+        """Seconds per launch of `load` by a few launches, on the board as it is; None when `stop` was set.
+
+        A power limit that the load runs into later does not show in it.
+        """
+        self._begin(load)
+        try:
+            before, now = math.nan, self._value(self._gpu.read(), "graphics_clock_mhz")
+            for _ in range(TIMED_TRIES):
+                lap(self._gpu, load)
+                if self._gpu.clock.wait(TIMED_S, stop):
+                    return None
+                before, now = now, self._value(self._gpu.read(), "graphics_clock_mhz")
+                if not abs(now - before) > MOVED * now:
+                    break
+        finally:
+            execution = self._end()
+        return execution.time_s
 
     def run(
         self,

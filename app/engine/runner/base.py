@@ -26,6 +26,17 @@ class Runner(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
+class Times(Protocol):
+    """A runner that can time rows for less than measuring their energy costs."""
+
+    timed: frozenset[str]  # the values that timing gives, metrics among them; none where it cannot time this session's
+
+    def time(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
+        """As `measure`, at `Depth.TIME`: a few launches of each row, verified, and nothing of their power."""
+        ...
+
+
 OnPreparation = Callable[[str, float, float], None]  # what is done, in words; seconds done; seconds in all
 
 

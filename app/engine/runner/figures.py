@@ -11,7 +11,7 @@ from statistics import fmean, stdev
 from typing import Final
 
 from ...sensors.event_reasons import LIMITING
-from ..measurement import MEASURED, Configuration, Measurement, State
+from ..measurement import MEASURED, Configuration, Depth, Measurement, State
 from ..metering.confidence import Interval, interval_of_repeats
 from ..metering.window import Window
 from ..specification.model import Specification, evaluate_metrics
@@ -52,6 +52,23 @@ def measurement_of(
         source=source,
         timestamp_s=time.time(),
         cost_s=cost_s,
+    )
+
+
+def timed_measurement(
+    spec: Specification, row: int, configuration: Configuration, time_s: float, *, source: str, cost_s: float
+) -> Measurement:
+    """A configuration that worked and was only timed, now: its time per launch, and the metrics that need no more."""
+    values = {"time_s": time_s}
+    return Measurement(
+        row=row,
+        configuration=configuration,
+        state=State.OK,
+        values={**values, **evaluate_metrics(spec, configuration, values)},
+        source=source,
+        timestamp_s=time.time(),
+        cost_s=cost_s,
+        depth=Depth.TIME,
     )
 
 

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
 
 from ...errors import InputError
 from ...sensors.load import Load
 from ...sensors.simulated.profiles import LaunchRefused
 from ..control.guard import DeviceGuard
-from ..measurement import Measurement, State
+from ..measurement import Configuration, Depth, Measurement, State
 from ..metering.condition import Condition
 from ..metering.launching import LaunchingGpu
 from ..metering.meter import Meter
 from ..metering.window import Window
 from ..space.search_space import SearchSpace
-from ..specification.model import Specification
+from ..specification.model import Specification, names_at_time
 from ..workloads.profiled import ProfiledKernel
-from .figures import measurement_of
+from .figures import measurement_of, timed_measurement
 from .reference import ReferenceLooks
 from .settings_order import by_setting, settings_of
 from .stating import Stating
 
+TIMED_SCATTER: Final = 0.005  # of the time by a few launches on a real board; those of a simulated one are all alike
+_Look = Callable[[int, Configuration, Load, threading.Event], Measurement | None]  # one configuration; None: stopped
+
 
 class SimulatedRunner:
-    """Implements `Runner` and `StatesFigures`. Takes over the guard: closing the runner restores the board's settings.
+    """Implements `Runner`, `Times` and `StatesFigures`. Takes over the guard: closing it restores the board's settings.
 
     The first kernel that works is looked at again between the others: a real board has a reference kernel for that.
     """
@@ -46,20 +52,20 @@ class SimulatedRunner:
         self._space = space
         self._guard = guard
         self._kernel = ProfiledKernel.of(spec, gpu.limits)
+        self.timed = names_at_time(spec, space.names)
         self._meter = Meter(gpu, needs=spec.uses)
+        self._seed: int = getattr(gpu, "seed", 0)
         self._stating = Stating(spec, gpu.info, condition)
         self._looks = ReferenceLooks()
         self._reference: tuple[str, Load] | None = None  # the first kernel that worked, by its row
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows, those of one device setting together, beginning with the setting in force."""
-        for row in by_setting(rows, self._space, self._guard):
-            if stop.is_set():
-                return
-            measurement = self._measure(row, stop)
-            if measurement is None:
-                return
-            yield measurement
+        return self._each(rows, stop, self._measure, Depth.ENERGY)
+
+    def time(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
+        """Time the rows, in the same order."""
+        return self._each(rows, stop, self._time, Depth.TIME)
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
         return self._stating.state(measurements)
@@ -74,16 +80,36 @@ class SimulatedRunner:
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _measure(self, row: int, stop: threading.Event) -> Measurement | None:
-        """One configuration; None when stopped."""
-        configuration = self._space.configuration(row)
+    def _each(self, rows: Sequence[int], stop: threading.Event, look: _Look, depth: Depth) -> Iterator[Measurement]:
+        for row in by_setting(rows, self._space, self._guard):
+            if stop.is_set():
+                return
+            configuration = self._space.configuration(row)
+            try:
+                load = self._kernel.prepare(configuration)
+            except (LaunchRefused, InputError) as refusal:  # or a value of this configuration makes no sense
+                state = State(refusal.state) if isinstance(refusal, LaunchRefused) else State.CONSTRAINTS
+                yield Measurement.failed(row, configuration, state, str(refusal), source=self.source, depth=depth)
+                continue
+            measurement = look(row, configuration, load, stop)
+            if measurement is None:
+                return
+            yield measurement
+
+    def _time(self, row: int, configuration: Configuration, load: Load, stop: threading.Event) -> Measurement | None:
+        """A few launches of one configuration; None when stopped."""
         start_ns = self._gpu.clock.now_ns()
-        try:
-            load = self._kernel.prepare(configuration)
-        except LaunchRefused as refusal:
-            return Measurement.failed(row, configuration, State(refusal.state), str(refusal), source=self.source)
-        except InputError as senseless:  # a value of this configuration, not of the specification
-            return Measurement.failed(row, configuration, State.CONSTRAINTS, str(senseless), source=self.source)
+        self._guard.apply(**settings_of(self._space, configuration))
+        time_s = self._meter.time(load, stop)
+        if time_s is None:
+            return None
+        cost_s = (self._gpu.clock.now_ns() - start_ns) / 1e9
+        time_s *= 1.0 + TIMED_SCATTER * np.random.default_rng((self._seed, row)).standard_normal()
+        return timed_measurement(self._spec, row, configuration, time_s, source=self.source, cost_s=cost_s)
+
+    def _measure(self, row: int, configuration: Configuration, load: Load, stop: threading.Event) -> Measurement | None:
+        """One configuration; None when stopped."""
+        start_ns = self._gpu.clock.now_ns()
         settings = settings_of(self._space, configuration)
         self._guard.apply(**settings)
         if self._looks.due(settings):

@@ -153,6 +153,7 @@ class MeasurementsAdded:
     session: int
     length: int
     progress: Progress
+    deepened: tuple[int, ...] = ()  # indices of entries, there before, of which more was measured
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,20 +118,19 @@ class LiveSession:
         self._state = state
         self._on_event(SessionChanged(self._progress(), reason))
 
-    def _note_cost(self, cost: float, index: int) -> bool:
-        """Remember the measurement of that index if it is the best so far; whether it is."""
-        better = cost < self._best_cost
-        if better:
+    def _note_cost(self, cost: float, index: int) -> None:
+        """Remember the measurement of that index if it is the best so far."""
+        if cost < self._best_cost:
             self._best_cost, self._best_index = cost, index
-        return better
 
     def _progress(self) -> Progress:
         length, rate = len(self.table), self._clock.rate_per_s
+        timed = int(self.table.timed().sum())
         best = self._best_index if 0 <= self._best_index < length else None
         return Progress(
             session=self.session,
             state=self._state,
-            evaluated=length,
+            evaluated=length - timed,
             failed=sum(self.table.failures().values()),
             budget=self._budget(),
             elapsed_s=self._clock.elapsed_s,
@@ -139,6 +138,7 @@ class LiveSession:
             eta_s=self._eta_s(rate),
             best_index=best,
             best_value=None if best is None else float(self.table.values(self.plan.objective.goal.name)[best]),
+            timed=timed,
         )
 
 

@@ -38,11 +38,11 @@ def _ended(
     budget: int,
     elapsed_s: float,
 ) -> tuple[SessionStarted, SessionChanged]:
-    best = best_of(table, plan.objective.goal)
+    best, timed = best_of(table, plan.objective.goal), int(table.timed().sum())
     progress = Progress(
         session=session,
         state=state,
-        evaluated=len(table),
+        evaluated=len(table) - timed,
         failed=sum(table.failures().values()),
         budget=budget,
         elapsed_s=elapsed_s,
@@ -50,6 +50,7 @@ def _ended(
         eta_s=None,
         best_index=best,
         best_value=None if best is None else float(table.values(plan.objective.goal.name)[best]),
+        timed=timed,
     )
     return SessionStarted(session, plan, table, running=False), SessionChanged(progress, reason)
 

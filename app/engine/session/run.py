@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -14,8 +14,8 @@ import numpy as np
 
 from ...errors import InputError, WattridgeError
 from ...numbers import percent
-from ..measurement import Measurement, State
-from ..runner.base import PreparationFailed, Prepares, Runner, StatesFigures
+from ..measurement import Depth, Measurement, State
+from ..runner.base import PreparationFailed, Prepares, Runner, StatesFigures, Times
 from ..session_state import SessionState
 from ..space.result_table import ResultTable
 from ..store.database import Store
@@ -36,6 +36,7 @@ FLUSH_S = 0.05  # measurements are written and reported together, at most this o
 FLUSH_COUNT = 4096  # ... or this many at once
 AGAIN: Final = 8  # of the first configurations are measured again at the end, on a board as warm as it became,
 AGAIN_SHARE: Final = 3  # one of so many at most
+TIMED_FOR_ONE: Final = 4  # as many rows may be only timed for each that may be measured: that costs about as long
 SAME_TIME: Final = 0.01  # a second look at a time per launch that differs by more is worth a word
 
 
@@ -95,10 +96,14 @@ class SessionRun(LiveSession):
         self._attend = attend
         self._pending: list[Measurement] = []
         self._known: dict[int, strategies.Outcome] = {}
+        self._evaluated = 0  # of them, those that were measured in full
+        self._timing = self._useful_timing()
+        self._at_once: set[int] = set()  # rows measured in full though their time was asked for
         self._fresh: list[Measurement] = []  # the first that were measured now, not found stored
         self._best_after = 0  # evaluations until the best was found
+        self._least_cost = math.inf
         elapsed_s = self._add_known() if plan.resume is None else self._reopen()
-        self._clock = SessionClock(elapsed_s, len(self._known))
+        self._clock = SessionClock(elapsed_s, self._evaluated)
         self._flushed_at = time.monotonic()
         on_event(SessionStarted(self.session, plan, self.table))
 
@@ -153,35 +158,90 @@ class SessionRun(LiveSession):
         try:
             rows = next(search)
             while True:
-                if isinstance(rows, strategies.Remarked):
-                    self._on_event(SessionRemark(self.session, rows.remark))
-                rows = search.send(self._outcomes(rows))
+                batch = strategies.Batch.of(rows)
+                if batch.remark:
+                    self._on_event(SessionRemark(self.session, batch.remark))
+                rows = search.send(self._outcomes(batch))
         except StopIteration:
             return
         finally:
             self._flush()
 
-    def _outcomes(self, rows: Sequence[int]) -> list[strategies.Outcome]:
+    def _outcomes(self, batch: strategies.Batch) -> list[strategies.Outcome]:
         """What came of the rows: measured now, or known already. Raises _Ended."""
-        asked = [int(row) for row in rows]
-        missing = [row for row in dict.fromkeys(asked) if row not in self._known]
+        asked = [int(row) for row in batch]
+        if batch.depth is Depth.TIME and self._timing is not None:
+            self._find_out(asked, self._timing)
+            return [self._as_timed(row) for row in asked]
+        self._find_out(asked)
+        return [self._known[row] for row in asked]
+
+    def _find_out(self, asked: Sequence[int], timing: Times | None = None) -> None:
+        """Measure what is not known of the rows; with `timing` only time it, as long as enough room is left for that.
+
+        Raises _Ended.
+        """
+        missing = self._missing(asked, timing)
         while missing or self._stop.is_set():
             self._attend_to_stop()
-            room = self._budget() - len(self._known)
+            if timing is not None and self._room_to_time() <= 0:
+                timing = None
+                self._at_once.update(missing)
+            room = self._budget() - self._evaluated if timing is None else self._room_to_time()
             if missing and room <= 0:
-                whole = len(self._known) >= self.plan.space.size
+                whole = len(self._known) >= self.plan.space.size and all(each.final for each in self._known.values())
                 raise _Ended(SessionState.DONE, "the whole space is measured" if whole else "the budget is used up")
             if missing:
                 self._check_patience()
-            before = len(self._known)
-            self._measure(missing[:room])
-            if missing and len(self._known) == before and not self._stop.is_set():
+            before = len(missing)
+            rows = missing[:room]
+            self._measure(self._runner.measure(rows, self._stop) if timing is None else timing.time(rows, self._stop))
+            missing = self._missing(missing, timing)
+            if missing and len(missing) == before and not self._stop.is_set():
                 raise WattridgeError(f"the runner gave no result for row {missing[0]}", self.plan.title)
-            missing = [row for row in missing if row not in self._known]
-        return [self._known[row] for row in asked]
 
-    def _measure(self, rows: Sequence[int]) -> None:
-        measuring = self._runner.measure(rows, self._stop)
+    def _missing(self, asked: Iterable[int], timing: Times | None) -> list[int]:
+        """Those rows of which less is known than is asked for."""
+        known = self._known
+        enough = known.keys() if timing is not None else {row for row in asked if row in known and known[row].final}
+        return [row for row in dict.fromkeys(asked) if row not in enough]
+
+    def _room_to_time(self) -> int:
+        """How many rows more may be timed. Without a budget of evaluations, the whole space."""
+        most = self.plan.space.size if self.plan.max_evaluations is None else TIMED_FOR_ONE * self._budget()
+        return most - (len(self._known) - self._evaluated)
+
+    def _useful_timing(self) -> Times | None:
+        """The runner, where it can time rows and that leaves something of the goals open: else it saves nothing."""
+        runner, objective = self._runner, self.plan.objective
+        if not isinstance(runner, Times) or not runner.timed:
+            return None
+        goals = {goal.name for goal in (objective.goal, *objective.front)}
+        return None if goals <= runner.timed else runner
+
+    def _as_timed(self, row: int) -> strategies.Outcome:
+        """What timing tells of a row, although more may be known: a resumed search hears what it heard before.
+
+        Where it was measured at once, as the room to time is used up, all that is known.
+        """
+        known, timing = self._known[row], self._timing
+        if timing is None or known.depth is Depth.TIME or row in self._at_once:
+            return known
+        goals = self.plan.objective
+        if known.state is not State.OK:
+            return replace(known, depth=Depth.TIME)
+        return replace(
+            known,
+            depth=Depth.TIME,
+            values={name: value for name, value in known.values.items() if name in timing.timed},
+            cost=known.cost if goals.goal.name in timing.timed else math.nan,
+            front=tuple(
+                cost if goal.name in timing.timed else math.nan
+                for goal, cost in zip(goals.front, known.front, strict=True)
+            ),
+        )
+
+    def _measure(self, measuring: Iterator[Measurement]) -> None:
         try:
             for measurement in measuring:
                 self._take(measurement)
@@ -196,7 +256,7 @@ class SessionRun(LiveSession):
 
     def _check_patience(self) -> None:
         patience = self.plan.patience
-        if patience is not None and len(self._known) - self._best_after >= patience:
+        if patience is not None and self._evaluated - self._best_after >= patience:
             raise _Ended(SessionState.DONE, f"no improvement in {patience} evaluations")
 
     def _attend_to_stop(self) -> None:
@@ -219,16 +279,18 @@ class SessionRun(LiveSession):
         self._store.restate(self.session, stated, self.plan.origin)
         self.table = ResultTable(self.plan.space)  # readers keep the old one, whole, until they hear of this
         self.table.extend(stated)
-        self._best_cost, self._best_index = math.inf, -1
-        for index, measurement in enumerate(stated):
-            self._note_cost(self._cost(measurement), index)
+        self._note_costs(range(len(stated)))
         self._on_event(FiguresRestated(self.session, self.plan, self.table, self._progress()))
 
     def _look_again(self) -> dict[int, Measurement]:
         """The first configurations once more, by their rows. They are no evaluations."""
         settings = [each.name for each in self.plan.space.parameters if each.device_setting]
         in_force = self.table.measurement(len(self.table) - 1).configuration  # no clock is changed for that
-        alike = [each for each in self._fresh if all(each.configuration[n] == in_force[n] for n in settings)]
+        alike = [
+            each
+            for each in self._fresh
+            if each.depth is Depth.ENERGY and all(each.configuration[n] == in_force[n] for n in settings)
+        ]
         worked = [each.row for each in alike if each.state is State.OK]
         rows = worked[: min(AGAIN, len(self.table) // AGAIN_SHARE)]
         with suppress(WattridgeError):  # the session itself is complete
@@ -258,31 +320,35 @@ class SessionRun(LiveSession):
         return loaded.record.elapsed_s
 
     def _learn_all(self, measurements: Iterable[Measurement]) -> None:
-        for index, measurement in enumerate(measurements):
+        for measurement in measurements:
+            self._learn(measurement)
             self.table.append(measurement)
-            self._learn(measurement, index)
+        self._note_costs(range(len(self.table)))
 
     def _take(self, measurement: Measurement) -> None:
         if len(self._fresh) < AGAIN_SHARE * AGAIN:
             self._fresh.append(measurement)
-        self._learn(measurement, len(self.table) + len(self._pending))
+        self._learn(measurement)
         self._pending.append(measurement)
         if time.monotonic() - self._flushed_at >= FLUSH_S or len(self._pending) >= FLUSH_COUNT:
             self._flush()
 
-    def _learn(self, measurement: Measurement, index: int) -> None:
-        ok = measurement.state is State.OK
-        objective, cost = self.plan.objective, self._cost(measurement)
-        front = tuple(goal.cost(measurement.values) if ok else math.inf for goal in objective.front)
-        values = measurement.values if ok else {}
-        self._known[measurement.row] = strategies.Outcome(measurement.row, cost, measurement.state, front, values)
-        if self._note_cost(cost, index):
-            self._best_after = len(self._known)
+    def _learn(self, measurement: Measurement) -> None:
+        """Know what came of it, before it is written."""
+        outcome = strategies.Outcome.of(measurement, self.plan.objective)
+        before = self._known.get(measurement.row)
+        self._known[measurement.row] = outcome
+        deepened = before is None or before.depth is Depth.TIME
+        self._evaluated += outcome.depth is Depth.ENERGY and deepened
+        if outcome.cost < self._least_cost:
+            self._least_cost, self._best_after = outcome.cost, self._evaluated
 
-    def _cost(self, measurement: Measurement) -> float:
-        """By the objective; the smaller the better."""
-        ok = measurement.state is State.OK
-        return self.plan.objective.goal.cost(measurement.values) if ok else math.inf
+    def _note_costs(self, indices: Sequence[int]) -> None:
+        """Remember the best of these entries, if it is the best so far; of all of them from scratch."""
+        if len(indices) == len(self.table):
+            self._best_cost, self._best_index = math.inf, -1
+        for index in indices:
+            self._note_cost(strategies.Outcome.of(self.table.measurement(index), self.plan.objective).cost, index)
 
     def _flush(self) -> None:
         """Write what is pending to disk, then into the table, then report it."""
@@ -291,9 +357,12 @@ class SessionRun(LiveSession):
             return
         fresh, self._pending = self._pending, []
         self._store.append(self.session, fresh, self._clock.elapsed_s)
-        self.table.extend(fresh)
-        self._clock.mark(len(self.table))
-        self._on_event(MeasurementsAdded(self.session, len(self.table), self._progress()))
+        length = len(self.table)
+        indices = self.table.extend(fresh)
+        deepened = tuple(dict.fromkeys(index for index in indices if index < length))
+        self._note_costs(range(len(self.table)) if self._best_index in deepened else indices)
+        self._clock.mark(self._evaluated)
+        self._on_event(MeasurementsAdded(self.session, len(self.table), self._progress(), deepened))
 
     def _write_end(self, reason: str) -> None:
         self._store.finish(self.session, self._state, reason, self._clock.elapsed_s)
@@ -304,7 +373,7 @@ class SessionRun(LiveSession):
         return self.plan.budget
 
     def _eta_s(self, rate_per_s: float) -> float | None:
-        by_count = (self._budget() - len(self.table)) / rate_per_s if rate_per_s > 0 else None
+        by_count = (self._budget() - self._evaluated) / rate_per_s if rate_per_s > 0 else None
         if self.plan.max_seconds is None:
             return by_count
         by_time = max(0.0, self.plan.max_seconds - self._clock.elapsed_s)

@@ -1,7 +1,8 @@
 """`ResultTable`: every measurement of a session as growing columns. One writer (the engine thread), many readers.
 
 Views and analysis hold index numbers into it, never copies of measurements. A reader takes `len(table)` first and looks
-only below it, or reads `table.so_far()`, so no lock is needed: columns are filled before the length moves.
+only below it, or reads `table.so_far()`, so no lock is needed: columns are filled before the length moves. What is
+measured in full after it was only timed takes the place of its entry, in columns of their own.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from ..measurement import Measurement, State
+from ..measurement import Depth, Measurement, State
 from .search_space import SearchSpace
 
 STATES: tuple[State, ...] = tuple(State)
@@ -21,7 +22,7 @@ _STATE_CODE = {state: code for code, state in enumerate(STATES)}
 
 
 class ResultTable:
-    """Columns: `row` (of the search space), `state` (code into STATES), and one float64 column per named value."""
+    """Columns: `row` (of the search space), `state` (code into STATES), `timed`, and one float64 column per value."""
 
     def __init__(self, space: SearchSpace) -> None:
         self.space = space
@@ -29,6 +30,8 @@ class ResultTable:
         self._capacity = 1024
         self._row = np.empty(self._capacity, dtype=np.int64)
         self._state = np.empty(self._capacity, dtype=np.uint8)
+        self._timed = np.zeros(self._capacity, dtype=np.bool_)
+        self._index_of_timed: dict[int, int] = {}  # row -> index, of those that may be measured in full yet
         self._columns: dict[str, npt.NDArray[np.float64]] = {}
         self._details: list[Measurement] = []
 
@@ -49,35 +52,67 @@ class ResultTable:
 
     def append(self, measurement: Measurement) -> int:
         """Add one measurement (engine thread only); its index."""
-        at = self._length
-        if at == self._capacity:
-            self._grow()
-        self._row[at] = measurement.row
-        self._state[at] = _STATE_CODE[measurement.state]
-        for name in measurement.values:
-            if name not in self._columns:
-                self._columns = {**self._columns, name: np.full(self._capacity, np.nan)}
-        for name, column in self._columns.items():
-            column[at] = measurement.values.get(name, math.nan)
-        self._details.append(measurement)
-        self._length = at + 1
+        [at] = self.extend([measurement])
         return at
 
-    def extend(self, measurements: Iterable[Measurement]) -> None:
-        """Add many (engine thread only), column by column."""
-        added = list(measurements)
+    def extend(self, measurements: Iterable[Measurement]) -> list[int]:
+        """Add many (engine thread only), column by column; the index of each.
+
+        One of a row that was only timed replaces that entry; who reads `so_far()` keeps what was there.
+        """
+        indices: list[int] = []
+        added: list[Measurement] = []
+        deeper: dict[int, Measurement] = {}
+        for measurement in measurements:
+            at = self._index_of_timed.get(measurement.row)
+            if at is None:
+                at = self._length + len(added)
+                added.append(measurement)
+            elif at >= self._length:  # timed just before
+                added[at - self._length] = measurement
+            else:
+                deeper[at] = measurement
+            if measurement.final:
+                self._index_of_timed.pop(measurement.row, None)
+            else:
+                self._index_of_timed[measurement.row] = at
+            indices.append(at)
+        self._replace(deeper)
+        self._append(added)
+        return indices
+
+    def _append(self, added: list[Measurement]) -> None:
         start, stop = self._length, self._length + len(added)
         while stop > self._capacity:
             self._grow()
         self._row[start:stop] = [m.row for m in added]
         self._state[start:stop] = [_STATE_CODE[m.state] for m in added]
+        self._timed[start:stop] = [m.depth is Depth.TIME for m in added]
         new = dict.fromkeys(name for m in added for name in m.values if name not in self._columns)
         if new:
-            self._columns = {**self._columns, **{name: np.full(self._capacity, np.nan) for name in new}}
+            self._columns = {**self._columns, **{name: self._unknown() for name in new}}
         for name, column in self._columns.items():
             column[start:stop] = [m.values.get(name, math.nan) for m in added]
         self._details.extend(added)
         self._length = stop
+
+    def _replace(self, deeper: dict[int, Measurement]) -> None:
+        """Put these measurements at their indices, in copies of the columns."""
+        if not deeper:
+            return
+        self._state, self._timed, self._details = self._state.copy(), self._timed.copy(), self._details.copy()
+        names = dict.fromkeys((*self._columns, *(name for m in deeper.values() for name in m.values)))
+        columns = {n: self._columns[n].copy() if n in self._columns else self._unknown() for n in names}
+        for at, measurement in deeper.items():
+            self._state[at] = _STATE_CODE[measurement.state]
+            self._timed[at] = measurement.depth is Depth.TIME
+            self._details[at] = measurement
+            for name, column in columns.items():
+                column[at] = measurement.values.get(name, math.nan)
+        self._columns = columns
+
+    def _unknown(self) -> npt.NDArray[np.float64]:
+        return np.full(self._capacity, np.nan)
 
     def measurement(self, index: int) -> Measurement:
         """Everything known of one measurement."""
@@ -90,6 +125,10 @@ class ResultTable:
     def states(self, start: int = 0) -> npt.NDArray[np.uint8]:
         """Codes into STATES, from `start` on; a view."""
         return self._state[start : self._length]
+
+    def timed(self, start: int = 0) -> npt.NDArray[np.bool_]:
+        """Whether each was only timed, from `start` on; a view."""
+        return self._timed[start : self._length]
 
     def values(self, name: str, start: int = 0) -> npt.NDArray[np.float64]:
         """One column from `start` on, NaN where a measurement lacks it; a view. Parameters and settings work too."""
@@ -114,7 +153,8 @@ class ResultTable:
         self._capacity *= 2
         self._row = np.resize(self._row, self._capacity)
         self._state = np.resize(self._state, self._capacity)
-        grown = {name: np.full(self._capacity, np.nan) for name in self._columns}
+        self._timed = np.resize(self._timed, self._capacity)
+        grown = {name: self._unknown() for name in self._columns}
         for name, column in self._columns.items():
             grown[name][: self._length] = column[: self._length]
         self._columns = grown

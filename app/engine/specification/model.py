@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -145,6 +145,15 @@ def evaluate_metrics(
         if all(needed in scope for needed in expression.names):
             metrics[name] = scope[name] = expression.number(scope)
     return metrics
+
+
+def names_at_time(spec: Specification, parameters: Sequence[str]) -> frozenset[str]:
+    """What is known of a configuration once it is timed: its time per launch, and the metrics that need no more."""
+    scope = {*spec.constants, *parameters, "time_s"}
+    for name, text in spec.metrics.items():
+        if all(needed in scope for needed in _parsed(text, f"metrics.{name}").names):
+            scope.add(name)
+    return frozenset(scope & {"time_s", *spec.metrics})
 
 
 @lru_cache(maxsize=1024)

@@ -17,7 +17,7 @@ from ... import __version__
 from ...errors import InputError, WattridgeError
 from ...paths import data_folder
 from ..children.lock import SessionLock
-from ..measurement import Measurement, State
+from ..measurement import Depth, Measurement, State
 from ..models.documents import fit_from_document, fit_to_document
 from ..models.frequency import FrequencyFit
 from ..session_state import Purpose, SessionState
@@ -99,20 +99,24 @@ class Store:
             )
 
     def append(self, session: int, measurements: Sequence[Measurement], elapsed_s: float | None = None) -> None:
-        """Write measurements in one transaction, committed on return. Raises ValueError for a row it holds already."""
-        marks = ", ".join("?" * (2 + len(MEASUREMENT_COLUMNS.split(","))))
-        statement = f"INSERT INTO measurements (session, ordinal, {MEASUREMENT_COLUMNS}) VALUES ({marks})"
+        """Write measurements in one transaction, committed on return; they take the place of rows only timed so far.
+
+        Raises ValueError for a row that it holds in full already.
+        """
+        last: dict[int, Measurement] = {}
+        for each in measurements:
+            if each.row in last and last[each.row].final:
+                raise ValueError(f"row {each.row} twice")
+            last[each.row] = each
         with self._transaction():
-            first = self._db.execute("SELECT evaluated FROM sessions WHERE id = ?", (session,)).fetchone()[0]
-            rows = [(session, first + i, *measurement_to_row(m)) for i, m in enumerate(measurements)]
-            try:
-                for start in range(0, len(rows), _AT_ONCE):
-                    self._db.executemany(statement, rows[start : start + _AT_ONCE])
-            except sqlite3.IntegrityError as error:
-                raise ValueError(f"session {session} already holds one of these rows: {error}") from error
+            deeper = self._deeper(session, last)
+            self._replace(session, [last[row] for row in deeper])
+            self._insert(session, [each for each in last.values() if each.row not in deeper])
+            timed = sum(each.depth is Depth.TIME for each in last.values())
             self._db.execute(
-                "UPDATE sessions SET evaluated = evaluated + ?, elapsed_s = coalesce(?, elapsed_s) WHERE id = ?",
-                (len(rows), elapsed_s, session),
+                "UPDATE sessions SET evaluated = evaluated + ?, timed = timed + ?, elapsed_s = coalesce(?, elapsed_s)"
+                " WHERE id = ?",
+                (len(last) - timed, timed - len(deeper), elapsed_s, session),
             )
 
     def restate(self, session: int, measurements: Sequence[Measurement], origin: Mapping[str, str]) -> None:
@@ -182,9 +186,10 @@ class Store:
                 (copy, session),
             )
             # one that runs may have grown since its row was read
+            counted = "(SELECT count(*) FROM measurements WHERE session = :copy AND depth = '{}')".format
+            evaluated, timed = (counted(depth.value) for depth in (Depth.ENERGY, Depth.TIME))
             self._db.execute(
-                "UPDATE sessions SET evaluated = (SELECT count(*) FROM measurements WHERE session = ?) WHERE id = ?",
-                (copy, copy),
+                f"UPDATE sessions SET evaluated = {evaluated}, timed = {timed} WHERE id = :copy", {"copy": copy}
             )
         return copy
 
@@ -316,6 +321,35 @@ class Store:
         self.close()
 
     # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _deeper(self, session: int, measured: Mapping[int, Measurement]) -> frozenset[int]:
+        """Those rows that the session holds timed only, and of which more is known now."""
+        [(timed,)] = self._db.execute("SELECT timed FROM sessions WHERE id = ?", (session,)).fetchall()
+        if not timed:
+            return frozenset()
+        statement = "SELECT row FROM measurements WHERE session = ? AND depth = ? AND state = ?"
+        held = self._db.execute(statement, (session, Depth.TIME.value, State.OK.value))
+        return frozenset(row for (row,) in held if row in measured and measured[row].depth is Depth.ENERGY)
+
+    def _insert(self, session: int, measurements: Sequence[Measurement]) -> None:
+        """Raises ValueError for a row that is there."""
+        marks = ", ".join("?" * (2 + len(MEASUREMENT_COLUMNS.split(","))))
+        statement = f"INSERT INTO measurements (session, ordinal, {MEASUREMENT_COLUMNS}) VALUES ({marks})"
+        [(first,)] = self._db.execute("SELECT evaluated + timed FROM sessions WHERE id = ?", (session,)).fetchall()
+        rows = [(session, first + i, *measurement_to_row(m)) for i, m in enumerate(measurements)]
+        try:
+            for start in range(0, len(rows), _AT_ONCE):
+                self._db.executemany(statement, rows[start : start + _AT_ONCE])
+        except sqlite3.IntegrityError as error:
+            raise ValueError(f"session {session} already holds one of these rows: {error}") from error
+
+    def _replace(self, session: int, measurements: Sequence[Measurement]) -> None:
+        """Put these in the place of the session's measurements of their rows."""
+        changed = ", ".join(f"{name.strip()} = ?" for name in MEASUREMENT_COLUMNS.split(","))
+        self._db.executemany(
+            f"UPDATE measurements SET {changed} WHERE session = ? AND row = ?",
+            [(*measurement_to_row(m), session, m.row) for m in measurements],
+        )
 
     def _mark_interrupted(self) -> None:
         """A session that says it runs, but has no process that holds its lock, was cut off."""

@@ -13,7 +13,7 @@ from typing import Final
 from ...errors import WattridgeError
 from ...paths import PRIVATE_FILE, make_folder
 
-_VERSION = 4
+_VERSION = 5
 _SCHEMA = """
 CREATE TABLE sessions (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -25,7 +25,7 @@ CREATE TABLE sessions (
     elapsed_s REAL NOT NULL DEFAULT 0, version TEXT NOT NULL,
     space TEXT NOT NULL, codes BLOB NOT NULL,
     name TEXT NOT NULL DEFAULT '', tags TEXT NOT NULL DEFAULT '[]', notes TEXT NOT NULL DEFAULT '',
-    favourite INTEGER NOT NULL DEFAULT 0, deleted_s REAL
+    favourite INTEGER NOT NULL DEFAULT 0, deleted_s REAL, timed INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE measurements (
     session INTEGER NOT NULL REFERENCES sessions(id), ordinal INTEGER NOT NULL,
@@ -33,6 +33,7 @@ CREATE TABLE measurements (
     message TEXT NOT NULL DEFAULT '',
     window_start_ns INTEGER, window_end_ns INTEGER, observed_clock_mhz REAL, event_reasons INTEGER NOT NULL,
     power_source TEXT NOT NULL, source TEXT NOT NULL, timestamp_s REAL, cost_s REAL NOT NULL,
+    depth TEXT NOT NULL DEFAULT 'energy',
     PRIMARY KEY (session, row)
 ) WITHOUT ROWID;
 CREATE TABLE fits (
@@ -51,6 +52,10 @@ ALTER TABLE sessions ADD COLUMN tags TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE sessions ADD COLUMN notes TEXT NOT NULL DEFAULT '';
 ALTER TABLE sessions ADD COLUMN favourite INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sessions ADD COLUMN deleted_s REAL
+""",
+    4: """
+ALTER TABLE sessions ADD COLUMN timed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE measurements ADD COLUMN depth TEXT NOT NULL DEFAULT 'energy'
 """,
 }
 

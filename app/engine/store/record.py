@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..measurement import Configuration, Measurement, State
+from ..measurement import Configuration, Depth, Measurement, State
 from ..objectives import Goal, Objective
 from ..session_state import Purpose, SessionState
 from ..space.result_table import ResultTable
@@ -94,7 +94,8 @@ class SessionRecord(SessionFacts):
     reason: str
     cartesian: int
     valid: int
-    evaluated: int
+    evaluated: int  # measured in full
+    timed: int  # only timed, beside these
     elapsed_s: float  # wall clock while it ran, without pauses
     version: str  # of the program that wrote it
     label: Label = Label()
@@ -124,7 +125,7 @@ class LoadedSession:
 _LABEL_COLUMNS = tuple(each.name for each in fields(Label))
 RECORD_COLUMNS = (*(each.name for each in fields(SessionRecord) if each.name != "label"), *_LABEL_COLUMNS)
 _JSON_COLUMNS = ("strategy_options", "units", "origin")
-_NUMBERS = {"created_s": 1e11, "valid": 2**62, "evaluated": 2**62, "elapsed_s": 1e11}  # each below this
+_NUMBERS = {"created_s": 1e11, "valid": 2**62, "evaluated": 2**62, "timed": 2**62, "elapsed_s": 1e11}  # each below this
 _TEXTS = ("reason", "title", "gpu", "driver", "source", "strategy", "version", "name", "notes")
 
 
@@ -189,13 +190,14 @@ def space_from_row(text: str, packed: bytes) -> SearchSpace:
 
 VALUES_AT_ONCE = 512  # stored measurements read together
 _STATES = {state.value: state for state in State}
+_DEPTHS = {depth.value: depth for depth in Depth}
 # What reading a damaged row raises.
 DAMAGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 # Columns of a measurement after (session, ordinal); the configuration is not among them: the row names it.
 MEASUREMENT_COLUMNS = (
     "row, state, measured, intervals, error, message, window_start_ns, window_end_ns, observed_clock_mhz,"
-    " event_reasons, power_source, source, timestamp_s, cost_s"
+    " event_reasons, power_source, source, timestamp_s, cost_s, depth"
 )
 
 
@@ -216,6 +218,7 @@ def measurement_to_row(measurement: Measurement) -> tuple[Any, ...]:
         measurement.source,
         _number(measurement.timestamp_s),
         measurement.cost_s,
+        measurement.depth.value,
     )
 
 
@@ -262,7 +265,7 @@ def _read_together(space: SearchSpace, part: Sequence[Sequence[Any]]) -> list[Me
     values = _figures([row[2] for row in part])
     intervals = json.loads(f"[{','.join(row[3] or 'null' for row in part)}]")
     for row in part:
-        *_, error, message, start_ns, _, clock, reasons, power_source, source, when, cost = row
+        *_, error, message, start_ns, _, clock, reasons, power_source, source, when, cost, _ = row
         if not all(isinstance(text, str) for text in (error, message, power_source, source)):
             raise TypeError("a text is missing")
         if not all(figure is None or type(figure) in (float, int) for figure in (start_ns, clock, reasons, when, cost)):
@@ -276,7 +279,7 @@ def _measurement(
     values: Mapping[str, float],
     intervals: dict[str, list[float]] | None,
 ) -> Measurement:
-    row, state, _, _, error, message, start_ns, end_ns, clock, reasons, power_source, source, when, cost = stored
+    row, state, _, _, error, message, start_ns, end_ns, clock, reasons, power_source, source, when, cost, depth = stored
     return Measurement(
         row=row,
         configuration=configuration,
@@ -292,6 +295,7 @@ def _measurement(
         source=source,
         timestamp_s=math.nan if when is None else when,
         cost_s=cost,
+        depth=_DEPTHS[depth],
     )
 
 

@@ -2,7 +2,13 @@
 
 A strategy is a generator: it yields a batch of row numbers, is sent their outcomes in the same order, and returns when
 done. It never yields a row twice and never one outside the space; `evaluations.Evaluations` keeps the memory that makes
-both easy. A batch may be `Remarked`. The session enforces the budget: it closes the generator.
+both easy. The session enforces the budget: it closes the generator.
+
+A `Batch` says more than a list of rows does: a remark for the user, and the depth. At `Depth.TIME` rows are timed, for
+less than their energy would cost; a list of rows asks for `Depth.ENERGY`. Every row may be asked for once at TIME and
+later once at ENERGY. An outcome may be deeper than what was asked for: where a runner has no cheaper way, where the
+goals need the time alone, or where enough was timed. A strategy sees that in the outcome's depth, and asks for such a
+row no more; nor for one that failed, at whatever depth.
 """
 
 from __future__ import annotations
@@ -17,7 +23,8 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from ...errors import InputError
-from ..measurement import State
+from ..measurement import Depth, Measurement, State
+from ..objectives import Objective
 from ..space.search_space import SearchSpace
 
 LARGEST = 1_000_000  # of any option that is a number
@@ -25,10 +32,11 @@ LARGEST = 1_000_000  # of any option that is a number
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of one row. Costs are smaller-is-better; inf where the configuration failed.
+    """The result of one row. Costs are smaller-is-better; inf where the configuration failed, NaN where not yet known.
 
-    `front` holds the cost of each goal of the front, in its order (empty where the session has none); `values` the
-    measured values by name (a model-steered search reads power and clock from them), empty where it failed.
+    Of a row that was only timed, those costs and values are known that follow from its time per launch. `front` holds
+    the cost of each goal of the front, in its order (empty where the session has none); `values` the measured values by
+    name (a model-steered search reads power and clock from them), empty where it failed.
     """
 
     row: int
@@ -36,17 +44,41 @@ class Outcome:
     state: State = State.OK
     front: tuple[float, ...] = ()
     values: Mapping[str, float] = field(default_factory=dict)
+    depth: Depth = Depth.ENERGY
+
+    @classmethod
+    def of(cls, measurement: Measurement, objective: Objective) -> Outcome:
+        """What a strategy is sent of a measurement."""
+        goals = (objective.goal, *objective.front)
+        if measurement.state is not State.OK:
+            cost, *front = [math.inf] * len(goals)
+            return cls(measurement.row, cost, measurement.state, tuple(front), depth=measurement.depth)
+        values = measurement.values
+        open_yet = {goal.name for goal in goals if not measurement.final and goal.name not in values}
+        cost, *front = (math.nan if goal.name in open_yet else goal.cost(values) for goal in goals)
+        return cls(measurement.row, cost, State.OK, tuple(front), values, measurement.depth)
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing more can be asked of the row: it failed, or it was measured in full."""
+        return self.depth is Depth.ENERGY or self.state is not State.OK
 
 
 Search = Generator[list[int], Sequence[Outcome], None]
 
 
-class Remarked(list[int]):
-    """A batch of rows with a remark for the user: what the strategy found out, how it proceeds."""
+class Batch(list[int]):
+    """Rows, what is wanted of them, and a remark for the user: what the strategy found out, how it proceeds."""
 
-    def __init__(self, rows: Sequence[int], remark: str) -> None:
+    def __init__(self, rows: Sequence[int], *, depth: Depth = Depth.ENERGY, remark: str = "") -> None:
         super().__init__(rows)
+        self.depth = depth
         self.remark = remark
+
+    @classmethod
+    def of(cls, rows: Sequence[int]) -> Batch:
+        """What a strategy yielded; a list of rows asks for their energy."""
+        return rows if isinstance(rows, Batch) else cls(rows)
 
 
 T = TypeVar("T")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from ..measurement import Depth
 from ..space.search_space import SearchSpace
-from .base import Outcome, Remarked, Search, Strategy
+from .base import Batch, Outcome, Search, Strategy
 
 Y = TypeVar("Y")
 A = TypeVar("A")
@@ -22,11 +23,15 @@ MOST_TOGETHER = 4  # neighbours that a greedy descent measures before it decides
 
 
 class Evaluations:
-    """The memory of one search: row -> outcome, and the random numbers it draws. Asks only for unknown rows."""
+    """The memory of one search: row -> outcome, and the random numbers it draws. Asks only for unknown rows.
+
+    Evaluated are the rows of which nothing more can be asked; those that were only timed are kept beside them.
+    """
 
     def __init__(self, space: SearchSpace, rng: np.random.Generator) -> None:
         self.space, self.rng = space, rng
         self._outcomes: dict[int, Outcome] = {}
+        self._timed: dict[int, Outcome] = {}
         self._left: list[int] | None = None  # in random order; made once most rows are known
 
     def __len__(self) -> int:
@@ -56,16 +61,33 @@ class Evaluations:
         """The outcome of an evaluated row."""
         return self._outcomes[row]
 
+    @property
+    def timed(self) -> Mapping[int, Outcome]:
+        """The rows that were only timed so far, with what is known of them."""
+        return self._timed
+
     def learn(self, outcomes: Iterable[Outcome]) -> None:
-        """Add outcomes of rows that were asked for otherwise than by `ask`."""
-        self._outcomes.update((outcome.row, outcome) for outcome in outcomes)
+        """Add outcomes of rows that were asked for otherwise than by `ask` and `time`."""
+        for outcome in outcomes:
+            if outcome.final:
+                self._timed.pop(outcome.row, None)
+                self._outcomes[outcome.row] = outcome
+            else:
+                self._timed[outcome.row] = outcome
 
     def ask(self, rows: Sequence[int], remark: str = "") -> Generator[list[int], Sequence[Outcome], list[float]]:
         """`costs = yield from known.ask(rows)`: measure the unknown ones, return the cost of each."""
         fresh = [int(row) for row in dict.fromkeys(rows) if row not in self._outcomes]
         if fresh:
-            self.learn((yield Remarked(fresh, remark) if remark else fresh))
+            self.learn((yield Batch(fresh, remark=remark)))
         return [self._outcomes[int(row)].cost for row in rows]
+
+    def time(self, rows: Sequence[int], remark: str = "") -> Generator[list[int], Sequence[Outcome], list[Outcome]]:
+        """`outcomes = yield from known.time(rows)`: time those of which nothing is known; the outcome of each."""
+        fresh = [int(row) for row in dict.fromkeys(rows) if row not in self._outcomes and row not in self._timed]
+        if fresh:
+            self.learn((yield Batch(fresh, depth=Depth.TIME, remark=remark)))
+        return [self._outcomes.get(int(row)) or self._timed[int(row)] for row in rows]
 
     # --- moves --------------------------------------------------------------------------------------------------------
 
@@ -163,12 +185,17 @@ def search_within(rows: npt.NDArray[np.int64], chosen: Strategy, known: Evaluati
 
     def answer(asked: list[int]) -> Generator[list[int], Sequence[Outcome], list[Outcome]]:
         nonlocal remark
-        if isinstance(asked, Remarked):
-            remark = f"{remark} {asked.remark}".strip()
+        batch_asked = Batch.of(asked)
+        remark = f"{remark} {batch_asked.remark}".strip()
         own = [int(rows[row]) for row in asked]
-        fresh = any(row not in known for row in own)
-        yield from known.ask(own, remark)
+        if batch_asked.depth is Depth.TIME:
+            fresh = any(row not in known and row not in known.timed for row in own)
+            outcomes = yield from known.time(own, remark)
+        else:
+            fresh = any(row not in known for row in own)
+            yield from known.ask(own, remark)
+            outcomes = [known.outcome(row) for row in own]
         remark = "" if fresh else remark  # goes with the next batch that is measured
-        return [dataclasses.replace(known.outcome(r), row=a) for r, a in zip(own, asked, strict=True)]
+        return [dataclasses.replace(outcome, row=row) for outcome, row in zip(outcomes, asked, strict=True)]
 
     yield from delegate(chosen.search(part, known.rng, batch, chosen.Options()), answer)

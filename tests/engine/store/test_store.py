@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from engine_fakes import FakeRunner, grid, measurement_of, plan
 
-from app.engine.measurement import Measurement, State
+from app.engine.measurement import Depth, Measurement, State
 from app.engine.models.frequency import FrequencyFit
 from app.engine.session_state import Purpose, SessionState
 from app.engine.store.database import Store
@@ -175,6 +175,40 @@ def test_threads_and_openings_write_at_once_without_losing_anything() -> None:
             assert sorted(one.load(session).table.rows()) == list(range(50))
 
 
+def test_what_was_only_timed_is_kept_as_that_until_it_is_measured_in_full() -> None:
+    whole = measurement_of(SPACE, 5)
+    timed = replace(whole, values={"time_s": whole.values["time_s"]}, depth=Depth.TIME)
+    with Store() as store:
+        session = new_session(store)
+        store.append(session, [timed, replace(measurement_of(SPACE, 3), depth=Depth.TIME), measurement_of(SPACE, 8)])
+        record, table = store.session(session), store.load(session).table
+        assert (record.evaluated, record.timed) == (1, 2)
+        assert [table.measurement(index).depth for index in range(3)] == ["time", "time", "energy"]
+        with pytest.raises(ValueError, match="row"):
+            store.append(session, [timed])
+        store.append(session, [whole, measurement_of(SPACE, 9)])
+        record, table = store.session(session), store.load(session).table
+        assert (record.evaluated, record.timed) == (3, 1)
+        assert table.rows().tolist() == [5, 3, 8, 9]  # it stays where it was
+        assert (table.measurement(0).values, table.measurement(0).depth) == (whole.values, "energy")
+        with pytest.raises(ValueError, match="row"):
+            store.append(session, [whole])
+        with pytest.raises(ValueError, match="row"):  # a failure is final at any depth
+            store.append(session, [measurement_of(SPACE, 3)])
+        copy = store.session(store.duplicate(session))
+        assert (copy.evaluated, copy.timed) == (3, 1)
+
+
+def test_a_row_timed_and_measured_between_two_writings_is_one(tmp_path: Path) -> None:
+    whole = measurement_of(SPACE, 5)
+    with Store() as store:
+        session = new_session(store)
+        store.append(session, [replace(whole, values={"time_s": 1.0}, depth=Depth.TIME), whole])
+        record = store.session(session)
+        assert (record.evaluated, record.timed) == (1, 0)
+        assert store.load(session).table.measurement(0).values == whole.values
+
+
 def test_an_unknown_session_is_bad_input() -> None:
     with Store() as store, pytest.raises(InputError, match="no session 7"):
         store.load(7)
@@ -205,7 +239,8 @@ def test_a_file_of_the_first_schema_is_taken_over(own_data_folder: Path) -> None
     with sqlite3.connect(path) as db:
         db.execute("ALTER TABLE sessions DROP COLUMN patience")
         db.execute("ALTER TABLE measurements DROP COLUMN message")
-        for column in ("name", "tags", "notes", "favourite", "deleted_s"):
+        db.execute("ALTER TABLE measurements DROP COLUMN depth")
+        for column in ("name", "tags", "notes", "favourite", "deleted_s", "timed"):
             db.execute(f"ALTER TABLE sessions DROP COLUMN {column}")
         db.execute("PRAGMA user_version = 1")
     db.close()
@@ -214,6 +249,7 @@ def test_a_file_of_the_first_schema_is_taken_over(own_data_folder: Path) -> None
         record = loaded.record
         assert (record.evaluated, record.max_evaluations, record.patience) == (5, 50, None)
         assert loaded.table.measurement(4).message == ""
+        assert (record.timed, loaded.table.measurement(4).depth) == (0, Depth.ENERGY)
         assert record.label == Label()
         store.label(session, Label("old but good", ("a100",), "", True))
         assert store.session(session).shown_name == "old but good"

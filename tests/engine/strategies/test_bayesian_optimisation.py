@@ -19,7 +19,7 @@ from app.engine.pareto import hypervolume
 from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
 from app.engine.strategies import base, surrogate
-from app.engine.strategies.base import Outcome, Remarked
+from app.engine.strategies.base import Batch, Outcome
 from app.engine.strategies.surrogate import WHOLE, Candidates, Surrogate, normal_scores
 from app.sensors.device_limits import limits_of
 
@@ -185,9 +185,9 @@ def test_without_a_front_the_objective_is_searched_and_that_is_said(name: str) -
     chosen = base.get(name)
     search = chosen.search(SMALL, np.random.default_rng(1), 1, chosen.Options())
     second = search.send([Outcome(row, cost) for row, cost in costs_of(next(search), costs)])
-    assert isinstance(second, Remarked)
+    assert isinstance(second, Batch)
     assert "no front" in second.remark
     third = search.send([Outcome(row, cost) for row, cost in costs_of(second, costs)])
-    assert not isinstance(third, Remarked)
+    assert not Batch.of(third).remark
     rows = search_rows(name, costs, 150)
     assert (costs < costs[rows].min()).sum() <= 8

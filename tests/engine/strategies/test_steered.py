@@ -23,7 +23,7 @@ from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
 from app.engine.store.database import Store
 from app.engine.strategies import base
-from app.engine.strategies.base import Outcome, Remarked
+from app.engine.strategies.base import Batch, Outcome
 from app.errors import InputError
 from app.paths import resources
 from app.sensors.device_limits import limits_of
@@ -65,7 +65,7 @@ def search(space: SearchSpace, measure: Measure, **options: object) -> tuple[lis
         while len(batches) < 5000:
             assert set(rows).isdisjoint(row for batch in batches for row in batch)
             batches.append(list(rows))
-            said += [rows.remark] if isinstance(rows, Remarked) else []
+            said += [Batch.of(rows).remark] if Batch.of(rows).remark else []
             outcomes = []
             for row in rows:
                 cost, values = measure(space.configuration(row))  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ import pytest
 from app.engine.measurement import State
 from app.engine.space.build import build_space, space_of_table
 from app.engine.strategies import base
-from app.engine.strategies.base import Outcome, Remarked
+from app.engine.strategies.base import Batch, Outcome
 from app.engine.strategies.blocking import questions, restarted
 from app.engine.strategies.box import Box
 from app.engine.strategies.evaluations import Evaluations
@@ -53,7 +53,7 @@ def test_what_is_known_is_not_asked_again() -> None:
 
 def test_a_batch_can_carry_a_remark_and_is_a_batch_all_the_same() -> None:
     rows = next(Evaluations(GRID, np.random.default_rng(1)).ask([3, 4], "from here on only these"))
-    assert isinstance(rows, Remarked)
+    assert isinstance(rows, Batch)
     assert (rows, rows.remark) == ([3, 4], "from here on only these")
 
 

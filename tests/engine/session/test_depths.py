@@ -1,0 +1,179 @@
+"""Sessions at two depths: some configurations are only timed, others measured in full."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from engine_fakes import FakeRunner, FakeTimer, Listener, grid, measurement_of, plan
+
+from app.engine.measurement import Depth, State
+from app.engine.objectives import Goal, Objective
+from app.engine.session.events import MeasurementsAdded
+from app.engine.session.live_session import SessionResult
+from app.engine.session.plan import SessionPlan
+from app.engine.session.run import TIMED_FOR_ONE, run_session
+from app.engine.session_state import SessionState
+from app.engine.store.database import Store
+from app.engine.strategies import base
+
+SPACE = grid(10, 6)
+LEAST_ENERGY = Objective(Goal("energy_j", maximise=False))
+FASTEST = Objective(Goal("time_s", maximise=False))
+
+
+def made(runner: FakeRunner, **changes: object) -> SessionPlan:
+    return plan(SPACE, runner, **{"strategy": "test_time_then_measure", "objective": LEAST_ENERGY, **changes})
+
+
+def run(store: Store, runner: FakeRunner, **changes: object) -> SessionResult:
+    return run_session(made(runner, **changes), store, Listener(), threading.Event())
+
+
+def test_rows_are_timed_and_some_of_them_measured_and_both_are_counted() -> None:
+    runner = FakeTimer(SPACE)
+    with Store() as store:
+        result = run(store, runner)
+        record = store.session(result.session)
+    failed = [row for row in range(60) if row % 7 == 3]
+    fastest = [start + 9 if start + 9 not in failed else start + 8 for start in range(0, 60, 10)]
+    assert sorted(runner.only_timed) == list(range(60))
+    assert runner.measured == fastest
+    assert (result.progress.evaluated, result.progress.timed, result.progress.failed) == (6, 54, len(failed))
+    assert (record.evaluated, record.timed) == (6, 54)
+    table = result.table
+    assert len(table) == 60
+    assert sorted(table.rows()[~table.timed()]) == fastest
+    timed = np.isin(table.rows(), failed) | table.timed()
+    assert np.isnan(table.values("energy_j")[timed]).all()
+    assert np.isfinite(table.values("energy_j")[~timed]).all()
+
+
+def test_the_best_is_one_that_was_measured() -> None:
+    with Store() as store:
+        result = run(store, FakeTimer(SPACE))
+    best = result.table.measurement(result.progress.best_index)
+    assert best.depth is Depth.ENERGY
+    assert result.progress.best_value == best.values["energy_j"] == 2.0 + 9
+
+
+@pytest.mark.parametrize(
+    ("runner", "objective"), [(FakeRunner, LEAST_ENERGY), (FakeTimer, FASTEST)], ids=["cannot", "needs none"]
+)
+def test_where_timing_saves_nothing_everything_is_measured_at_once(
+    runner: type[FakeRunner], objective: Objective
+) -> None:
+    chosen = runner(SPACE)
+    with Store() as store:
+        result = run(store, chosen, objective=objective)
+    assert chosen.measured == list(range(60))
+    assert not getattr(chosen, "only_timed", [])
+    assert (result.progress.evaluated, result.progress.timed) == (60, 0)
+
+
+def test_a_front_with_energy_needs_energy_though_the_objective_does_not() -> None:
+    runner = FakeTimer(SPACE)
+    with Store() as store:
+        run(store, runner, objective=Objective(FASTEST.goal, (FASTEST.goal, LEAST_ENERGY.goal)))
+    assert runner.only_timed
+
+
+def test_a_budget_counts_what_is_measured_and_bounds_what_is_timed() -> None:
+    runner = FakeTimer(SPACE)
+    with Store() as store:
+        result = run(store, runner, max_evaluations=4, strategy_options={"chunk": 30})
+    assert result.reason == "the budget is used up"
+    assert result.progress.evaluated == 4 == len(runner.measured)
+    # the first chunk is timed only up to the room there is; then what was to be timed is measured, which is more
+    assert len(runner.only_timed) == 4 * TIMED_FOR_ONE
+
+
+def test_a_compile_error_counts_once_and_is_never_tried_again() -> None:
+    class Asks(base.Strategy, name="test_asks_again", label="Asks again"):
+        """Times a row that fails, and asks for its energy all the same."""
+
+        def search(self, space, rng, batch, options):  # type: ignore[no-untyped-def]
+            heard = yield base.Batch([3, 4], depth=Depth.TIME)
+            assert [outcome.state for outcome in heard] == [State.RUNTIME, State.OK]
+            [outcome] = yield [3]
+            assert outcome.cost == np.inf
+
+    runner = FakeTimer(SPACE)
+    with Store() as store:
+        result = run(store, runner, strategy="test_asks_again")
+    assert result.state is SessionState.DONE, result.reason
+    assert (runner.only_timed, runner.measured) == ([3, 4], [])
+    assert (result.progress.evaluated, result.progress.timed, result.progress.failed) == (0, 2, 1)
+
+
+def test_a_timed_row_that_fails_when_it_is_measured_is_a_failure() -> None:
+    class Fails(FakeTimer):
+        def measure(self, rows, stop):  # type: ignore[no-untyped-def]
+            for found in super().measure(rows, stop):
+                failed = replace(found, state=State.RUNTIME, values={}, error="the board fell off")
+                yield failed if found.row == 9 else found
+
+    with Store() as store:
+        result = run(store, Fails(SPACE))
+        again = store.load(result.session).table
+    for table in (result.table, again):
+        at = table.rows().tolist().index(9)
+        assert (table.measurement(at).state, bool(table.timed()[at])) == (State.RUNTIME, False)
+        assert np.isnan(table.values("time_s")[at])
+
+
+def test_events_say_which_entries_were_deepened_and_older_views_of_the_table_stay_whole() -> None:
+    heard = Listener()
+    with Store() as store:
+        run_session(made(FakeTimer(SPACE)), store, heard, threading.Event())
+    added = heard.of(MeasurementsAdded)
+    length = 0
+    for event in added:
+        assert all(index < length for index in event.deepened)
+        length = event.length
+
+    from app.engine.space.result_table import ResultTable
+
+    table = ResultTable(SPACE)
+    whole = measurement_of(SPACE, 9)
+    table.append(replace(whole, values={"time_s": 0.1}, depth=Depth.TIME))
+    before = table.so_far()
+    table.append(whole)
+    assert (len(before), len(table)) == (1, 1)
+    assert (before.timed()[0], table.timed()[0]) == (True, False)
+    assert (before.values("time_s")[0], table.values("time_s")[0]) == (0.1, whole.values["time_s"])
+    assert np.isnan(before.values("energy_j")[0])
+    assert (before.measurement(0).depth, table.measurement(0)) == (Depth.TIME, whole)
+
+
+@pytest.mark.parametrize("stop_after", [1, 5, 10, 11, 30])
+def test_a_resumed_session_knows_both_and_repeats_neither(stop_after: int, tmp_path: Path) -> None:
+    whole = FakeTimer(SPACE)
+    stop, seen = threading.Event(), [0]
+
+    def count(row: int) -> None:
+        seen[0] += 1
+        if seen[0] > stop_after:
+            stop.set()
+
+    cut, rest = FakeTimer(SPACE, before=count), FakeTimer(SPACE)
+    with Store() as store:
+        uncut = run(store, whole)
+        first = run_session(made(cut), store, Listener(), stop)
+        assert first.state is SessionState.STOPPED
+        result = run(store, rest, resume=first.session)
+    assert cut.only_timed + rest.only_timed == whole.only_timed
+    assert cut.measured + rest.measured == whole.measured
+    assert (result.progress.evaluated, result.progress.timed) == (uncut.progress.evaluated, uncut.progress.timed)
+    assert sorted(result.table.rows()) == sorted(uncut.table.rows())
+
+
+def test_time_ends_a_session_between_two_timings() -> None:
+    with Store() as store:
+        slow = FakeTimer(SPACE, before=lambda row: threading.Event().wait(0.01))
+        result = run(store, slow, max_seconds=0.15)
+    assert result.reason == "the time is used up"
+    assert 0 < len(slow.only_timed) + len(slow.measured) < 40
