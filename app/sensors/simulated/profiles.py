@@ -12,7 +12,7 @@ from typing import Final
 from ...errors import InputError
 from ..device_limits import DeviceLimits
 from ..load import Load
-from .kernels import convolution, matrix_product, n_body, roofline, stencil, streaming, transpose
+from .kernels import convolution, matrix_product, n_body, roofline, stencil, streaming, tiled_operator, transpose
 from .kernels.arguments import Arguments
 from .kernels.residency import LaunchRefused
 
@@ -30,6 +30,7 @@ _PROFILES: Final[Mapping[str, Callable[[Arguments, DeviceLimits], Load]]] = {
     "stencil": stencil.load,
     "n_body": n_body.load,
     "roofline": roofline.load,
+    "mm": tiled_operator.mm,
 }
 PROFILES: Final = tuple(_PROFILES)
 
