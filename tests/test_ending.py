@@ -183,16 +183,16 @@ def test_the_window_ends_the_command_of_its_session(started: Started, number: si
 COMPILE = """
 import os, sys
 from app.commands.terminal import end_on_signals
-from app.engine.runner.cuda.compiler import Compiler
-from app.engine.runner.cuda.process import RunnerProcess
+from app.engine.runner.cuda.compiler import cuda_compiler
+from app.engine.runner.kernels.process import RunnerProcess
 from app.engine.runner.cuda.toolchain import Toolchain
-from app.engine.workloads.cuda_kernel import Build
+from app.engine.workloads.source_kernel import Build
 from pathlib import Path
 
 with end_on_signals():
     runner = RunnerProcess("fake_cuda", "0", {{}})
     runner.ready()
-    compiler = Compiler((9, 0), toolchain=Toolchain(("sh", {script!r}), "slow"), folder=Path({folder!r}))
+    compiler = cuda_compiler((9, 0), toolchain=Toolchain(("sh", {script!r}), "slow"), folder=Path({folder!r}))
     try:
         compiler.compile(Build("text", (), (), ()))
     finally:
@@ -253,7 +253,7 @@ def test_processes_that_share_a_comparison_end_in_the_middle_of_a_run(started: S
 def _is_runner(process: str, parent: int) -> bool:
     with suppress(OSError):
         command = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
-        return int(stat_of(int(process))[1]) == parent and b"app.engine.runner.cuda.worker" in command
+        return int(stat_of(int(process))[1]) == parent and b"app.engine.runner.kernels.worker" in command
     return False
 
 

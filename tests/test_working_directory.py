@@ -69,7 +69,7 @@ sys.path.insert(0, "")
 sys.path.append(".")
 """
 RUNNER = """
-from app.engine.runner.cuda.process import RunnerProcess, RunnerProcesses
+from app.engine.runner.kernels.process import RunnerProcess, RunnerProcesses
 import numpy
 {careless}
 processes = RunnerProcesses(lambda: RunnerProcess("fake_cuda", "0", {{}}), lambda process: None)
@@ -81,12 +81,12 @@ processes.close()
 """
 NVRTC = """
 from app.engine.runner.cuda import toolchain
-from app.engine.runner.cuda.compiler import Compiler
-from app.engine.runner.cuda.process import KernelFailed
-from app.engine.workloads.cuda_kernel import Build
+from app.engine.runner.cuda.compiler import cuda_compiler
+from app.engine.runner.kernels.process import KernelFailed
+from app.engine.workloads.source_kernel import Build
 from pathlib import Path
 toolchain._nvcc, toolchain.library_version = lambda: None, lambda: "12.0"
-compiler = Compiler((9, 0), folder=Path("../cubins"))
+compiler = cuda_compiler((9, 0), folder=Path("../cubins"))
 {careless}
 try:
     compiler.compile(Build("no kernel", (), (), ()))

@@ -25,9 +25,9 @@ from h200_sgemm import characterised, runner_of, sgemm, space_of, table
 from app.engine.children.python import python_environment
 from app.engine.measurement import Measurement, State
 from app.engine.runner.cuda.backends import CHOICE, Library, usable_libraries
-from app.engine.runner.cuda.compiler import Compiler, symbol
+from app.engine.runner.cuda.compiler import cuda_compiler, symbol
 from app.engine.runner.cuda.open import cuda_in_use
-from app.engine.workloads.cuda_kernel import Build
+from app.engine.workloads.source_kernel import Build
 from app.sensors.gpu import Gpu
 from app.sensors.select import open_gpu
 
@@ -120,7 +120,7 @@ def main() -> None:
     table(f"{asked.configurations} configurations of SGEMM 4096", heads, lines)
     capability = gpu.info.compute_capability or (9, 0)
     with tempfile.TemporaryDirectory() as folder:
-        compiler = Compiler(capability, folder=Path(folder) / "images", jobs=1)
+        compiler = cuda_compiler(capability, folder=Path(folder) / "images", jobs=1)
         image = Path(folder) / "empty.image"
         image.write_bytes(compiler.image(Build('extern "C" __global__ void empty() {}\n', (), (), ())))
         compiler.close()

@@ -35,8 +35,8 @@ from app.engine.measurement import Measurement, State  # noqa: E402
 from app.engine.metering.characterisation.characterise import characterise, wave_loads  # noqa: E402
 from app.engine.metering.characterisation.store import save_characterisation, stored_characterisation  # noqa: E402
 from app.engine.runner.cuda.open import open_cuda_runner  # noqa: E402
-from app.engine.runner.cuda.runner import CudaRunner  # noqa: E402
 from app.engine.runner.cuda.square_wave import WaveGpu  # noqa: E402
+from app.engine.runner.kernels.runner import KernelRunner  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.space.build import build_space  # noqa: E402
 from app.engine.space.search_space import SearchSpace  # noqa: E402
@@ -65,7 +65,7 @@ def space_of(spec: Specification, gpu: Gpu) -> SearchSpace:
 
 
 @contextmanager
-def runner_of(spec: Specification, gpu: Gpu, space: SearchSpace) -> Iterator[CudaRunner]:
+def runner_of(spec: Specification, gpu: Gpu, space: SearchSpace) -> Iterator[KernelRunner]:
     runner = open_cuda_runner(spec, gpu, space, DeviceGuard(gpu))
     try:
         yield runner
@@ -374,7 +374,7 @@ def part_b(gpu: Gpu, measured: Sequence[Measurement], result: dict[str, Any], ou
     }
 
 
-def references_of(runner: CudaRunner, rows: Sequence[int]) -> dict[int, Measurement]:
+def references_of(runner: KernelRunner, rows: Sequence[int]) -> dict[int, Measurement]:
     """Each row's steady state: the last 3 of 5 s."""
     runner.settle_s, runner.window_s = 2.0, 3.0
     try:
@@ -395,15 +395,15 @@ def shares(errors: Sequence[float]) -> dict[str, float]:
 
 def part_c(gpu: Gpu, result: dict[str, Any]) -> None:
     """Time of one kernel with and without a sampler at 50 Hz, in turns. The meter itself looks only at the end."""
-    from app.engine.runner.cuda.compiler import Compiler, symbol
+    from app.engine.runner.cuda.compiler import cuda_compiler, symbol
     from app.engine.runner.cuda.gpu import CudaGpu
-    from app.engine.workloads.cuda_kernel import CudaKernel
+    from app.engine.workloads.source_kernel import SourceKernel
     from app.sensors.load import Load
 
     spec = sgemm()
     board = CudaGpu(gpu)
-    compiler = Compiler(board.compute_capability)
-    prepared = CudaKernel.of(spec, board.limits).prepare(dict(zip(PARAMETERS, (32, 16, 2, 8), strict=True)))
+    compiler = cuda_compiler(board.compute_capability)
+    prepared = SourceKernel.of(spec, board.limits).prepare(dict(zip(PARAMETERS, (32, 16, 2, 8), strict=True)))
     image = compiler.image(prepared.build)
     board.prepare([({"do": "arguments", "plan": prepared.calls.as_message()}, ())])
     launch = dataclasses.asdict(prepared.launch) | {"name": symbol(image, prepared.launch.name)}

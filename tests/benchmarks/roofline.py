@@ -25,14 +25,14 @@ from app.engine.control.guard import DeviceGuard  # noqa: E402
 from app.engine.formats.kernel_tuner import write_cache  # noqa: E402
 from app.engine.formats.own import About  # noqa: E402
 from app.engine.formats.read import read_recording  # noqa: E402
-from app.engine.runner.cuda.compiler import Compiler  # noqa: E402
+from app.engine.runner.cuda.compiler import cuda_compiler  # noqa: E402
 from app.engine.runner.cuda.open import open_cuda_runner  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.session.planning import plan_roofline  # noqa: E402
 from app.engine.space.result_table import ResultTable  # noqa: E402
 from app.engine.tuning_methods.roofline_points import PRECISIONS, TENSOR, fit_points, points_of_table, to_json  # noqa: E402
-from app.engine.workloads.cuda_kernel import CudaKernel  # noqa: E402
 from app.engine.workloads.machine_code import instructions  # noqa: E402
+from app.engine.workloads.source_kernel import SourceKernel  # noqa: E402
 from app.sensors.device_limits import limits_of  # noqa: E402
 from app.sensors.gpu import Gpu  # noqa: E402
 from app.sensors.select import open_gpu  # noqa: E402
@@ -95,8 +95,8 @@ def machine_code(gpu: Gpu, precision: str) -> None:
     plan = plan_roofline(gpu, precision)
     specification = load_specification(ROOT / f"resources/rooflines/{precision}.toml")
     capability = gpu.info.compute_capability or (9, 0)
-    kernel = CudaKernel.of(specification, limits_of(capability, gpu.info.multiprocessors))
-    compiler = Compiler(capability, jobs=1)
+    kernel = SourceKernel.of(specification, limits_of(capability, gpu.info.multiprocessors))
+    compiler = cuda_compiler(capability, jobs=1)
     for row in range(plan.space.size):
         configuration = plan.space.configuration(row)
         if configuration["blocks_per_multiprocessor"] != 8 or configuration["operations"] not in (0, 8, 64, 512):

@@ -17,7 +17,7 @@ from app.sensors.gpu import Gpu
 def virtual_board(monkeypatch: pytest.MonkeyPatch) -> VirtualBoard:
     """The sensors of a board whose runner processes live on its own clock."""
     board = VirtualBoard()
-    monkeypatch.setattr("app.engine.runner.cuda.gpu.RunnerProcess", lambda *_: ProcessOfNone(board))
+    monkeypatch.setattr("app.engine.runner.kernels.gpu.RunnerProcess", lambda *_: ProcessOfNone(board))
     return board
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from elf_images import code, elf_image
 
-from app.engine.runner.cuda.backend import Array, DeviceFault, Difference, KernelFacts, difference
+from app.engine.runner.kernels.backend import Array, DeviceFault, Difference, KernelFacts, difference
 from app.engine.workloads.cuda_arguments import Launch
 from app.sensors.clock import Clock, HostClock
 from app.sensors.device_limits import limits_of

@@ -10,10 +10,10 @@ from fake_board import IDLE_W, FakeBoard
 from fake_cuda import FakeBackend
 
 from app.engine.measurement import State
-from app.engine.runner.cuda.backend import DeviceFault
-from app.engine.runner.cuda.process import KernelFailed
-from app.engine.runner.cuda.wire import Message, receive, send
-from app.engine.runner.cuda.worker import LOOK_S, Worker
+from app.engine.runner.kernels.backend import DeviceFault
+from app.engine.runner.kernels.process import KernelFailed
+from app.engine.runner.kernels.wire import Message, receive, send
+from app.engine.runner.kernels.worker import LOOK_S, Worker
 from app.sensors.channel import PowerSample
 from app.sensors.clock import VirtualClock
 

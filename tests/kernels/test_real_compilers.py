@@ -17,13 +17,14 @@ import pytest
 
 from app.engine.measurement import State
 from app.engine.runner.cuda.comparer import SOURCE, TYPES
-from app.engine.runner.cuda.compiler import Compiler, symbol
+from app.engine.runner.cuda.compiler import cuda_compiler, symbol
 from app.engine.runner.cuda.nvrtc import library_version
-from app.engine.runner.cuda.process import KernelFailed
 from app.engine.runner.cuda.toolchain import Toolchain
+from app.engine.runner.kernels.compiler import Compiler
+from app.engine.runner.kernels.process import KernelFailed
 from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
-from app.engine.workloads.cuda_kernel import Build, CudaKernel
+from app.engine.workloads.source_kernel import Build, SourceKernel
 from app.paths import resources
 from app.sensors.device_limits import limits_of
 
@@ -37,7 +38,9 @@ NVCC = pytest.param("nvcc", marks=pytest.mark.skipif(shutil.which("nvcc") is Non
 @pytest.fixture(params=[NVCC, NVRTC])
 def compiler(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Compiler]:
     commands = {"nvcc": ("nvcc",), "nvrtc": (sys.executable, "-m", "app.engine.runner.cuda.nvrtc")}
-    made = Compiler((9, 0), toolchain=Toolchain(commands[request.param], "any"), folder=tmp_path / "cubins", jobs=1)
+    made = cuda_compiler(
+        (9, 0), toolchain=Toolchain(commands[request.param], "any"), folder=tmp_path / "cubins", jobs=1
+    )
     yield made
     made.close()
 
@@ -68,7 +71,7 @@ def test_an_example_compiles(compiler: Compiler, path: Path) -> None:
     spec, limits = load_specification(path), limits_of((9, 0), 132)
     space = build_space(spec.parameters, spec.restrictions, spec.constants, limits)
     row = int(np.random.default_rng(0).integers(space.size))
-    prepared = CudaKernel.of(spec, limits).prepare(space.configuration(row))
+    prepared = SourceKernel.of(spec, limits).prepare(space.configuration(row))
     image = compiler.image(prepared.build)
     assert symbol(image, prepared.launch.name)
     if prepared.reference is not None:
@@ -92,7 +95,7 @@ def test_the_board_is_told_registers_and_shared_memory(compiler: Compiler) -> No
 
 @pytest.mark.parametrize("compiler", [NVRTC], indirect=True)
 def test_a_board_newer_than_nvrtc_gets_code_that_its_driver_translates(compiler: Compiler, tmp_path: Path) -> None:
-    newer = Compiler((99, 0), toolchain=compiler.toolchain, folder=tmp_path / "newer", jobs=1)
+    newer = cuda_compiler((99, 0), toolchain=compiler.target.toolchain, folder=tmp_path / "newer", jobs=1)
     try:
         image = newer.image(build("__global__ void f(float *y) { y[0] = 1; }"))
     finally:
@@ -104,7 +107,7 @@ def test_a_board_newer_than_nvrtc_gets_code_that_its_driver_translates(compiler:
 
 @pytest.mark.parametrize("compiler", [NVRTC], indirect=True)
 def test_a_board_older_than_nvrtc_is_one_line_with_the_remedy(compiler: Compiler, tmp_path: Path) -> None:
-    older = Compiler((2, 0), toolchain=compiler.toolchain, folder=tmp_path / "older", jobs=1)
+    older = cuda_compiler((2, 0), toolchain=compiler.target.toolchain, folder=tmp_path / "older", jobs=1)
     try:
         with pytest.raises(KernelFailed, match=r"does not compile for a board as old as this: pip install") as failed:
             older.image(build("__global__ void f(float *y) { y[0] = 1; }"))
@@ -120,7 +123,7 @@ def test_a_mistake_is_placed_in_the_users_own_file(compiler: Compiler, tmp_path:
         '[kernel]\nname = "scale"\nsource = "scale.cu"\nproblem_size = [32]\n'
         'arguments = [{ name = "y", type = "float32", shape = [32], output = true }]\n[parameters]\na = [1, 2]\n'
     )
-    prepared = CudaKernel.of(load_specification(path), limits_of((9, 0), 132)).prepare({"a": 1})
+    prepared = SourceKernel.of(load_specification(path), limits_of((9, 0), 132)).prepare({"a": 1})
     with pytest.raises(KernelFailed, match=r'scale\.cu\(3\): error: identifier "gone" is undefined'):
         compiler.image(prepared.build)
 
@@ -142,7 +145,7 @@ def test_a_template_is_instantiated_and_found(compiler: Compiler, tmp_path: Path
         '{ name = "y", type = "float64", shape = [32], output = true }, { name = "x", type = "float64", shape = [32] }]'
         "\n[parameters]\nn = [1, 2]\n"
     )
-    kernel = CudaKernel.of(load_specification(path), limits_of((9, 0), 132))
+    kernel = SourceKernel.of(load_specification(path), limits_of((9, 0), 132))
     images = [compiler.image(kernel.prepare({"n": n}).build) for n in (1, 2)]
     assert [symbol(image, "scale") for image in images] == ["_Z5scaleILi1EdEvPT0_PKS0_", "_Z5scaleILi2EdEvPT0_PKS0_"]
 

@@ -13,8 +13,8 @@ sys.path[:0] = [str(_TESTS / "nvml"), str(_TESTS / "engine"), str(_TESTS.parent)
 def install(jobs: int = 1) -> None:
     """Put the stand-ins where the compiler and the CUDA backend would be."""
     from app.engine.metering import meter
+    from app.engine.runner.cuda import language
     from app.engine.runner.cuda import open as opening
-    from app.engine.runner.cuda import runner
     from app.engine.runner.cuda.toolchain import Toolchain
 
     toolchain = Toolchain((sys.executable, str(_TESTS / "engine" / "fake_cuda.py")), "fake 1")
@@ -23,7 +23,7 @@ def install(jobs: int = 1) -> None:
         opening.open_cuda_runner, backend="stand_in_cuda", toolchain=toolchain, jobs=jobs
     )
     meter.WARM_STEP_S = 0.02
-    runner.characterise_once = lambda *_: None  # a minute of real time, and test_first_look has it
+    language.characterise_once = lambda *_: None  # a minute of real time, and test_first_look has it
 
 
 if __name__ == "__main__":

@@ -65,13 +65,13 @@ def specification(tmp_path: Path) -> Path:
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
     """`run("apply", ...)`: the command in this process, kernels on the stand-in's boards; status, document, errors."""
     from app.engine.metering import meter
+    from app.engine.runner.cuda import language
     from app.engine.runner.cuda import open as opening
-    from app.engine.runner.cuda import runner
 
     replaced = (
         (opening, "require_cuda"),
         (opening, "open_cuda_runner"),
-        (runner, "characterise_once"),
+        (language, "characterise_once"),
         (meter, "WARM_STEP_S"),
     )
     for module, name in replaced:

@@ -20,7 +20,7 @@ from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_specification, space_of
 from app.engine.specification.model import ArgumentSpec, Specification
 from app.engine.workloads.cuda_arguments import Argument, make_array
-from app.engine.workloads.cuda_kernel import CudaKernel
+from app.engine.workloads.source_kernel import SourceKernel
 from app.errors import InputError
 from app.paths import resources
 from app.sensors.clock import VirtualClock
@@ -94,7 +94,7 @@ def test_its_space_is_the_one_that_it_describes(tmp_path: Path) -> None:
 
 def test_the_kernel_is_launched_as_the_file_says(tmp_path: Path) -> None:
     spec = load_specification(write(tmp_path, T1))
-    kernel = CudaKernel.of(spec, limits_of((8, 0)))
+    kernel = SourceKernel.of(spec, limits_of((8, 0)))
     configuration = space_of(spec).configuration(0) | {"block_size_x": 48, "block_size_y": 4, "tile": 2}
     launch = kernel.prepare(configuration).launch
     assert (launch.block, launch.grid) == ((48, 4, 1), (-(-4096 // 96), 1024, 1))
@@ -110,7 +110,7 @@ def test_a_global_size_instead_of_a_problem_size(tmp_path: Path, kind: str | Non
     for key in ("ProblemSize", "GridDivX", "GridDivY", "ReferenceArguments"):
         del document["KernelSpecification"][key]
     spec = load_specification(write(tmp_path, document))
-    launch = CudaKernel.of(spec, limits_of((8, 0))).prepare(space_of(spec).configuration(0) | {"tile": 2}).launch
+    launch = SourceKernel.of(spec, limits_of((8, 0))).prepare(space_of(spec).configuration(0) | {"tile": 2}).launch
     assert (launch.grid, launch.block) == (grid, (32, 2, 1))
 
 
@@ -173,7 +173,7 @@ def test_random_numbers_reach_as_far_as_they_should(tmp_path: Path) -> None:
 def made(spec: Specification) -> list[np.ndarray]:
     """The arrays of the kernel's arguments."""
     assert spec.kernel is not None
-    kernel = CudaKernel.of(spec, limits_of((8, 0)))
+    kernel = SourceKernel.of(spec, limits_of((8, 0)))
     calls = kernel.prepare(space_of(spec).configuration(0)).calls
     return [make_array(argument, place) for place, argument in enumerate(calls.arguments)]
 
@@ -189,7 +189,7 @@ def test_local_memory_is_the_launch_s_shared_memory(tmp_path: Path) -> None:
     spec = with_argument(tmp_path, MemoryType="Local", Type="double2", Size="max(radius)")
     assert spec.kernel is not None
     assert spec.kernel.arguments == ()
-    launch = CudaKernel.of(spec, limits_of((8, 0))).prepare(space_of(spec).configuration(0)).launch
+    launch = SourceKernel.of(spec, limits_of((8, 0))).prepare(space_of(spec).configuration(0)).launch
     assert launch.shared_byte == 5 * 8 * 2
 
 
@@ -325,7 +325,7 @@ def test_a_kernel_file_whose_name_no_system_takes_is_a_space_to_look_at(tmp_path
     spec = load_specification(write(tmp_path, with_kernel(KernelFile="long" * 100 + ".cu")))
     assert space_of(spec).size > 0
     with pytest.raises(InputError, match="no such source file"):
-        CudaKernel.of(spec, limits_of((8, 0)))
+        SourceKernel.of(spec, limits_of((8, 0)))
 
 
 def test_a_closure_is_refused_as_one(tmp_path: Path) -> None:

@@ -26,15 +26,15 @@ from app.engine.control.guard import DeviceGuard
 from app.engine.measurement import State
 from app.engine.runner.cuda.backends import CHOICE, LIBRARIES, Library
 from app.engine.runner.cuda.comparer import SOURCE
-from app.engine.runner.cuda.compiler import Compiler, symbol
+from app.engine.runner.cuda.compiler import cuda_compiler, symbol
 from app.engine.runner.cuda.device import GRAPHED
 from app.engine.runner.cuda.open import open_cuda_runner
-from app.engine.runner.cuda.process import KernelFailed, RunnerProcess
 from app.engine.runner.cuda.toolchain import Toolchain, find_toolchain
+from app.engine.runner.kernels.process import KernelFailed, RunnerProcess
 from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
 from app.engine.workloads.cuda_arguments import Argument, CallPlan, Launch, Reference
-from app.engine.workloads.cuda_kernel import Build
+from app.engine.workloads.source_kernel import Build
 from app.sensors.device_limits import limits_of
 
 N = 1000
@@ -61,7 +61,7 @@ class Device:
         self.process = RunnerProcess(library.module, "0", environment)
         self.facts = self.process.request({"do": "describe"})
         major, minor = self.facts["compute_capability"]
-        self._compiler = Compiler((major, minor), toolchain=toolchain, folder=images, jobs=1)
+        self._compiler = cuda_compiler((major, minor), toolchain=toolchain, folder=images, jobs=1)
 
     def close(self) -> None:
         self._compiler.close()
@@ -368,7 +368,7 @@ def test_a_session_runs_from_its_specification(
         monkeypatch.setenv(name, value)
     if environment:  # the reference kernel is for thousands of cores
         quick = Build('extern "C" __global__ void square_wave(float *out, const float *start) {}\n', (), (), ())
-        monkeypatch.setattr("app.engine.runner.cuda.drift.wave_build", lambda: quick)
+        monkeypatch.setattr("app.engine.runner.cuda.language.wave_build", lambda: quick)
         monkeypatch.setattr("app.engine.metering.meter.WARM_STEP_S", 0.02)
     (tmp_path / "scale.cu").write_text(
         'extern "C" __global__ void scale(float *y, const float *x) {\n'

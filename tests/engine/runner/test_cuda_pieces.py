@@ -17,18 +17,20 @@ from hypothesis import strategies as st
 from app.engine.expressions.arrays import evaluate_array
 from app.engine.measurement import State
 from app.engine.runner.cuda import nvrtc, toolchain
-from app.engine.runner.cuda.backend import difference, occupancy, resident_blocks
 from app.engine.runner.cuda.comparer import TYPES, compared_type
-from app.engine.runner.cuda.compiler import MAX_MESSAGE, Compiler, symbol
+from app.engine.runner.cuda.compiler import cuda_compiler, symbol
 from app.engine.runner.cuda.nvrtc import architecture_options, device_options, header_options
-from app.engine.runner.cuda.process import KernelFailed
+from app.engine.runner.cuda.occupancy import occupancy, resident_blocks
 from app.engine.runner.cuda.toolchain import Toolchain
 from app.engine.runner.cuda.toolkit import library_places, pip_folders, toolkits
-from app.engine.runner.cuda.wire import WireError, receive, send
+from app.engine.runner.kernels.backend import difference
+from app.engine.runner.kernels.compiler import MAX_MESSAGE, Compiler
+from app.engine.runner.kernels.process import KernelFailed
+from app.engine.runner.kernels.wire import WireError, receive, send
 from app.engine.session.load import load_specification
 from app.engine.specification.check import TYPES as ALL_TYPES
 from app.engine.workloads.cuda_arguments import Argument, CallPlan, Reference, make_array, make_references
-from app.engine.workloads.cuda_kernel import Build, CudaKernel, KernelRefused
+from app.engine.workloads.source_kernel import Build, KernelRefused, SourceKernel
 from app.errors import InputError, WattridgeError
 from app.sensors.device_limits import limits_of
 
@@ -179,7 +181,7 @@ def test_a_stream_that_is_no_frame_ends_the_talk_and_nothing_more() -> None:
 # --- kernels as specified
 
 
-def kernel(folder: Path, **changes: str) -> CudaKernel:
+def kernel(folder: Path, **changes: str) -> SourceKernel:
     """A kernel from a specification whose lines may be changed."""
     lines = {
         "name": '"scale"',
@@ -201,7 +203,7 @@ def kernel(folder: Path, **changes: str) -> CudaKernel:
         f"[kernel]\n{text}\n[constants]\nn = 1000\nchannels = 3\nreal = 'double'\nfast = true\n"
         "[parameters]\nblock_size_x = [32, 64]\nblock_size_y = [1, 2, 64]\ntile = [1, 3]\n"
     )
-    return CudaKernel.of(load_specification(path), LIMITS, 232448)
+    return SourceKernel.of(load_specification(path), LIMITS, 232448)
 
 
 CONFIGURATION = {"block_size_x": 32, "block_size_y": 2, "tile": 3}
@@ -271,7 +273,7 @@ def test_what_cannot_run_is_reported_before_anything_starts(tmp_path: Path, chan
 
 @pytest.fixture
 def compiler(tmp_path: Path) -> Iterator[Compiler]:
-    made = Compiler((9, 0), toolchain=FAKE, folder=tmp_path / "cubins", jobs=2, most_bytes=2000)
+    made = cuda_compiler((9, 0), toolchain=FAKE, folder=tmp_path / "cubins", jobs=2, most_bytes=2000)
     yield made
     made.close()
 
@@ -286,8 +288,8 @@ def test_an_image_depends_on_all_that_makes_it(compiler: Compiler, tmp_path: Pat
     keys.add(compiler.key(Build("text", (source,), (tmp_path,), ())))
     header.write_text("// two\n")
     keys.add(compiler.key(build))
-    other = Compiler((8, 0), toolchain=FAKE, folder=tmp_path / "cubins", jobs=1)
-    newer = Compiler((9, 0), toolchain=Toolchain(FAKE.command, "fake 2"), folder=tmp_path / "cubins", jobs=1)
+    other = cuda_compiler((8, 0), toolchain=FAKE, folder=tmp_path / "cubins", jobs=1)
+    newer = cuda_compiler((9, 0), toolchain=Toolchain(FAKE.command, "fake 2"), folder=tmp_path / "cubins", jobs=1)
     keys |= {other.key(build), newer.key(build)}
     for made in (other, newer):
         made.close()

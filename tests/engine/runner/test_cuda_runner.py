@@ -21,7 +21,7 @@ from app.engine.measurement import State
 from app.engine.metering import meter as metering
 from app.engine.runner import reference
 from app.engine.runner.cuda.gpu import CudaGpu
-from app.engine.runner.cuda.process import KernelFailed, RunnerProcess
+from app.engine.runner.kernels.process import KernelFailed, RunnerProcess
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_specification
 from app.engine.workloads.cuda_source import parameter_names
@@ -239,7 +239,7 @@ def test_a_kernel_without_end_does_not_outlive_a_killed_session(tmp_path: Path) 
     script = tmp_path / "session.py"
     script.write_text(
         "import os, signal\n"
-        "from app.engine.runner.cuda.process import RunnerProcess\n"
+        "from app.engine.runner.kernels.process import RunnerProcess\n"
         "process = RunnerProcess('fake_cuda', '0', {})\n"
         "process.request({'do': 'arguments', 'plan': {'arguments': [], 'references': [], 'constants': {}}})\n"
         "launch = {'name': 'scale', 'grid': [1, 1, 1], 'block': [1, 1, 1], 'shared_byte': 0}\n"

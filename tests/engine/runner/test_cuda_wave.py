@@ -16,7 +16,7 @@ from app.engine.metering.characterisation.square_wave import OFF_S, ON_S, WaveDr
 from app.engine.metering.launching import LaunchingGpu
 from app.engine.runner.cuda.square_wave import SHARES, WaveGpu
 from app.engine.runner.cuda.toolchain import Toolchain
-from app.engine.runner.cuda.worker import AHEAD, BATCH_S
+from app.engine.runner.kernels.worker import AHEAD, BATCH_S
 from app.errors import WattridgeError
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin

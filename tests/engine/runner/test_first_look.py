@@ -17,7 +17,7 @@ from app.engine.measurement import State
 from app.engine.metering.characterisation import characterise as characterising
 from app.engine.metering.characterisation.store import stored_characterisation
 from app.engine.runner.base import OnPreparation
-from app.engine.runner.cuda.process import KernelFailed
+from app.engine.runner.kernels.process import KernelFailed
 from app.engine.session.events import EngineFault, Event, MeasurementsAdded, Preparing
 from app.engine.session.live_session import SessionResult
 from app.engine.session.run import SessionRun, run_session
@@ -78,7 +78,7 @@ def test_a_board_that_cannot_be_characterised_is_measured_with_defaults_and_repo
         def request(self, *_: object, **__: object) -> dict[str, object]:
             raise KernelFailed(State.RUNTIME, "the device is in exclusive use", lost=True)
 
-    monkeypatch.setattr("app.engine.runner.cuda.gpu.RunnerProcess", lambda *_: Refused(virtual_board))
+    monkeypatch.setattr("app.engine.runner.kernels.gpu.RunnerProcess", lambda *_: Refused(virtual_board))
     heard = Listener()
     result = run(one, heard)
     assert result.state is SessionState.DONE

@@ -21,7 +21,7 @@ from app.engine.analysis.quantities import quantities_of
 from app.engine.measurement import Measurement, State
 from app.engine.session.load import load_specification
 from app.engine.space.result_table import ResultTable
-from app.engine.workloads.cuda_kernel import CudaKernel
+from app.engine.workloads.source_kernel import SourceKernel
 from app.paths import resources
 from app.sensors.device_limits import limits_of
 from app.sensors.event_reasons import EventReason
@@ -419,7 +419,7 @@ def test_the_source_has_the_configuration_s_defines_in_front_as_the_compiler_get
 ) -> None:
     panel = shows(live(4), live(7), origin=written(tmp_path))
     qtbot.waitUntil(lambda: "scale" in panel.source.whole, timeout=5000)
-    kernel = CudaKernel.of(load_specification(tmp_path / "scale.toml"), limits_of((8, 0)))
+    kernel = SourceKernel.of(load_specification(tmp_path / "scale.toml"), limits_of((8, 0)))
     for index in (0, 1):
         lab.result.select(index)
         configuration = panel.measurement.configuration  # type: ignore[union-attr]

@@ -56,13 +56,13 @@ def open_window(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Callable[[], tuple[StandIn, MainWindow]]]:
     from app.engine.metering import meter
+    from app.engine.runner.cuda import language
     from app.engine.runner.cuda import open as opening
-    from app.engine.runner.cuda import runner
 
     replaced = (
         (opening, "require_cuda"),
         (opening, "open_cuda_runner"),
-        (runner, "characterise_once"),
+        (language, "characterise_once"),
         (meter, "WARM_STEP_S"),
     )
     for module, name in replaced:

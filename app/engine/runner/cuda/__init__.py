@@ -1,6 +1,1 @@
-"""Kernels on real NVIDIA boards.
-
-The window's or command's process compiles ahead (`compiler`) and reads the sensors; a process of its own (`worker`)
-owns the CUDA context and launches. They speak lines of JSON with blocks of bytes over its pipes (`wire`). A kernel that
-faults, hangs or poisons the context costs that process (`process`), never the session: a spare one takes over.
-"""
+"""CUDA: what compiles it, and the backend of the runner process that launches it."""

@@ -13,7 +13,7 @@ import numpy as np
 from cuda.bindings import driver as cuda
 
 from ...workloads.cuda_arguments import Launch
-from .backend import Array, DeviceFault, Mark
+from ..kernels.backend import Array, DeviceFault, Mark
 from .device import DeviceBackend
 from .driver import Value
 

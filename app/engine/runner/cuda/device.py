@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -11,10 +10,11 @@ import numpy as np
 
 from ....sensors.device_limits import DeviceLimits
 from ...workloads.cuda_arguments import Launch
-from .backend import Array, DeviceFault, Difference, KernelFacts, Mark, difference, occupancy, resident_blocks
+from ..kernels.backend import Array, DeviceFault, Difference, KernelFacts, Mark, difference
 from .comparer import TYPES, compared_type
 from .cublas import BYTES, Product, cublas
 from .driver import Driver, Module, Recording
+from .occupancy import occupancy, resident_blocks
 
 GRAPHED: Final = 64  # launches in one recorded graph: Python queues a launch in microseconds, kernels may be quicker
 NONE_YET: Final = 2**64 - 1  # no element differs
@@ -32,7 +32,7 @@ _LIMITS: Final = {  # of DeviceLimits, as the driver calls them; where its libra
 
 
 class DeviceBackend:
-    """Implements `CudaBackend`. Buffers are addresses."""
+    """Implements `Backend`. Buffers are addresses."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
@@ -166,7 +166,7 @@ class DeviceKernel:
 class VendorProduct:
     """cuBLAS's matrix product of random operands, as a kernel."""
 
-    facts = KernelFacts(0, 0, 0, 0, math.nan)
+    facts = KernelFacts()
 
     def __init__(self, driver: Driver, library: ctypes.CDLL) -> None:
         """Raises OSError and DeviceFault."""

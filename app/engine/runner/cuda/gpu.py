@@ -1,112 +1,25 @@
-"""`CudaGpu`: a real board that runs kernels: its sensors here, its launches in the runner process."""
+"""`CudaGpu`: a real board that runs CUDA kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import fields
-from typing import Any, Final
-
-from ....errors import WattridgeError
-from ....sensors.channel import PowerSample, Reading
-from ....sensors.device_limits import DeviceLimits
-from ....sensors.gpu import Gpu, Held, HoldsValues
-from ....sensors.load import Execution, Load
+from ....sensors.gpu import Gpu
+from ..kernels.gpu import ProcessGpu
 from .backends import find_library, other_library
-from .process import KernelFailed, RunnerProcess, RunnerProcesses
-
-DRAIN_S: Final = 20.0  # beyond a launch's own time limit: what is queued may have to run first
 
 
-class CudaGpu:
-    """Implements `LaunchingGpu` over the sensors of a board. A load's name is the name of a kernel loaded before."""
+class CudaGpu(ProcessGpu):
+    """Implements `LaunchingGpu` with CUDA, over the sensors of a board."""
 
     def __init__(self, sensors: Gpu, *, backend: str | None = None) -> None:
         """Starts the runner process and waits for its context. Raises WattridgeError where there is none.
 
         `backend` is the module that opens the device, by default that of the library which `backends` chooses.
         """
-        self.info = sensors.info
-        self.channels = sensors.channels
-        self.clock = sensors.clock
-        self.timeout_s = 10.0  # of one launch
-        self.sensors = sensors
-        self.backend = backend or find_library(sensors.info.label).module
-        self._prepared: list[tuple[dict[str, Any], Sequence[bytes]]] = []
-        self.processes = RunnerProcesses(self._start, self._prepare)
-        try:
-            described = self.processes.current.request({"do": "describe"})
-        except KernelFailed as failure:
-            self.processes.close()
-            remedy = "is the board free, its driver whole?" + other_library(self.backend)
-            raise WattridgeError(f"no CUDA context: {failure.what}", sensors.info.label, remedy) from None
-        known = {field.name for field in fields(DeviceLimits)}
-        self.limits = DeviceLimits(**{name: value for name, value in described["limits"].items() if name in known})
-        self.compute_capability: tuple[int, int] = tuple(described["compute_capability"])
-        self.shared_memory_opt_in = int(described["shared_memory_opt_in"])
-
-    # --- looking ----------------------------------------------------------------------------------------------------
-
-    def read(self) -> Reading:
-        return self.sensors.read()
-
-    def held(self, channel: str) -> Held | None:
-        """As the sensors report."""
-        return self.sensors.held(channel) if isinstance(self.sensors, HoldsValues) else None
-
-    def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
-        return self.sensors.power_samples(since_ns)
-
-    def energy_j(self) -> float:
-        return self.sensors.energy_j()
-
-    def graphics_clocks_mhz(self) -> Sequence[int]:
-        return self.sensors.graphics_clocks_mhz()
-
-    def memory_clocks_mhz(self) -> Sequence[int]:
-        return self.sensors.memory_clocks_mhz()
-
-    def close(self) -> None:
-        """End the runner processes. The sensors stay open: they are not ours."""
-        self.processes.close()
-
-    # --- running ----------------------------------------------------------------------------------------------------
-
-    def prepare(self, messages: list[tuple[dict[str, Any], Sequence[bytes]]]) -> None:
-        """Send the same to this process, the spare one and every later one."""
-        self._prepared = messages
-        self.processes.prepare_again()
-
-    def ask(
-        self,
-        message: dict[str, Any],
-        blocks: Sequence[bytes] = (),
-        *,
-        timeout_s: float = 60.0,
-        meanwhile: Callable[[], None] | None = None,
-    ) -> dict[str, Any]:
-        """As `RunnerProcess.request`."""
-        return self.processes.current.request(message, blocks, timeout_s=timeout_s, meanwhile=meanwhile)
-
-    def begin(self, load: Load) -> None:
-        """Launch the kernel of that name back to back. Raises KernelFailed."""
-        self.ask({"do": "begin", "id": load.name}, timeout_s=self.timeout_s + DRAIN_S)
-
-    def lap(self) -> Execution:
-        """How it went since `begin` or the last lap; launches go on. Raises KernelFailed."""
-        return Execution(**self.ask({"do": "lap"}, timeout_s=self.timeout_s + DRAIN_S))
-
-    def end(self) -> Execution:
-        """Stop once what is queued has run; how it went since `begin` or the last lap. Raises KernelFailed."""
-        return Execution(**self.ask({"do": "end"}, timeout_s=self.timeout_s + DRAIN_S))
-
-    # --- inside -----------------------------------------------------------------------------------------------------
-
-    def _start(self) -> RunnerProcess:
+        backend = backend or find_library(sensors.info.label).module
         # the runner sees this board alone: CUDA numbers boards in another order than NVML
-        uuid = self.info.uuid
+        uuid = sensors.info.uuid
         visible = {"CUDA_VISIBLE_DEVICES": uuid} if uuid.startswith(("GPU-", "MIG-")) else {}
-        return RunnerProcess(self.backend, "0", visible)
-
-    def _prepare(self, process: RunnerProcess) -> None:
-        for message, blocks in self._prepared:
-            process.post(message, blocks)
+        remedy = "is the board free, its driver whole?" + other_library(backend)
+        super().__init__(sensors, backend, environment=visible, context="CUDA context", remedy=remedy)
+        self.compute_capability: tuple[int, int] = tuple(self.described["compute_capability"])
+        self.shared_memory_opt_in = int(self.described["shared_memory_opt_in"])

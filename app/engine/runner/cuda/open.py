@@ -11,11 +11,11 @@ from ...control.guard import DeviceGuard
 from ...metering.condition import Condition
 from ...space.search_space import SearchSpace
 from ...specification.model import Specification
-from ...workloads.cuda_kernel import CudaKernel
+from ...workloads.source_kernel import SourceKernel
+from ..kernels.runner import KernelRunner
 from .backends import find_library, usable_libraries
-from .compiler import Compiler
 from .gpu import CudaGpu
-from .runner import CudaRunner
+from .language import CudaLanguage
 from .toolchain import Toolchain, find_toolchain
 
 
@@ -37,7 +37,7 @@ def cuda_in_use() -> dict[str, str | list[str] | None]:
 
 def require_kernel(spec: Specification, gpu: Gpu, limits: DeviceLimits) -> None:
     """Raises WattridgeError where the specification cannot run on a real board, before anything is started."""
-    CudaKernel.of(spec, limits)
+    SourceKernel.of(spec, limits)
     require_cuda(gpu)
 
 
@@ -51,13 +51,13 @@ def open_cuda_runner(
     backend: str | None = None,
     toolchain: Toolchain | None = None,
     jobs: int | None = None,
-) -> CudaRunner:
+) -> KernelRunner:
     """A runner, its processes started. Takes over the guard. Raises WattridgeError and InputError."""
     with ExitStack() as undo:
         gpu = CudaGpu(sensors, backend=backend)
         undo.callback(gpu.close)
-        compiler = Compiler(gpu.compute_capability, toolchain=toolchain, jobs=jobs)
-        undo.callback(compiler.close)
-        runner = CudaRunner(gpu, spec, space, guard, compiler, condition)
+        language = CudaLanguage(gpu, toolchain=toolchain, jobs=jobs)
+        undo.callback(language.compiler.close)
+        runner = KernelRunner(gpu, spec, space, guard, language, condition)
         undo.pop_all()
     return runner

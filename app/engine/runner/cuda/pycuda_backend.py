@@ -12,7 +12,7 @@ import numpy as np
 import pycuda.driver as cuda
 
 from ...workloads.cuda_arguments import Launch
-from .backend import Array, DeviceFault, Mark
+from ..kernels.backend import Array, DeviceFault, Mark
 from .device import DeviceBackend
 from .driver import Value
 

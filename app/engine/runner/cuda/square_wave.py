@@ -15,9 +15,9 @@ from ...metering.characterisation.characterise import characterise, wave_loads
 from ...metering.characterisation.square_wave import AsksOneSource
 from ...metering.characterisation.store import save_characterisation, stored_characterisation
 from ...workloads.cuda_arguments import Argument, CallPlan, Launch
-from ...workloads.cuda_kernel import Build
+from ...workloads.source_kernel import Build
 from ..base import OnPreparation, PreparationFailed
-from .compiler import Compiler
+from .compiler import cuda_compiler
 from .gpu import CudaGpu
 from .toolchain import Toolchain
 
@@ -67,7 +67,7 @@ class WaveGpu(CudaGpu):
         return f"multiply-adds on {share:.0%} of the multiprocessors"
 
     def _load(self, toolchain: Toolchain | None) -> None:
-        compiler = Compiler(self.compute_capability, toolchain=toolchain, jobs=1)
+        compiler = cuda_compiler(self.compute_capability, toolchain=toolchain, jobs=1)
         try:
             image = compiler.image(wave_build())
         finally:
@@ -82,7 +82,9 @@ class WaveGpu(CudaGpu):
             self.ask({"do": "check", "id": self._name(share)})
 
 
-def characterise_once(gpu: CudaGpu, toolchain: Toolchain, stop: threading.Event, on_progress: OnPreparation) -> None:
+def characterise_once(
+    gpu: CudaGpu, toolchain: Toolchain | None, stop: threading.Event, on_progress: OnPreparation
+) -> None:
     """Characterise the board, in a process beside its runner's, unless that is kept already; nothing when stopped.
 
     It takes a minute or two. Raises PreparationFailed where it cannot be done: measurements use defaults then.

@@ -11,14 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
 
 from ....errors import WattridgeError
 from ...children.python import python_command
 from .nvrtc import library_version
 from .toolkit import toolkits
-
-COMPILE_S: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +29,22 @@ class Toolchain:
         """The command line that compiles a source to an image for one compute capability."""
         architecture = f"-arch=sm_{capability[0]}{capability[1]}"
         return [*self.command, "-cubin", architecture, *options, "-o", str(image), str(source)]
+
+
+@dataclass(frozen=True, slots=True)
+class CudaTarget:
+    """Implements `Target`: a toolchain, for one compute capability."""
+
+    toolchain: Toolchain
+    capability: tuple[int, int]
+    suffix: str = ".cu"
+
+    @property
+    def identity(self) -> str:
+        return f"{self.toolchain.version} for {self.capability}"
+
+    def call(self, source: Path, image: Path, options: Sequence[str]) -> list[str]:
+        return self.toolchain.call(source, image, self.capability, options)
 
 
 @lru_cache(maxsize=1)

@@ -1,6 +1,6 @@
-"""The runner process: owns the CUDA context, checks kernels, and launches them back to back until it is stopped.
+"""The runner process: owns the device's context, checks kernels, and launches them back to back until it is stopped.
 
-Started as `python -P -m PACKAGE.engine.runner.cuda.worker MODULE DEVICE`; frames (`wire`) come in on standard input
+Started as `python -P -m PACKAGE.engine.runner.kernels.worker MODULE DEVICE`; frames (`wire`) come in on standard input
 and go out on what was standard output, which kernels that print no longer reach. `MODULE` offers
 `open_backend(device)`.
 """
@@ -23,7 +23,7 @@ import numpy as np
 
 from ....errors import InputError
 from ...workloads.cuda_arguments import CallPlan, Launch, make_array, make_references
-from .backend import Array, CudaBackend, DeviceFault, Kernel, Mark
+from .backend import Array, Backend, DeviceFault, Kernel, Mark
 from .wire import Message, WireError, receive, send
 
 BATCH_S: Final = 0.012  # launches between two marks; two batches in the queue bridge what the host may be late by
@@ -50,7 +50,7 @@ class Worker:
     `now_ns` is the clock of the board's sensors, the host's monotonic one where the board is real.
     """
 
-    def __init__(self, backend: CudaBackend, now_ns: Callable[[], int] = time.monotonic_ns) -> None:
+    def __init__(self, backend: Backend, now_ns: Callable[[], int] = time.monotonic_ns) -> None:
         self._backend = backend
         self._now_ns = now_ns
         self._plan = CallPlan((), (), {})
@@ -336,7 +336,7 @@ class Worker:
         }
 
 
-def serve(backend: CudaBackend, inward: IO[bytes], outward: IO[bytes]) -> None:
+def serve(backend: Backend, inward: IO[bytes], outward: IO[bytes]) -> None:
     """Answer frames until the other side goes or the context is lost."""
     worker = Worker(backend)
     inbox: queue.SimpleQueue[tuple[Message, list[bytes]] | None] = queue.SimpleQueue()
@@ -384,7 +384,7 @@ def main() -> None:
     os.dup2(2, 1)  # what kernels print goes the way of errors
     module, device = sys.argv[1], sys.argv[2]
     try:
-        backend: CudaBackend = importlib.import_module(module).open_backend(device)
+        backend: Backend = importlib.import_module(module).open_backend(device)
     except (DeviceFault, ImportError) as error:
         send(outward, {"fault": {"message": str(error), "fatal": True}, "number": 0})
         return

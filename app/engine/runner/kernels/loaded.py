@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -13,10 +12,9 @@ from ....sensors.load import Load
 from ...children.scratch import scratch_folder
 from ...measurement import State
 from ...workloads.cuda_arguments import CallPlan, Launch
-from ...workloads.cuda_kernel import Build, Prepared
-from .comparer import SOURCE
-from .compiler import Compiled, Compiler, symbol
-from .gpu import CudaGpu
+from ...workloads.source_kernel import Prepared
+from .gpu import ProcessGpu
+from .language import Language
 from .process import KernelFailed
 
 SPARE_S: Final = 1.0  # a first launch may take this much longer than its limit: lazy loading, comparing, once more
@@ -32,7 +30,7 @@ FACTS: Final = {  # as measurements report them -> as the backend does
 class LoadedKernels:
     """The kernels of one session in the runner process. A load's name is its kernel's."""
 
-    def __init__(self, gpu: CudaGpu, compiler: Compiler, timeout_s: float, on_wait: Callable[[], None]) -> None:
+    def __init__(self, gpu: ProcessGpu, language: Language, timeout_s: float, on_wait: Callable[[], None]) -> None:
         """`on_wait` is called before and during what takes long, while the driver still keeps the last samples."""
         self.last: Load | None = None  # the last kernel that worked
         gpu.timeout_s = timeout_s
@@ -40,7 +38,9 @@ class LoadedKernels:
         self._timeout_s = timeout_s
         self._on_wait = on_wait
         self._scratch = scratch_folder()
-        self._comparer: Future[Compiled] = compiler.submit(Build(SOURCE, (), (), ()))
+        self._language = language
+        comparer = language.comparer
+        self._comparer = language.compiler.submit(comparer) if comparer is not None else None
         self._calls: CallPlan | None = None
         self._loaded: list[str] = []
 
@@ -54,8 +54,9 @@ class LoadedKernels:
         messages: list[tuple[dict[str, Any], Sequence[bytes]]] = [
             ({"do": "arguments", "plan": calls.as_message(), "scratch": str(self._scratch)}, ())
         ]
-        with suppress(KernelFailed, WattridgeError):  # without it the host compares
-            messages.insert(0, ({"do": "comparer"}, [self._comparer.result().image]))
+        if self._comparer is not None:
+            with suppress(KernelFailed, WattridgeError):  # without it the host compares
+                messages.insert(0, ({"do": "comparer"}, [self._comparer.result().image]))
         self._calls, self.last = calls, None
         self._loaded.clear()
         self._gpu.prepare(messages)
@@ -64,13 +65,13 @@ class LoadedKernels:
     def load(self, name: str, prepared: Prepared, image: bytes) -> dict[str, float]:
         """Load a kernel under a name; what the driver reports of it. Raises KernelFailed."""
         self.use_arguments(prepared.calls)
-        message: dict[str, Any] = {"do": "load", "id": name, "launch": _named(prepared.launch, image)}
+        message: dict[str, Any] = {"do": "load", "id": name, "launch": self._named(prepared.launch, image)}
         if prepared.reference is not None:
-            message["reference"] = _named(prepared.reference, image)
+            message["reference"] = self._named(prepared.reference, image)
         reported = self._gpu.ask(message, [image])
         self._loaded.append(name)
         self._unload(keep=KEPT)
-        return {figure: float(reported[key]) for figure, key in FACTS.items()}
+        return {figure: float(reported[key]) for figure, key in FACTS.items() if reported[key] is not None}
 
     def check(self, name: str) -> str:
         """One launch on fresh outputs; what is wrong with them, or nothing. Raises KernelFailed."""
@@ -120,7 +121,6 @@ class LoadedKernels:
                 self.last = None
             self._gpu.ask({"do": "unload", "id": name})
 
-
-def _named(launch: Launch, image: bytes) -> dict[str, Any]:
-    """A launch as a message, under the name that the image has."""
-    return launch.as_message(symbol(image, launch.name))
+    def _named(self, launch: Launch, image: bytes) -> dict[str, Any]:
+        """A launch as a message, under the name that the image has."""
+        return launch.as_message(self._language.symbol(image, launch.name))

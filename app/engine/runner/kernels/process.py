@@ -17,7 +17,7 @@ from ...children.python import python_command, python_environment
 from ...measurement import State
 from .wire import Message, WireError, receive, send
 
-START_S: Final = 120.0  # a CUDA context takes a second or so; the first one after a boot much longer
+START_S: Final = 120.0  # a context takes a second or so; the first one after a boot much longer
 ASK_S: Final = 60.0
 MOMENT_S: Final = 0.3
 TEARDOWN_S: Final = 30.0  # what the driver may take to destroy a killed context
@@ -34,7 +34,7 @@ class KernelFailed(WattridgeError):
 
 
 class RunnerProcess:
-    """One process with one CUDA context. `post` and `request` are for one thread."""
+    """One process with the context of one device. `post` and `request` are for one thread."""
 
     def __init__(self, backend: str, device: str, environment: Mapping[str, str]) -> None:
         """Starts it and returns at once; `ready` waits. `backend` is the module that opens the device."""

@@ -1,4 +1,4 @@
-"""`CudaRunner`: measures a specification's kernels on a real board, compiling the next ones meanwhile.
+"""`KernelRunner`: measures a specification's kernels on a real board, compiling the next ones meanwhile.
 
 One configuration after the other without a pause: while one is measured the next is compiled and loaded, and its power
 is attributed from the driver's samples once the next one runs.
@@ -27,18 +27,18 @@ from ...metering.meter import STEADY_TIME, Meter
 from ...metering.window import Run, Window
 from ...space.search_space import SearchSpace
 from ...specification.model import Specification
-from ...workloads.cuda_kernel import CudaKernel, KernelRefused, Prepared
 from ...workloads.machine_code import shortfall
+from ...workloads.source_kernel import KernelRefused, Prepared
 from ..base import OnPreparation
 from ..figures import measurement_of
 from ..settings_order import by_setting, settings_of
 from ..stating import Stating
-from .compiler import Compiled, Compiler
-from .drift import LOAD, Drift, reference_figures
-from .gpu import CudaGpu
-from .kernels import LoadedKernels
+from .compiler import Compiled
+from .drift import LOAD, reference_figures
+from .gpu import ProcessGpu
+from .language import Language
+from .loaded import LoadedKernels
 from .process import KernelFailed
-from .square_wave import characterise_once
 
 LEAST_BATCH: Final = 16
 MOST_BATCH: Final = 64
@@ -67,7 +67,7 @@ class _Candidate:
         return Load(self.name, "fp32", 0.0, 0.0)  # on a real board the work is not known, only its name
 
 
-class CudaRunner:
+class KernelRunner:
     """Implements `Runner`, `Prepares` and `StatesFigures`. Takes over the guard and the board's runner processes.
 
     This class schedules: compiling ahead, the reference kernel, repeats, and recovery from faults. `LoadedKernels` is
@@ -76,28 +76,28 @@ class CudaRunner:
 
     def __init__(
         self,
-        gpu: CudaGpu,
+        gpu: ProcessGpu,
         spec: Specification,
         space: SearchSpace,
         guard: DeviceGuard,
-        compiler: Compiler,
+        language: Language,
         condition: Condition | None = None,
     ) -> None:
         """`condition` is the one to state figures for, where the user chose it."""
         self.source: str = gpu.info.source
-        self.batch = max(LEAST_BATCH, min(MOST_BATCH, 4 * compiler.jobs))
+        self.batch = max(LEAST_BATCH, min(MOST_BATCH, 4 * language.compiler.jobs))
         self.settle_s = 0.0  # lower bounds, beyond what the meter takes by itself
         self.window_s = 0.0
         self._gpu = gpu
         self._spec = spec
         self._space = space
         self._guard = guard
-        self._compiler = compiler
-        self._kernel = CudaKernel.of(spec, gpu.limits, gpu.shared_memory_opt_in)
+        self._language = language
+        self._compiler = language.compiler
+        self._kernel = language.kernel(spec)
         timeout_s = spec.kernel.timeout_s if spec.kernel else 10.0
-        self._kernels = LoadedKernels(gpu, compiler, timeout_s, self._settle)
+        self._kernels = LoadedKernels(gpu, language, timeout_s, self._settle)
         self._meter = Meter(gpu, needs=spec.uses)
-        self._drift = Drift(compiler)
         self._stating = Stating(spec, gpu.info, condition)
         self._serial = count()
         self._unsettled: list[Callable[[], None]] = []  # figures of what ran, once all its samples are reported
@@ -105,8 +105,8 @@ class CudaRunner:
         self._unmet = ""  # by the board, of the setting in force
 
     def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:
-        """Characterise the power sensor where nothing is kept of this board and driver."""
-        characterise_once(self._gpu, self._compiler.toolchain, stop, on_progress)
+        """What the board needs before its first measurement."""
+        self._language.prepare(stop, on_progress)
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows in the order in which they are compiled, those of one device setting together."""
@@ -237,7 +237,8 @@ class CudaRunner:
             self._unsettled.append(partial(self._finish, candidate))
             self._kernels.last = candidate.load
             self._gpu.processes.keep_spare()
-            self._drift.count()
+            if self._language.drift is not None:
+                self._language.drift.count()
         return None
 
     def _run_repeats(self, candidate: _Candidate, stop: threading.Event) -> None:
@@ -255,11 +256,12 @@ class CudaRunner:
 
     def _look_at_drift(self, candidate: _Candidate, setting: dict[str, float], stop: threading.Event) -> None:
         """The reference kernel's turn, where it is due; a process that it costs is replaced."""
-        if not self._drift.due(setting):
+        drift = self._language.drift
+        if drift is None or not drift.due(setting):
             return
         self._kernels.use_arguments(candidate.prepared.calls)
         try:
-            reference = self._drift.look(self._gpu, self._meter, stop)
+            reference = drift.look(self._gpu, self._meter, stop)
         except KernelFailed:
             self._kernels.replace_process()
             return

@@ -1,21 +1,17 @@
-"""The `CudaBackend` seam inside the runner process: what a worker needs of CUDA. `DeviceBackend` in earnest, a fake
-one in tests."""
+"""The `Backend` seam inside the runner process: what a worker needs of a device, in whatever language."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from ....sensors.device_limits import DeviceLimits
 from ...workloads.cuda_arguments import Launch
 
 Array = npt.NDArray[Any]
-_REGISTER_GRAIN: Final = 256  # registers are given to a warp in such portions, from compute capability 3.0 on
-_RESERVED_BYTE: Final = 1024  # of shared memory per block, from 8.0 on
 
 
 class DeviceFault(Exception):
@@ -28,13 +24,13 @@ class DeviceFault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
-    """What the driver reports of a loaded kernel."""
+    """What the driver reports of a loaded kernel; None where it does not."""
 
-    registers: int  # per thread
-    shared_byte: int  # per block, static and dynamic
-    local_byte: int  # per thread: spills and local arrays
-    blocks_per_multiprocessor: int  # resident ones
-    occupancy: float  # theoretical: resident threads over the multiprocessor's
+    registers: int | None = None  # per thread
+    shared_byte: int | None = None  # per block, static and dynamic
+    local_byte: int | None = None  # per thread: spills and local arrays
+    blocks_per_multiprocessor: int | None = None  # resident ones
+    occupancy: float | None = None  # theoretical: resident threads over the multiprocessor's
 
 
 class Difference(NamedTuple):
@@ -74,11 +70,11 @@ class Mark(Protocol):
         ...
 
 
-class CudaBackend(Protocol):
+class Backend(Protocol):
     """One device and its context, used by one thread."""
 
     def describe(self) -> dict[str, Any]:
-        """Facts about the device: name, compute_capability, limits as in DeviceLimits."""
+        """Facts about the device: name, limits as in DeviceLimits, and what its language needs besides."""
         ...
 
     def upload(self, array: Array) -> Any:
@@ -108,7 +104,7 @@ class CudaBackend(Protocol):
         ...
 
     def use_comparer(self, image: bytes) -> None:
-        """Kernels that compare on the device (`comparer.SOURCE`); without them the host compares."""
+        """Kernels that compare on the device; without them the host compares."""
         ...
 
     def difference(self, output: Any, reference: Any, like: Array, rtol: float, atol: float) -> Difference:
@@ -130,27 +126,3 @@ def difference(output: Array, reference: Array, rtol: float, atol: float) -> Dif
     finite = apart[np.isfinite(apart)]
     worst = float("inf") if where.size and not np.isfinite(apart[where]).all() else float(finite.max(initial=0.0))
     return Difference(int(where.size), int(where[0]) if where.size else -1, worst)
-
-
-def resident_blocks(limits: DeviceLimits, *, threads: int, registers: int, shared_byte: int) -> int:
-    """Blocks of a kernel that fit on a multiprocessor at once, as in the CUDA programming guide's occupancy chapter."""
-    warps = -(-threads // limits.warp_size)
-    most = min(
-        limits.max_blocks_per_multiprocessor, limits.max_threads_per_multiprocessor // (warps * limits.warp_size)
-    )
-    if registers:
-        per_warp = -(-registers * limits.warp_size // _REGISTER_GRAIN) * _REGISTER_GRAIN
-        most = min(most, limits.registers_per_multiprocessor // per_warp // warps)
-    reserved = _RESERVED_BYTE if limits.compute_capability >= 8.0 else 0
-    if shared_byte + reserved:
-        grain = 128 if limits.compute_capability >= 8.0 else 256
-        per_block = -(-(shared_byte + reserved) // grain) * grain
-        most = min(most, limits.shared_memory_per_multiprocessor // per_block)
-    return max(0, most)
-
-
-def occupancy(limits: DeviceLimits, *, threads: int, registers: int, shared_byte: int) -> float:
-    """Resident threads over the most a multiprocessor can hold, 0..1."""
-    blocks = resident_blocks(limits, threads=threads, registers=registers, shared_byte=shared_byte)
-    warps = -(-threads // limits.warp_size)
-    return blocks * warps * limits.warp_size / limits.max_threads_per_multiprocessor

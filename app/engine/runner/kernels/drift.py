@@ -1,23 +1,22 @@
 """A fixed load, measured every so often: what it shows of the board itself, while a session goes on.
 
-cuBLAS's matrix product where the library is there, else the multiply-adds of the square wave. Its figures travel with
-the configuration that is measured next.
+The vendor's matrix product where its library is there, else the kernel given. Its figures travel with the
+configuration that is measured next.
 """
 
 from __future__ import annotations
 
 import threading
 from concurrent.futures import Future
-from typing import Final
+from typing import Any, Final
 
 from ....sensors.load import Load
 from ...metering.meter import Meter
 from ...metering.window import Run, Window
 from ..reference import ReferenceLooks
-from .compiler import Compiled, Compiler
-from .gpu import CudaGpu
+from .compiler import Compiled
+from .gpu import ProcessGpu
 from .process import KernelFailed
-from .square_wave import wave_build, wave_launch
 
 LOAD: Final = Load("reference kernel", "fp32", 0.0, 0.0)
 
@@ -25,20 +24,21 @@ LOAD: Final = Load("reference kernel", "fp32", 0.0, 0.0)
 class Drift(ReferenceLooks):
     """Looks at the reference kernel of a real board."""
 
-    def __init__(self, compiler: Compiler) -> None:
+    def __init__(self, image: Future[Compiled], launch: dict[str, Any]) -> None:
+        """`launch`, as a message, is how the kernel of the image is launched."""
         super().__init__()
-        self._image: Future[Compiled] = compiler.submit(wave_build())
+        self._image = image
+        self._launch = launch
         self._broken = False
 
     def due(self, setting: object) -> bool:
         return super().due(setting) and not self._broken
 
-    def look(self, gpu: CudaGpu, meter: Meter, stop: threading.Event) -> Run | None:
+    def look(self, gpu: ProcessGpu, meter: Meter, stop: threading.Event) -> Run | None:
         """Run the reference kernel; None when stopped or where it does not run. Raises KernelFailed when lost."""
         self.looked()
         try:
-            launch = wave_launch(gpu.limits.multiprocessors)
-            gpu.ask({"do": "drift", "id": LOAD.name, "launch": launch}, [self._image.result().image])
+            gpu.ask({"do": "drift", "id": LOAD.name, "launch": self._launch}, [self._image.result().image])
             return meter.run(LOAD, stop=stop)
         except KernelFailed as failure:
             self._broken = True

@@ -57,7 +57,7 @@ class Prepared:
     instructions: dict[str, int]  # that the image must hold at least
 
 
-class CudaKernel:
+class SourceKernel:
     """The kernel of a specification on a board."""
 
     def __init__(self, spec: Specification, kernel: KernelSpec, limits: DeviceLimits, shared_opt_in: int) -> None:
@@ -68,7 +68,7 @@ class CudaKernel:
         self._where = str(spec.path)
 
     @classmethod
-    def of(cls, spec: Specification, limits: DeviceLimits, shared_opt_in: int = 0) -> CudaKernel:
+    def of(cls, spec: Specification, limits: DeviceLimits, shared_opt_in: int = 0) -> SourceKernel:
         """Raises InputError where the specification does not describe a kernel that can run, or a file is missing."""
         kernel = spec.kernel
         if kernel is None or not kernel.sources:

@@ -1,0 +1,38 @@
+"""CUDA as a language of the runner."""
+
+from __future__ import annotations
+
+import threading
+
+from ...specification.model import Specification
+from ...workloads.source_kernel import Build, SourceKernel
+from ..base import OnPreparation
+from ..kernels.drift import Drift
+from .comparer import SOURCE
+from .compiler import cuda_compiler, symbol
+from .gpu import CudaGpu
+from .square_wave import characterise_once, wave_build, wave_launch
+from .toolchain import Toolchain
+
+
+class CudaLanguage:
+    """Implements `Language` on a board."""
+
+    comparer: Build | None = Build(SOURCE, (), (), ())
+
+    def __init__(self, gpu: CudaGpu, *, toolchain: Toolchain | None = None, jobs: int | None = None) -> None:
+        """Raises WattridgeError where there is no compiler."""
+        self._gpu = gpu
+        self._toolchain = toolchain
+        self.compiler = cuda_compiler(gpu.compute_capability, toolchain=toolchain, jobs=jobs)
+        self.drift: Drift | None = Drift(self.compiler.submit(wave_build()), wave_launch(gpu.limits.multiprocessors))
+
+    def kernel(self, spec: Specification) -> SourceKernel:
+        return SourceKernel.of(spec, self._gpu.limits, self._gpu.shared_memory_opt_in)
+
+    def symbol(self, image: bytes, name: str) -> str:
+        return symbol(image, name)
+
+    def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:
+        """Characterise the power sensor where nothing is kept of this board and driver."""
+        characterise_once(self._gpu, self._toolchain, stop, on_progress)

@@ -1,0 +1,246 @@
+"""Compiling ahead: kernels become images on the other cores while the GPU measures, and stay on disk for next time.
+
+An image's key is the SHA-256 of its text, the files it includes, options, the compiler and the device. The cache in
+the data folder is bounded: what was not used for longest goes first. A kept file is what the compiler said, as one line
+of JSON, and the image.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+
+from ....errors import WattridgeError
+from ....paths import make_folder, open_private, private_folder
+from ...children.ending import ends_with_us, prepare_for_the_end
+from ...children.python import python_environment
+from ...children.reaper import Family
+from ...children.scratch import scratch_folder
+from ...measurement import State
+from ...workloads.source_kernel import Build
+from .process import KernelFailed
+
+COMPILE_S: Final = 300.0
+MAX_CACHE_BYTES: Final = 512 << 20
+MAX_INCLUDES: Final = 2000
+MAX_MESSAGE: Final = 4000  # characters of what a compiler says
+_INCLUDE: Final = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Compiled(NamedTuple):
+    """An image, and what the compiler said of it although it made it: warnings, mostly."""
+
+    image: bytes
+    said: str
+
+
+class Target(Protocol):
+    """A compiler and what it compiles for."""
+
+    @property
+    def identity(self) -> str:
+        """Of both, with the version: another one gives other images."""
+        ...
+
+    @property
+    def suffix(self) -> str:
+        """Of the source that it is given, by which compilers know languages."""
+        ...
+
+    def call(self, source: Path, image: Path, options: Sequence[str]) -> list[str]:
+        """The command line that compiles a source to an image."""
+        ...
+
+
+class Compiler:
+    """Compiles in processes, several at once. Thread-safe; `close` when done."""
+
+    def __init__(
+        self,
+        target: Target,
+        *,
+        folder: Path | None = None,
+        jobs: int | None = None,
+        most_bytes: int = MAX_CACHE_BYTES,
+    ) -> None:
+        self.jobs = jobs or max(1, cores() - 1)
+        self.compiled = 0  # images made rather than found
+        self.target = target
+        if folder is not None:
+            make_folder(folder)
+        self._folder: Path | None = folder or _cache_folder()
+        self._most_bytes = most_bytes
+        self._pool = ThreadPoolExecutor(self.jobs, thread_name_prefix="compile")
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+        prepare_for_the_end()
+
+    def submit(self, build: Build) -> Future[Compiled]:
+        """What `compile` gives, some time; its exception is KernelFailed with the compiler's message."""
+        return self._pool.submit(self.compile, build)
+
+    def image(self, build: Build) -> bytes:
+        """The image alone. Raises KernelFailed."""
+        return self.compile(build).image
+
+    def compile(self, build: Build) -> Compiled:
+        """The image and what was said of it, from the cache or compiled now. Raises KernelFailed."""
+        if self._folder is None:
+            return self._compiled(build)
+        path = self._folder / f"{self.key(build)}.image"
+        try:
+            said, _, image = path.read_bytes().partition(b"\n")
+            found = Compiled(image, str(json.loads(said)))
+            os.utime(path)  # used: it stays
+        except (OSError, ValueError):
+            found = self._compiled(build)
+            self._keep(path, json.dumps(found.said).encode() + b"\n" + found.image)
+        return found
+
+    def key(self, build: Build) -> str:
+        """What an image depends on, as a hexadecimal SHA-256."""
+        digest = hashlib.sha256()
+        parts = (self.target.identity, build.text, *build.options, *map(str, build.include))
+        for part in parts:
+            digest.update(part.encode() + b"\0")
+        for path, text in _included(build):
+            digest.update(str(path).encode() + b"\0" + text + b"\0")
+        return digest.hexdigest()
+
+    def close(self) -> None:
+        """End what compiles."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            self._closed = True
+            running = list(self._running)
+        for process in running:
+            _end(process)
+        self._pool.shutdown(wait=True)
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _compiled(self, build: Build) -> Compiled:
+        folder = scratch_folder()
+        try:
+            source, image = folder / f"kernel{self.target.suffix}", folder / "image"
+            source.write_text(build.text, encoding="utf-8")
+            options = [*build.options, *(f"-I{include}" for include in build.include)]
+            failed, said = self._call(self.target.call(source, image, options), str(folder))
+            if failed or not image.is_file():
+                raise KernelFailed(State.COMPILE, said or "the compiler wrote nothing and said nothing")
+            self.compiled += 1
+            return Compiled(image.read_bytes(), said)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _call(self, words: Sequence[str], folder: str) -> tuple[bool, str]:
+        """Whether the compiler failed, and what it says. Raises KernelFailed where it takes too long."""
+        try:
+            with self._lock:
+                if self._closed:
+                    raise KernelFailed(State.COMPILE, "the session ended")
+                process = subprocess.Popen(
+                    words,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    env=python_environment(),
+                    start_new_session=True,  # Ctrl+C is for the session: a compiler that it ends is no bad kernel
+                )
+                self._running.add(process)
+        except OSError as error:
+            raise WattridgeError(f"the compiler does not start: {error}", words[0]) from None
+        try:
+            with ends_with_us(process.pid, group=True):
+                output, _ = process.communicate(timeout=COMPILE_S)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            process.communicate()
+            raise KernelFailed(State.COMPILE, f"the compiler took longer than {COMPILE_S:g} s") from None
+        except BaseException:  # a signal's
+            _end(process)
+            process.communicate()
+            raise
+        finally:
+            with self._lock:
+                self._running.discard(process)
+        said = output.decode("utf-8", "replace").replace(folder + os.sep, "").strip()
+        return process.returncode != 0, said[:MAX_MESSAGE]
+
+    def _keep(self, path: Path, content: bytes) -> None:
+        """Write whole or not at all, and make room. A full disk costs the next session its time, not this one."""
+        with suppress(OSError):
+            unfinished = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.part")
+            with open_private(unfinished, "wb") as file:
+                file.write(content)
+            unfinished.replace(path)
+            with self._lock:
+                self._make_room(path.parent)
+
+    def _make_room(self, folder: Path) -> None:
+        kept = []
+        for path in folder.iterdir():
+            with suppress(OSError):  # another session may remove it meanwhile
+                status = path.stat()
+                kept.append((status.st_mtime, status.st_size, path))
+        total = sum(size for _, size, _ in kept)
+        for _, size, path in sorted(kept):
+            if total <= self._most_bytes:
+                return
+            with suppress(OSError):
+                path.unlink()
+                total -= size
+
+
+def _cache_folder() -> Path | None:
+    """Where images are kept; None where nothing can be, which costs time and no session."""
+    with suppress(WattridgeError):
+        return private_folder("cubins")
+    return None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """A compiler and the programs that it calls."""
+    if os.name == "posix":
+        Family(process.pid, group=True).signal(signal.SIGKILL)
+    else:
+        process.kill()
+
+
+def _included(build: Build) -> Iterator[tuple[Path, bytes]]:
+    """The files that a text includes, and those which they include, as far as they are found: not the toolkit's own."""
+    waiting = list(build.sources)
+    seen: set[Path] = set()
+    while waiting and len(seen) < MAX_INCLUDES:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        try:
+            text = path.read_bytes()
+        except OSError:
+            continue
+        yield path, text
+        for name in _INCLUDE.findall(text):
+            for folder in (path.parent, *build.include):
+                candidate = folder / name.decode("utf-8", "replace")
+                if candidate.is_file():
+                    waiting.append(candidate)
+                    break

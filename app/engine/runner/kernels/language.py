@@ -1,0 +1,32 @@
+"""The `Language` seam: what differs between kernels of one language and of another, outside the runner process."""
+
+from __future__ import annotations
+
+import threading
+from typing import Protocol
+
+from ...specification.model import Specification
+from ...workloads.source_kernel import Build, SourceKernel
+from ..base import OnPreparation
+from .compiler import Compiler
+from .drift import Drift
+
+
+class Language(Protocol):
+    """One language on one device."""
+
+    compiler: Compiler
+    comparer: Build | None  # kernels that compare outputs on the device; without them the host compares
+    drift: Drift | None  # the reference kernel of a session; None where there is none
+
+    def kernel(self, spec: Specification) -> SourceKernel:
+        """The kernel of a specification. Raises InputError where it cannot run."""
+        ...
+
+    def symbol(self, image: bytes, name: str) -> str:
+        """The kernel of that name as the image has it. Raises KernelFailed where it has none."""
+        ...
+
+    def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:
+        """What a board needs before its first measurement. Raises PreparationFailed."""
+        ...
