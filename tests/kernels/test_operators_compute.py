@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from app.engine.workloads.cuda_kernel import CudaKernel
 from kernels_on_cpu import Arrays, KernelOnCpu
 
 from app.engine.operators.shapes import parse_operator
@@ -15,7 +16,6 @@ from app.engine.space.build import build_space
 from app.engine.specification.check import specification_of
 from app.engine.specification.model import Specification
 from app.engine.workloads.cuda_arguments import make_array
-from app.engine.workloads.cuda_kernel import CudaKernel
 from app.sensors.device_limits import DeviceLimits, limits_of
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ to build the kernels for the CPU with")
