@@ -150,7 +150,6 @@ class MainWindow(QMainWindow):
         self.copying.failed.connect(self.banner.show_message)
         self.file_opener.to_tune.connect(self.open_specification)
         self.file_opener.to_model.connect(self.open_log)
-        self.file_opener.to_library.connect(self._import_files)
         self.file_opener.failed.connect(self.banner.show_message)
         self.side_windows.shown.connect(self.wiring.adopt_window)
         self.side_windows.specification_ready.connect(self.open_specification)
@@ -291,15 +290,16 @@ class MainWindow(QMainWindow):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """A specification is opened to be tuned; recordings are kept as sessions, and the last one is shown."""
+        """A specification is opened to be tuned; recordings are kept as sessions, and the last one is shown.
+
+        A log of clocks that is dropped alone goes to the model.
+        """
         if "sessions" in self.panels:
             event.acceptProposedAction()
-            self.file_opener.keep(_files_of(event.mimeData()))
-
-    @Slot(object)
-    def _import_files(self, paths: list[Path]) -> None:
-        self.workspaces.bring("sessions")
-        self.panels["sessions"].import_files(paths)
+            files = _files_of(event.mimeData())
+            if len(files) > 1:
+                self.workspaces.bring("sessions")
+            self.panels["sessions"].import_files(files, dropped=True)
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 
