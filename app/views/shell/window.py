@@ -71,7 +71,7 @@ class MainWindow(QMainWindow):
         self._toured_from = ""  # the panel at which it was begun
         self.strip: PowerStrip | None = None  # once it was asked for
         self._to_open: tuple[Path, bool] | None = None  # a specification, and whether to start it
-        self._loaded: Loaded | None = None
+        self._loaded: Loaded | None = None  # until the panels are there: it holds the board that was first
         self._ready = self._closed = False
         self._asks = True  # before it closes, where something runs
         self.panels = Panels(self)
@@ -177,7 +177,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _load_panels(self) -> None:
-        if self._loaded is None and not self._loader.busy and not self._closed:
+        if self._loaded is None and not self._ready and not self._loader.busy and not self._closed:
             self._types.make()
 
     @Slot()
@@ -209,6 +209,7 @@ class MainWindow(QMainWindow):
             return
         self._ready = True
         sessions, gpu = self._loaded.sessions, self.board.gpu
+        self._loaded = None
         offer_recovery(self.banner, sessions, gpu.info.label, self.settings, self.open_session, self.resume_session)
         self.setAcceptDrops(True)
         for selector in self._others:
