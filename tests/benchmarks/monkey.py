@@ -419,12 +419,13 @@ class Monkey:
         }
 
     def census(self) -> Counter[str]:
-        """Widgets by class and the class of their parent, and threads by name: they tell where more came from."""
+        """Widgets by class and the class of their parent, threads, modules: they tell where more came from."""
         kept: Counter[str] = Counter(
             f"{type(w).__name__} in {type(w.parentWidget()).__name__ if w.parentWidget() else 'no other'}"
             for w in QApplication.allWidgets()
         )
         kept.update(f"thread {thread.name}" for thread in threading.enumerate())
+        kept["modules that were imported"] = len(sys.modules)
         return kept
 
     def turn(self, seconds: float) -> None:

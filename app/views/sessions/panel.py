@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,14 @@ _DETAILS_PX, _FRONT_PX, _ANY_PX = 340, 210, (1 << 24) - 1  # Qt's own bound
 _REFRESH_MS = 300  # after an event of the engine: several may come at once
 
 
+@dataclass(frozen=True, slots=True)
+class _Met:
+    """A file that is no recording: a specification, or a log of clocks."""
+
+    path: Path
+    log: bool = False
+
+
 class SessionsPanel(QWidget):
     """Every call to the store is made off Qt's thread."""
 
@@ -51,6 +59,7 @@ class SessionsPanel(QWidget):
     compare_asked = Signal(object)  # the sessions, a tuple
     report_asked = Signal(object, object)  # of the first of these sessions, with the others beside it; into a Path
     specification_met = Signal(object)  # the Path of one among the files that were to be imported
+    log_met = Signal(object)  # the Path of a table of clocks that was dropped
     said = Signal(str)  # something was done
     listed = Signal()  # the list was read again: sessions may be new, deleted or renamed
 
@@ -61,6 +70,7 @@ class SessionsPanel(QWidget):
         self._tasks.failed.connect(context.bridge.report)
         self._deleted: tuple[int, ...] = ()
         self._select_next: int | None = None  # to be selected once it is in the list
+        self._opened = 0  # counts what was asked to be opened: of imports, only those asked for last are
         self.search = QLineEdit()
         self.search.setPlaceholderText("Search names, tags, notes, boards …")
         self.search.setAccessibleName("Search the sessions")
@@ -246,6 +256,7 @@ class SessionsPanel(QWidget):
             self._open(self.model.record(index.row()))
 
     def _open(self, record: SessionRecord) -> None:
+        self.keep_only()
         self.open_asked.emit(record.id)
 
     def _resume(self, record: SessionRecord) -> None:
@@ -304,19 +315,37 @@ class SessionsPanel(QWidget):
         """Let the user choose recordings to keep as sessions."""
         open_files(self, "Keep recordings as sessions", _RECORDINGS, self.import_files)
 
-    def import_files(self, paths: Sequence[Path]) -> None:
-        """Keep recordings as sessions that are done, and open the last one; of specifications `specification_met`."""
+    def import_files(self, paths: Sequence[Path], *, dropped: bool = False) -> None:
+        """Keep recordings as sessions that are done, and open the last one; of specifications `specification_met`.
+
+        Nothing is opened where something else was opened meanwhile. What is `dropped` alone may be a log: `log_met`.
+        """
+        self.keep_only()
+        asked, may_be_log = self._opened, dropped and len(paths) == 1
         for path in paths:
             self._say(f"Reading {path.name} …")
-            self._do(lambda store, path=path: _import(store, path), self._imported)  # type: ignore[misc]
+            self._do(
+                lambda store, path=path: _import(store, path, may_be_log),  # type: ignore[misc]
+                lambda made: self._imported(made, opens=asked == self._opened),
+            )
 
-    def _imported(self, made: int | Path) -> None:
-        if isinstance(made, Path):
-            self._say(f"{made.name} is a specification: it is in Tune")
-            self.specification_met.emit(made)
-            return
-        self._show_new(made, f"Imported as session {made}")
-        self.open_asked.emit(made)
+    @Slot()
+    def keep_only(self) -> None:
+        """Something else is opened: what is still being imported is kept, and not opened."""
+        self._opened += 1
+
+    def _imported(self, made: int | _Met, *, opens: bool) -> None:
+        if isinstance(made, int):
+            self._show_new(made, f"Imported as session {made}")
+            if opens:
+                self.open_asked.emit(made)
+        elif made.log:
+            self.log_met.emit(made.path)
+        elif opens:
+            self._say(f"{made.path.name} is a specification: it is in Tune")
+            self.specification_met.emit(made.path)
+        else:
+            self._say(f"{made.path.name} is a specification, and was not opened: another one was meanwhile")
 
     @Slot()
     def _choose_report(self) -> None:
@@ -381,13 +410,17 @@ def _each(do: Callable[[int], None], sessions: Sequence[int]) -> None:
         do(session)
 
 
-def _import(store: Store, path: Path) -> int | Path:
-    """The session made of a recording; the path itself where it is a specification."""
-    from ...engine.formats.read import read_recording  # imported late, as below: few sessions need it
+def _import(store: Store, path: Path, may_be_log: bool) -> int | _Met:
+    """The session made of a recording, or what the file is instead."""
+    from ...engine.formats.read import is_recording, read_recording  # imported late, as below: few sessions need it
     from ...engine.formats.t1 import is_specification
     from ...engine.session.opening import import_recording
 
-    return path if is_specification(path) else import_recording(store, read_recording(path))
+    if is_specification(path):
+        return _Met(path)
+    if may_be_log and not is_recording(path):
+        return _Met(path, log=True)
+    return import_recording(store, read_recording(path))
 
 
 def _export(store: Store, session: int, folder: Path) -> list[Path]:

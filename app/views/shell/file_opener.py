@@ -18,7 +18,6 @@ class FileOpener(QObject):
 
     to_tune = Signal(object)  # the Path of a specification or a recording
     to_model = Signal(object)  # of a table of clocks, such as a log of nvidia-smi
-    to_library = Signal(object)  # the Paths of several, or of a recording that is to be kept
     failed = Signal(str, str)
 
     def __init__(self, window: QWidget) -> None:
@@ -39,12 +38,6 @@ class FileOpener(QObject):
         tune, model = self.to_tune, self.to_model
         self._task.run(lambda _stop: (tune if _is_tunable(path) else model, path))
 
-    def keep(self, paths: list[Path]) -> None:
-        """Files that were dropped: a log goes to the model, everything else to the Library."""
-        model, library = self.to_model, self.to_library
-        alone = len(paths) == 1
-        self._task.run(lambda _stop: (model, paths[0]) if alone and not _is_tunable(paths[0]) else (library, paths))
-
     def shutdown(self) -> None:
         """End what is being read."""
         self._task.shutdown()
@@ -56,7 +49,7 @@ class FileOpener(QObject):
 
 
 def _is_tunable(path: Path) -> bool:
-    """Raises InputError where it cannot be read."""
+    """Whether it is a specification or a recording. Raises InputError where it cannot be read."""
     from ...engine.formats.read import is_recording  # imported late: the first frame needs none of it
     from ...engine.formats.t1 import is_specification
 

@@ -71,7 +71,7 @@ class MainWindow(QMainWindow):
         self._toured_from = ""  # the panel at which it was begun
         self.strip: PowerStrip | None = None  # once it was asked for
         self._to_open: tuple[Path, bool] | None = None  # a specification, and whether to start it
-        self._loaded: Loaded | None = None
+        self._loaded: Loaded | None = None  # until the panels are there: it holds the board that was first
         self._ready = self._closed = False
         self._asks = True  # before it closes, where something runs
         self.panels = Panels(self)
@@ -150,7 +150,6 @@ class MainWindow(QMainWindow):
         self.copying.failed.connect(self.banner.show_message)
         self.file_opener.to_tune.connect(self.open_specification)
         self.file_opener.to_model.connect(self.open_log)
-        self.file_opener.to_library.connect(self._import_files)
         self.file_opener.failed.connect(self.banner.show_message)
         self.side_windows.shown.connect(self.wiring.adopt_window)
         self.side_windows.specification_ready.connect(self.open_specification)
@@ -178,7 +177,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _load_panels(self) -> None:
-        if self._loaded is None and not self._loader.busy and not self._closed:
+        if self._loaded is None and not self._ready and not self._loader.busy and not self._closed:
             self._types.make()
 
     @Slot()
@@ -210,6 +209,7 @@ class MainWindow(QMainWindow):
             return
         self._ready = True
         sessions, gpu = self._loaded.sessions, self.board.gpu
+        self._loaded = None
         offer_recovery(self.banner, sessions, gpu.info.label, self.settings, self.open_session, self.resume_session)
         self.setAcceptDrops(True)
         for selector in self._others:
@@ -291,15 +291,16 @@ class MainWindow(QMainWindow):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """A specification is opened to be tuned; recordings are kept as sessions, and the last one is shown."""
+        """A specification is opened to be tuned; recordings are kept as sessions, and the last one is shown.
+
+        A log of clocks that is dropped alone goes to the model.
+        """
         if "sessions" in self.panels:
             event.acceptProposedAction()
-            self.file_opener.keep(_files_of(event.mimeData()))
-
-    @Slot(object)
-    def _import_files(self, paths: list[Path]) -> None:
-        self.workspaces.bring("sessions")
-        self.panels["sessions"].import_files(paths)
+            files = _files_of(event.mimeData())
+            if len(files) > 1:
+                self.workspaces.bring("sessions")
+            self.panels["sessions"].import_files(files, dropped=True)
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 

@@ -60,6 +60,7 @@ class Wiring(QObject):
     def _connect_tune(self, tune: TunePanel) -> None:
         tune.file_opened.connect(self._host.settings.add_recent)
         tune.edit_asked.connect(self._host.edit_specification)
+        tune.asked.connect(self._keep_only)
         tune.form.history.changed.connect(self._history_changed)
         self._history_changed()
 
@@ -69,11 +70,13 @@ class Wiring(QObject):
         home.example_asked.connect(host.tune_example)
         home.file_asked.connect(host.file_opener.choose)
         home.recent_file_asked.connect(host.file_opener.open)
+        home.session_asked.connect(self._keep_only)
         home.session_asked.connect(host.open_session)
         home.resume_asked.connect(host.resume_session)
         self._refresh_home_with("sessions")
 
     def _connect_queue(self, queue: QueuePanel) -> None:
+        queue.open_asked.connect(self._keep_only)
         queue.open_asked.connect(self._host.open_session)
         queue.compare_asked.connect(self._host.compare_sessions)
 
@@ -93,9 +96,16 @@ class Wiring(QObject):
         sessions.compare_asked.connect(host.compare_sessions)
         sessions.report_asked.connect(host.reports.write_stored)
         sessions.specification_met.connect(host.open_specification)
+        sessions.log_met.connect(host.open_log)
         sessions.said.connect(host.say)
         sessions.roofline_resume_asked.connect(self._resume_roofline)
         self._refresh_home_with("home")
+
+    @Slot()
+    def _keep_only(self, *_: object) -> None:
+        """What is still being imported does not replace what is opened now."""
+        if self._host.panels.has("sessions"):
+            self._host.panels["sessions"].keep_only()
 
     def _refresh_home_with(self, other: str) -> None:
         """What is renamed or deleted in the Library is so at Home, once both are there."""

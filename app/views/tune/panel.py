@@ -61,6 +61,7 @@ class TunePanel(QWidget):
     """`open(path)` prepares a session; the buttons run it. Everything that may take time happens off Qt's thread."""
 
     file_opened = Signal(object)  # the Path of what was read
+    asked = Signal()  # the user opened something here
     edit_asked = Signal()  # the specification that is open, or a new one
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
@@ -181,6 +182,7 @@ class TunePanel(QWidget):
         All that a complete recording holds becomes the result at once; replaying it is another step.
         The measurements of `taken_over`, a recording, count as evaluated in a specification's session.
         """
+        self.asked.emit()
         if start:
             self._context.boards.speed_up_example()
         else:
@@ -189,6 +191,7 @@ class TunePanel(QWidget):
 
     def open_session(self, session: int, *, start: bool = True) -> None:
         """Set up a stored session, to be continued or started again; `start` continues it as soon as it is ready."""
+        self.asked.emit()
         self._prepare(session, start)
 
     def shutdown(self) -> None:
@@ -237,6 +240,7 @@ class TunePanel(QWidget):
     def _look_at(self, action: QAction) -> None:
         """Show a stored session, which is then set up too."""
         if action.data() is not None:
+            self.asked.emit()
             self._context.bridge.submit(events.Open(int(action.data())))
 
     @Slot()

@@ -303,6 +303,33 @@ def test_dropped_files_become_a_session_and_a_draft(qtbot: QtBot, open_program: 
     assert window.banner.text == ""
 
 
+def test_what_is_opened_while_dropped_files_are_read_is_not_replaced_by_them(
+    qtbot: QtBot, open_program: OpenProgram, tmp_path: Path
+) -> None:
+    from app.engine.report.export import export_session
+
+    window = ready(qtbot, open_program())
+    tune, sessions = window.panels["tune"], window.panels["sessions"]
+    caches = []
+    for name in ("first", "second"):
+        plan = plan_for(SPACE, OBJECTIVE, title=name)
+        caches += export_session(plan, filled(SPACE), None, None, tmp_path / name, ["cache"])
+    drop(window, *caches, resources() / "examples" / "stencil.toml")
+    with qtbot.waitSignal(tune.file_opened, timeout=20_000):
+        window.open_specification(resources() / "examples" / "copy.toml")
+    qtbot.waitUntil(lambda: sessions.model.total == 2 and not sessions.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: tune.draft is not None, timeout=20_000)
+    assert tune.draft.path.name == "copy.toml"
+    assert window.result.session is None, "they are kept, and not shown"
+    assert "stencil.toml" in sessions.message.text()
+    with qtbot.waitSignal(window.bridge.session_changed, timeout=20_000):
+        sessions.open.click()  # by hand they are
+    assert window.result.session is not None
+    with qtbot.waitSignal(tune.file_opened, timeout=20_000) as opened:
+        drop(window, resources() / "examples" / "stencil.toml")  # the next one is opened again
+    assert opened.args[0].name == "stencil.toml"
+
+
 def test_a_log_of_clocks_that_is_dropped_goes_to_the_model(
     qtbot: QtBot, open_program: OpenProgram, tmp_path: Path
 ) -> None:

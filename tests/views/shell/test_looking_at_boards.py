@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +11,7 @@ from pathlib import Path
 import pytest
 from fakes import FakeGpu, working
 from lab import ready
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
@@ -380,3 +382,28 @@ def test_a_board_that_waits_and_is_watched_no_longer_is_put_back_and_read_only_a
     boards.forget(h200)
     qtbot.waitUntil(lambda: boards.all == [home], timeout=20_000)
     assert list(window.confirm_bar.lines) == [home.uuid]
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["the first one", "one that was looked at"])
+def test_the_trace_of_a_board_that_is_watched_no_longer_is_freed(qtbot: QtBot, open_program: Open, first: bool) -> None:
+    """It takes 100 MB."""
+    window = ready(qtbot, open_program())
+    for name, workspace in window.workspaces.by_name.items():
+        window.workspaces.show_workspace(name)
+        qtbot.waitUntil(lambda w=workspace: all(window.panels.has(spec.name) for spec in w.panels), timeout=20_000)
+    home = window.board.uuid
+    show(qtbot, window, "simulated:h200")
+    if not first:
+        window.boards.show(home)
+    [board] = [each for each in window.boards.all if each is not window.board]
+    trace = weakref.ref(board.trace)
+    window.boards.forget(board)
+    del board
+    qtbot.waitUntil(lambda: len(window.boards.all) == 1, timeout=10_000)
+
+    def freed() -> bool:
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        gc.collect()
+        return trace() is None
+
+    qtbot.waitUntil(freed, timeout=10_000)

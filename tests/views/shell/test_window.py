@@ -92,6 +92,7 @@ def test_the_traces_are_there_before_the_panels_and_then_these(qtbot: QtBot, ope
     for name, workspace in window.workspaces.by_name.items():
         window.workspaces.show_workspace(name)
         qtbot.waitUntil(lambda w=workspace: {spec.name for spec in w.panels} <= set(window.panels), timeout=20_000)
+    window.workspaces.show_workspace("tune")  # which may have been left before the Inspector's turn
     qtbot.waitUntil(lambda: set(window.panels) == {spec.name for spec in PANELS}, timeout=20_000)
 
 
