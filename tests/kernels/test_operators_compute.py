@@ -31,6 +31,17 @@ def specification(text: str) -> Specification:
 
 def expected(text: str, given: Arrays) -> np.ndarray:  # type: ignore[type-arg]
     """By definition, in double precision; not by what the program verifies with."""
+    operator = parse_operator(text)
+    if operator.kind == "mv":
+        return np.einsum("bnk,bkj->bnj", given["w"].astype(float), given["x"].astype(float))
+    if operator.kind == "conv2d":
+        size = operator.sizes
+        edge = ((0, 0), (size["pad"],) * 2, (size["pad"],) * 2, (0, 0))
+        padded = np.pad(given["x"].astype(float), edge)
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (size["kernel"],) * 2, axis=(1, 2))
+        return np.einsum(
+            "bhwcrs,rsco->bhwo", windows[:, :: size["stride"], :: size["stride"]], given["w"].astype(float)
+        )
     return np.einsum("bij,bjk->bik", given["a"].astype(float), given["b"].astype(float))
 
 
@@ -42,6 +53,13 @@ def expected(text: str, given: Arrays) -> np.ndarray:  # type: ignore[type-arg]
         ("mm:2,64,64,192", "split_k == 3", HOPPER),
         ("mm:3,65,33,131", "stream_k == 2", HOPPER),
         ("mm:1,33,36,129", "stream_k == 1 and stages == 2", VOLTA),
+        ("mv:2,1,37,264", "lanes_k == 64 and split_k == 1 and x_shared == 1", HOPPER),
+        ("mv:1,1,70,1030", "split_k == 2 and rows_at_once == 4 and lanes_k == 8", HOPPER),
+        ("mv:3,1,33,131", "lanes_k == 32 and loads_ahead >= 2", VOLTA),
+        ("conv2d:2,7,7,8,12,3,1,1", "stages == 3", HOPPER),
+        ("conv2d:1,9,8,14,5,3,2,1", "split_k == 2", HOPPER),
+        ("conv2d:2,6,5,16,32,1,1,0", "stages == 2 and copy_async == 0", HOPPER),
+        ("conv2d:1,9,11,3,10,5,2,2", "stages == 1", VOLTA),
     ],
 )
 def test_a_configuration_computes_what_the_operator_is(

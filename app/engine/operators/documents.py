@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ...errors import InputError
 from ...paths import resources
 from .shapes import PRECISIONS, Operator
-from .spaces import space_of_mm
+from .spaces import KernelSpace, row_space, tile_space
 
 Document = dict[str, Any]
 _METRICS: Final = {
@@ -27,8 +26,6 @@ def document_of_operator(operator: Operator) -> Document:
     Metrics: GFLOP/s and GFLOPS/W of the operator's own work, and GB/s of the bytes that it must move at least. The
     goal is the energy of one launch; the front is time against energy.
     """
-    if operator.kind not in _KINDS:
-        raise InputError(f"there is no kernel of {operator.kind} yet", operator.notation, f"take {', '.join(_KINDS)}")
     made = _KINDS[operator.kind](operator)
     metrics = {name: text.format(flop=operator.work_flop, byte=operator.least_byte) for name, text in _METRICS.items()}
     objective = {"minimise": "energy_j", "front": ["time_s", "energy_j"]}
@@ -37,31 +34,55 @@ def document_of_operator(operator: Operator) -> Document:
 
 
 def _mm(operator: Operator) -> Document:
-    size, (number, _) = operator.sizes, PRECISIONS[operator.precision]
-    space = space_of_mm(operator)
-    operands = [
-        {"name": "a", "type": number, "shape": ["BATCH", "M", "K"], "fill": "random"},
-        {"name": "b", "type": number, "shape": ["BATCH", "K", "N"], "fill": "random"},
-    ]
+    size = operator.sizes
+    sizes = {"BATCH": size["batch"], "M": size["M"], "N": size["N"], "K": size["K"]}
+    output = ("c", ["BATCH", "M", "N"])
+    operands = [("a", ["BATCH", "M", "K"]), ("b", ["BATCH", "K", "N"])]
+    return _document(operator, tile_space(operator), sizes, output, operands, "a @ b")
+
+
+def _mv(operator: Operator) -> Document:
+    size = operator.sizes
+    sizes = {"BATCH": size["batch"], "N": size["N"], "K": size["K"]}
+    output = ("y", ["BATCH", "N", "1"])
+    operands = [("w", ["BATCH", "N", "K"]), ("x", ["BATCH", "K", "1"])]
+    return _document(operator, row_space(operator), sizes, output, operands, "w @ x")
+
+
+def _conv2d(operator: Operator) -> Document:
+    sizes = {name.upper(): size for name, size in operator.sizes.items()}
+    high, wide = map(str, operator.output_extents)
+    output = ("y", ["BATCH", high, wide, "COUT"])
+    operands = [("x", ["BATCH", "H", "W", "CIN"]), ("w", ["KERNEL", "KERNEL", "CIN", "COUT"])]
+    return _document(operator, tile_space(operator), sizes, output, operands, "conv2d(x, w, STRIDE, PAD)")
+
+
+def _document(
+    operator: Operator,
+    space: KernelSpace,
+    sizes: dict[str, int],
+    output: tuple[str, list[str]],
+    operands: list[tuple[str, list[str]]],
+    reference: str,
+) -> Document:
+    number, _ = PRECISIONS[operator.precision]
+    written = {"name": output[0], "type": "float32", "shape": output[1], "fill": "zeros", "output": True}
+    read = [{"name": name, "type": number, "shape": shape, "fill": "random"} for name, shape in operands]
     return {
-        "constants": {"BATCH": size["batch"], "M": size["M"], "N": size["N"], "K": size["K"], **space.constants},
+        "constants": {**sizes, **space.constants},
         "parameters": space.parameters,
         "restrictions": space.restrictions,
         "kernel": {
-            "name": "mm",
-            "source": str(resources() / "kernels" / "operators" / "mm.cu"),
+            "name": operator.kind,
+            "source": str(resources() / "kernels" / "operators" / f"{operator.kind}.cu"),
             "problem_size": space.problem_size,
             "block_size_names": space.block,
             "shared_memory": space.shared_memory,
-            "arguments": [
-                {"name": "c", "type": "float32", "shape": ["BATCH", "M", "N"], "fill": "zeros", "output": True},
-                *operands,
-                *space.scratch,
-            ],
-            "verify": {"reference": "a @ b", "rtol": 1e-3},
-            "profile": "mm",
+            "arguments": [written, *read, *space.scratch],
+            "verify": {"reference": reference, "rtol": 1e-3},
+            "profile": operator.kind,
         },
     }
 
 
-_KINDS: Final[Mapping[str, Callable[[Operator], Document]]] = {"mm": _mm}
+_KINDS: Final[Mapping[str, Callable[[Operator], Document]]] = {"mm": _mm, "mv": _mv, "conv2d": _conv2d}

@@ -24,8 +24,8 @@ class KernelSpace:
     scratch: list[dict[str, Any]]  # arguments that hold what blocks leave for each other
 
 
-def space_of_mm(operator: Operator) -> KernelSpace:
-    """The space of `tiles.cuh`. Its parameters:
+def tile_space(operator: Operator) -> KernelSpace:
+    """The space of matrix products and convolutions (`tiles.cuh`):
 
     block_m, block_n, block_k: a block's tile of the output, and the step along the depth. thread_m, thread_n: a
     thread's share of the tile. lanes_n: threads of a warp beside each other along N. stages: buffers in shared memory.
@@ -81,6 +81,51 @@ def space_of_mm(operator: Operator) -> KernelSpace:
         scratch=[
             {"name": "workspace", "type": "float32", "shape": ["WORKSPACE"], "fill": "zeros"},
             {"name": "arrived", "type": "uint32", "shape": [_most_tiles(operator)], "fill": "zeros"},
+        ],
+    )
+
+
+def row_space(operator: Operator) -> KernelSpace:
+    """The space of matrix-vector products (`mv.cu`):
+
+    block_size_x: threads. lanes_k: those that share a row. rows_at_once: rows that they take together. vector_width:
+    numbers at once. loads_ahead: vectors of a row that are asked for before any is used. split_k: blocks that share a
+    row. x_shared: 1 copies the vector to shared memory first. streaming: 1 reads the matrix past the L1 cache.
+    """
+    batch, rows, _, depth = operator.product
+    widest = _vector(depth)
+    of_block = "(block_size_x // lanes_k * rows_at_once)"
+    sets = f"(({rows} + {of_block} - 1) // {of_block})"
+    chunk = "(lanes_k * vector_width)"
+    part = f"(({depth} + split_k * {chunk} - 1) // (split_k * {chunk}) * {chunk})"
+    shared = f"max(x_shared * 4 * {part}, block_size_x // 32 * rows_at_once * 4, 16)"
+    return KernelSpace(
+        constants={},
+        parameters={
+            "block_size_x": [64, 128, 256, 512, 1024],
+            "lanes_k": [4, 8, 16, 32, 64, 128, 256, 512],
+            "rows_at_once": [1, 2, 4, 8],
+            "vector_width": [each for each in (1, 2, 4) if 2 * each >= widest >= each],
+            "loads_ahead": [1, 2, 4, 8, 16],
+            "split_k": [each for each in (1, 2, 4, 8, 16, 32) if each == 1 or 512 * each <= depth],
+            "x_shared": [0, 1],
+            "streaming": [0, 1],
+        },
+        restrictions=[
+            "lanes_k <= block_size_x",
+            "rows_at_once * loads_ahead * vector_width <= 64",  # registers
+            f"loads_ahead == 1 or loads_ahead * {chunk} <= {part}",
+            f"{chunk} <= 2 * {part} and (split_k - 1) * {part} < {depth}",
+            f"{shared} <= shared_memory_per_block",
+            "streaming == 0 or compute_capability >= 7.0 and vector_width > 1",
+            f"split_k == 1 or {batch} * {sets} * split_k <= 64 * multiprocessors",
+        ],
+        problem_size=[f"{batch} * {sets} * split_k"],
+        block=["block_size_x", "1", "1"],
+        shared_memory=shared,
+        scratch=[
+            {"name": "workspace", "type": "float32", "shape": [str(32 * batch * rows)], "fill": "zeros"},
+            {"name": "arrived", "type": "uint32", "shape": [str(batch * rows)], "fill": "zeros"},
         ],
     )
 

@@ -6,6 +6,7 @@
 #define PRODUCTS BATCH
 #define A_VECTOR (K % 4 == 0 ? 4 : K % 2 == 0 ? 2 : 1)
 #define B_VECTOR (N % 4 == 0 ? 4 : N % 2 == 0 ? 2 : 1)
+#include "tiles.cuh"
 
 // Where the numbers of a step lie.
 struct Problem {
@@ -22,25 +23,21 @@ struct Problem {
         b_first = b_all + (size_t)product * K * N + at;
     }
     __device__ __forceinline__ void begin_step(int at) { depth = at; }
-    __device__ __forceinline__ const float *a(int i, bool &inside) const;
+    __device__ __forceinline__ const float *a(int i, bool &inside) const {
+        const int apart = i * (THREADS / (block_k / A_VECTOR));
+        inside = (K % block_k == 0 || depth < K) && (M % block_m == 0 || row + apart < M);
+        return inside ? a_row + (size_t)apart * K + depth : a_all;
+    }
     __device__ __forceinline__ const float *b(int at, int within, bool &inside) const {
         inside = (K % block_k == 0 || at < K) && (N % block_n == 0 || column + within < N);
         return inside ? b_first + (size_t)at * N + within : b_all;
     }
 };
 
-#include "tiles.cuh"
-
-__device__ __forceinline__ const float *Problem::a(int i, bool &inside) const {
-    const int apart = i * (THREADS / (block_k / A_VECTOR));
-    inside = (K % block_k == 0 || depth < K) && (M % block_m == 0 || row + apart < M);
-    return inside ? a_row + (size_t)apart * K + depth : a_all;
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS)
 mm(float *c, const float *__restrict__ a, const float *__restrict__ b, float *workspace, unsigned *arrived) {
     extern __shared__ __align__(16) float shared[];
-    Reader reader;
+    Reader<Problem> reader;
     reader.problem.a_all = a;
     reader.problem.b_all = b;
     product(c, reader, shared, workspace, arrived);

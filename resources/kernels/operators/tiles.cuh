@@ -70,7 +70,7 @@ __device__ __forceinline__ Place place_of(int tile) {
 }
 
 // What a thread reads of A and B in every step: vectors of A_VECTOR numbers along the depth, of B_VECTOR along columns.
-struct Reader {
+template <class Problem> struct Reader {
     Problem problem;
     int a_depth, a_at[A_LOADS];
     Vector<A_VECTOR> a_kept[copy_async ? 1 : A_LOADS];
@@ -162,7 +162,8 @@ __device__ __forceinline__ void multiply(const float *stage, Sums &sums) {
 }
 
 // The steps from `first` to before `last` of a tile.
-__device__ __forceinline__ void accumulate(Reader &reader, float *shared, int first, int last, Sums &sums) {
+template <class Problem>
+__device__ __forceinline__ void accumulate(Reader<Problem> &reader, float *shared, int first, int last, Sums &sums) {
     constexpr int STAGE = A_STRIPE + B_STRIPE;
     __syncthreads();  // of the tile before nothing is read any more
     if constexpr (copy_async) {
@@ -273,7 +274,8 @@ __device__ __forceinline__ bool gather(float *workspace, unsigned *arrived, unsi
     return true;
 }
 
-__device__ __forceinline__ void product(float *c, Reader &reader, float *shared, float *workspace, unsigned *arrived) {
+template <class Problem>
+__device__ __forceinline__ void product(float *c, Reader<Problem> &reader, float *shared, float *workspace, unsigned *arrived) {
     if constexpr (WHOLE_TILES) {
         const Place place = place_of(blockIdx.x);
         Sums sums = {};

@@ -5,14 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from app.engine.operators.shapes import EXAMPLES, Operator, parse_operator
 from app.engine.session.planning import space_of
 from app.engine.specification.check import specification_of
 from app.engine.specification.model import Specification
+from app.engine.workloads.profiled import ProfiledKernel
 from app.errors import InputError
 from app.sensors.select import open_gpu
+from app.sensors.simulated import laws
+from app.sensors.simulated.gpu import SimulatedGpu
 
 
 def specification(text: str, **more: Any) -> Specification:
@@ -55,6 +59,23 @@ def test_an_operator_that_makes_no_sense_is_refused_in_one_line(text: str, said:
         parse_operator(text)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("board", ["h200", "k20x"])
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_simulated_board_costs_every_configuration_and_none_beats_its_roofs(name: str, board: str) -> None:
+    gpu = open_gpu(f"simulated:{board}", speed=float("inf"))
+    assert isinstance(gpu, SimulatedGpu)
+    spec, operator = specification(EXAMPLES[name].notation), EXAMPLES[name]
+    space, kernel = space_of(spec, gpu), ProfiledKernel.of(spec, gpu.limits)
+    memory, top = gpu.twin.clocks.memory_mhz[-1], gpu.twin.clocks.graphics_mhz[-1]
+    peak, bandwidth = gpu.twin.rate.flop_per_clock["fp32"] * top * 1e6, gpu.twin.rate.bandwidth_gb_s * 1e9
+    for row in np.random.default_rng(1).choice(space.size, 60, replace=False):
+        load = kernel.prepare(space.configuration(int(row)))
+        assert load.work_flop == operator.work_flop
+        assert load.traffic_byte >= operator.least_byte
+        seconds = laws.launch_time_s(gpu.twin, load, top, memory)[0]
+        assert max(operator.work_flop / peak, operator.least_byte / bandwidth) < seconds < 1.0
 
 
 @pytest.mark.parametrize("board", ["h200", "a100", "v100", "k20x"])

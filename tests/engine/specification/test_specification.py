@@ -161,7 +161,7 @@ def test_built_in_examples_load_and_their_space_is_small_enough_to_start_at_once
 
 
 def test_the_built_in_examples_are_there() -> None:
-    operators = ["mm"]
+    operators = ["conv2d", "mm", "mv"]
     names = ["convolution", "copy", "dgemm", "dot", "gemm", "n_body", "reduction", "sgemm", "stencil", "transpose"]
     assert sorted(path.stem for path in EXAMPLES) == sorted([*operators, *names, "vector_add"])
 

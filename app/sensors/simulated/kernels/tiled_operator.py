@@ -205,3 +205,25 @@ def mm(given: Arguments, limits: DeviceLimits) -> Load:
     operands = float(batch) * (m * k + k * n) * _WORD
     sizes = {"batch": batch, "rows": m, "columns": n, "depth": k, "operand_byte": operands}
     return TiledOperator.of(given, name="mm", gathering=0.0, **sizes).load(limits)
+
+
+def conv2d(given: Arguments, limits: DeviceLimits) -> Load:
+    """One launch of `conv2d.cu`: sizes `BATCH, H, W, CIN, COUT, KERNEL, STRIDE, PAD`. Raises LaunchRefused."""
+    names = ("BATCH", "H", "W", "CIN", "COUT", "KERNEL", "STRIDE")
+    usual = (8, 56, 56, 64, 64, 3, 1)
+    batch, h, w, channels, out, taps, stride = (
+        given.whole(size, name) for name, size in zip(names, usual, strict=True)
+    )
+    pad = given.whole(0, "PAD", least=0)
+    high, wide = ((size + 2 * pad - taps) // stride + 1 for size in (h, w))
+    if high < 1 or wide < 1:
+        raise LaunchRefused("compile", f"a kernel of {taps} x {taps} is larger than the padded image")
+    sizes = {
+        "batch": 1,
+        "rows": batch * high * wide,
+        "columns": out,
+        "depth": taps * taps * channels,
+        "operand_byte": float(batch * h * w * channels + taps * taps * channels * out) * _WORD,
+    }
+    direct = taps == 1 and stride == 1 and pad == 0
+    return TiledOperator.of(given, name="conv2d", gathering=0.0 if direct else 6.0, **sizes).load(limits)
