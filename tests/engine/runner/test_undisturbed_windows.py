@@ -122,7 +122,9 @@ def test_nothing_of_ours_runs_while_a_kernel_is_measured(
 
         monkeypatch.setattr(FakeBackend, name, noted)
     monkeypatch.setattr("app.engine.runner.cuda.gpu.RunnerProcess", lambda *_: SlowToStart(virtual_board))
-    measured = bench('draws_w = [150, 300]\nfault = ["none", "illegal_address", "spills"]', sensors=virtual_board).rows()
+    measured = bench(
+        'draws_w = [150, 300]\nfault = ["none", "illegal_address", "spills"]', sensors=virtual_board
+    ).rows()
     worked = [m for m in measured if m.state is State.OK]
     assert len(worked) == 4
     assert len([what for what, *_ in ours if what == "a context"]) >= 4, "two were lost"
