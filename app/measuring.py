@@ -118,6 +118,11 @@ class Measuring:
         return sum(span.energy_j for span in self.boards)
 
     @property
+    def energy_at_condition_j(self) -> float:
+        """What the same would have drawn at the GPU's stated condition; NaN before a session has fixed one."""
+        return sum(span.energy_at_condition_j for span in self.boards)
+
+    @property
     def mean_power_w(self) -> float:
         """Of all the GPUs together."""
         return sum(span.mean_power_w for span in self.boards)

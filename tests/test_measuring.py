@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import threading
@@ -16,6 +17,9 @@ from lockstep import LockstepClock
 from app import measure
 from app.engine.metering.characterisation.characterise import characterise, wave_loads
 from app.engine.metering.characterisation.store import save_characterisation
+from app.engine.metering.condition import Condition
+from app.engine.metering.thermal import ThermalModel
+from app.engine.metering.thermal_store import BoardHeat, keep_heat
 from app.engine.metering.watching import watch
 from app.errors import InputError, WattridgeError
 from app.sensors.channel import Reading
@@ -259,3 +263,31 @@ def test_importing_the_package_loads_nothing() -> None:
     root = Path(__file__).resolve().parents[1]
     code = "import app, sys; assert 'numpy' not in sys.modules and 'app.measuring' not in sys.modules; app.measure"
     subprocess.run([sys.executable, "-c", code], cwd=root, check=True, timeout=60)
+
+
+WARMING = 0.003  # of its power, per °C
+
+
+def known_to_warm(gpu: SimulatedGpu, condition: Condition) -> None:
+    """A session has learnt that of the board, and fixed that condition."""
+    sure = tuple(tuple(1e10 if row == column else 0.0 for column in range(4)) for row in range(4))
+    keep_heat(gpu.info, BoardHeat(ThermalModel((WARMING, 0.0, 0.0, 0.0), sure), condition))
+
+
+def test_joules_drawn_stay_the_figure_and_those_at_the_boards_condition_are_another(working: SimulatedGpu) -> None:
+    with measure(gpu=working) as before:
+        working.clock.wait(2.0)
+    assert np.isnan(before.energy_at_condition_j), "no session has fixed a condition"
+    known_to_warm(working, Condition(gpu_c=90.0))
+    start_ns = working.clock.now_ns()
+    with measure(gpu=working) as m:
+        working.clock.wait(2.0)
+    [span] = m.boards
+    assert m.energy_j == pytest.approx(true_energy_j(working, start_ns, start_ns + round(m.time_s * 1e9)), rel=0.01)
+    warmer_c = 90.0 - span.temperature_c
+    assert warmer_c > 20
+    assert m.energy_at_condition_j == pytest.approx(m.energy_j * math.exp(WARMING * warmer_c), rel=1e-3)
+    low_j, high_j = span.energy_at_condition_interval_j or (0.0, 0.0)
+    assert low_j < m.energy_at_condition_j < high_j
+    drawn_low_j, drawn_high_j = span.energy_interval_j or (0.0, 0.0)
+    assert high_j - low_j > drawn_high_j - drawn_low_j, "what sessions differ by is in it"

@@ -162,6 +162,13 @@ def _document(
         "energy_j": [_summed([span.energy_interval_j for span in each]) for each in runs],
         "mean_power_w": [_summed([span.power_interval_w for span in each]) for each in runs],
     }
+    spans = runs[0]
+    condition = ", ".join(span.stated_for.words for span in spans if span.stated_for is not None)
+    if condition:
+        per_run["energy_at_condition_j"] = lambda spans: sum(span.energy_at_condition_j for span in spans)
+        own["energy_at_condition_j"] = [
+            _summed([span.energy_at_condition_interval_j for span in each]) for each in runs
+        ]
     if idle is not None:
         idle_w, idle_interval = idle
         per_run["energy_above_idle_j"] = lambda spans: sum(s.energy_j for s in spans) - idle_w * spans[0].time_s
@@ -169,7 +176,6 @@ def _document(
             _summed([energy, idle_interval and (-idle_interval[1] * time_s, -idle_interval[0] * time_s)])
             for energy, time_s in zip(own["energy_j"], (each[0].time_s for each in runs), strict=True)
         ]
-    spans = runs[0]
     document: dict[str, Any] = {
         "program": list(words),
         "gpu": ", ".join(span.gpu for span in spans),
@@ -187,9 +193,8 @@ def _document(
         document[f"{name}_deviation"] = stdev(known) if complete and len(known) > 1 else None
     if idle is not None:
         document["idle_power_w"] = idle[0]
-    stated = [sum(span.energy_at_condition_j for span in each) for each in runs]
-    document["energy_at_condition_j"] = fmean(stated) if all(map(math.isfinite, stated)) else None
-    document["condition"] = ", ".join(span.stated_for.words for span in spans if span.stated_for is not None) or None
+    document.setdefault("energy_at_condition_j", None)
+    document["condition"] = condition or None
     unknown = dict.fromkeys(span.unknown for each in runs for span in each if span.unknown)
     document["energy_unknown"] = "; ".join(unknown) or None
     document["power_source"] = ", ".join(dict.fromkeys(span.power_source for span in spans))
@@ -252,7 +257,10 @@ def _describe(document: dict[str, Any]) -> Description:
     from ..engine.description import Description, Figure, Listing
     from ..engine.formats.names import unit_of
 
-    named = [(key, label, unit_of(key, {})) for key, label in _LABELS.items() if key in document]
+    labels = dict(_LABELS)
+    if document["condition"]:
+        labels["energy_at_condition_j"] = f"Energy at {document['condition']}"
+    named = [(key, label, unit_of(key, {})) for key, label in labels.items() if key in document]
     figures = [
         Figure(label, document[name], unit, interval=document[f"{name}_interval"]) for name, label, unit in named
     ]

@@ -177,3 +177,21 @@ def test_an_interrupt_ends_the_program_and_says_so(tmp_path: Path) -> None:
     out, err = process.communicate(timeout=60)
     assert process.returncode == 1, err
     assert json.loads(out)["error"]["what"] == "stopped"
+
+
+def test_joules_at_the_boards_condition_are_a_key_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--gpu", "simulated:a100", "--", *SLEEP)
+    _, before = run(capsys, *words)
+    assert before["energy_at_condition_j"] is None
+    assert before["condition"] is None
+    example = str(ROOT / "resources/examples/gemm.toml")
+    main(["tune", example, "--gpu", "simulated:a100", "--max-evaluations", "6", "--json"])
+    fixed = json.loads(capsys.readouterr().out)["stated_for"]["condition"]
+    _, after = run(capsys, *words)
+    assert after["condition"] == fixed
+    assert after["energy_j"] == pytest.approx(after["mean_power_w"] * after["time_s"], rel=1e-6), "what was drawn"
+    assert after["energy_at_condition_j"] == pytest.approx(after["energy_j"], rel=0.05)
+    low, high = after["energy_at_condition_j_interval"]
+    assert low < after["energy_at_condition_j"] < high
+    assert main(["measure", *words]) == 0
+    assert f"Energy at {fixed}" in capsys.readouterr().out

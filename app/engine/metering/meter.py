@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Final
 
@@ -29,7 +30,7 @@ from .condition import Condition
 from .confidence import limited_interval
 from .launching import LaunchingGpu, lap
 from .power_source import PowerSource, find_sensor
-from .window import Run, Window, steady
+from .window import STEADY_TIME, Run, Window, steady
 
 RISE_S: Final = 0.04  # clock and power after a launch or a new clock, before a window opens
 BUFFER_WINDOW_S: Final = 0.14  # at least: what is queued still runs after it, and makes seven to nine samples
@@ -45,7 +46,8 @@ BELOW_LIMIT: Final = 0.96  # of the limit: so little power cannot be held back b
 AT_LIMIT: Final = (0.985, 1.01)  # mean power over the limit that counts as the limit
 BUFFER_PATIENCE_S: Final = 0.5  # the buffer's newest sample is up to about 0.1 s old
 MOVED: Final = 0.01  # change of clock within a window that makes it begin again
-STEADY_TIME: Final = 0.01  # change of the time per launch from one half of a window to the other
+TRIES: Final = 2  # windows at most where the time per launch does not stand still
+AGAIN_S: Final = 0.005  # of a second look at it; what is queued by then runs to its end
 RECOVERED: Final = 0.004  # below the clock before a limit: less than a step of the clock of most boards
 MEMORY_POWER_S: Final = 1.1  # its averaging window, and a refresh
 VOLTAGE_MOST_S: Final = 2.5  # how long a window that needs a voltage waits for one: nvidia-smi is asked once a second
@@ -85,16 +87,31 @@ class Meter:
         window_s: float = 0.0,
     ) -> Window | None:
         """Run and measure `load`; None when `stop` was set first. Both times are lower bounds, on the board's clock."""
-        run = self.run(load, stop=stop, settle_s=settle_s, window_s=window_s)
-        if run is None:
-            return None
-        if not self._source.sensor.buffered:
-            return self.window(run)
-        self._begin(load)  # the board stays as it is until the buffer has reported the last samples
+        window = None
+        for _ in range(TRIES):
+            run = self.run(load, stop=stop, settle_s=settle_s, window_s=window_s)
+            if run is None:
+                return None
+            self._begin(load)  # the board stays as it is until the buffer has reported the last samples
+            try:
+                window = self.window(run)
+                if not self._source.sensor.buffered:
+                    self._gpu.clock.wait(AGAIN_S)
+            finally:
+                execution = self._end()
+            window = replace(window, again=_longer(run, execution))
+            if not window.unsteady:
+                break
+        return window
+
+    def look_again(self, run: Run) -> None:
+        """A second look at the time per launch of what ran, kept in `run`; nothing is measured of its power."""
+        self._begin(run.load)
         try:
-            return self.window(run)
+            self._gpu.clock.wait(AGAIN_S)
         finally:
-            self._end()
+            execution = self._end()
+        run.again = _longer(run, execution)
 
     def warm(self, load: Load, stop: threading.Event | None = None) -> bool:
         """Run until temperature and time per launch stand still; False when stopped. Nothing to do on a warm board."""
@@ -335,7 +352,7 @@ class Meter:
 
     def _describe(self, run: Run, execution: Execution, known_ns: int) -> Window:
         """The figures of a window, as far as its power is known by `known_ns`. Raises WattridgeError without any."""
-        energy = self._source.steady(run.opened_ns, known_ns)
+        energy = self._source.steady(run.opened_ns, known_ns, execution.time_s)
         if energy.unknown:
             raise WattridgeError(energy.unknown, self._gpu.info.label, "look at it with: wattridge monitor")
         power_w, interval, aftereffect_w = energy.mean_power_w, energy.power_interval_w, 0.0
@@ -363,6 +380,7 @@ class Meter:
             power_source=self._source.sensor.words,
             settled=run.settled,
             change=execution.change,
+            again=run.again,
             condition=Condition(temperature_c, self._mean(run.readings, "memory_temperature_c"), fast_w, slow_w),
             aftereffect_w=aftereffect_w,
         )
@@ -390,3 +408,11 @@ class Meter:
 
     def _reported(self, readings: Sequence[Reading], name: str) -> list[float]:
         return [value for value in (self._value(r, name) for r in readings) if not math.isnan(value)]
+
+
+def _longer(run: Run, second: Execution) -> float:
+    """How much longer a launch took at a second look than in the window; relative."""
+    first = run.execution
+    if first is None or not first.time_s or not second.launches:
+        return 0.0
+    return second.time_s / first.time_s - 1.0

@@ -16,6 +16,7 @@ from ...sensors.trace import Statistics, Trace
 from .condition import SLOW_S, Condition, drawn_lately_w
 from .confidence import Interval
 from .power_source import Energy, Floats, PowerSensor, PowerSource
+from .thermal_store import BoardHeat
 from .watching import Watch
 
 BUFFER_PATIENCE_S: Final = 0.5  # the newest sample is about 0.1 s old
@@ -49,6 +50,7 @@ class Span:
     condition: Condition  # how warm the board was
     stated_for: Condition | None  # that its sessions state their figures for; None before the first
     energy_at_condition_j: float  # what the same would have drawn there; NaN where that is not known
+    energy_at_condition_interval_j: Interval | None  # 95 %, with what the step there and sessions add
     faults: tuple[str, ...]  # what the sensors failed to report meanwhile
 
     @property
@@ -68,10 +70,8 @@ def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
         for name in reason_names(int(span.reason)):
             reasons_s[name] = reasons_s.get(name, 0.0) + (span.end_ns - span.start_ns) / 1e9
     condition = _condition(watch, sensor, start_ns, end_ns)
-    factor, stated_for = 1.0, watch.heat.condition
-    if not bits & LIMITING and not energy.unknown and stated_for is not None and energy.mean_power_w > 0:
-        stated_w, _ = watch.heat.model.stated(energy.mean_power_w, condition, stated_for)
-        factor = stated_w / energy.mean_power_w
+    heat = watch.heat()
+    stated_j, stated_interval_j = _stated(heat, energy, condition, limited=bool(bits & LIMITING))
     return Span(
         gpu=gpu.info.name,
         source=gpu.info.source,
@@ -93,8 +93,9 @@ def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
         power_w=energy.power_w,
         clocks_mhz=_clocks_at(trace, start_ns, end_ns, energy.times_s),
         condition=condition,
-        stated_for=stated_for,
-        energy_at_condition_j=math.nan if stated_for is None else energy.energy_j * factor,
+        stated_for=heat.condition,
+        energy_at_condition_j=stated_j,
+        energy_at_condition_interval_j=stated_interval_j,
         faults=tuple(str(event) for event in list(watch.events) if start_ns <= event.time_ns <= end_ns),
     )
 
@@ -126,6 +127,23 @@ def _energy(watch: Watch, start_ns: int, end_ns: int) -> tuple[PowerSensor | Non
         for read_s, power_w in zip(series.time_s.tolist(), series.value.tolist(), strict=True):
             source.poll(start_ns - around_ns + round(read_s * 1e9), power_w)
     return sensor, source.energy(start_ns, end_ns)
+
+
+def _stated(heat: BoardHeat, energy: Energy, measured: Condition, *, limited: bool) -> tuple[float, Interval | None]:
+    """The energy that the same would have drawn at the board's condition, and its interval; NaN where not known.
+
+    At a limit the power is the limit's, so it is what was drawn.
+    """
+    power_w = energy.mean_power_w
+    if heat.condition is None or energy.unknown or not power_w > 0:
+        return math.nan, None
+    stated_w, step_sd = (power_w, 0.0) if limited else heat.model.stated(power_w, measured, heat.condition)
+    stated_j = energy.energy_j * stated_w / power_w
+    if energy.power_interval_w is None:
+        return stated_j, None
+    sampled = (energy.power_interval_w[1] - energy.power_interval_w[0]) / 2 / power_w
+    half_j = stated_j * math.hypot(sampled, heat.model.uncertainty(step_sd, sampled))
+    return stated_j, (stated_j - half_j, stated_j + half_j)
 
 
 def _condition(watch: Watch, sensor: PowerSensor | None, start_ns: int, end_ns: int) -> Condition:

@@ -48,10 +48,9 @@ class Watch:
         with suppress(SensorError):
             gpu.power_samples(gpu.clock.now_ns())
             self.buffered = True
-        self.characterisation, self.heat = None, BoardHeat()
+        self.characterisation = None
         with suppress(OSError):  # without a data folder one can measure too
             self.characterisation = stored_characterisation(gpu.info)
-            self.heat = known_heat(gpu.info)
         self._owned = owned
         self._users = 0
         self._linger: threading.Timer | None = None
@@ -62,6 +61,13 @@ class Watch:
     def interval_s(self) -> float:
         """Between two readings, on the board's clock."""
         return self._sampler.interval_s
+
+    def heat(self) -> BoardHeat:
+        """How the board's power follows its temperature, as far as sessions have shown by now."""
+        try:
+            return known_heat(self.gpu.info)
+        except OSError:
+            return BoardHeat()
 
     def sensor(self) -> PowerSensor | None:
         """The power readings to count with, as far as is known by now; None where the board reports none."""

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ...sensors.channel import Reading
+from ...sensors.event_reasons import LIMITING
 from ...sensors.load import Execution, Load
 from .condition import UNKNOWN, Condition
 
 STEADY: Final = 0.005  # change of clock and time between two windows that counts as standing still
 STEADY_POWER: Final = 0.01
+STEADY_TIME: Final = 0.01  # change of the time per launch within a window, or to a second look, that is worth a word
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class Window:
     power_source: str
     settled: bool | None = True  # False: a limit acted and the board had not come to rest; None: not looked at
     change: float = 0.0  # of the time of one launch, from one half of the window to the other; relative
+    again: float = 0.0  # the same from the window to a second look at that time, later
     condition: Condition = UNKNOWN  # how warm the board was
     aftereffect_w: float = 0.0  # excess that the load before left behind, already taken out of the power
 
@@ -38,6 +41,24 @@ class Window:
     def energy_j(self) -> float:
         """Of one launch."""
         return self.power_w * self.time_s
+
+    @property
+    def limited(self) -> bool:
+        """A limit acted, so that the clock was not the board's own."""
+        return bool(self.event_reasons & LIMITING)
+
+    @property
+    def unsteady(self) -> str:
+        """What speaks against the time per launch: it changed within the window, or by more than the interval later."""
+        low_w, high_w = self.power_interval_w or (self.power_w, self.power_w)
+        interval = max(STEADY_TIME, (high_w - low_w) / 2 / self.power_w if self.power_w else 0.0)
+        if self.limited:
+            return ""
+        if abs(self.change) > STEADY_TIME:
+            return f"the time per launch changed by {100 * self.change:+.1f} % within its window"
+        if abs(self.again) > interval:
+            return f"a second look at the time per launch differed by {100 * self.again:+.1f} %"
+        return ""
 
 
 @dataclass(slots=True)
@@ -50,6 +71,7 @@ class Run:
     readings: list[Reading] = field(default_factory=list)
     execution: Execution | None = None  # of the window
     settled: bool = True
+    again: float = 0.0  # change of the time per launch to a second look
 
 
 def steady(before: Window, after: Window) -> bool:

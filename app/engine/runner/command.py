@@ -92,7 +92,8 @@ class CommandRunner:
                 if values is None:
                     return None
                 spans.append(read_span(watched, ended.start_ns, ended.end_ns))
-                stated_j = spans[-1].energy_at_condition_j  # what the program drew stays the figure
+                # what the program drew stays the figure; its time is its own, on the wall
+                stated_j = spans[-1].energy_at_condition_j * ended.time_s / spans[-1].time_s
                 reported.append(values if math.isnan(stated_j) else {**values, "energy_at_condition_j": stated_j})
                 windows.append(self._window(spans[-1], ended))
         except CommandFailed as failure:

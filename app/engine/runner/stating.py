@@ -17,11 +17,10 @@ from ...errors import InputError
 from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import GpuInfo
 from ..measurement import SPREADS, Measurement, State
-from ..metering.characterisation.store import stored_characterisation
-from ..metering.condition import Condition, usual_condition
-from ..metering.confidence import NORMAL_95
-from ..metering.thermal import Look, ThermalModel
-from ..metering.thermal_store import BoardHeat, keep_heat, known_heat, model_from_json, model_to_json
+from ..metering.condition import Condition
+from ..metering.learning import BoardLearning
+from ..metering.thermal import ThermalModel
+from ..metering.thermal_store import model_from_json, model_to_json
 from ..metering.window import Window
 from ..specification.model import Specification, evaluate_metrics
 
@@ -96,47 +95,26 @@ class Stating:
     def __init__(self, spec: Specification, info: GpuInfo, chosen: Condition | None = None) -> None:
         """`chosen` is the condition that the user asks for."""
         self._spec = spec
-        self._info = info
-        known = known_heat(info)
-        characterised = stored_characterisation(info)
-        if characterised is not None and characterised.aftereffect is not None:
-            known = replace(known, model=known.model.without_aftereffect())
-        self._known = known
-        self._chosen = chosen
-        self._looks: dict[str, list[Look]] = {}
-        self._seen: list[Condition] = []
-        self._statement: Statement | None = None  # until something more is known
+        self._source = info.source
+        self._board = BoardLearning(info, chosen)
 
     def note(self, kernel: str, window: Window) -> None:
-        """A window in which that kernel ran. Under a limit it shows nothing of what the kernel draws."""
-        self._statement = None
-        self._seen.append(window.condition)
-        if not window.event_reasons & LIMITING and window.power_w > 0:
-            ends = window.power_interval_w
-            sd = math.nan if ends is None else (ends[1] - ends[0]) / 2 / NORMAL_95 / window.power_w
-            look = Look(kernel, window.power_w, 0.0 if math.isnan(sd) else sd, window.condition)
-            self._looks.setdefault(kernel, []).append(look)
+        """A window in which that kernel ran."""
+        self._board.note(kernel, window)
 
     def state(self, measurements: Sequence[Measurement]) -> list[Measurement]:
         """The measurements of this board, with what is known by now."""
-        statement = self.statement
-        mine = self._info.source
+        statement, mine = self.statement, self._source
         return [each if each.source != mine else statement.state(each, self._spec) for each in measurements]
 
     @property
     def statement(self) -> Statement:
-        """As far as is known by now. A board's first session fixes the condition at its end: until then it moves."""
-        if self._statement is None:
-            condition = self._chosen or self._known.condition or usual_condition(self._seen)
-            repeated = [look for looks in self._looks.values() if len(looks) > 1 for look in looks]
-            self._statement = Statement(condition, self._known.model.learn(repeated))
-        return self._statement
+        """As far as is known by now."""
+        return Statement(self._board.condition, self._board.model)
 
     def keep(self) -> None:
         """Keep what was learnt for the board's next session, which begins with it."""
-        if self._seen:
-            condition = self._known.condition or usual_condition(self._seen)
-            keep_heat(self._info, BoardHeat(self.statement.model, condition))
+        self._board.keep(fix_condition=True)
 
 
 def condition_of(values: Mapping[str, float]) -> Condition:

