@@ -97,6 +97,7 @@ class SessionRun(LiveSession):
         self._known: dict[int, strategies.Outcome] = {}
         self._fresh: list[Measurement] = []  # the first that were measured now, not found stored
         self._best_after = 0  # evaluations until the best was found
+        self._prepared = False  # the runner has done what it does once
         elapsed_s = self._add_known() if plan.resume is None else self._reopen()
         self._clock = SessionClock(elapsed_s, len(self._known))
         self._flushed_at = time.monotonic()
@@ -117,7 +118,6 @@ class SessionRun(LiveSession):
         """Drive the strategy until it, the budget, the user or a failure ends the session."""
         try:
             try:
-                self._prepare()
                 self._drive(search)
                 state, reason = SessionState.DONE, "the strategy is done"
             except _Ended as how:
@@ -134,14 +134,18 @@ class SessionRun(LiveSession):
             search.close()
         return self.end(state, reason)
 
-    def _prepare(self) -> None:
-        """What the runner has to do once, before the session's clock starts. Raises _Ended."""
-        if not isinstance(self._runner, Prepares):
+    def _prepare(self, rows: Sequence[int]) -> None:
+        """What the runner has to do once, before it measures these rows first; the session's clock stands meanwhile.
+
+        Raises _Ended.
+        """
+        if self._prepared or not isinstance(self._runner, Prepares):
             return
+        self._prepared = True
         while True:
             self._clock.halt()
             try:
-                self._runner.prepare(self._stop, lambda *step: self._on_event(Preparing(*step)))
+                self._runner.prepare(rows, self._stop, lambda *step: self._on_event(Preparing(*step)))
             except PreparationFailed as error:
                 self._on_event(EngineFault(error.what, error.remedy))
             self._clock.go()
@@ -173,6 +177,7 @@ class SessionRun(LiveSession):
                 raise _Ended(SessionState.DONE, "the whole space is measured" if whole else "the budget is used up")
             if missing:
                 self._check_patience()
+                self._prepare(missing[:room])
             before = len(self._known)
             self._measure(missing[:room])
             if missing and len(self._known) == before and not self._stop.is_set():

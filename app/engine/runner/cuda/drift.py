@@ -27,7 +27,7 @@ class Drift(ReferenceLooks):
 
     def __init__(self, compiler: Compiler) -> None:
         super().__init__()
-        self._image: Future[Compiled] = compiler.submit(wave_build())
+        self.image: Future[Compiled] = compiler.submit(wave_build())
         self._broken = False
 
     def due(self, setting: object) -> bool:
@@ -38,7 +38,7 @@ class Drift(ReferenceLooks):
         self.looked()
         try:
             launch = wave_launch(gpu.limits.multiprocessors)
-            gpu.ask({"do": "drift", "id": LOAD.name, "launch": launch}, [self._image.result().image])
+            gpu.ask({"do": "drift", "id": LOAD.name, "launch": launch}, [self.image.result().image])
             return meter.run(LOAD, stop=stop)
         except KernelFailed as failure:
             self._broken = True

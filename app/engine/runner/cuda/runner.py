@@ -35,10 +35,10 @@ from ..settings_order import by_setting, settings_of
 from ..stating import Stating
 from .compiler import Compiled, Compiler
 from .drift import LOAD, Drift, reference_figures
+from .first_look import look_once
 from .gpu import CudaGpu
 from .kernels import LoadedKernels
 from .process import KernelFailed
-from .square_wave import characterise_once
 
 LEAST_BATCH: Final = 16
 MOST_BATCH: Final = 64
@@ -100,13 +100,18 @@ class CudaRunner:
         self._drift = Drift(compiler)
         self._stating = Stating(spec, gpu.info, condition)
         self._serial = count()
+        self._ahead: dict[int, tuple[_Candidate, Future[Compiled]]] = {}  # compiling since before the first look
         self._unsettled: list[Callable[[], None]] = []  # figures of what ran, once all its samples are reported
         self._finished: list[Measurement] = []
         self._unmet = ""  # by the board, of the setting in force
 
-    def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:
-        """Characterise the power sensor where nothing is kept of this board and driver."""
-        characterise_once(self._gpu, self._compiler.toolchain, stop, on_progress)
+    def prepare(self, rows: Sequence[int], stop: threading.Event, on_progress: OnPreparation) -> None:
+        """Look at the power sensor where nothing is kept of this board and driver; the first rows compile meanwhile."""
+        for row in rows[: self.batch]:
+            candidate = self._candidate(row)
+            if isinstance(candidate, _Candidate) and row not in self._ahead:
+                self._ahead[row] = candidate, self._compiler.submit(candidate.prepared.build)
+        look_once(self._gpu, self._drift.image, stop, on_progress)
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows in the order in which they are compiled, those of one device setting together."""
@@ -171,11 +176,15 @@ class CudaRunner:
         waiting: dict[Future[Compiled], _Candidate] = {}
         try:
             for row in rows:
-                candidate = self._candidate(row)
-                if isinstance(candidate, Measurement):
-                    yield candidate
+                if row in self._ahead:
+                    ahead, compiling = self._ahead.pop(row)
+                    waiting[compiling] = ahead
+                    continue
+                refused = self._candidate(row)
+                if isinstance(refused, Measurement):
+                    yield refused
                 else:
-                    waiting[self._compiler.submit(candidate.prepared.build)] = candidate
+                    waiting[self._compiler.submit(refused.prepared.build)] = refused
             if self._guard.apply(**setting):
                 self._unmet = self._guard.unmet()
             while waiting and not stop.is_set():
