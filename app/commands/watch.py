@@ -84,7 +84,7 @@ def _cuda_words(cuda: dict[str, Any]) -> str:
 
 def _describe(gpu: Gpu) -> dict[str, Any]:
     from ..engine.board_settings import WORDS, why_not_set
-    from ..engine.metering.characterisation.store import stored_characterisation, to_json
+    from ..engine.metering.characterisation.store import known_characterisation, to_json
     from .control import describe_left_over
 
     info = gpu.info
@@ -94,7 +94,7 @@ def _describe(gpu: Gpu) -> dict[str, Any]:
     cannot_set = {name: why for name in WORDS if (why := why_not_set(gpu, name))}
     for name, why in cannot_set.items() if info.source == "nvml" else ():  # of simulated boards: under cannot_set
         say(f"{info.label}: the {WORDS[name]} cannot be set: {why}")
-    known = stored_characterisation(info)
+    known = known_characterisation(info)
     clocks = list(gpu.graphics_clocks_mhz())
     steps = {b - a for a, b in pairwise(clocks)}
     limit = info.power_limit

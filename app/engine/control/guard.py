@@ -13,7 +13,7 @@ from ...numbers import UNKNOWN
 from ...sensors.errors import NotSupported
 from ...sensors.gpu import Gpu
 from ..board_settings import SETTINGS, WORDS, Setting, nearest_supported, shown, unit, upper, why_not_set
-from ..metering.characterisation.store import stored_characterisation
+from ..metering.characterisation.store import known_characterisation
 from .client import HelperGone
 from .controls import Control, DirectControl, HelperControl
 from .device_log import BY_HAND, Change
@@ -138,7 +138,7 @@ class DeviceGuard:
     @property
     def settle_s(self) -> float:
         """How long this board takes from a setting until its sensors show it, as characterised."""
-        known = stored_characterisation(self.gpu.info) if self._shared.settle_s is None else None
+        known = known_characterisation(self.gpu.info) if self._shared.settle_s is None else None
         if self._shared.settle_s is None:
             self._shared.settle_s = SETTLE_S if known is None else known.settle_ms / 1e3
         return self._shared.settle_s

@@ -25,7 +25,7 @@ from ...sensors.errors import NotSupported
 from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import HoldsValues
 from ...sensors.load import Execution, Load
-from .characterisation.store import stored_characterisation
+from .characterisation.store import known_characterisation
 from .condition import Condition
 from .confidence import limited_interval
 from .launching import LaunchingGpu, lap
@@ -215,7 +215,7 @@ class Meter:
                 buffered = bool(self._gpu.power_samples(0))
             except NotSupported:
                 buffered = False
-            sensor = find_sensor(self._gpu, stored_characterisation(self._gpu.info), buffered=buffered)
+            sensor = find_sensor(self._gpu, known_characterisation(self._gpu.info), buffered=buffered)
             if sensor is None:
                 remedy = "energy cannot be measured on it"
                 raise WattridgeError("the board reports no power", self._gpu.info.label, remedy)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ...sensors.gpu import Gpu
 from .characterisation.aftereffect import HISTORY_S
-from .characterisation.figures import CHANNEL_OF, Characterisation, source_words
+from .characterisation.figures import CHANNEL_OF, Characterisation, SourceFigures, source_words
 from .condition import PowerHistory
 from .confidence import NORMAL_95, Interval, Spread, student_t
 
@@ -29,6 +29,8 @@ Floats = npt.NDArray[np.float64]
 LEAST_POLL_S: Final = 0.004
 ASSUMED_LAG_S: Final = 0.01  # of a polled source that is not characterised: measured on an H200,
 ASSUMED_MARGIN_S: Final = 0.01  # and how far other boards may be off it
+BUFFERS_DIFFER_S: Final = 0.003  # the same of stamps of the driver's buffer, from one board of a model to another,
+BOARDS_DIFFER: Final = 0.005  # and of the mean of a short window; relative, one sigma: as four H200 did
 STAMP_S: Final = 0.0005  # how well stamps of the buffer's samples and their lag are known
 TOLERANCE_S: Final = 0.002  # by which a value that counts may stick out of a window of whatever ran
 COVERED: Final = 0.95  # share of a window that values must cover for its energy to be known
@@ -72,7 +74,9 @@ class PowerSensor:
     @property
     def splits(self) -> bool:
         """Values that hold some of what ran before can be freed of it."""
-        return not self.buffered and self.window_s is not None and 1.5 * self.poll_s <= SHARP * self.averaging_s
+        if self.buffered or self.window_s is None:
+            return False
+        return 1.5 * self.poll_s + self.margin_s <= SHARP * self.averaging_s
 
     @property
     def lead_s(self) -> float:
@@ -100,21 +104,33 @@ def find_sensor(gpu: Gpu, known: Characterisation | None, *, buffered: bool) -> 
     source = known.chosen if known is not None and known.chosen in found else found[0]
     sensor = _by_generation(source, gpu.info.compute_capability)
     figures = None if known is None else known.sources[source]
-    if known is not None and figures is not None:
-        averaging_s = figures.refresh_ms / 1e3 if figures.window_ms is None else figures.window_ms / 1e3
-        after = known.aftereffect if source == "buffer" else None
-        sensor = replace(
-            sensor,
-            refresh_s=figures.refresh_ms / 1e3,
-            averaging_s=averaging_s,
-            lag_s=figures.lag_ms / 1e3,
-            margin_s=0.0,
-            window_s=known.measure_ms / 1e3,
-            aftereffect=0.0 if after is None or abs(after.share) < after.margin else after.share,
-            wander=0.0 if after is None else after.wander,
-        )
+    origin = ""
+    if known is not None and figures is not None and figures.usable:
+        sensor, origin = _as_known(sensor, known, figures), f", {known.origin}"
     words = source_words(source, sensor.refresh_s * 1e3, sensor.averaging_s * 1e3)
-    return replace(sensor, words=words if sensor.window_s is None else f"{words}, characterised")
+    return replace(sensor, words=f"{words}{origin}")
+
+
+def _as_known(sensor: PowerSensor, known: Characterisation, figures: SourceFigures) -> PowerSensor:
+    """With the figures of a look at this board, or, less sure, of one at another board of its model."""
+    after = known.aftereffect if sensor.buffered else None
+    margin_s = 0.0 if figures.sharp else figures.margin_ms / 1e3
+    found = replace(
+        sensor,
+        refresh_s=figures.refresh_ms / 1e3,
+        averaging_s=figures.refresh_ms / 1e3 if figures.window_ms is None else figures.window_ms / 1e3,
+        lag_s=figures.lag_ms / 1e3,
+        margin_s=margin_s,
+        window_s=known.measure_ms / 1e3,
+        wander=0.0 if after is None else after.wander,
+    )
+    if known.prior:  # what the load before leaves behind is another board's: not taken out
+        differs_s = BUFFERS_DIFFER_S if sensor.buffered else ASSUMED_MARGIN_S
+        wander = math.hypot(found.wander, BOARDS_DIFFER)
+        return replace(found, margin_s=math.hypot(margin_s, differs_s), wander=wander)
+    if after is None or abs(after.share) < after.margin:
+        return found
+    return replace(found, aftereffect=after.share)
 
 
 def _by_generation(source: str, capability: tuple[int, int] | None) -> PowerSensor:

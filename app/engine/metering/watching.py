@@ -20,7 +20,7 @@ from ...sensors.gpu import Gpu
 from ...sensors.sampler import Sampler, SensorEvent
 from ...sensors.select import open_gpu
 from ...sensors.trace import Trace
-from .characterisation.store import stored_characterisation
+from .characterisation.store import known_characterisation
 from .power_source import PowerSensor, find_sensor
 from .thermal_store import BoardHeat, known_heat
 
@@ -50,7 +50,7 @@ class Watch:
             self.buffered = True
         self.characterisation = None
         with suppress(OSError):  # without a data folder one can measure too
-            self.characterisation = stored_characterisation(gpu.info)
+            self.characterisation = known_characterisation(gpu.info)
         self._owned = owned
         self._users = 0
         self._linger: threading.Timer | None = None

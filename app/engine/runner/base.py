@@ -48,10 +48,11 @@ class PreparationFailed(WattridgeError):
 class Prepares(Protocol):
     """A runner with something to do before its first measurement that takes its time."""
 
-    def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:
+    def prepare(self, rows: Sequence[int], stop: threading.Event, on_progress: OnPreparation) -> None:
         """Do it, reporting progress; nothing where it is done already. Ends early when `stop` is set.
 
-        Raises PreparationFailed.
+        `rows` are those that will be measured first: what can be done for them meanwhile is. The seconds done over
+        those in all never go back, and those in all never grow. Raises PreparationFailed.
         """
         ...
 

@@ -102,6 +102,7 @@ class SessionRun(LiveSession):
         self._fresh: list[Measurement] = []  # the first that were measured now, not found stored
         self._best_after = 0  # evaluations until the best was found
         self._least_cost = math.inf
+        self._prepared = False  # the runner has done what it does once
         elapsed_s = self._add_known() if plan.resume is None else self._reopen()
         self._clock = SessionClock(elapsed_s, self._evaluated)
         self._flushed_at = time.monotonic()
@@ -122,7 +123,6 @@ class SessionRun(LiveSession):
         """Drive the strategy until it, the budget, the user or a failure ends the session."""
         try:
             try:
-                self._prepare()
                 self._drive(search)
                 state, reason = SessionState.DONE, "the strategy is done"
             except _Ended as how:
@@ -139,14 +139,18 @@ class SessionRun(LiveSession):
             search.close()
         return self.end(state, reason)
 
-    def _prepare(self) -> None:
-        """What the runner has to do once, before the session's clock starts. Raises _Ended."""
-        if not isinstance(self._runner, Prepares):
+    def _prepare(self, rows: Sequence[int]) -> None:
+        """What the runner has to do once, before it measures these rows first; the session's clock stands meanwhile.
+
+        Raises _Ended.
+        """
+        if self._prepared or not isinstance(self._runner, Prepares):
             return
+        self._prepared = True
         while True:
             self._clock.halt()
             try:
-                self._runner.prepare(self._stop, lambda *step: self._on_event(Preparing(*step)))
+                self._runner.prepare(rows, self._stop, lambda *step: self._on_event(Preparing(*step)))
             except PreparationFailed as error:
                 self._on_event(EngineFault(error.what, error.remedy))
             self._clock.go()
@@ -193,6 +197,7 @@ class SessionRun(LiveSession):
                 raise _Ended(SessionState.DONE, "the whole space is measured" if whole else "the budget is used up")
             if missing:
                 self._check_patience()
+                self._prepare(missing[:room])
             before = len(missing)
             rows = missing[:room]
             self._measure(self._runner.measure(rows, self._stop) if timing is None else timing.time(rows, self._stop))

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from ...engine.metering.characterisation.description import describe_characterisation
 from ...engine.metering.characterisation.figures import WORDS, Characterisation, SourceFigures
-from ...engine.metering.characterisation.store import stored_characterisation
+from ...engine.metering.characterisation.store import known_characterisation
 from ...sensors.gpu import Gpu, GpuInfo
 from ..plots import theme
 from ..plots.descriptions import rich_text
@@ -59,7 +59,7 @@ class SensorWindow(QDialog):
     def look_again(self) -> None:
         """Show what is kept of this board now."""
         self.setWindowTitle(f"Power sensors of {self._info.label}")
-        self.found = stored_characterisation(self._info)
+        self.found = known_characterisation(self._info)
         self.plot.setVisible(self.found is not None)
         self.text.setText(self._missing() if self.found is None else self._described(self.found))
         self._draw()

@@ -71,7 +71,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     replaced = (
         (opening, "require_cuda"),
         (opening, "open_cuda_runner"),
-        (language, "characterise_once"),
+        (language, "look_once"),
         (meter, "WARM_STEP_S"),
     )
     for module, name in replaced:

@@ -1,10 +1,10 @@
-"""The first session on a board characterises its power sensor, the second finds that, and no failure stops either."""
+"""A board's first session begins with a quick look at its power sensor; the second finds it; no failure stops it."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from engine_fakes import FakeRunner, Listener, grid, plan
 from virtual_cuda import ProcessOfNone, VirtualBoard
 
 from app.engine.measurement import State
-from app.engine.metering.characterisation import characterise as characterising
 from app.engine.metering.characterisation.store import stored_characterisation
 from app.engine.runner.base import OnPreparation
 from app.engine.runner.kernels.process import KernelFailed
@@ -25,9 +24,14 @@ from app.engine.session_state import SessionState
 from app.engine.store.database import Store
 
 
-@pytest.fixture(autouse=True)
-def short_wave(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(characterising, "VIRTUAL_PATIENCE_S", 20.0)
+def honest(steps: Sequence[Preparing]) -> None:
+    """What is done never goes back, and what there is to do never grows."""
+    totals = [step.total_s for step in steps]
+    assert totals == sorted(totals, reverse=True)
+    shares = [step.done_s / step.total_s for step in steps]
+    assert shares == sorted(shares)
+    assert all(0.0 <= share <= 1.0 for share in shares)
+    assert all(step.what for step in steps)
 
 
 def run(one: Bench, listener: Callable[[Event], None], stop: threading.Event | None = None) -> SessionResult:
@@ -37,7 +41,7 @@ def run(one: Bench, listener: Callable[[Event], None], stop: threading.Event | N
         return run_session(made, store, listener, stop or threading.Event())
 
 
-def test_the_first_session_characterises_the_sensor_and_the_second_does_not(
+def test_the_first_session_looks_at_the_sensor_and_the_second_does_not(
     bench: type[Bench], virtual_board: VirtualBoard
 ) -> None:
     first = Listener()
@@ -47,15 +51,16 @@ def test_the_first_session_characterises_the_sensor_and_the_second_does_not(
     assert result.state is SessionState.DONE
     steps = first.of(Preparing)
     assert len(steps) > 20
-    assert "once for this board and driver" in steps[0].what
-    assert [step.done_s for step in steps] == sorted(step.done_s for step in steps)
-    assert all(step.done_s <= step.total_s for step in steps)
+    assert "once for this GPU and driver" in steps[-1].what
+    honest(steps)
     assert first.events.index(steps[-1]) < first.events.index(first.of(MeasurementsAdded)[0])
     assert not first.of(EngineFault)
     assert result.progress.elapsed_s < took_s / 2, "it is no part of the session's time"
     kept = stored_characterisation(virtual_board.info)
     assert kept is not None
     assert kept.chosen == "buffer"
+    assert kept.parts == ("quick look",)
+    assert kept.seconds <= 8.0
     for index in range(2):
         measurement = result.table.measurement(index)
         assert measurement.power_source == kept.words
@@ -97,7 +102,7 @@ def test_what_cannot_be_kept_stops_no_session(
     (own_data_folder / "characterisations").write_text("in the way")
     heard = Listener()
     assert run(bench("draws_w = [200]", sensors=virtual_board), heard).state is SessionState.DONE
-    assert "could not be characterised" in heard.of(EngineFault)[0].what
+    assert "could not be looked at" in heard.of(EngineFault)[0].what
 
 
 def test_a_person_who_stops_meanwhile_is_heeded(bench: type[Bench], virtual_board: VirtualBoard) -> None:
@@ -121,7 +126,7 @@ def test_a_pause_meanwhile_is_attended_to_and_then_it_is_done(virtual_board: Vir
     class Twice(FakeRunner):
         asked = 0
 
-        def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:
+        def prepare(self, rows: Sequence[int], stop: threading.Event, on_progress: OnPreparation) -> None:
             self.asked += 1
             on_progress("once", 1.0, 2.0)
             time.sleep(0.05)

@@ -12,7 +12,7 @@ from virtual_cuda import ProcessOfNone, VirtualBoard
 
 from app.engine.measurement import Measurement, State
 from app.engine.metering import meter as metering
-from app.engine.runner.cuda.drift import LOAD
+from app.engine.runner.kernels.drift import LOAD
 
 Factor = Callable[[str, int, int], float]  # kernel's `draws_w`, ns since it was first launched, times it was begun
 
@@ -121,7 +121,7 @@ def test_nothing_of_ours_runs_while_a_kernel_is_measured(
             return _done(backend, *given)
 
         monkeypatch.setattr(FakeBackend, name, noted)
-    monkeypatch.setattr("app.engine.runner.cuda.gpu.RunnerProcess", lambda *_: SlowToStart(virtual_board))
+    monkeypatch.setattr("app.engine.runner.kernels.gpu.RunnerProcess", lambda *_: SlowToStart(virtual_board))
     measured = bench(
         'draws_w = [150, 300]\nfault = ["none", "illegal_address", "spills"]', sensors=virtual_board
     ).rows()

@@ -62,7 +62,7 @@ def open_window(
     replaced = (
         (opening, "require_cuda"),
         (opening, "open_cuda_runner"),
-        (language, "characterise_once"),
+        (language, "look_once"),
         (meter, "WARM_STEP_S"),
     )
     for module, name in replaced:

@@ -7,7 +7,7 @@ from typing import Final
 
 from ....numbers import number
 from ...description import Cell, Description, Figure, Listing
-from .figures import WORDS, Characterisation, in_ms
+from .figures import PARTS, WORDS, Characterisation, in_ms
 
 _GAIN: Final = "the gain of a board's sensor may be off by up to 5 %; only an external meter can show it"
 _HEADER: Final = ("source", "new every ms", "averages ms", "lags ms", "settles ms", "scatter %", "a read costs µs")
@@ -36,6 +36,11 @@ def describe_characterisation(found: Characterisation, board: str) -> Descriptio
         remarks.append(f"the buffer's samples appear together, about every {buffer.published_ms:.0f} ms")
     if found.aftereffect is not None:
         remarks.append(found.aftereffect.words)
+    if found.prior:
+        remarks.append("this is another GPU of the same model: measurements count with how far GPUs of a kind differ")
+    elif not found.complete:
+        left = ", ".join(part for part in PARTS if part not in found.parts)
+        remarks.append(f"not looked at yet: {left}; wattridge characterise goes on from here")
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.timestamp_s))
     simulated = ", simulated" if found.source == "simulated" else ""
     return Description(

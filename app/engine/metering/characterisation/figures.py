@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -19,6 +20,11 @@ WORDS: Final[Mapping[str, str]] = {
     "counter": "energy counter",
     "buffer": "driver buffer",
 }
+# The parts of a full look, in their order. A session that comes first makes do with the quick one.
+PARTS: Final = ("quick look", "steps", "wave", "aftereffect")
+SHARP: Final = 0.05  # 95 % margins within this share are sharp
+SHARP_MS: Final = 0.5  # or within this
+USABLE: Final = 0.5  # of a refresh: more than that, and hardly a value would surely lie in a window
 
 
 def in_ms(value_ms: float, margin_ms: float | None = None) -> str:
@@ -42,6 +48,7 @@ class Answer:
 
     time_s: Floats  # since the step, ascending; several steps laid over each other
     power_w: Floats
+    settled_s: float = 0.0  # when the last reading appeared that was off the final power
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,24 @@ class SourceFigures:
     settle_ms: float  # after a step from rest to load, until what is read stays within 3 % of the final value
     published_ms: float | None  # buffer only: its samples appear together, this often
     answer: Answer
+
+    @property
+    def margin_ms(self) -> float:
+        """How far the end or the beginning of what a value averages may be off; 95 %."""
+        return math.hypot(self.lag_margin_ms, self.window_margin_ms or 0.0)
+
+    @property
+    def sharp(self) -> bool:
+        """Whether window and lag are known so well that their margins need no account."""
+        known = [(self.lag_ms, self.lag_margin_ms)]
+        if self.window_ms is not None and self.window_margin_ms is not None:
+            known.append((self.window_ms, self.window_margin_ms))
+        return all(margin_ms <= max(SHARP * abs(value_ms), SHARP_MS) for value_ms, margin_ms in known)
+
+    @property
+    def usable(self) -> bool:
+        """Whether power can be measured through it: its margins are small beside its refresh."""
+        return self.margin_ms <= USABLE * self.refresh_ms
 
     def expected_share(self, time_s: Floats) -> Floats:
         """The answer to a step by these figures: the share of it reported so long after the step, 0..1; shape (n,).
@@ -86,8 +111,9 @@ class Aftereffect:
 
 @dataclass(frozen=True, slots=True)
 class Characterisation:
-    """The power sources of one board under one driver."""
+    """The power sources of one board under one driver, as far as is known: a look is made part by part."""
 
+    uuid: str  # of the board that was looked at; empty where that is not known
     gpu: str
     driver: str
     source: str  # nvml or simulated
@@ -103,6 +129,25 @@ class Characterisation:
     timestamp_s: float  # Unix time
     notes: tuple[str, ...] = ()
     aftereffect: Aftereffect | None = None  # where the driver's buffer is chosen
+    parts: tuple[str, ...] = PARTS  # that are known
+    prior: bool = False  # it is of another board of this model, and stands in until this one is looked at
+
+    @property
+    def complete(self) -> bool:
+        """Nothing of a full look is left to do."""
+        return set(PARTS) <= set(self.parts)
+
+    @property
+    def waves(self) -> int:
+        """How many waves have been driven so far in a look that is not complete."""
+        return sum(part.startswith(f"{PARTS[2]} ") for part in self.parts)
+
+    @property
+    def origin(self) -> str:
+        """Where the figures come from, as every measurement made with them says it."""
+        if self.prior:
+            return "as of another GPU of this model"
+        return "characterised" if self.complete else "after a quick look"
 
     @property
     def settle_ms(self) -> float:
@@ -120,4 +165,4 @@ class Characterisation:
     def words(self) -> str:
         """The chosen source and its figures in one line."""
         best = self.best
-        return f"{source_words(self.chosen, best.refresh_ms, best.window_ms)}, characterised"
+        return f"{source_words(self.chosen, best.refresh_ms, best.window_ms)}, {self.origin}"

@@ -20,7 +20,10 @@ LEAST_WINDOW_S: Final = 1e-3
 MOST_WINDOW_S: Final = 4.0
 LEAST_LAG_S: Final = -0.06  # a stamp may stand at the beginning or the middle of what it averages
 MOST_LAG_S: Final = 0.4
-STARTS: Final = 3
+MOST_MARGINS_S: Final = (MOST_WINDOW_S, MOST_LAG_S - LEAST_LAG_S)  # as far as they are looked for
+UNSEEN: Final = 1e-12  # squared relative change of all readings by a step of a parameter
+STARTS: Final = 4
+APART: Final = 0.7  # of the logarithms of two windows, or of two lags over 0.1 s, that may lie in different valleys
 ROUGH: Final = 300  # readings that the first look at all windows and lags takes
 OUTLIER: Final = 6.0  # standard deviations
 
@@ -79,7 +82,7 @@ def fit_response(time_s: Floats, power_w: Floats, spans: Spans, *, windows_s: Fl
     if len(time_s) > ROUGH:  # enough to find the valley
         few = slice(None, ROUGH)
         rough = _Problem(time_s[few], power_w[few], spans, None if windows_s is None else windows_s[few])
-    starts = sorted(rough.grid(), key=rough.cost)[:STARTS]
+    starts = _apart(sorted(rough.grid(), key=rough.cost))
     for _ in range(2):
         found = [
             minimize(problem.cost, start, method="Nelder-Mead", options={"xatol": 1e-4, "fatol": 1e-9, "maxiter": 400})
@@ -153,8 +156,11 @@ class _Problem:
         jacobian = np.column_stack([(self._residuals(at + s) - self._residuals(at - s)) / 2e-3 for s in steps])
         variance = self.cost(at) * len(self._time_s) / max(1, len(self._time_s) - 2 * (DEGREE + 1) - len(at))
         errors = np.sqrt(variance * np.diag(np.linalg.pinv(jacobian.T @ jacobian)))
-        scales = [self.unpack(at)[0], 0.1] if len(at) == 2 else [0.1]
-        return [1.96 * float(error) * scale for error, scale in zip(errors, scales, strict=True)]
+        errors[(jacobian**2).sum(axis=0) < UNSEEN] = np.inf  # no reading depends on it: nothing is known of it
+        scales, most_s = ([self.unpack(at)[0], 0.1], MOST_MARGINS_S) if len(at) == 2 else ([0.1], MOST_MARGINS_S[1:])
+        return [
+            min(most, 1.96 * float(error) * scale) for error, scale, most in zip(errors, scales, most_s, strict=True)
+        ]
 
     def _residuals(self, at: Floats) -> Floats:
         return self._solve(at)[0]
@@ -168,6 +174,17 @@ class _Problem:
         wanted = self._power_w * self._weight
         levels: Floats = np.linalg.pinv(design.T @ design, hermitian=True) @ (design.T @ wanted)  # 6 x 6
         return design @ levels - wanted, levels
+
+
+def _apart(sorted_starts: Sequence[Floats]) -> list[Floats]:
+    """The best few that do not all lie in one valley."""
+    chosen: list[Floats] = []
+    for start in sorted_starts:
+        if all(float(np.abs(start - other).max()) > APART for other in chosen):
+            chosen.append(start)
+        if len(chosen) == STARTS:
+            break
+    return chosen
 
 
 def _design(share: Floats, time: Floats) -> Floats:

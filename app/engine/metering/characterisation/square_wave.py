@@ -23,8 +23,9 @@ from .ticks import Change
 POLL_S: Final = 0.002  # mean time between two polls; it varies, so that polls and ticks never march in step
 # Shortest and longest half-period. Mostly off: an average with little power in it scatters less; but never off for so
 # long that the clocks go down.
-ON_S: Final = (0.05, 0.35)
-OFF_S: Final = (0.1, 0.75)
+Range = tuple[float, float]
+ON_S: Final[Range] = (0.05, 0.35)
+OFF_S: Final[Range] = (0.1, 0.75)
 READS_TIMED: Final = 15
 SHARE_OF_TIME: Final = 0.25  # that a slow source may be asked
 
@@ -74,14 +75,16 @@ class WaveDriver:
         self.seen = WaveRecord({source: [] for source in (*self._polled, "counter")})
         return self.seen
 
-    def wave(self, load: Load, seconds: float, stop: threading.Event | None) -> None:
+    def wave(
+        self, load: Load, seconds: float, stop: threading.Event | None, *, on_s: Range = ON_S, off_s: Range = OFF_S
+    ) -> None:
         """Load on and off in turn; half-periods vary so that the edges meet the sensors at every phase.
 
-        Raises Stopped, SensorError.
+        The last period may last longer than the seconds given. Raises Stopped, SensorError.
         """
-        for on_s, off_s in self._half_periods(seconds):
-            self.run(load, on_s, stop)
-            self.rest(off_s, stop)
+        for busy_s, idle_s in self._half_periods(seconds, on_s, off_s):
+            self.run(load, busy_s, stop)
+            self.rest(idle_s, stop)
 
     def run(self, load: Load, seconds: float, stop: threading.Event | None) -> None:
         """Load for that long. Raises Stopped."""
@@ -90,7 +93,7 @@ class WaveDriver:
             self._poll_for(seconds, stop, under_load=True)
         finally:
             execution = self.gpu.end()
-        self.seen.spans.append((execution.start_ns, execution.end_ns))
+            self.seen.spans.append((execution.start_ns, execution.end_ns))  # also of one that was stopped
 
     def rest(self, seconds: float, stop: threading.Event | None) -> None:
         """No load for that long. Raises Stopped."""
@@ -98,9 +101,9 @@ class WaveDriver:
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _half_periods(self, seconds: float) -> Iterator[tuple[float, float]]:
+    def _half_periods(self, seconds: float, *ranges: Range) -> Iterator[tuple[float, float]]:
         while seconds > 0:
-            on_s, off_s = (math.exp(self._dither.uniform(math.log(a), math.log(b))) for a, b in (ON_S, OFF_S))
+            on_s, off_s = (math.exp(self._dither.uniform(math.log(a), math.log(b))) for a, b in ranges)
             yield on_s, off_s
             seconds -= on_s + off_s
 

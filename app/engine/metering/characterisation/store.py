@@ -1,4 +1,4 @@
-"""Characterisations on disk: one JSON file per board's name and driver, in the user's data folder."""
+"""Characterisations on disk: one JSON file per board and driver in the user's data folder, and one while unfinished."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,45 +19,95 @@ from ....files import read_text, write_text
 from ....numbers import as_json
 from ....paths import data_folder
 from ....sensors.gpu import GpuInfo
-from .figures import SOURCES, Aftereffect, Answer, Characterisation, Floats, SourceFigures
+from ...children.lock import SessionLock
+from .figures import PARTS, SOURCES, Aftereffect, Answer, Characterisation, Floats, SourceFigures
 
-VERSION: Final = 1
+VERSION: Final = 2
+OF_A_MODEL: Final = 1  # this version did not keep of which board a look was: it counts as another one's
 _MAXIMUM_BYTES: Final = 4 << 20
 _MOST_POINTS: Final = 20_000
+_MOST_FILES: Final = 200
 _LEAST: Final = {"lag_ms": -math.inf, "share": -1.0}  # the other figures are not negative
 _ANSWER_DIGITS: Final = {"time_s": 5, "power_w": 3}
+_UNFINISHED: Final = ".unfinished"
 
 
 def save_characterisation(found: Characterisation) -> Path:
-    """Keep it, in place of an older one of the same board and driver; returns the file."""
-    path = _path(found.gpu, found.driver)
+    """Keep it in place of an older one of the same board and driver; returns the file.
+
+    One that is not complete stands beside a complete one, which counts until then.
+    """
+    path = _path(found.uuid, found.gpu, found.driver)
+    unfinished = _unfinished(path)
     text = json.dumps(to_json(found), indent=1, allow_nan=False, ensure_ascii=False)
-    return write_text(path, text + "\n", overwrite=True)
+    written = write_text(path if found.complete else unfinished, text + "\n", overwrite=True)
+    if found.complete:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+    return written
 
 
 def stored_characterisation(info: GpuInfo) -> Characterisation | None:
-    """What is kept of that board under its driver; None where nothing is, or nothing that can be read.
+    """What is kept of that very board under its driver; None where nothing is, or nothing that can be read.
 
     One that was found when the board reported another power source (a driver that lost its buffer, a changed simulated
     board) does not count.
     """
-    found = latest_characterisation(info.name, info.driver)
-    return found if found is not None and found.declared == info.power_source else None
+    path = _path(info.uuid, info.name, info.driver)
+    return _of(info, _read(path)) or _of(info, _read(_unfinished(path)))
+
+
+def unfinished_characterisation(info: GpuInfo) -> Characterisation | None:
+    """What is kept of a full look at that board that was begun and not ended: it can go on from there."""
+    return _of(info, _read(_unfinished(_path(info.uuid, info.name, info.driver))))
+
+
+def known_characterisation(info: GpuInfo) -> Characterisation | None:
+    """What is kept of that board, else, as a prior, the newest complete one of another board of its model and driver.
+
+    Boards of a kind differ: a prior says so in its words, and what is measured with it has wider intervals.
+    """
+    own = stored_characterisation(info)
+    if own is not None:
+        return own
+    alike = [
+        found
+        for found in _all_kept()
+        if found.complete
+        and (found.gpu, found.driver, found.declared) == (info.name, info.driver, info.power_source)
+        and found.uuid != info.uuid
+    ]
+    newest = max(alike, key=lambda found: found.timestamp_s, default=None)
+    return None if newest is None else replace(newest, prior=True)
 
 
 def latest_characterisation(gpu: str, driver: str) -> Characterisation | None:
-    """What is kept of a board of that name under that driver, whatever it says of itself now; None where nothing is."""
+    """The newest of all boards of that name under that driver, complete ones first; None where nothing is kept."""
+    alike = [found for found in _all_kept() if (found.gpu, found.driver) == (gpu, driver)]
+    return max(alike, key=lambda found: (found.complete, found.timestamp_s), default=None)
+
+
+@contextmanager
+def one_look(info: GpuInfo) -> Iterator[bool]:
+    """Whether this process may look at the board now: one at a time, since two would see each other's load."""
+    lock = None
+    with suppress(OSError):  # without a data folder one can look, too
+        path = _path(info.uuid, info.name, info.driver).with_suffix(".lock")
+        lock = SessionLock.acquire(path)
+        if lock is None:
+            yield False
+            return
     try:
-        path = _path(gpu, driver)
-        found = from_json(json.loads(read_text(path, _MAXIMUM_BYTES)), str(path))
-    except (InputError, json.JSONDecodeError, RecursionError):
-        return None
-    return found if (found.gpu, found.driver) == (gpu, driver) else None
+        yield True
+    finally:
+        if lock is not None:
+            lock.release()
 
 
 def to_json(found: Characterisation, *, answers: bool = True) -> dict[str, Any]:
     """As `characterise --json` prints it and as it is kept, with the answers to the steps or without."""
     document: dict[str, Any] = {"version": VERSION, **as_json(found), "settle_ms": found.settle_ms}
+    document["complete"] = found.complete
     for figures in document["sources"].values():
         if figures is not None and answers:
             for name, digits in _ANSWER_DIGITS.items():
@@ -68,8 +119,10 @@ def to_json(found: Characterisation, *, answers: bool = True) -> dict[str, Any]:
 
 def from_json(document: Any, where: str) -> Characterisation:
     """The reverse of `to_json`. Raises InputError."""
-    if not isinstance(document, dict) or document.get("version") != VERSION:
+    if not isinstance(document, dict) or document.get("version") not in (OF_A_MODEL, VERSION):
         raise InputError("not a characterisation of this version", where, "run: wattridge characterise")
+    if document["version"] == OF_A_MODEL:
+        document = {**document, "uuid": "", "parts": PARTS}
     try:
         given = {name: document["sources"].get(name) for name in SOURCES}
         after = document.get("aftereffect")
@@ -79,6 +132,7 @@ def from_json(document: Any, where: str) -> Characterisation:
             missing={str(name): str(why) for name, why in document["missing"].items()},
             notes=tuple(str(note) for note in document["notes"]),
             aftereffect=None if after is None else Aftereffect(**_figures(Aftereffect, after)),
+            parts=tuple(str(part) for part in document["parts"]),
         )
         if found.sources[found.chosen] is None or found.chosen == "counter":
             raise ValueError("the chosen source is not there")
@@ -88,7 +142,9 @@ def from_json(document: Any, where: str) -> Characterisation:
 
 
 def _source(given: Mapping[str, Any]) -> SourceFigures:
-    answer = Answer(*(_array(given["answer"][name]) for name in _ANSWER_DIGITS))
+    settled_s = _number(given["answer"].get("settled_s", 0.0))
+    time_s, power_w = (_array(given["answer"][name]) for name in _ANSWER_DIGITS)
+    answer = Answer(time_s, power_w, settled_s)
     if answer.time_s.shape != answer.power_w.shape:
         raise ValueError("times and powers of an answer do not match")
     return SourceFigures(**_figures(SourceFigures, given), answer=answer)
@@ -123,7 +179,37 @@ def _array(given: Any) -> Floats:
     return np.asarray([_number(each, -math.inf) for each in given])
 
 
-def _path(gpu: str, driver: str) -> Path:
+def _of(info: GpuInfo, found: Characterisation | None) -> Characterisation | None:
+    """What was found, where it is of that board as it is now."""
+    if found is None or (found.uuid, found.gpu, found.driver) != (info.uuid, info.name, info.driver):
+        return None
+    return found if found.declared == info.power_source else None
+
+
+def _read(path: Path) -> Characterisation | None:
+    try:
+        return from_json(json.loads(read_text(path, _MAXIMUM_BYTES)), str(path))
+    except (InputError, json.JSONDecodeError, RecursionError):
+        return None
+
+
+def _all_kept() -> list[Characterisation]:
+    try:
+        files = sorted(_folder().glob("*.json"))[:_MOST_FILES]
+    except (InputError, OSError):
+        return []
+    return [found for path in files if (found := _read(path)) is not None]
+
+
+def _folder() -> Path:
+    return data_folder() / "characterisations"
+
+
+def _unfinished(path: Path) -> Path:
+    return path.with_name(f"{path.stem}{_UNFINISHED}{path.suffix}")
+
+
+def _path(uuid: str, gpu: str, driver: str) -> Path:
     name = re.sub(r"[^a-z0-9]+", "-", f"{gpu} {driver}".lower()).strip("-")[:80]
-    digest = hashlib.sha256(f"{gpu}\0{driver}".encode()).hexdigest()[:8]
-    return data_folder() / "characterisations" / f"{name}-{digest}.json"
+    digest = hashlib.sha256(f"{uuid}\0{driver}".encode()).hexdigest()[:8]
+    return _folder() / f"{name}-{digest}.json"

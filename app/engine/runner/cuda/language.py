@@ -10,8 +10,9 @@ from ..base import OnPreparation
 from ..kernels.drift import Drift
 from .comparer import SOURCE
 from .compiler import cuda_compiler, symbol
+from .first_look import look_once
 from .gpu import CudaGpu
-from .square_wave import characterise_once, wave_build, wave_launch
+from .square_wave import wave_build, wave_launch
 from .toolchain import Toolchain
 
 
@@ -23,9 +24,9 @@ class CudaLanguage:
     def __init__(self, gpu: CudaGpu, *, toolchain: Toolchain | None = None, jobs: int | None = None) -> None:
         """Raises WattridgeError where there is no compiler."""
         self._gpu = gpu
-        self._toolchain = toolchain
         self.compiler = cuda_compiler(gpu.compute_capability, toolchain=toolchain, jobs=jobs)
-        self.drift: Drift | None = Drift(self.compiler.submit(wave_build()), wave_launch(gpu.limits.multiprocessors))
+        self._load = self.compiler.submit(wave_build())
+        self.drift: Drift | None = Drift(self._load, wave_launch(gpu.limits.multiprocessors))
 
     def kernel(self, spec: Specification) -> SourceKernel:
         return SourceKernel.of(spec, self._gpu.limits, self._gpu.shared_memory_opt_in)
@@ -34,5 +35,5 @@ class CudaLanguage:
         return symbol(image, name)
 
     def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:
-        """Characterise the power sensor where nothing is kept of this board and driver."""
-        characterise_once(self._gpu, self._toolchain, stop, on_progress)
+        """Look at the power sensor where nothing is kept of this board and driver."""
+        look_once(self._gpu, self._load, stop, on_progress)

@@ -100,13 +100,18 @@ class KernelRunner:
         self._meter = Meter(gpu, needs=spec.uses)
         self._stating = Stating(spec, gpu.info, condition)
         self._serial = count()
+        self._ahead: dict[int, tuple[_Candidate, Future[Compiled]]] = {}  # compiling since before the first look
         self._unsettled: list[Callable[[], None]] = []  # figures of what ran, once all its samples are reported
         self._finished: list[Measurement] = []
         self._unmet = ""  # by the board, of the setting in force
         self._looked: _Candidate | None = None  # the last that ran: its time per launch is looked at once more
 
-    def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:
-        """What the board needs before its first measurement."""
+    def prepare(self, rows: Sequence[int], stop: threading.Event, on_progress: OnPreparation) -> None:
+        """What the board needs before its first measurement; the first rows compile meanwhile."""
+        for row in rows[: self.batch]:
+            candidate = self._candidate(row)
+            if isinstance(candidate, _Candidate) and row not in self._ahead:
+                self._ahead[row] = candidate, self._compiler.submit(candidate.prepared.build)
         self._language.prepare(stop, on_progress)
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
@@ -173,11 +178,15 @@ class KernelRunner:
         waiting: dict[Future[Compiled], _Candidate] = {}
         try:
             for row in rows:
-                candidate = self._candidate(row)
-                if isinstance(candidate, Measurement):
-                    yield candidate
+                if row in self._ahead:
+                    ahead, compiling = self._ahead.pop(row)
+                    waiting[compiling] = ahead
+                    continue
+                refused = self._candidate(row)
+                if isinstance(refused, Measurement):
+                    yield refused
                 else:
-                    waiting[self._compiler.submit(candidate.prepared.build)] = candidate
+                    waiting[self._compiler.submit(refused.prepared.build)] = refused
             if self._guard.apply(**setting):
                 self._unmet = self._guard.unmet()
             while waiting and not stop.is_set():

@@ -1,0 +1,154 @@
+"""`Observed`: what a look has recorded of a board's power sources, and the figures that follow from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from ....errors import WattridgeError
+from .figures import SOURCES, Answer, Floats, SourceFigures
+from .response import ResponseFit, Spans, fit_response, spans_of
+from .square_wave import ON_S, WaveDriver, WaveRecord
+from .ticks import LEAST_CHANGES, increments, ticks_of
+
+BEFORE_S: Final = 0.2  # the step, as the picture shows it
+TAIL_S: Final = 0.5  # at the end of a step, in which the final power is read
+SETTLED: Final = 0.03  # a reading within this share of the final one has settled
+NO_ANSWER: Final = Answer(np.empty(0), np.empty(0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """One source's values of a record; arrays of shape (n,). `windows_s` where they are known (counter)."""
+
+    time_s: Floats
+    power_w: Floats
+    refresh_s: float
+    windows_s: Floats | None = None
+    margin_s: float = 0.0  # of the times
+
+
+class Observed:
+    """The record of one wave. Steps are those times under load that are longer than any of a wave."""
+
+    def __init__(self, record: WaveRecord, counts_from_ns: int, where: str) -> None:
+        """Values count from that time on: the board's clock, ns."""
+        self._record = record
+        self._origin_ns = counts_from_ns
+        self._where = where
+        self._fits: dict[str, ResponseFit] = {}
+
+    def figures(
+        self,
+        driver: WaveDriver,
+        known: Mapping[str, SourceFigures | None] | None = None,
+        answers: Mapping[str, Answer] | None = None,
+    ) -> tuple[dict[str, SourceFigures | None], dict[str, str]]:
+        """Figures of every source, and why one has none. What is `known` sharply stays as it is.
+
+        `answers` are to the steps of another record; this one's own are taken where they are not given.
+        """
+        found: dict[str, SourceFigures | None] = dict.fromkeys(SOURCES)
+        missing = dict(driver.missing)
+        for name in SOURCES:
+            before = (known or {}).get(name)
+            if name in missing:
+                continue
+            if before is not None and before.sharp:
+                found[name] = before
+                continue
+            try:
+                found[name] = self._figures(name, driver.read_s[name], (answers or {}).get(name))
+            except WattridgeError as error:
+                missing[name] = error.what
+        return found, missing
+
+    def answer(self, name: str) -> Answer:
+        """The steps laid over each other; none where the record holds no steps. Raises WattridgeError."""
+        series = self._series(name)
+        spans = self._spans
+        times, powers, settled_s = [], [], 0.0
+        for start_s, end_s in zip(spans.start_s, spans.end_s, strict=True):
+            if end_s - start_s <= 2 * ON_S[1]:
+                continue
+            near = (series.time_s >= start_s - BEFORE_S) & (series.time_s <= end_s)
+            time_s, power_w = series.time_s[near] - start_s, series.power_w[near]
+            times.append(time_s)
+            powers.append(power_w)
+            tail = power_w[time_s >= end_s - start_s - TAIL_S]
+            if len(tail):
+                off = (np.abs(power_w - np.median(tail)) > SETTLED * np.median(tail)) & (time_s > 0)
+                settled_s = max(settled_s, float(np.max(time_s[off], initial=0.0)))
+        if not times:
+            return NO_ANSWER
+        time_s = np.concatenate(times)
+        order = np.argsort(time_s, kind="stable")
+        return Answer(time_s[order], np.concatenate(powers)[order], settled_s)
+
+    def counter_ratio(self, chosen: str) -> float | None:
+        """The counter's rise over the integral of the chosen source in the same time; None where one was not fitted."""
+        if not {"counter", chosen} <= self._fits.keys():
+            return None
+        counter, best = self._fits["counter"], self._fits[chosen]
+        ticks = ticks_of(self._record.changes["counter"], self._origin_ns).since(0.0)
+        last = int(np.searchsorted(ticks.time_s, min(counter.until_s, best.until_s), side="right")) - 1
+        from_s, to_s = float(ticks.time_s[0]) - counter.lag_s, float(ticks.time_s[last]) - counter.lag_s
+        return float(ticks.value[last] - ticks.value[0]) / best.energy_j(self._spans, from_s, to_s)
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _spans(self) -> Spans:
+        return spans_of(self._record.spans, self._origin_ns)
+
+    def _figures(self, name: str, read_s: float, answer: Answer | None) -> SourceFigures:
+        """Raises WattridgeError where the source does not answer to the load."""
+        series = self._series(name)
+        keep = series.time_s >= 0
+        windows_s = None if series.windows_s is None else series.windows_s[keep]
+        if keep.sum() < LEAST_CHANGES or not self._record.spans:
+            raise WattridgeError("the reading does not change under load", self._where, "see: wattridge monitor")
+        fit = fit_response(series.time_s[keep], series.power_w[keep], self._spans, windows_s=windows_s)
+        self._fits[name] = fit
+        answer = self.answer(name) if answer is None else answer
+        cumulative = windows_s is not None
+        return SourceFigures(
+            refresh_ms=series.refresh_s * 1e3,
+            window_ms=None if cumulative else fit.window_s * 1e3,
+            lag_ms=fit.lag_s * 1e3,
+            read_us=read_s * 1e6,
+            window_margin_ms=None if cumulative else math.hypot(fit.window_margin_s, series.margin_s) * 1e3,
+            lag_margin_ms=math.hypot(fit.lag_margin_s, series.margin_s) * 1e3,
+            noise_percent=fit.noise * 100,
+            settle_ms=settle_s(fit.lag_s, series.refresh_s, 0.0 if cumulative else fit.window_s, answer) * 1e3,
+            published_ms=self._published_s() * 1e3 if name == "buffer" else None,
+            answer=answer,
+        )
+
+    def _series(self, name: str) -> _Series:
+        seen = self._record
+        if name == "buffer":
+            if len(seen.samples) < LEAST_CHANGES:
+                raise WattridgeError("the buffer holds hardly any samples", self._where, "see: wattridge monitor")
+            stamps = np.asarray([s.time_ns - self._origin_ns for s in seen.samples], dtype=np.float64) / 1e9
+            return _Series(stamps, np.asarray([s.power_w for s in seen.samples]), float(np.median(np.diff(stamps))))
+        ticks = ticks_of(seen.changes[name], self._origin_ns, self._where)
+        if name != "counter":
+            return _Series(ticks.time_s, ticks.value, ticks.refresh_s, margin_s=ticks.margin_s)
+        windows_s = np.diff(ticks.time_s)
+        rises = increments(ticks)
+        return _Series(rises.time_s, rises.value, ticks.refresh_s, windows_s, ticks.margin_s)
+
+    def _published_s(self) -> float:
+        """How often new samples appear in the buffer."""
+        times = np.asarray([time_ns for time_ns, _ in self._record.drains], dtype=np.float64) / 1e9
+        return float(np.median(np.diff(times)))
+
+
+def settle_s(lag_s: float, refresh_s: float, window_s: float, answer: Answer) -> float:
+    """After a step from rest to load, until what is read stays within 3 % of the final value."""
+    return max(lag_s + refresh_s + window_s, answer.settled_s + refresh_s)
