@@ -286,7 +286,6 @@ def session(store: Any, seed: int, path: Path, kept: Kept) -> int:
 
 def within(path: Path, kept: Kept) -> list[dict[str, Any]]:
     """Eight configurations in one process, five times each in random order, and each one's steady state after that."""
-    from app.engine.control.guard import DeviceGuard
     from app.engine.session.load import load_specification
     from app.engine.session.plan import SearchOptions
     from app.engine.session.planning import plan_specification
