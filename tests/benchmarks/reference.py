@@ -1,11 +1,13 @@
 """Do stated joules hold outside their session? Sessions against references measured alone by another process.
 
-Run by hand on a board that nobody else uses: python tests/benchmarks/reference.py [--out FOLDER] [--seconds 480]
+Run by hand on a board that nobody else uses: python tests/benchmarks/reference.py [--out FOLDER] [--seconds 520]
 Three sessions of the program measure the same 24 random configurations of SGEMM. Another process, with PyCUDA, NVML
 and no line of the program, measures 12 of them alone: from idle (6 s without work, then 5 s) and hot (8 s of a kernel
 near 700 W, then 5 s), each the mean of its last 2 s, with the temperatures and averages of power at that time. The
-references are never corrected: each session states its figures for every reference's own condition.
-It reads and never sets: no clock, no limit, no mode. Prints tables and writes them as JSON.
+references are never corrected: each session states its figures for every reference's own condition. Last, within one
+process, eight configurations, three of them at the power limit, five times each against 3 s of their steady state.
+It reads and never sets: no clock, no limit, no mode. Everything that the tables are made of is kept in FOLDER, every
+window and every sample of power too: `reference_report.py FOLDER` makes them again, with a model that has changed.
 """
 
 from __future__ import annotations
@@ -28,6 +30,10 @@ ROOT = Path(__file__).resolve().parents[2]
 N = 4096
 HEAVY = (64, 2, 1, 8)  # near 700 W on an H200
 IDLE_S, HEAT_S, RUN_S, MEAN_S = 6.0, 8.0, 5.0, 2.0
+STEADY_S = 3.0  # of the steady state within one process, the last of RUN_S
+WITHIN_TIMES = 5
+WITHIN_S, SESSION_S = 85.0, 18.0  # what they take, about
+CAPPED = ((32, 4, 1, 4), (32, 2, 1, 2), (16, 4, 1, 4))  # at an H200's power limit
 NAMES = ("block_size_x", "block_size_y", "tile_size_x", "tile_size_y")
 LIMITS = 0x4 | 0x8 | 0x20 | 0x40 | 0x80  # NVML's event reasons that hold the clock back
 
@@ -62,6 +68,7 @@ class Alone:
         self._board = nvml.nvmlDeviceGetHandleByIndex(0)
         self._samples: dict[int, tuple[float, float, float, float]] = {}  # us -> W, and its averages
         self._slow: list[tuple[float, float, float, float, int]] = []
+        self._launched: list[tuple[float, float, int]] = []  # when a batch ended, ms per launch, launches
         self._stop = threading.Event()
         self._drain = threading.Thread(target=self._watch, daemon=True)
         self._drain.start()
@@ -95,10 +102,17 @@ class Alone:
             after.synchronize()
             ms = before.time_till(after) / launches
             seen.append((time.time(), ms, launches))
+            self._launched.append(seen[-1])
             launches = max(1, round(30 / ms))
         last = [each for each in seen if each[0] > seen[-1][0] - MEAN_S]
         total = sum(count for _, _, count in last)
         return sum(ms * count for _, ms, count in last) / total, seen[-1][0]
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """Everything that was seen: samples (us, W), slow readings, launches."""
+        samples = [(at, values[0]) for at, values in sorted(self._samples.items())]
+        return {"samples": samples, "slow": self._slow, "launched": self._launched}
 
     def measure(self, key: tuple[int, ...]) -> dict[str, float]:
         ms, end = self.run(key, RUN_S)
@@ -179,6 +193,7 @@ def alone(history: str, keys: Sequence[tuple[int, ...]], seconds: float, out: Pa
             found.append({"key": list(key), "history": history, **board.measure(key)})
         board.close()
     out.write_text(json.dumps(found))
+    out.with_name(f"{history}-recorded.json").write_text(json.dumps(board.recorded))
 
 
 def mean(values: Sequence[float]) -> float:
@@ -188,32 +203,73 @@ def mean(values: Sequence[float]) -> float:
 # --- the program's sessions -------------------------------------------------------------------------------------------
 
 
-def session(store: Any, seed: int) -> int:
-    """One session over the 24 configurations, in the order of that seed; its number."""
-    import dataclasses
+class Kept:
+    """Every window that the program learns from, and every sample of power that it reads; written beside the tables."""
 
+    def __init__(self) -> None:
+        from dataclasses import asdict
+
+        from app.engine.metering.learning import BoardLearning
+
+        self.session = 0
+        self.windows: list[dict[str, Any]] = []
+        self.samples: dict[int, float] = {}
+        note = BoardLearning.note
+
+        def kept(learning: Any, kernel: str, window: Any) -> None:
+            self.windows.append({"session": self.session, "kernel": kernel, "window": asdict(window)})
+            note(learning, kernel, window)
+
+        BoardLearning.note = kept  # type: ignore[method-assign]
+
+    def watch(self, gpu: Any) -> None:
+        """Keep what the board's buffer reports."""
+        read = gpu.power_samples
+
+        def kept(since_ns: int) -> Any:
+            found = read(since_ns)
+            self.samples.update((sample.time_ns, sample.power_w) for sample in found)
+            return found
+
+        gpu.power_samples = kept
+
+    def write(self, folder: Path) -> None:
+        (folder / "windows.json").write_text(json.dumps(self.windows))
+        (folder / "samples.json").write_text(json.dumps(sorted(self.samples.items())))
+
+
+def specification_text(keys: Sequence[tuple[int, ...]]) -> str:
+    """The example with these configurations alone, without clocks."""
+    text = (ROOT / "resources/examples/gemm.toml").read_text()
+    wanted = (" and ".join(f"{name} == {value}" for name, value in zip(NAMES, key, strict=True)) for key in keys)
+    one_of = " or ".join(f"({each})" for each in wanted)
+    text = text.replace("restrictions = [", f'restrictions = [\n    "{one_of}",', 1)
+    text = text.replace("../kernels/gemm.cu", (ROOT / "resources/kernels/gemm.cu").as_posix())
+    head, _, tail = text.partition("[device_settings]")
+    return head + tail[tail.index("[metrics]") :]
+
+
+def opened(kept: Kept) -> Any:
+    from app.sensors.select import open_gpu
+
+    gpu = open_gpu(os.environ.get("REFERENCE_GPU"), speed=math.inf)
+    kept.watch(gpu)
+    return gpu
+
+
+def session(store: Any, seed: int, path: Path, kept: Kept) -> int:
+    """One session over the 24 configurations, in the order of that seed; its number."""
     from app.engine.session.load import load_specification
     from app.engine.session.plan import SearchOptions
     from app.engine.session.planning import plan_specification
     from app.engine.session.run import run_session
-    from app.sensors.select import open_gpu
 
-    path = Path(os.environ["WATTRIDGE_DATA"]) / "sgemm24.toml"
-    if not path.exists():
-        text = (ROOT / "resources/examples/gemm.toml").read_text()
-        wanted = (
-            " and ".join(f"{name} == {value}" for name, value in zip(NAMES, key, strict=True))
-            for key in configurations()
-        )
-        one_of = " or ".join(f"({each})" for each in wanted)
-        text = text.replace("restrictions = [", f'restrictions = [\n    "{one_of}",', 1)
-        text = text.replace("../kernels/gemm.cu", (ROOT / "resources/kernels/gemm.cu").as_posix())
-        head, _, tail = text.partition("[device_settings]")
-        path.write_text(head + tail[tail.index("[metrics]") :])
-    specification = dataclasses.replace(load_specification(path))
-    gpu = open_gpu(os.environ.get("REFERENCE_GPU"), speed=math.inf)
+    gpu = opened(kept)
+    kept.session = seed
     try:
-        plan = plan_specification(specification, gpu, SearchOptions(strategy="random_sample", seed=seed))
+        plan = plan_specification(
+            load_specification(path), gpu, SearchOptions(strategy="random_sample", seed=seed, max_evaluations=24)
+        )
         began, said = time.time(), []
         result = run_session(plan, store, said.append, threading.Event())
         faults = [str(event) for event in said if type(event).__name__ == "EngineFault"]
@@ -228,160 +284,41 @@ def session(store: Any, seed: int) -> int:
         gpu.close()
 
 
-def compared(store: Any, sessions: Sequence[int], references: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every pair of a session and a reference: the session's figures stated for the reference's own condition."""
-    from app.engine.metering.condition import Condition
-    from app.engine.session.restating import restated
+def within(path: Path, kept: Kept) -> list[dict[str, Any]]:
+    """Eight configurations in one process, five times each in random order, and each one's steady state after that."""
+    from app.engine.session.load import load_specification
+    from app.engine.session.plan import SearchOptions
+    from app.engine.session.planning import plan_specification
 
-    pairs = []
-    for number in sessions:
-        for reference in references:
-            condition = Condition(*(float(reference[name]) for name in ("gpu_c", "memory_c", "fast_w", "slow_w")))
-            _, table = restated(store, number, condition)
-            at = next(
-                (
-                    i
-                    for i in range(len(table))
-                    if [table.measurement(i).configuration[name] for name in NAMES] == reference["key"]
-                ),
-                None,
-            )
-            if at is None or "energy_j" not in table.measurement(at).values:
-                continue
-            m = table.measurement(at)
-            low, high = m.intervals["energy_j"]
-            pairs.append(
-                {
-                    "session": number,
-                    "key": reference["key"],
-                    "history": reference["history"],
-                    "at_cap": bool(reference["limited"]) or bool(m.event_reasons & LIMITS),
-                    "raw_error": m.values["energy_raw_j"] / reference["energy_j"] - 1,
-                    "error": m.values["energy_j"] / reference["energy_j"] - 1,
-                    "power_error": m.values["power_w"] / reference["power_w"] - 1,
-                    "time_error": m.values["time_s"] / reference["time_s"] - 1,
-                    "half_width": (high - low) / 2 / m.values["energy_j"],
-                    "covered": low <= reference["energy_j"] <= high,
-                    "raw_covered": abs(m.values["energy_raw_j"] / reference["energy_j"] - 1)
-                    <= (m.intervals["energy_raw_j"][1] - m.intervals["energy_raw_j"][0]) / 2 / m.values["energy_raw_j"],
-                    "correction": m.values["thermal_correction"] - 1,
-                    "flagged": "second look" in m.message,
-                }
-            )
-    return pairs
-
-
-def coverage_interval(pairs: Sequence[dict[str, Any]]) -> tuple[float, float]:
-    """95 % of the share covered, the configurations resampled [bootstrap clustered by configuration]."""
-    groups: dict[tuple[int, ...], list[bool]] = {}
-    for pair in pairs:
-        groups.setdefault(tuple(pair["key"]), []).append(pair["covered"])
-    rng, shares = random.Random(1), []
-    for _ in range(2000):
-        drawn = [hit for key in rng.choices(list(groups), k=len(groups)) for hit in groups[key]]
-        shares.append(mean(drawn))
-    shares.sort()
-    return shares[50], shares[1949]
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    ordered = sorted(values)
-    at = share * (len(ordered) - 1)
-    low = math.floor(at)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (at - low) * (ordered[high] - ordered[low])
-
-
-def report(pairs: list[dict[str, Any]]) -> dict[str, Any]:
-    document: dict[str, Any] = {}
-    kinds = {"all": pairs}
-    for history in ("idle", "hot"):
-        kinds[history] = [pair for pair in pairs if pair["history"] == history]
-    kinds["below the cap"] = [pair for pair in pairs if not pair["at_cap"]]
-    kinds["at the cap"] = [pair for pair in pairs if pair["at_cap"]]
-    print(
-        "\npairs                 n   raw: median 95th %  stated: median 95th % bias %   covered (95 %)       half %"
-        "  raw covered"
-    )
-    for kind, some in kinds.items():
-        if not some:
-            continue
-        raw, stated = [abs(p["raw_error"]) for p in some], [abs(p["error"]) for p in some]
-        low, high = coverage_interval(some)
-        row = {
-            "pairs": len(some),
-            "raw_median": quantile(raw, 0.5),
-            "raw_p95": quantile(raw, 0.95),
-            "median": quantile(stated, 0.5),
-            "p95": quantile(stated, 0.95),
-            "bias": mean([p["error"] for p in some]),
-            "coverage": mean([p["covered"] for p in some]),
-            "coverage_95": [low, high],
-            "half_width": quantile([p["half_width"] for p in some], 0.5),
-            "raw_coverage": mean([p["raw_covered"] for p in some]),
+    gpu = opened(kept)
+    kept.session = 0
+    try:
+        specification = load_specification(path)
+        plan = plan_specification(specification, gpu, SearchOptions(strategy="brute_force"))
+        runner = plan.make_runner()
+        try:
+            rows, rng = list(range(plan.space.size)), random.Random(2)
+            order = [row for _ in range(WITHIN_TIMES) for row in rng.sample(rows, len(rows))]
+            repeats = list(runner.measure(order, threading.Event()))
+            if hasattr(runner, "settle_s"):  # on a real board
+                runner.settle_s, runner.window_s = RUN_S - STEADY_S, STEADY_S
+            steady = list(runner.measure(rows, threading.Event()))
+            stated = runner.restated([*repeats, *steady])
+        finally:
+            runner.close()
+    finally:
+        gpu.close()
+    return [
+        {
+            "key": [m.configuration[name] for name in NAMES],
+            "steady": at >= len(repeats),
+            "values": dict(m.values),
+            "at_cap": bool(m.event_reasons & LIMITS),
+            "message": m.message,
         }
-        document[kind] = row
-        print(
-            f"{kind:<18}{row['pairs']:>5}{100 * row['raw_median']:>13.2f}{100 * row['raw_p95']:>8.2f}"
-            f"{100 * row['median']:>16.2f}{100 * row['p95']:>8.2f}{100 * row['bias']:>8.2f}"
-            f"{100 * row['coverage']:>9.0f} % ({100 * low:.0f} to {100 * high:.0f}){100 * row['half_width']:>10.2f}"
-            f"{100 * row['raw_coverage']:>8.0f} %"
-        )
-    off = [p for p in pairs if abs(p["time_error"]) > 0.01]
-    document["time_errors_above_1_percent"] = len(off)
-    document["of_which_unflagged"] = len([p for p in off if not p["flagged"] and not p["at_cap"]])
-    print(f"times off by more than 1 %: {len(off)} pairs, unflagged below the cap: {document['of_which_unflagged']}")
-    for p in sorted(pairs, key=lambda p: -abs(p["error"]))[:8]:
-        errors = {name: f"{100 * p[name]:+.2f}" for name in ("error", "raw_error", "power_error", "time_error")}
-        said = [word for word, so in (("at the cap", p["at_cap"]), ("flagged", p["flagged"])) if so]
-        print(
-            f"  {'x'.join(map(str, p['key'])):<14}{p['history']:<5} session {p['session']}:"
-            f" energy {errors['error']} % (raw {errors['raw_error']}), power {errors['power_error']},"
-            f" time {errors['time_error']}, ± {100 * p['half_width']:.2f} {', '.join(said)}"
-        )
-    return document
-
-
-def between_sessions(store: Any, sessions: Sequence[int]) -> dict[str, Any]:
-    """Coefficient of variation of each configuration over the sessions, at the board's condition; and their models."""
-    import statistics
-
-    from app.engine.runner.stating import Statement
-
-    seen: dict[tuple[int, str], list[float]] = {}
-    models = []
-    for number in sessions:
-        loaded = store.load(number)
-        stated = Statement.of_origin(loaded.record.origin)
-        if stated is not None:
-            model = stated.model
-            models.append(
-                {
-                    "condition": stated.condition.words,
-                    "coefficients": model.coefficients,
-                    "repeatability": model.repeatability,
-                    "reproducibility": model.uncertainty(0.0),
-                }
-            )
-            named = ", ".join(f"{each:+.4f}" for each in model.coefficients)
-            print(
-                f"session {number}: stated for {stated.condition.words}; per °C GPU, memory, share 1 s, 30 s: {named}; "
-                f"repeatability ±{100 * model.repeatability:.2f} %"
-            )
-        for at in range(len(loaded.table)):
-            m = loaded.table.measurement(at)
-            for name in ("energy_j", "energy_raw_j", "time_s"):
-                if name in m.values:
-                    seen.setdefault((m.row, name), []).append(m.values[name])
-    variation = {}
-    for name in ("energy_raw_j", "energy_j", "time_s"):
-        each = [statistics.stdev(v) / mean(v) for (_, figure), v in seen.items() if figure == name and len(v) > 1]
-        variation[name] = statistics.median(each) if each else math.nan
-        print(
-            f"CV between sessions, {name}: median {100 * variation[name]:.2f} %, "
-            f"95th percentile {100 * quantile(each, 0.95) if each else math.nan:.2f} %"
-        )
-    return {"models": models, "cv": variation}
+        for at, m in enumerate(stated)
+        if "energy_j" in m.values
+    ]
 
 
 def main() -> None:
@@ -389,43 +326,46 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("reference-result"))
-    parser.add_argument("--seconds", type=float, default=480.0, help="for everything, the first look at the sensor too")
+    parser.add_argument("--seconds", type=float, default=520.0, help="for everything, the first look at the sensor too")
     parser.add_argument("--references", type=int, default=12)
     parser.add_argument("--alone", choices=("idle", "hot"), help="(the other process)")
     arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    out = arguments.out.resolve()
+    (out / "data").mkdir(parents=True, exist_ok=True)
     chosen = configurations()[: arguments.references]
     if arguments.alone:
-        alone(arguments.alone, chosen, arguments.seconds, arguments.out / f"{arguments.alone}.json")
+        alone(arguments.alone, chosen, arguments.seconds, out / f"{arguments.alone}.json")
         return
     began = time.time()
-    data = Path(tempfile.mkdtemp(prefix="wattridge-reference-"))
-    os.environ["WATTRIDGE_DATA"] = str(data)
+    os.environ["WATTRIDGE_DATA"] = str(out / "data")
     sys.path.insert(0, str(ROOT))
     from app.engine.store.database import Store
 
-    def other_process(history: str, seconds: float) -> list[dict[str, Any]]:
+    kept = Kept()
+    for name, keys in (("sgemm24.toml", configurations()), ("sgemm8.toml", [*CAPPED, *configurations()[:5]])):
+        (out / name).write_text(specification_text(keys))
+
+    def other_process(history: str, seconds: float) -> None:
         command = [sys.executable, str(Path(__file__).resolve()), "--alone", history, "--seconds", str(seconds)]
-        command += ["--references", str(arguments.references), "--out", str(arguments.out)]
+        command += ["--references", str(arguments.references), "--out", str(out)]
         subprocess.run(command, check=True)
-        found: list[dict[str, Any]] = json.loads((arguments.out / f"{history}.json").read_text())
+        found = json.loads((out / f"{history}.json").read_text())
         print(f"{len(found)} references {history}", flush=True)
-        return found
 
     def left_s() -> float:
-        return arguments.seconds - (time.time() - began)
+        return float(arguments.seconds) - (time.time() - began) - WITHIN_S
 
     with Store() as store:
-        sessions = [session(store, 1)]
-        references = other_process("idle", min(20.0 + arguments.references * (IDLE_S + RUN_S + 0.6), left_s() / 2))
-        sessions.append(session(store, 2))
-        references += other_process("hot", left_s() - 15.0)
-        sessions.append(session(store, 3))
-        pairs = compared(store, sessions, references)
-        document = {"summary": report(pairs), "sessions": between_sessions(store, sessions)}
-    document |= {"pairs": pairs, "references": references, "seconds": time.time() - began}
-    (arguments.out / "reference.json").write_text(json.dumps(document, indent=1))
-    print(f"{document['seconds']:.0f} s in all")
+        session(store, 1, out / "sgemm24.toml", kept)
+        other_process("idle", min(20.0 + arguments.references * (IDLE_S + RUN_S + 0.6), left_s() / 2 - SESSION_S))
+        session(store, 2, out / "sgemm24.toml", kept)
+        other_process("hot", left_s() - SESSION_S)
+        session(store, 3, out / "sgemm24.toml", kept)
+    kept.write(out)
+    (out / "within.json").write_text(json.dumps(within(out / "sgemm8.toml", kept)))
+    kept.write(out)
+    print(f"{time.time() - began:.0f} s on the board", flush=True)
+    subprocess.run([sys.executable, str(Path(__file__).with_name("reference_report.py")), str(out)], check=True)
 
 
 if __name__ == "__main__":

@@ -37,15 +37,26 @@ def test_a_session_is_stated_for_the_condition_that_is_asked_for(capsys: pytest.
     assert again["best"] == tuned["best"], "the store stays as it is"
 
 
-def test_the_description_names_condition_repeatability_and_reproducibility_apart(
-    capsys: pytest.CaptureFixture[str],
+def test_repeatability_reproducibility_and_gain_are_named_apart_wherever_a_session_is_shown(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert main([*TUNE, "--condition", "40C"]) == 0
-    said = capsys.readouterr().out
-    assert "Energy and power at" in said
-    assert "40 °C" in said
-    for word in ("Repeatability", "Reproducibility"):
-        assert word in said
+    tuned = capsys.readouterr().out
+    assert main(["sessions", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert main(["report", "1", "--out", str(tmp_path / "report.html")]) == 0
+    page = (tmp_path / "report.html").read_text()
+    for said in (tuned, shown, page):
+        assert "Energy and power at" in said
+        assert "40 °C" in said
+        assert "of power within the session" in said.split("Repeatability")[1][:200]
+        assert "between sessions at that condition" in said.split("Reproducibility")[1][:200]
+        assert "needs a meter" in said.split("Gain of the sensor")[1][:200]
+    capsys.readouterr()
+    _, document = run(capsys, "sessions", "1")
+    stated = document["stated_for"]
+    assert 0 < stated["repeatability"] < stated["reproducibility"]
+    assert stated["gain_error"] is None, "not known"
 
 
 @pytest.mark.parametrize(

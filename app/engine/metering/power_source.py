@@ -42,7 +42,7 @@ WORTH: Final = 0.3  # of one value: a level that less of it shows is not known
 LEAST_HISTORY: Final = 0.5  # of the second before a window, that values must cover to know what it leaves behind
 OVERLAP: Final = 1.5  # averaging over refresh: from here on values overlap
 # Power differs between the beginning and the end of one launch, and the buffer's values see it like a stroboscope: in
-# 17 of 23 runs of kernels of 5 to 146 ms on an H200 they follow the phase of the launch. These are the first two
+# 15 of 23 runs of kernels of 5 to 146 ms on an H200 they follow the phase of the launch. These are the first two
 # harmonics, relative, one sigma (tests/benchmarks/reference.txt). Shorter launches average out within a value.
 HARMONICS: Final = (0.005, 0.003)
 SEEN_FROM_S: Final = 0.004

@@ -82,8 +82,7 @@ def describe_statement(plan: SessionPlan) -> Iterator[Figure]:
     within, between = stated.model.repeatability, stated.model.uncertainty(0.0)
     yield Figure("Repeatability", f"±{percent(within)}", note="of power within the session, 95 %")
     yield Figure("Reproducibility", f"±{percent(between)}", note="between sessions at that condition, 95 %")
-    if plan.source == "nvml":
-        yield Figure("Gain of the sensor", None, unknown="needs a meter; up to ±5 % of a board's own [Yang2024]")
+    yield Figure("Gain of the sensor", None, unknown="needs a meter; up to ±5 % of a board's own [Yang2024]")
 
 
 def _failure(table: ResultTable) -> Iterator[Figure]:

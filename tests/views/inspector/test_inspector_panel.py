@@ -19,6 +19,9 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.analysis.quantities import quantities_of
 from app.engine.measurement import Measurement, State
+from app.engine.metering.condition import Condition
+from app.engine.metering.thermal import ThermalModel
+from app.engine.runner.stating import Statement
 from app.engine.session.load import load_specification
 from app.engine.space.result_table import ResultTable
 from app.engine.workloads.source_kernel import SourceKernel
@@ -527,3 +530,14 @@ def test_another_theme_colours_the_source_anew(source_view: SourceView) -> None:
     theme.set_mode("light")
     assert colours_of(source_view, 0) == {"int": theme.LIGHT.blue}
     theme.set_mode("system")
+
+
+def test_a_stated_energy_says_for_which_condition_and_how_far_it_holds_in_three_figures(shows: Shows) -> None:
+    once = measured(SPACE, 4)
+    stated = {"thermal_correction": 1.02, "thermal_uncertainty": 0.015, "energy_raw_j": once.values["energy_j"] / 1.02}
+    origin = Statement(Condition(gpu_c=55.0, slow_w=300.0), ThermalModel()).to_origin()
+    panel = shows(dataclasses.replace(once, values={**once.values, **stated}), origin=origin)
+    said = panel.facts.toPlainText()
+    for words in ("55 °C, 300 W", "Repeatability", "Reproducibility", "Gain of the sensor", "needs a meter", "+2.00 %"):
+        assert words in said
+    assert "Repeatability" not in shows(once, origin=origin).facts.toPlainText(), "as it was drawn"
