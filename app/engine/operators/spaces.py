@@ -28,20 +28,24 @@ def tile_space(operator: Operator) -> KernelSpace:
     """The space of matrix products and convolutions (`tiles.cuh`):
 
     block_m, block_n, block_k: a block's tile of the output, and the step along the depth. thread_m, thread_n: a
-    thread's share of the tile. lanes_n: threads of a warp beside each other along N. stages: buffers in shared memory.
+    thread's share of the tile. lanes_n: threads of a warp beside each other along N. slices_k: sets of threads that share
+    the tile, each with its part of every step. stages: buffers in shared memory.
     copy_async: 1 fills them by cp.async, 0 through registers. split_k: blocks that share a tile. stream_k: 0, or the
-    blocks per multiprocessor among which the steps of all tiles are dealt out. group_m: rows of tiles in a band that
+    blocks per multiprocessor among which the steps of all tiles are dealt out. min_blocks: those of a multiprocessor
+    that the compiler leaves registers for. group_m: rows of tiles in a band that
     blocks running at once belong to.
     """
     batch, rows, columns, depth = operator.product
     outputs = batch * rows * columns
     workspace = min(max(16 * outputs, _WORKSPACE[0]), _WORKSPACE[1])
-    threads = "(block_m * block_n // (thread_m * thread_n))"
+    threads = "(slices_k * (block_m * block_n // (thread_m * thread_n)))"
     tiles = f"({batch} * (({rows} + block_m - 1) // block_m) * (({columns} + block_n - 1) // block_n))"
     steps = f"(({depth} + block_k - 1) // block_k)"
     a_vector, b_vector = _vector(depth), _vector(columns)
-    shared = "stages * 4 * (block_m * (block_k + 4) + block_k * block_n)"
+    stripes = "stages * 4 * (block_m * (block_k + 4) + block_k * block_n)"
+    shared = f"max({stripes}, (slices_k > 1) * 4 * block_m * block_n)"
     registers = "(thread_m * thread_n + 4 * thread_m + 2 * thread_n + 32)"
+    tight = "(thread_m * thread_n + 2 * thread_m + thread_n + 24)"
     slots = f"(2 * stream_k * multiprocessors if stream_k > 0 else split_k * {tiles})"
     return KernelSpace(
         constants={"WORKSPACE": workspace},
@@ -52,19 +56,26 @@ def tile_space(operator: Operator) -> KernelSpace:
             "thread_m": [2, 4, 8, 16],
             "thread_n": [4, 8, 16],
             "lanes_n": [4, 8, 16],
+            "slices_k": [1, 2, 4],
             "stages": [1, 2, 3, 4],
             "copy_async": [0, 1],
             "split_k": [each for each in (1, 2, 3, 4, 6, 8, 12, 16) if each <= max(1, depth // 32)],
             "stream_k": [0, 1, 2, 3, 4],
+            "min_blocks": [1, 2, 3, 4],
             "group_m": [each for each in (1, 4, 16) if each == 1 or each < -(-rows // 32)],
         },
         restrictions=[
-            f"32 <= {threads} <= min(512, max_threads_per_block)",
+            f"32 * slices_k <= {threads} <= min(512, max_threads_per_block)",
+            "slices_k == 1 or 4 * slices_k <= block_k and block_m * block_n <= 8192 and thread_m * thread_n >= 32",
             # whole warps, and as many vectors for every thread
             "block_m % (32 // lanes_n * thread_m) == 0 and block_n % (lanes_n * thread_n) == 0",
             f"block_m * block_k % ({a_vector} * {threads}) == 0 and block_k * block_n % ({b_vector} * {threads}) == 0",
             # a thread's sums and fragments live in registers
             f"{registers} <= 255 and {registers} * {threads} <= registers_per_block",
+            # more blocks than would fit anyway, and as few registers as that takes
+            f"min_blocks == 1 or (min_blocks - 1) * {threads} * {registers} < registers_per_multiprocessor"
+            f" and min_blocks * {threads} * {registers} > registers_per_multiprocessor"
+            f" and min_blocks * {threads} * {tight} <= registers_per_multiprocessor",
             "copy_async == 0 and stages <= 2 or copy_async == 1 and stages >= 2 and compute_capability >= 8.0",
             # of the shared memory a block may ask for all but what the system keeps
             f"{shared} <= (shared_memory_per_multiprocessor - 1024 if compute_capability >= 7.0"

@@ -15,8 +15,8 @@
 #include "tiles.cuh"
 
 struct Problem {
-    const float *a_all, *b_all, *b_first;
-    int column;
+    const float *a_all, *b_all, *b_first, *b_now;
+    int column, b_depth;
     int depth, tap_row, tap_column, tap;    // of this step: where in the kernel, and how far from an output's first tap
     int first[A_LOADS];                      // of each row: the place of its first tap, channel 0
     short top[A_LOADS], left[A_LOADS];        // its pixel
@@ -35,8 +35,10 @@ struct Problem {
         column = at;
         b_first = b_all + at;
     }
-    __device__ __forceinline__ void begin_step(int at) {
+    __device__ __forceinline__ void begin_step(int at, int at_b) {
         depth = at;
+        b_depth = at_b;
+        b_now = b_first + (size_t)at_b * COUT;
         const int of_kernel = at / CIN;
         tap_row = of_kernel / KERNEL;
         tap_column = of_kernel % KERNEL;
@@ -52,13 +54,13 @@ struct Problem {
             return a_all + (inside ? first[i] + tap : 0);
         }
     }
-    __device__ __forceinline__ const float *b(int at, int within, bool &inside) const {
-        inside = (DEPTH % block_k == 0 || at < DEPTH) && (COUT % block_n == 0 || column + within < COUT);
-        return inside ? b_first + (size_t)at * COUT + within : b_all;
+    __device__ __forceinline__ const float *b(int apart, int within, bool &inside) const {
+        inside = (DEPTH % block_k == 0 || b_depth + apart < DEPTH) && (COUT % block_n == 0 || column + within < COUT);
+        return inside ? b_now + ((size_t)apart * COUT + within) : b_all;
     }
 };
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, min_blocks)
 conv2d(float *y, const float *__restrict__ x, const float *__restrict__ w, float *workspace, unsigned *arrived) {
     extern __shared__ __align__(16) float shared[];
     Reader<Problem> reader;

@@ -85,7 +85,7 @@ def test_the_space_fits_the_board(board: str) -> None:
     assert space.size > 1000
     for row in range(0, space.size, space.size // 200):
         c = {name: int(value) for name, value in space.configuration(row).items()}
-        threads = c["block_m"] * c["block_n"] // (c["thread_m"] * c["thread_n"])
+        threads = c["slices_k"] * c["block_m"] * c["block_n"] // (c["thread_m"] * c["thread_n"])
         shared = 4 * c["stages"] * (c["block_m"] * (c["block_k"] + 4) + c["block_k"] * c["block_n"])
         assert threads <= limits.max_threads_per_block
         assert shared <= limits.shared_memory_per_multiprocessor

@@ -28,6 +28,7 @@ _WORD: Final = 4
 _FIXED_REGISTERS: Final = 34  # addresses, places, loop counters
 _FETCH_CYCLES: Final = 700.0  # from asking device memory or the L2 cache to having it in shared memory
 _TILE_CYCLES: Final = 500.0  # a tile's beginning and end: places, first addresses, writing
+_SLICE_CYCLES: Final = 120.0  # to add the sums of another set of threads
 _PART_CYCLES: Final = 900.0  # to leave a part of a tile, to know of it, to fetch it
 _STEP_INSTRUCTIONS: Final = 14.0  # per step and thread: barrier, loop, buffers
 _FETCH_INSTRUCTIONS: Final = 3.0  # per vector and thread: the copy, its address, its edge
@@ -54,10 +55,12 @@ class TiledOperator:
     thread_m: int
     thread_n: int
     lanes_n: int
+    slices_k: int
     stages: int
     copy_async: bool
     split_k: int
     stream_k: int
+    min_blocks: int
     group_m: int
 
     @classmethod
@@ -74,10 +77,12 @@ class TiledOperator:
             thread_m=whole("thread_m", 8),
             thread_n=whole("thread_n", 8),
             lanes_n=whole("lanes_n", 8),
+            slices_k=whole("slices_k", 1),
             stages=whole("stages", 1),
             copy_async=bool(whole("copy_async", 0, least=0)),
             split_k=whole("split_k", 1),
             stream_k=whole("stream_k", 0, least=0),
+            min_blocks=whole("min_blocks", 1),
             group_m=whole("group_m", 1),
             **sizes,  # type: ignore[arg-type]
         )
@@ -90,25 +95,28 @@ class TiledOperator:
         tiles, steps = self.batch * down * across, -(-self.depth // self.block_k)
         blocks = self.stream_k * limits.multiprocessors if self.stream_k else tiles * self.split_k
         fetches = self.block_k * (self.block_m + self.block_n) / (4.0 * threads)  # vectors of a thread in a step
+        wish = round(
+            _FIXED_REGISTERS + outputs + 4 * self.thread_m + self.thread_n + (0 if self.copy_async else 4 * fetches)
+        )
+        granted = limits.registers_per_multiprocessor // (threads * self.min_blocks)
         seat = residency(
             _with_dynamic_shared(limits),
             threads=threads,
-            registers=round(
-                _FIXED_REGISTERS + outputs + 4 * self.thread_m + self.thread_n + (0 if self.copy_async else 4 * fetches)
-            ),
-            shared_byte=self.stages * _WORD * (self.block_m * (self.block_k + 4) + self.block_k * self.block_n),
+            registers=min(wish, granted),
+            shared_byte=self._shared_byte,
             blocks=blocks,
         )
         slots = issue_slots_per_fma(limits.compute_capability)
 
         # issue slots of a thread in a step
-        useful = float(outputs * self.block_k)
-        reads = self.block_k * (self.thread_m + self.thread_n) / 4.0
+        share = self.block_k / self.slices_k
+        useful, reads = outputs * share, (self.thread_m + self.thread_n) * share / 4.0
         copies = fetches * ((1.0 if self.copy_async else 2.0) + _FETCH_INSTRUCTIONS + self.gathering)
         spills = 4.0 * seat.spilled
         busy = issue_cycles(slots * useful, useful + reads + copies + _STEP_INSTRUCTIONS + spills)
         issue = slots * useful / busy
         issue *= latency_hiding(seat.warps, min(outputs, 64.0))
+        issue *= min(1.0, (granted / wish) ** 0.2)  # fewer registers: fragments come later
 
         # waiting: for a step's stripes, for a tile's first ones, for the other parts of a tile
         step_cycles = busy * threads / 128.0  # of a multiprocessor's four schedulers
@@ -118,6 +126,7 @@ class TiledOperator:
         whole_cycles = step_cycles * steps_of_block
         parts = blocks / tiles if self._shares_tiles else 0.0
         waits = (_FETCH_CYCLES + _TILE_CYCLES) * max(1.0, tiles / blocks) / seat.blocks_per_multiprocessor
+        waits += _SLICE_CYCLES * (self.slices_k - 1) * max(1.0, tiles / blocks)
         waits += _PART_CYCLES * (1.0 + parts) if self._shares_tiles else 0.0
         issue *= whole_cycles / (whole_cycles + waits)
         issue *= seat.busy_share(threads, limits)
@@ -139,18 +148,23 @@ class TiledOperator:
         )
 
     @property
+    def _shared_byte(self) -> int:
+        stripes = self.stages * _WORD * (self.block_m * (self.block_k + 4) + self.block_k * self.block_n)
+        return max(stripes, (self.slices_k > 1) * _WORD * self.block_m * self.block_n)
+
+    @property
     def _shares_tiles(self) -> bool:
         return self.split_k > 1 or self.stream_k > 0
 
     def _threads(self, limits: DeviceLimits) -> int:
         """Of a block. Raises LaunchRefused where the tiles do not divide into warps, as the source's assertions do."""
         outputs = self.thread_m * self.thread_n
-        threads = self.block_m * self.block_n // outputs
+        threads = self.block_m * self.block_n // outputs * self.slices_k
         lanes_m = limits.warp_size // self.lanes_n
         whole = (
             self.block_m % (lanes_m * self.thread_m or 1) == 0 and self.block_n % (self.lanes_n * self.thread_n) == 0
         )
-        if not whole or not lanes_m or threads < limits.warp_size or self.thread_n % 4 or self.block_k % 4:
+        if not whole or not lanes_m or self.thread_n % 4 or self.block_k % (4 * self.slices_k):
             what = (
                 f"a tile of {self.block_m} x {self.block_n} does not divide into warps of {lanes_m} x {self.lanes_n} "
             )
@@ -160,11 +174,9 @@ class TiledOperator:
         return threads
 
     def _shared_byte_per_step(self) -> float:
-        """Bytes of shared memory's time for each multiply-add: a warp's read of 16 bytes a thread takes as many turns
-        of 128 bytes as its different addresses fill, and at least two."""
-        lanes_m = 32 // self.lanes_n
-        turns_a, turns_b = (max(2.0, 16.0 * lanes / _SHARED_LINE_BYTE) for lanes in (lanes_m, self.lanes_n))
-        turns = (self.thread_m * turns_a + self.thread_n * turns_b) / 4.0  # of one number along the depth
+        """Bytes of shared memory's time for each multiply-add: a warp's read of 16 bytes a thread takes two turns of
+        128 bytes, as neighbours share rows and columns."""
+        turns = 2.0 * (self.thread_m + self.thread_n) / 4.0  # of one number along the depth
         return turns * _SHARED_LINE_BYTE / (32.0 * self.thread_m * self.thread_n)
 
     def _spills_over(self, limits: DeviceLimits) -> bool:
