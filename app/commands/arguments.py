@@ -16,7 +16,9 @@ _FASTEST = 100.0  # beyond it the physics of a simulated board cannot keep up wi
 
 
 def add_board(parser: ArgumentParser, speed: float = 1.0) -> None:
-    parser.add_argument("--gpu", metavar="GPU", help="an index, a UUID, simulated:NAME or recorded:FILE")
+    parser.add_argument(
+        "--gpu", metavar="GPU", help="an index, a UUID, simulated:NAME, recorded:FILE, opencl:NAME or host"
+    )
     parser.add_argument("--sim-seed", type=int, default=0, metavar="N", help="seed of a simulated board's noise")
     parser.add_argument(
         "--speed",

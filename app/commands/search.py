@@ -65,13 +65,16 @@ def tune(arguments: Namespace) -> int:
             raise InputError(f"'{arguments.resume}' is no session's number", "--resume", remedy)
         raise InputError("no specification", "tune", "name a TOML or T1 file, or --resume a session")
     specification = load_specification(specification_path(arguments.specification))
+    if arguments.gpu is None and specification.kernel is not None:
+        from ..engine.runner.languages import usual_device
+        from ..sensors.select import real_boards
+
+        arguments.gpu = usual_device(specification.kernel, real_boards=bool(real_boards()))
     speed = arguments.speed if specification.command is None else 1.0  # a program takes real time
     with guarded_board(arguments, speed=speed) as (gpu, guard):
         plan = plan_specification(specification, gpu, search_options(arguments, arguments.repeats), guard=guard)
         if arguments.resume is not None:
             plan = with_recording(plan, specification, read_recording(arguments.resume))
-        for note in plan.space.notes:
-            say(note)
         with Store() as store:
             return _run(plan, store, arguments)
 
@@ -132,8 +135,6 @@ def replay(arguments: Namespace) -> int:
     if arguments.follow:
         return _follow(path, arguments)
     plan = plan_replay(path, search_options(arguments))
-    for note in plan.space.notes:
-        say(note)
     with Store() as store:
         return _run(plan, store, arguments)
 
@@ -190,6 +191,8 @@ def _condition(arguments: Namespace) -> Condition | None:
 def _run(plan: SessionPlan, store: Store, arguments: Namespace) -> int:
     from ..engine.report.export import export_session
 
+    for note in plan.space.notes:  # programs that are run are among them
+        say(note)
     result = watch_session(plan, store, quiet=arguments.json)
     document = _summary(result)
     if arguments.out and document["best"] is not None:

@@ -37,6 +37,7 @@ def gpus(arguments: Namespace) -> int:
     from .control import report_unreadable
 
     cuda = _cuda_in_use() if arguments.verbose else None
+    opencl, why_no_opencl = _opencl_devices() if arguments.verbose else ([], "")
     boards = list_gpus()
     try:
         described = [_describe(gpu) for gpu in boards]
@@ -46,7 +47,10 @@ def gpus(arguments: Namespace) -> int:
     unreadable = report_unreadable([board["uuid"] for board in described])
     unreadable = unreadable or any(board["left_over"] and board["left_over"]["unreadable"] for board in described)
     if arguments.json:
-        print_json([{**board, "cuda": cuda} if cuda and board["source"] == "nvml" else board for board in described])
+        more = {"opencl": opencl} if arguments.verbose else {}
+        print_json(
+            [{**board, **more, **({"cuda": cuda} if cuda and board["source"] == "nvml" else {})} for board in described]
+        )
         return int(unreadable)
     if described and described[0]["source"] != "nvml":
         say("No NVIDIA driver answers here; these are the simulated boards.")
@@ -65,7 +69,33 @@ def gpus(arguments: Namespace) -> int:
             show(*(f"  {line}" for line in missing))
     if cuda:
         show("", f"Kernels on real boards: {_cuda_words(cuda)}")
+    if why_no_opencl:
+        show("", f"OpenCL: {why_no_opencl}")
+    if opencl:
+        show("", "OpenCL devices, for --gpu opencl:NUMBER")
+        print_table([[at, *each.values()] for at, each in enumerate(opencl)], ("number", *opencl[0]))
     return int(unreadable)
+
+
+def _opencl_devices() -> tuple[list[dict[str, str]], str]:
+    """Every device of OpenCL, with where its energy comes from; and why there is none."""
+    from ..sensors.nvml.pci import pci_address
+    from ..sensors.opencl.devices import is_board, opencl_devices
+    from ..sensors.select import real_boards
+    from ..sensors.unmetered import NO_ENERGY
+
+    try:
+        devices = opencl_devices()
+    except WattridgeError as error:
+        return [], f"{error.what} ({error.remedy})"
+    boards = [(f"that of GPU {index}", uuid, pci_address(uuid)) for index, uuid, _ in real_boards()]
+    found = []
+    for each in devices:
+        energy = next((words for words, uuid, pci in boards if is_board(each, uuid, pci)), NO_ENERGY)
+        found.append(
+            {"name": each.name, "kind": each.kind, "platform": each.platform, "driver": each.driver, "energy": energy}
+        )
+    return found, "" if found else "it has no devices here"
 
 
 def _cuda_in_use() -> dict[str, Any]:

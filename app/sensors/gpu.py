@@ -11,7 +11,7 @@ from .channel import Channel, PowerSample, Reading
 from .clock import Clock
 
 Use = Literal["compute", "graphics", "compute and graphics"]
-Source = Literal["nvml", "simulated", "recorded"]
+Source = Literal["nvml", "simulated", "recorded", "unmetered"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,11 @@ class GpuInfo:
     def label(self) -> str:
         """The name with its source where it is not a live board: a simulated value says so wherever it is shown."""
         return self.name if self.source == "nvml" else f"{self.name} ({self.source})"
+
+    @property
+    def real(self) -> bool:
+        """Whether a device is there that runs what it is given: one with sensors, or one without."""
+        return self.source in ("nvml", "unmetered")
 
 
 class Gpu(Protocol):

@@ -31,3 +31,4 @@ class Execution:
     start_ns: int  # on the GPU's clock
     end_ns: int
     change: float = 0.0  # of the time of one launch, from the first half of them to the second; relative
+    reported: float | None = None  # mean of what a launch reports of itself: its own seconds, or a value

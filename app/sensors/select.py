@@ -14,11 +14,13 @@ from .gpu import Gpu
 
 DEFAULT_TWIN = "a100"  # opened where no NVIDIA driver answers
 _SIMULATED, _RECORDED = "simulated:", "recorded:"
+OPENCL = "opencl"  # the first device of OpenCL; with ":NAME" or ":NUMBER" another one
+HOST = "host"  # the processor of this computer, for functions in C, C++ and Fortran
 _SPEED_REMEDY = "only simulated and recorded GPUs run faster than the wall clock; leave the speed at 1"
 
 
 def open_gpu(selector: str | None = None, *, seed: int = 0, speed: float = 1.0, voltage: bool = True) -> Gpu:
-    """Open an index, a UUID, simulated:NAME, simulated:FILE.toml, recorded:NAME or recorded:FILE.
+    """Open an index, a UUID, simulated:NAME, simulated:FILE.toml, recorded:NAME, recorded:FILE, opencl:NAME or host.
 
     None is GPU 0, or the simulated A100 where no NVIDIA driver answers. `seed` is the simulated sensors' noise and
     `speed` the seconds of the GPU's clock per second (inf: as fast as it can be computed); both have no meaning for a
@@ -32,19 +34,30 @@ def open_gpu(selector: str | None = None, *, seed: int = 0, speed: float = 1.0, 
         return _open_simulated(text[len(_SIMULATED) :], seed, speed)
     if text.lower().startswith(_RECORDED):
         return _open_recorded(text[len(_RECORDED) :], speed)
-    if text or _boards():
+    if text.lower() == HOST:
+        from .unmetered import this_processor
+
+        return _at_its_own_speed(this_processor(), speed)
+    if text.lower() == OPENCL or text.lower().startswith(f"{OPENCL}:"):
+        return _open_opencl(text[len(OPENCL) + 1 :], speed, voltage)
+    if text or real_boards():
         return _open_real(text or "0", speed, voltage)
     return _open_simulated(DEFAULT_TWIN, seed, speed)
 
 
 def gpu_selectors() -> list[tuple[str, str]]:
-    """(selector, label) of everything that can be opened: real boards, simulated ones, recordings."""
+    """(selector, label) of everything that can be opened: real boards, simulated ones, recordings, other devices.
+
+    Of OpenCL's devices the first stands for all: to list them takes a process of its own.
+    """
+    from .opencl.devices import opencl_installed
     from .simulated.twin import load_twin, twin_names
 
-    found = [(uuid, f"{index}: {name}") for index, uuid, name in _boards()]
+    found = [(uuid, f"{index}: {name}") for index, uuid, name in real_boards()]
     found += [(f"{_SIMULATED}{name}", f"{load_twin(name).name} (simulated)") for name in twin_names()]
     found += [(f"{_RECORDED}{name}", f"{name} (recorded)") for name in _recordings()]
-    return found
+    found += [(OPENCL, "OpenCL's first device")] if opencl_installed() else []
+    return [*found, (HOST, "this computer's processor (time only)")]
 
 
 def list_gpus(*, seed: int = 0) -> list[Gpu]:
@@ -54,7 +67,7 @@ def list_gpus(*, seed: int = 0) -> list[Gpu]:
     """
     from .nvml.gpu import NvmlGpu
 
-    known = _boards()
+    known = real_boards()
     if not known:
         from .simulated.gpu import SimulatedGpu
         from .simulated.twin import load_twin, twin_names
@@ -91,13 +104,35 @@ def _open_recorded(name: str, speed: float) -> Gpu:
     return RecordedGpu(read_recording(path), clock=make_clock(speed))
 
 
+def _open_opencl(name: str, speed: float, voltage: bool) -> Gpu:
+    """The board that the device is, where its sensors are known; else the device as such."""
+    from .opencl.devices import find_device, is_board
+
+    device = find_device(name)
+    if device.uuid or device.pci:
+        from .nvml.pci import pci_address
+
+        for index, uuid, _ in real_boards():
+            if is_board(device, uuid, pci_address(uuid)):
+                return _open_real(str(index), speed, voltage)
+    from .unmetered import opencl_device
+
+    return _at_its_own_speed(opencl_device(device), speed)
+
+
+def _at_its_own_speed(gpu: Gpu, speed: float) -> Gpu:
+    if speed != 1.0 and math.isfinite(speed):  # inf is 'as fast as it can', which a real device always is
+        raise InputError("a real device runs at its own speed", "--speed", _SPEED_REMEDY)
+    return gpu
+
+
 def _open_real(text: str, speed: float, voltage: bool) -> Gpu:
     """An index or a UUID (or the start of one that names one board)."""
     from .nvml.gpu import NvmlGpu
 
     if not text.isascii() or not (text.isdigit() or text.upper().startswith(("GPU-", "MIG-"))):
         raise InputError(f"'{text}' names no GPU", "--gpu", f"an index, a UUID, or one of {', '.join(_alternatives())}")
-    known = _boards()
+    known = real_boards()
     if not known:
         what = f"there is no GPU {text}: no NVIDIA driver answers here"
         raise InputError(what, "--gpu", f"one of {', '.join(_alternatives())}")
@@ -112,7 +147,7 @@ def _open_real(text: str, speed: float, voltage: bool) -> Gpu:
     return NvmlGpu(fits[0]) if voltage else NvmlGpu(fits[0], voltage=None)
 
 
-def _boards() -> list[tuple[int, str, str]]:
+def real_boards() -> list[tuple[int, str, str]]:
     """(index, UUID, name) of the real boards; none where no driver answers or shows any."""
     from .nvml.gpu import boards
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _WORDS = {
     "simulated": "figures are simulated, no real GPU",
     "recorded": "figures are replayed from a recording",
+    "unmetered": "time alone is measured: the device reports no energy",
 }
 
 
@@ -24,6 +25,6 @@ def source_words(source: str) -> str:
 def provenance(session: SessionFacts) -> str:
     """Where a session's figures come from: 'measured', 'simulated', or from which file they are."""
     if session.purpose is not Purpose.REPLAY:
-        return "measured" if session.source == "nvml" else session.source
+        return "measured" if session.source in ("nvml", "unmetered") else session.source
     file = session.origin.get("file", "")
     return f"recorded in {Path(file).name}" if file else "recorded"

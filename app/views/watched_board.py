@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..sensors.clock import ScaledClock
 from ..sensors.gpu import Gpu
 from ..sensors.sampler import Sampler, SensorEvent
-from ..sensors.select import open_gpu
+from ..sensors.select import HOST, OPENCL, open_gpu
 from ..sensors.trace import Trace
 from .countdown import Countdown
 from .monitor.alarms import Alarms
@@ -109,5 +109,10 @@ def watched_gpu(selector: str | None, *, seed: int = 0, speed: float = 1.0) -> G
 
 
 def is_real(selector: str) -> bool:
-    """Whether a selector names a real board."""
+    """Whether a selector names a real board, with sensors."""
+    return in_real_time(selector) and selector != HOST and not selector.startswith(OPENCL)
+
+
+def in_real_time(selector: str) -> bool:
+    """Whether what a selector names lives as fast as we do."""
     return not selector.startswith(("simulated:", "recorded:"))

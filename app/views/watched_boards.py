@@ -17,7 +17,7 @@ from ..sensors.sampler import SensorEvent
 from ..sensors.select import gpu_selectors
 from .threads.bridge import EngineBridge
 from .threads.tasks import TaskQueue
-from .watched_board import WatchedBoard, is_real, watched_gpu
+from .watched_board import WatchedBoard, in_real_time, is_real, watched_gpu
 
 if TYPE_CHECKING:
     from ..engine.control.device_log import Change
@@ -183,7 +183,7 @@ class WatchedBoards(QObject):
     def _opened(self, selector: str) -> Gpu | WattridgeError:
         """On the queue's thread. What is opened is closed in the end, whether it was still watched or not."""
         try:
-            gpu = watched_gpu(selector, seed=self._seed, speed=1.0 if is_real(selector) else self.speed)
+            gpu = watched_gpu(selector, seed=self._seed, speed=1.0 if in_real_time(selector) else self.speed)
         except WattridgeError as error:
             return error
         self._arriving.append(gpu)

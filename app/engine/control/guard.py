@@ -70,6 +70,8 @@ class DeviceGuard:
         info = self.gpu.info
         if info.source == "simulated":
             return ""
+        if info.source == "unmetered":
+            return "this device has no settings"
         if info.source != "nvml":
             return "a recording cannot be set"
         off = "control is off (--allow-control, or the switch in the window)"
@@ -278,6 +280,8 @@ class DeviceGuard:
     def _require_allowed(self, *, putting_back: bool = False) -> None:
         """Raises where no setting may be made, or nothing may be put back."""
         source, label = self.gpu.info.source, self.gpu.info.label
+        if source == "unmetered":
+            raise NotSupported("this device has no settings", label, "leave the device settings out")
         if source == "recorded":
             raise NotSupported("a recording cannot be set", label, "open the board itself or a simulated one")
         if source == "nvml" and (reason := why_read_only(self.gpu.info.uuid)) and (read_only() or not putting_back):

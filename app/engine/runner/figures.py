@@ -132,7 +132,8 @@ def with_metrics(
         return values, {}
     ends = []
     for power_w in power_interval_w:
-        at_end = {**measured, "power_w": power_w, "energy_j": power_w * measured["time_s"]}
+        energy_j = measured["energy_j"] * power_w / measured["power_w"]  # also where time_s is not all of a launch
+        at_end = {**measured, "power_w": power_w, "energy_j": energy_j}
         ends.append({**at_end, **evaluate_metrics(spec, configuration, at_end)})
     low, high = ends
     intervals = {n: (min(low[n], high[n]), max(low[n], high[n])) for n in values if low[n] != high[n]}

@@ -21,6 +21,7 @@ _SOURCES = {
     "nvml": "measured on the board",
     "simulated": "SIMULATED: from a model of the board, not from one",
     "recorded": "replayed from a recording",
+    "unmetered": "measured on the device, which reports no energy",
 }
 
 

@@ -10,6 +10,7 @@ from threading import Event
 from ...errors import InputError, WattridgeError
 from ...sensors.device_limits import DeviceLimits, limits_of
 from ...sensors.gpu import Gpu
+from ...sensors.unmetered import NO_ENERGY
 from ..control.guard import DeviceGuard
 from ..metering.condition import Condition
 from ..metering.launching import require_launching
@@ -17,6 +18,7 @@ from ..runner.base import Runner
 from ..space.device_settings import SettingValues
 from ..space.search_space import SearchSpace
 from ..specification.model import Specification
+from ..specification.programs import programs_of
 from ..tuning_methods.fits import fit_of_sweep
 
 
@@ -45,14 +47,13 @@ def require_runnable(spec: Specification, gpu: Gpu) -> tuple[DeviceLimits, tuple
         if gpu.clock.speed == math.inf:
             raise InputError("a program takes real time", gpu.info.label, "choose --speed 1")
         said = not_its_own(gpu.info.source)
-        return limits_on(gpu), (said,) if said else ()
-    if gpu.info.source == "nvml":
-        from ..runner.cuda.open import require_kernel
+        return limits_on(gpu), (*((said,) if said else ()), *programs_of(spec))
+    if gpu.info.real:
+        from ..runner.languages import require_language
 
-        if spec.kernel is not None and spec.kernel.language != "CUDA":
-            raise InputError(f"its kernel is written in {spec.kernel.language}", str(spec.path), "CUDA kernels are run")
-        require_kernel(spec, gpu, limits_on(gpu))
-        return limits_on(gpu), ()
+        limits = limits_on(gpu)
+        require_language(spec, gpu, limits)
+        return limits, (*((NO_ENERGY,) if gpu.info.source == "unmetered" else ()), *programs_of(spec))
     from ..workloads.profiled import ProfiledKernel
 
     limits = require_launching(gpu).limits
@@ -80,10 +81,10 @@ def runner_on(
         from ..runner.command import CommandRunner
 
         return lambda: CommandRunner(gpu, spec, space, outer.nested("session"))
-    if gpu.info.source == "nvml":
-        from ..runner.cuda.open import open_cuda_runner
+    if gpu.info.real:
+        from ..runner.languages import open_runner
 
-        return lambda: open_cuda_runner(spec, gpu, space, outer.nested("session"), condition=condition)
+        return lambda: open_runner(spec, gpu, space, outer.nested("session"), condition)
     board = require_launching(gpu)
     with suppress(LaunchRefused):  # what no configuration can do fails now; a refused launch is a result later
         ProfiledKernel.of(spec, board.limits).prepare(space.configuration(0))
@@ -94,7 +95,7 @@ def allowed_settings(
     wanted: Mapping[str, SettingValues], gpu: Gpu, guard: DeviceGuard
 ) -> tuple[dict[str, SettingValues], tuple[str, ...]]:
     """The settings that may be made on this board, the rights for them obtained, and notes on the others."""
-    if not wanted or gpu.info.source not in ("nvml", "simulated"):
+    if not wanted or gpu.info.source == "recorded":
         return dict(wanted), ()
     if not guard.allowed:
         return {}, (f"{', '.join(wanted)} stay as they are: {guard.why_forbidden}",)

@@ -30,7 +30,9 @@ from ..session_state import Purpose
 from ..space.build import build_space
 from ..space.device_settings import resolve_device_settings
 from ..space.search_space import SearchSpace
+from ..specification.check import returned_value
 from ..specification.model import Specification
+from ..specification.programs import programs_of
 from ..store.database import Store
 from ..store.record import LoadedSession
 from ..strategies import base as strategies
@@ -103,6 +105,8 @@ def plan_specification(
         check_search(spec)
         strategy_options = {**spec.strategy_options, **strategy_options}
     objective = _objective_of(spec, options)
+    if gpu.info.source == "unmetered":
+        objective = _objective_without_energy(spec, objective, gpu)
     guard = guard if guard is not None else DeviceGuard(gpu)
     replaced = {name: tuple(values) for name, values in options.device_settings.items()}
     wanted, refused = allowed_settings({**spec.device_settings, **replaced}, gpu, guard)
@@ -250,6 +254,8 @@ def plan_resume(
         if setting_names(space) and gpu.info.source == "nvml":
             (guard or DeviceGuard(gpu)).open()  # fails now rather than at the first measurement
         require_runnable(spec, gpu)
+        said = tuple(line for line in programs_of(spec) if line not in space.notes)
+        space = replace(space, notes=(*space.notes, *said))
         stated = origin.get("condition", origin.get("chosen_condition"))
         condition = None if stated is None else Condition.parse(stated, f"session {session}")
         make_runner = runner_on(spec, gpu, space, guard, condition)
@@ -294,9 +300,32 @@ def _objective_of(spec: Specification, options: SearchOptions) -> Objective:
     return Objective(goal, front)
 
 
+def _objective_without_energy(spec: Specification, objective: Objective, gpu: Gpu) -> Objective:
+    """The same on a device that reports time alone; goals of the front that need more are left out.
+
+    Raises InputError where the objective itself needs more.
+    """
+    known = {"time_s", *_reported(spec), *spec.parameters, *spec.constants}
+    for name, text in spec.metrics.items():
+        if known.issuperset(parse(text, f"{spec.path}: metrics.{name}").names):
+            known.add(name)
+    if objective.goal.name not in known:
+        what = f"'{objective.goal.name}' needs energy, power or a clock, and this device reports none"
+        raise InputError(what, gpu.info.label, "--minimise time_s, or choose a GPU")
+    front = tuple(goal for goal in objective.front if goal.name in known)
+    return Objective(objective.goal, front if len(front) > 1 else ())
+
+
 def _figures(spec: Specification) -> tuple[str, ...]:
     """What an objective may name."""
-    return (*MEASURED, *(spec.command.values if spec.command else ()), *spec.metrics)
+    return (*MEASURED, *_reported(spec), *spec.metrics)
+
+
+def _reported(spec: Specification) -> tuple[str, ...]:
+    """Figures that what is run reports by itself."""
+    if spec.command is not None:
+        return tuple(spec.command.values)
+    return returned_value(spec.kernel) if spec.kernel is not None else ()
 
 
 def _with_settings(spec: Specification, names: Collection[str]) -> Specification:

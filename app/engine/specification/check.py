@@ -17,8 +17,24 @@ from ..measurement import MEASURED, Value
 from ..objectives import Goal, Objective
 from ..space.build import BLOCK_SIZE_NAMES, MAX_PARAMETERS
 from ..space.device_settings import SettingValues
+from .compiler_options import check_options
 from .from_operator import with_operator
-from .model import ARRAY_FILES, OPCODES, ArgumentSpec, CommandSpec, KernelSpec, Specification, VerifySpec, keys_of
+from .model import (
+    ARRAY_FILES,
+    COMPILERS,
+    DESCRIBED,
+    DEVICE_COMPILERS,
+    NOTHING,
+    OF_THE_HOST,
+    OPCODES,
+    RETURNED_TIMES,
+    ArgumentSpec,
+    CommandSpec,
+    KernelSpec,
+    Specification,
+    VerifySpec,
+    keys_of,
+)
 from .toml_section import Section
 
 MAX_ENTRIES = 1000  # constants, metrics, restrictions
@@ -28,6 +44,7 @@ TYPES = (
     *("float16", "float32", "float64", "complex64", "complex128", "bool"),
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
 )
+_BY_SUFFIX = {".cl": "OpenCL", ".f90": "Fortran", ".f95": "Fortran", ".f03": "Fortran", ".f": "Fortran"}
 _LIMITS = tuple(limits_of((8, 0)).as_names())
 _SECTIONS = (
     *("restrictions", "kernel", "operator", "command", "constants", "parameters", "device_settings", "metrics"),
@@ -58,8 +75,10 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
         raise InputError("both a kernel and a command", str(path), "keep one of [kernel] and [command]")
     kernel = _kernel(root.table("kernel", keys_of(KernelSpec)), path.parent, scope) if "kernel" in root else None
     named = (*tunable, *constants)
+    if kernel is not None:
+        _check_programs(kernel, root.table("kernel"), named)
     command = _command(root.table("command", keys_of(CommandSpec)), named) if "command" in root else None
-    measured = (*MEASURED, *(command.values if command else ()))
+    measured = (*MEASURED, *(command.values if command else ()), *(returned_value(kernel) if kernel else ()))
     metrics = _metrics(_bounded(root.table("metrics")), named, measured)
     search = root.table("search", _SEARCH_KEYS)
     return Specification(
@@ -169,16 +188,27 @@ def _device_settings(section: Section) -> dict[str, SettingValues]:
 def _kernel(section: Section, folder: Path, scope: tuple[str, ...]) -> KernelSpec:
     profile = section.text("profile", "")
     sources = section.texts("source")
-    if not sources and not profile:
+    generator = section.text("generator", "")
+    if sources and generator:
+        raise InputError("both a source and a generator", section.where, "keep one of them")
+    if not sources and not profile and not generator:
         raise section.wrong("source", "a source file (or a profile, to run on simulated GPUs only)")
+    language = _language(section, sources)
     divisors = section.table("grid_divisors", ("x", "y", "z"))
     asked = section.table("instructions", tuple(OPCODES))
     names = section.texts("block_size_names") or BLOCK_SIZE_NAMES
     if len(names) != 3:
         raise section.wrong("block_size_names", "a list of three names")
+    if language != "CUDA" and (unfit := next((key for key in ("template", "instructions") if key in section), "")):
+        raise InputError(f"'{unfit}' is for CUDA only", section.place(unfit), f"leave it out of a kernel in {language}")
     problem_size = _expressions(section, "problem_size", scope)
     grid_divisors = {axis: _expressions(divisors, axis, scope) for axis in divisors}
     arguments = _arguments(section, folder, scope)
+    if language != "OpenCL" and any(argument.memory == "local" for argument in arguments):
+        raise InputError("only OpenCL takes arguments in local memory", section.place("arguments"), "use shared_memory")
+    options = section.texts("compiler_options")
+    if language in ("OpenCL", *OF_THE_HOST):
+        check_options(options, section.place("compiler_options"))
     return KernelSpec(
         name=section.text("name"),
         sources=tuple((folder / source).resolve() for source in sources),
@@ -187,7 +217,7 @@ def _kernel(section: Section, folder: Path, scope: tuple[str, ...]) -> KernelSpe
         arguments=arguments,
         verify=_verify(section.table("verify", keys_of(VerifySpec)), arguments) if "verify" in section else None,
         profile=profile,
-        compiler_options=section.texts("compiler_options"),
+        compiler_options=options,
         include=tuple((folder / include).resolve() for include in section.texts("include")),
         shared_memory=next(iter(_expressions(section, "shared_memory", scope)), "0"),
         block_size_names=(names[0], names[1], names[2]),
@@ -195,8 +225,66 @@ def _kernel(section: Section, folder: Path, scope: tuple[str, ...]) -> KernelSpe
         repeats=_repeats(section),
         timeout_s=section.number("timeout_s", 10.0, least=0.001) or 10.0,
         instructions={opcode: _expressions(asked, opcode, scope)[0] for opcode in asked},
-        language=section.text("language", "CUDA"),
+        language=language,
+        generator=generator,
+        compiler=_compiler(section, language),
+        returns=_returns(section, language),
     )
+
+
+def _language(section: Section, sources: tuple[str, ...]) -> str:
+    """The language by its usual spelling, however it is written."""
+    written = section.text("language", "CUDA")
+    language = next((known for known in DESCRIBED if known.lower() == written.lower()), None)
+    if language is None:
+        raise section.wrong("language", f"one of {', '.join(DESCRIBED)}")
+    if "language" not in section and (
+        other := next((_BY_SUFFIX[Path(s).suffix.lower()] for s in sources if Path(s).suffix.lower() in _BY_SUFFIX), "")
+    ):
+        remedy = f'add language = "{other.lower()}"'
+        raise InputError(f"a source in {other}, and the language is CUDA", section.place("source"), remedy)
+    return language
+
+
+def _compiler(section: Section, language: str) -> str:
+    """One that is known: a file names no other program to run."""
+    compiler = section.text("compiler", "")
+    known = (*COMPILERS.get(language, ()), *(DEVICE_COMPILERS if language in ("C", "C++") else ()))
+    if compiler and compiler not in known:
+        where = f"one of {', '.join(known)}" if known else "a kernel in C, C++ or Fortran"
+        raise section.wrong("compiler", where)
+    return compiler
+
+
+def _returns(section: Section, language: str) -> str:
+    """What a function of the host returns."""
+    if "returns" in section and language not in OF_THE_HOST:
+        raise InputError(f"a kernel in {language} returns nothing", section.place("returns"), "leave it out")
+    returns = section.text("returns", "time_ms")
+    if returns in MEASURED and returns not in RETURNED_TIMES:
+        raise InputError(f"'{returns}' is measured", section.place("returns"), "give the value another name")
+    return returns if returns in RETURNED_TIMES else _name(returns, section)
+
+
+def returned_value(kernel: KernelSpec) -> tuple[str, ...]:
+    """The name of the value that a function of the host returns, where that is not its time: one, or none."""
+    returned = kernel.language in OF_THE_HOST and kernel.returns not in RETURNED_TIMES and kernel.returns != NOTHING
+    return (kernel.returns,) if returned else ()
+
+
+def _check_programs(kernel: KernelSpec, section: Section, named: tuple[str, ...]) -> None:
+    """The commands of a kernel use names that are there."""
+    arrays = tuple(argument.name for argument in kernel.arguments if argument.value is None)
+    _check_places(kernel.generator, section.place("generator"), named)
+    if kernel.verify is not None:
+        _check_places(kernel.verify.command, f"{section.place('verify')}.command", (*arrays, *named))
+
+
+def _check_places(text: str, where: str, scope: tuple[str, ...]) -> None:
+    """Every `{name}` of a command is a name of the scope."""
+    for used in re.findall(r"\{(\w+)\}", text):
+        if used not in scope:
+            raise unknown_name(used, text, where, scope, "name a parameter, constant or device setting")
 
 
 def _repeats(section: Section) -> int:
@@ -232,8 +320,8 @@ def _argument(section: Section, folder: Path, scope: tuple[str, ...]) -> Argumen
         remedy = f"one of {', '.join(FILLS)}, a file ({', '.join(ARRAY_FILES)}), or an expression of i and random"
         parse(fill, section.place("fill")).check_names(("i", "random"), remedy)
     memory = section.text("memory", "global")
-    if memory not in ("global", "constant"):
-        raise section.wrong("memory", "global or constant")
+    if memory not in ("global", "constant", "local"):
+        raise section.wrong("memory", "global, constant or local")
     value = section.value("value") if "value" in section else None
     if value is not None and "shape" in section:
         raise InputError("both a shape and a value", section.where, "a value is for a scalar, a shape for an array")
@@ -248,7 +336,7 @@ def _argument(section: Section, folder: Path, scope: tuple[str, ...]) -> Argumen
         fill=fill,
         value=value,
         output=section.flag("output", False),
-        memory="constant" if memory == "constant" else "global",
+        memory="constant" if memory == "constant" else "local" if memory == "local" else "global",
         seed=section.integer("seed", None, least=0),
     )
 
@@ -257,15 +345,18 @@ def _verify(section: Section, arguments: Iterable[ArgumentSpec]) -> VerifySpec:
     """The reference: an array expression, a kernel (of the same source, or `name.cu`) or a file of numbers; or one
     expression or file for each output. Files are looked for when run."""
     rtol, atol = section.number("rtol", 1e-5, least=0) or 0.0, section.number("atol", 0.0, least=0) or 0.0
+    command = section.text("command", "")
     if isinstance(section.raw("reference"), dict):
         each = section.table("reference", [argument.name for argument in arguments if argument.output])
-        return VerifySpec("", rtol, atol, {output: _reference(each, output) for output in each})
-    return VerifySpec(_reference(section, "reference"), rtol, atol)
+        return VerifySpec("", rtol, atol, {output: _reference(each, output) for output in each}, command)
+    if command and "reference" not in section:
+        return VerifySpec("", rtol, atol, command=command)
+    return VerifySpec(_reference(section, "reference"), rtol, atol, command=command)
 
 
 def _reference(section: Section, key: str) -> str:
     reference = section.text(key)
-    if not re.fullmatch(r"[\w./ -]+\.(cu|npy|npz|csv|bin|raw|dat)", reference):
+    if not re.fullmatch(r"[\w./ -]+\.(cu|cl|npy|npz|csv|bin|raw|dat)", reference):
         parse_array_expression(reference, section.place(key))
     return reference
 
@@ -279,9 +370,7 @@ def _command(section: Section, scope: tuple[str, ...]) -> CommandSpec:
             raise patterns.wrong(name, "a regular expression with one group, of at most 500 characters,")
         values[_name(name, patterns)] = pattern
     run = section.text("run")
-    for used in re.findall(r"\{(\w+)\}", run):
-        if used not in scope:
-            raise unknown_name(used, run, section.place("run"), scope, "name a parameter, constant or device setting")
+    _check_places(run, section.place("run"), scope)
     timeout_s = section.number("timeout_s", 300.0, least=0.001) or 300.0
     return CommandSpec(run, values, _repeats(section), timeout_s)
 

@@ -18,6 +18,17 @@ OPCODES: Final = {"FFMA": 0x023, "DFMA": 0x02B, "HMMA": 0x03C}  # fused multiply
 ARRAY_FILES = (".npy", ".bin", ".raw", ".dat")  # all but the first hold the bare numbers
 
 
+LANGUAGES: Final = ("CUDA", "OpenCL", "C", "C++", "Fortran")  # that kernels are run in
+DESCRIBED: Final = (*LANGUAGES, "HIP", "Vulkan")  # the others can be described and searched in recordings
+OF_THE_HOST: Final = ("C", "C++", "Fortran")  # functions that are called, not launched
+RETURNED_TIMES: Final = {"time_s": 1.0, "time_ms": 1e-3, "time_us": 1e-6, "time_ns": 1e-9}  # name -> s
+NOTHING: Final = "nothing"
+COMPILERS: Final = {  # of functions of the host; the first that is there is used where the file names none
+    "C": ("cc", "gcc", "clang", "icx", "nvc"),
+    "C++": ("c++", "g++", "clang++", "icpx", "nvc++"),
+    "Fortran": ("gfortran", "flang", "ifx", "nvfortran"),
+}
+DEVICE_COMPILERS: Final = ("nvcc", "hipcc")  # of C and C++ that holds kernels of its own and launches them
 KEYS: Final = {"sources": "source", "references": "reference"}  # of a document, where they are not a field's name
 
 
@@ -31,21 +42,23 @@ class ArgumentSpec:
     fill: str = "zeros"  # zeros, ones, random, range, an absolute path, or an expression of `i` and `random`
     value: Value | None = None
     output: bool = False
-    memory: Literal["global", "constant"] = "global"  # constant: the __constant__ symbol of that name, no parameter
+    # constant: in CUDA the __constant__ symbol of that name, no parameter; local: in OpenCL an array of a work-group
+    memory: Literal["global", "constant", "local"] = "global"
     seed: int | None = None  # of a random fill; None: the specification's
 
 
 @dataclass(frozen=True, slots=True)
 class VerifySpec:
-    """How outputs are checked: an array expression over the arguments, a kernel, or a file.
+    """How outputs are checked: an array expression over the arguments, a kernel, or a file; and by a program.
 
-    `references` has one for each of several outputs; `reference` is empty then.
+    `references` has one for each of several outputs; `reference` is empty then, or where only a program checks.
     """
 
-    reference: str
+    reference: str = ""
     rtol: float = 1e-5
     atol: float = 0.0
     references: Mapping[str, str] = field(default_factory=dict)
+    command: str = ""  # ends with status 0 where all is right; `{y}` stands for the file of an array
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +80,10 @@ class KernelSpec:
     timeout_s: float = 10.0  # of one launch
     # machine instructions that an image must hold, by opcode, and how many at least: that the compiler removed no work
     instructions: Mapping[str, str] = field(default_factory=dict)  # "FFMA" -> expression
-    language: str = "CUDA"  # others can be described and searched in recordings, not run
+    language: str = "CUDA"  # one of LANGUAGES
+    generator: str = ""  # a command that prints the source, instead of `sources`; `{name}` stands for a parameter
+    compiler: str = ""  # of a function of the host, one of COMPILERS; empty: the system's for its language
+    returns: str = "time_ms"  # what a function of the host returns, as float: its time, a value, or nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-import re
-import shlex
-import shutil
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 from ...errors import InputError
-from ..measurement import Configuration, State, Value
+from ..measurement import Configuration, State
 from ..specification.model import CommandSpec, Specification
+from .command_line import CommandLine
 from .matching import TooSlow, last_matches
 from .subprocesses import Ended, run_process
 
-_PLACE: Final = re.compile(r"\{(\w+)\}")
 _SHOWN: Final = 2000  # characters of a failed program's last words
 
 
@@ -40,20 +36,11 @@ class Command:
         self.spec: CommandSpec = spec.command
         self._constants = dict(spec.constants)
         self._folder = spec.path.resolve().parent
-        self._where = f"{spec.path}: command.run"
-        try:
-            self._words = shlex.split(self.spec.run)
-        except ValueError as error:
-            raise InputError(f"not a command line: {error}", self._where, "close every quote") from None
-        if not self._words:
-            raise InputError("the command line is empty", self._where, "name a program")
-        if not _PLACE.search(self._words[0]):
-            self._words[0] = self._program(self._words[0])
+        self._line = CommandLine(self.spec.run, self._folder, f"{spec.path}: command.run")
 
     def words(self, configuration: Configuration) -> list[str]:
         """The command line of a configuration, word by word. A value never becomes two words, whatever it holds."""
-        scope = {**self._constants, **configuration}
-        return [_PLACE.sub(lambda place: _text(scope[place[1]]), word) for word in self._words]
+        return self._line.words({**self._constants, **configuration})
 
     def run(
         self,
@@ -104,20 +91,6 @@ class Command:
                 message = _with_last_words(f"{name}: {what} ({pattern})", ended)
                 raise CommandFailed(State.CORRECTNESS, message) from None
         return {name: value for name, value in found.items() if not math.isnan(value)}
-
-    def _program(self, name: str) -> str:
-        """The program's path: one with a slash is relative to the specification."""
-        path = str(self._folder / name) if "/" in name and not Path(name).is_absolute() else name
-        found = shutil.which(path)
-        if found is None:
-            raise InputError(f"there is no program '{name}'", self._where, "give its name or its path")
-        return found
-
-
-def _text(value: Value) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"  # as TOML writes it
-    return str(value)
 
 
 def _with_last_words(what: str, ended: Ended) -> str:

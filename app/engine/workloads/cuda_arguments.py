@@ -49,6 +49,7 @@ class Argument:
     output: bool
     constant: bool  # goes to the __constant__ symbol of that name instead of the parameter list
     seed: int
+    local: bool = False  # an array of a work-group, which holds nothing before
 
 
 @dataclass(frozen=True, slots=True)

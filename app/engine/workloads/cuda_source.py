@@ -1,4 +1,4 @@
-"""The text of a CUDA kernel: the #defines before its source, and what the source says plainly of its parameters."""
+"""The text of a kernel: the #defines before its source, and what the source says plainly of its parameters."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def _define(value: Value) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
-def parameter_names(source: str, kernel: str) -> tuple[str, ...]:
-    """The parameters of the `__global__` function of that name, in order; none where it is not found.
+def parameter_names(source: str, kernel: str, qualifier: str = "__global__") -> tuple[str, ...]:
+    """The parameters of the function of that name with that qualifier, in order; none where it is not found.
 
     >>> parameter_names("__global__ void add(float *x, const int n) {}", "add")
     ('x', 'n')
     """
     text = _COMMENT.sub(" ", source[:_MOST])
-    found = re.search(rf"__global__[^;{{}}]*?\b{re.escape(kernel)}\s*\(([^)]*)\)", text)
+    found = re.search(rf"{qualifier}[^;{{}}]*?\b{re.escape(kernel)}\s*\(([^)]*)\)", text)
     if found is None:
         return ()
     named = (_NAME.search(part.split("=")[0].strip()) for part in found[1].split(","))

@@ -9,7 +9,15 @@ from ...sensors.device_limits import DeviceLimits
 from ...sensors.load import Load
 from ...sensors.simulated.profiles import PROFILES, load_of
 from ..measurement import Configuration, Value
-from ..specification.model import Specification
+from ..specification.model import OF_THE_HOST, Specification
+
+
+def _real(spec: Specification) -> str:
+    """What runs a specification in earnest."""
+    language = spec.kernel.language if spec.kernel is not None else "CUDA"
+    if language in OF_THE_HOST:
+        return "--gpu host"
+    return "--gpu opencl" if language == "OpenCL" else "a real GPU"
 
 
 class ProfiledKernel:
@@ -27,7 +35,7 @@ class ProfiledKernel:
             raise InputError(
                 "a simulated GPU cannot run this: there is no [kernel] with a profile",
                 str(spec.path),
-                f'add profile = "gemm" (or {", ".join(PROFILES[1:])}) under [kernel], or choose a real GPU',
+                f'add profile = "gemm" (or {", ".join(PROFILES[1:])}) under [kernel], or choose {_real(spec)}',
             )
         return cls(spec.kernel.profile, spec.constants, limits)
 

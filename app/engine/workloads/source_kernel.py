@@ -1,5 +1,5 @@
-"""A CUDA kernel as a specification describes it: its text with the defines of one configuration, its launch, its
-arguments and what they are checked against. Nothing here compiles or runs."""
+"""A kernel as a specification describes it, in whatever language: its text with the defines of one configuration, its
+launch, its arguments and what they are checked against. Nothing here compiles or runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from os.path import isfile
 from pathlib import Path
@@ -20,11 +20,14 @@ from ..expressions.arrays import parse_array_expression
 from ..expressions.expression import Expression, parse
 from ..measurement import Configuration, State, Value
 from ..specification.model import ARRAY_FILES, ArgumentSpec, KernelSpec, Specification
+from .command_line import CommandLine
 from .cuda_arguments import Argument, CallPlan, Launch, Reference
 from .cuda_source import define_lines, parameter_names
+from .dialect import DIALECTS
 from .machine_code import FROM_CAPABILITY
 
 MAX_GRID: Final = (2**31 - 1, 65535, 65535)
+CALL: Final = Launch("", (1, 1, 1), (1, 1, 1))  # of a function of the host
 REFERENCE_BLOCK: Final = 256  # threads; a reference kernel has to be right for any launch
 
 
@@ -38,12 +41,14 @@ class KernelRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """What the compiler is given. Equal builds give equal images."""
+    """What the compiler is given. Equal builds give equal images, where their generators print the same."""
 
     text: str
     sources: tuple[Path, ...]  # that the text includes
     include: tuple[Path, ...]
     options: tuple[str, ...]
+    generator: tuple[str, ...] = ()  # words of a command that prints the source, which comes after the text
+    folder: Path | None = None  # in which it runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,7 @@ class Prepared:
     reference: Launch | None  # a reference kernel of the same image
     calls: CallPlan
     instructions: dict[str, int]  # that the image must hold at least
+    verifier: tuple[str, ...] = ()  # words of a command that checks the outputs; arrays stand in it as `{name}`
 
 
 class SourceKernel:
@@ -66,12 +72,18 @@ class SourceKernel:
         self._limits = limits
         self._shared_most = max(limits.shared_memory_per_block, shared_opt_in)
         self._where = str(spec.path)
+        self._dialect = DIALECTS[kernel.language]
+        folder = spec.path.resolve().parent
+        self._folder = folder
+        self._generator = _command_line(kernel.generator, folder, f"{spec.path}: kernel.generator")
+        checked = kernel.verify.command if kernel.verify is not None else ""
+        self._verifier = _command_line(checked, folder, f"{spec.path}: kernel.verify.command")
 
     @classmethod
     def of(cls, spec: Specification, limits: DeviceLimits, shared_opt_in: int = 0) -> SourceKernel:
         """Raises InputError where the specification does not describe a kernel that can run, or a file is missing."""
         kernel = spec.kernel
-        if kernel is None or not kernel.sources:
+        if kernel is None or not (kernel.sources or kernel.generator):
             raise InputError(
                 "there is no kernel source",
                 str(spec.path),
@@ -80,7 +92,7 @@ class SourceKernel:
         for path in kernel.sources:
             if not isfile(path):  # that of a Path raises for a name too long
                 raise InputError("there is no such source file", str(path), "check 'source' under [kernel]")
-        if not kernel.problem_size:
+        if not kernel.problem_size and DIALECTS[kernel.language].launched:
             raise InputError("there is no problem_size", str(spec.path), 'add problem_size = ["n"] under [kernel]')
         made = cls(spec, kernel, limits, shared_opt_in)
         made._check_references()
@@ -88,8 +100,28 @@ class SourceKernel:
 
     def prepare(self, configuration: Configuration) -> Prepared:
         """Raises KernelRefused where the board cannot launch it, InputError for a senseless value."""
-        kernel = self._kernel
         scope: dict[str, Value] = {**self._limits.as_names(), **self._spec.constants, **configuration}
+        launch, size = self._launch(scope) if self._dialect.launched else (CALL, 1)
+        values = {**self._spec.constants, **configuration}
+        return Prepared(
+            build=self._build(configuration, values),
+            launch=replace(launch, name=self._kernel.name),
+            reference=self._reference_launch(size),
+            calls=self._calls(scope),
+            instructions=self._instructions(scope),
+            verifier=self._verifying(values),
+        )
+
+    def _verifying(self, values: Mapping[str, Value]) -> tuple[str, ...]:
+        """The words of the command that checks the outputs; the names of arrays stay in it."""
+        if self._verifier is None:
+            return ()
+        arrays = {argument.name for argument in self._kernel.arguments if argument.value is None}
+        return tuple(self._verifier.words({name: value for name, value in values.items() if name not in arrays}))
+
+    def _launch(self, scope: Mapping[str, Value]) -> tuple[Launch, int]:
+        """How it is launched, and the size of the problem. Raises KernelRefused."""
+        kernel = self._kernel
         sizes = [self._whole(text, scope, "problem_size") for text in kernel.problem_size]
         block = _three([self._block_size(text, scope) for text in kernel.block_size_names])
         divisors = [kernel.grid_divisors.get(axis, ()) for axis in "xyz"]
@@ -99,13 +131,7 @@ class SourceKernel:
         grid = _three([-(-size // divisor) for size, divisor in zip(sizes, by, strict=False)])
         shared = self._whole(kernel.shared_memory, scope, "shared_memory")
         self._check_launch(grid, block, shared)
-        return Prepared(
-            build=self._build(configuration),
-            launch=Launch(kernel.name, grid, block, shared),
-            reference=self._reference_launch(math.prod(sizes)),
-            calls=self._calls(scope),
-            instructions=self._instructions(scope),
-        )
+        return Launch(kernel.name, grid, block, shared), math.prod(sizes)
 
     def hidden_parameters(self) -> str:
         """Why a compiler may refuse the source: parameters of the kernel that a #define replaces; empty without any."""
@@ -113,7 +139,7 @@ class SourceKernel:
         taken: dict[str, None] = {}
         for path in self._kernel.sources:
             with suppress(InputError):
-                for name in parameter_names(read_text(path), self._kernel.name):
+                for name in parameter_names(read_text(path), self._kernel.name, self._dialect.qualifier):
                     if name in defined and name not in self._spec.device_settings:
                         taken[name] = None
         if not taken:
@@ -150,21 +176,27 @@ class SourceKernel:
         if any(size > most for size, most in zip(grid, MAX_GRID, strict=True)):
             raise KernelRefused(State.CONSTRAINTS, f"a grid of {grid} blocks, {MAX_GRID} are the most")
 
-    def _build(self, configuration: Configuration) -> Build:
+    def _build(self, configuration: Configuration, values: Configuration) -> Build:
         kernel, references = self._kernel, self._reference_sources()
         lines = define_lines(self._spec, configuration)
-        lines += [f'#include "{path.as_posix()}"' for path in (*kernel.sources, *references)]
+        for path in (*kernel.sources, *references):
+            if self._dialect.includes:
+                lines.append(f'#include "{path.as_posix()}"')
+            else:
+                lines += [f'#line 1 "{_quoted(path.name)}"', read_text(path)]
         if kernel.template:  # instantiated without saying its signature again
             instance = f"{kernel.name}<{kernel.template}>"
             lines.append(f"template __global__ decltype({instance}) {instance};")
         folders = tuple(dict.fromkeys((*kernel.include, *(path.parent for path in kernel.sources))))
         sources = (*kernel.sources, *references)
-        return Build("\n".join(lines) + "\n", sources, folders, kernel.compiler_options)
+        generator = tuple(self._generator.words(values)) if self._generator is not None else ()
+        folder = self._folder if generator else None
+        return Build("\n".join(lines) + "\n", sources, folders, kernel.compiler_options, generator, folder)
 
     def _calls(self, scope: Mapping[str, Value]) -> CallPlan:
         arguments = tuple(self._argument(argument, scope) for argument in self._kernel.arguments)
         verify, references = self._kernel.verify, []
-        if verify is not None:
+        if verify is not None and (verify.references or verify.reference):
             for output, text in (verify.references or {self._checked_output(): verify.reference}).items():
                 kind = self._kind(text)
                 place = str(self._spec.path.parent / text) if kind == "file" else text
@@ -190,7 +222,8 @@ class SourceKernel:
             fill=argument.fill,
             value=value,
             output=argument.output,
-            constant=argument.memory == "constant",
+            constant=argument.memory == "constant" and self._dialect.constant_symbols,
+            local=argument.memory == "local",
             seed=self._spec.seed if argument.seed is None else argument.seed,
         )
 
@@ -199,7 +232,7 @@ class SourceKernel:
     def _check_references(self) -> None:
         """What can be known of them before anything runs."""
         verify = self._kernel.verify
-        if verify is None:
+        if verify is None or not (verify.references or verify.reference):
             return
         known = {argument.name for argument in self._kernel.arguments} | set(self._spec.constants)
         known |= set(self._spec.parameters) | set(self._limits.as_names())
@@ -215,7 +248,7 @@ class SourceKernel:
             self._checked_output()
 
     def _kind(self, text: str) -> str:
-        if text.endswith(".cu"):
+        if text.endswith((".cu", ".cl")):
             return "kernel"
         if re.search(r"\.(npy|npz|csv|bin|raw|dat)$", text):
             return "file"
@@ -238,14 +271,19 @@ class SourceKernel:
 
     def _reference_sources(self) -> tuple[Path, ...]:
         verify = self._kernel.verify
-        if verify is None or not verify.reference.endswith(".cu"):
+        if verify is None or not verify.reference.endswith((".cu", ".cl")):
             return ()
+        if not verify.reference.endswith(suffix := self._dialect.reference_suffix or "no file"):
+            what = f"'{verify.reference}' is not in {self._kernel.language}"
+            raise InputError(what, self._where, f"name a function of the source, or write an expression ({suffix})")
         return ((self._spec.path.parent / verify.reference).resolve(),)
 
     def _reference_launch(self, size: int) -> Launch | None:
         verify = self._kernel.verify
-        if verify is None or verify.references or self._kind(verify.reference) != "kernel":
+        if verify is None or not verify.reference or self._kind(verify.reference) != "kernel":
             return None
+        if not self._dialect.launched:
+            return replace(CALL, name=verify.reference)
         blocks = min(-(-size // REFERENCE_BLOCK), MAX_GRID[1])
         return Launch(Path(verify.reference).stem, (blocks, 1, 1), (REFERENCE_BLOCK, 1, 1))
 
@@ -259,6 +297,14 @@ class SourceKernel:
         if not math.isfinite(value) or value != int(value):
             raise InputError(f"'{text}' is {value:g}", f"{self._where}: kernel.{key}", "a whole number is needed")
         return int(value)
+
+
+def _quoted(name: str) -> str:
+    return name.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _command_line(text: str, folder: Path, where: str) -> CommandLine | None:
+    return CommandLine(text, folder, where) if text else None
 
 
 @lru_cache(maxsize=1024)

@@ -60,6 +60,6 @@ def example_on(gpu: Gpu, selectors: list[tuple[str, str]]) -> Example:
         else:
             return Example(None)
     else:
-        why = "a recording runs no kernels"
+        why = "a recording runs no kernels" if gpu.info.source == "recorded" else "it runs no CUDA kernels"
     twins = {label.removesuffix(_SIMULATED): selector for selector, label in selectors if label.endswith(_SIMULATED)}
     return Example(twins.get(gpu.info.name, f"simulated:{DEFAULT_TWIN}"), why)

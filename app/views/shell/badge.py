@@ -11,9 +11,10 @@ from ..plots.label import PlainLabel, plain_tip
 from ..watched_boards import WatchedBoards, speed_words
 from ..widgets import hbox
 
-_STATES = {"nvml": "LIVE", "simulated": "SIMULATED", "recorded": "RECORDED"}
+_STATES = {"nvml": "LIVE", "simulated": "SIMULATED", "recorded": "RECORDED", "unmetered": "TIME ONLY"}
 _TIPS = {
     "simulated": "No board answers these readings: a model of one does, with its sensor's refresh, averaging and noise",
+    "unmetered": "Kernels run and are timed on this device; it reports neither power nor energy",
     "recorded": "These readings were taken from a real board at another time, and are replayed in a loop",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -70,6 +70,22 @@ class Mark(Protocol):
         ...
 
 
+@runtime_checkable
+class ReportingMark(Protocol):
+    """A mark that knows what the launches before it reported of themselves, besides the time on the device's clock."""
+
+    def reported_since(self, earlier: Mark) -> float:
+        """The sum over the launches since then: seconds, or what a function of the host returned."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LocalMemory:
+    """An argument that is memory of a work-group."""
+
+    nbyte: int
+
+
 class Backend(Protocol):
     """One device and its context, used by one thread."""
 
@@ -85,6 +101,10 @@ class Backend(Protocol):
         """From the host into a buffer."""
         ...
 
+    def read(self, buffer: Any, like: Array) -> Array:
+        """A buffer of the type and shape of `like`, on the host, once what is queued has run."""
+        ...
+
     def copy(self, source: Any, target: Any, nbyte: int) -> None:
         """From one device buffer to another, in the queue's order."""
         ...
@@ -92,7 +112,7 @@ class Backend(Protocol):
     def free(self, buffer: Any) -> None: ...
 
     def load(self, image: bytes, launch: Launch, arguments: Sequence[Any], constants: Mapping[str, Array]) -> Kernel:
-        """Load a kernel and bind its arguments: buffers, and NumPy scalars. Raises DeviceFault."""
+        """Load a kernel and bind its arguments: buffers, NumPy scalars, `LocalMemory`. Raises DeviceFault."""
         ...
 
     def product(self) -> Kernel | None:

@@ -18,6 +18,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -29,6 +30,7 @@ from ...children.reaper import Family
 from ...children.scratch import scratch_folder
 from ...measurement import State
 from ...workloads.source_kernel import Build
+from ...workloads.subprocesses import MOST_OUTPUT, run_process
 from .process import KernelFailed
 
 COMPILE_S: Final = 300.0
@@ -90,6 +92,7 @@ class Compiler:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self._closed = False
+        self._stop = threading.Event()
         prepare_for_the_end()
 
     def submit(self, build: Build) -> Future[Compiled]:
@@ -102,6 +105,7 @@ class Compiler:
 
     def compile(self, build: Build) -> Compiled:
         """The image and what was said of it, from the cache or compiled now. Raises KernelFailed."""
+        build = self._generated(build)
         if self._folder is None:
             return self._compiled(build)
         path = self._folder / f"{self.key(build)}.image"
@@ -126,6 +130,7 @@ class Compiler:
 
     def close(self) -> None:
         """End what compiles."""
+        self._stop.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             self._closed = True
@@ -135,6 +140,28 @@ class Compiler:
         self._pool.shutdown(wait=True)
 
     # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _generated(self, build: Build) -> Build:
+        """With the source that the build's generator prints now. Raises KernelFailed."""
+        if not build.generator:
+            return build
+        if self._stop.is_set():
+            raise KernelFailed(State.COMPILE, "the session ended")
+        program = f"the generator {Path(build.generator[0]).name}"
+        try:
+            ended = run_process(build.generator, folder=build.folder, timeout_s=COMPILE_S, stop=self._stop)
+        except (OSError, ValueError) as error:  # ValueError: a NUL in a word
+            raise KernelFailed(State.COMPILE, f"{program} does not start: {error}") from None
+        if ended.timed_out:
+            raise KernelFailed(State.COMPILE, f"{program} took longer than {COMPILE_S:g} s")
+        if ended.exit_status != 0:
+            said = (ended.errors.strip() or ended.output.strip())[-MAX_MESSAGE:]
+            raise KernelFailed(State.COMPILE, f"{program}: {ended.how}" + (f"\n{said}" if said else ""))
+        if not ended.output.strip():
+            raise KernelFailed(State.COMPILE, f"{program} printed no source")
+        if len(ended.output.encode()) >= MOST_OUTPUT:
+            raise KernelFailed(State.COMPILE, f"{program} printed more than {MOST_OUTPUT >> 20} MiB")
+        return replace(build, text=build.text + ended.output, generator=())
 
     def _compiled(self, build: Build) -> Compiled:
         folder = scratch_folder()

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from ....sensors.load import Load
 from ...metering.meter import Meter
+from ...metering.stopwatch import Stopwatch
 from ...metering.window import Run, Window
 from ..reference import ReferenceLooks
 from .compiler import Compiled
@@ -34,7 +35,7 @@ class Drift(ReferenceLooks):
     def due(self, setting: object) -> bool:
         return super().due(setting) and not self._broken
 
-    def look(self, gpu: ProcessGpu, meter: Meter, stop: threading.Event) -> Run | None:
+    def look(self, gpu: ProcessGpu, meter: Meter | Stopwatch, stop: threading.Event) -> Run | None:
         """Run the reference kernel; None when stopped or where it does not run. Raises KernelFailed when lost."""
         self.looked()
         try:

@@ -18,11 +18,13 @@ from typing import Final
 
 from ....errors import InputError
 from ....sensors.load import Load
+from ....sensors.unmetered import NO_ENERGY
 from ...control.guard import DeviceGuard
 from ...control.obeying import disobeyed
 from ...measurement import Configuration, Measurement, State
 from ...metering.condition import Condition
 from ...metering.meter import Meter
+from ...metering.stopwatch import Stopwatch
 from ...metering.window import Run, Window
 from ...space.search_space import SearchSpace
 from ...specification.model import Specification
@@ -38,6 +40,8 @@ from .gpu import ProcessGpu
 from .language import Language
 from .loaded import LoadedKernels
 from .process import KernelFailed
+from .reporting import idle_words, reader_of, what_is_wrong
+from .verifying import verify_by_program
 
 LEAST_BATCH: Final = 16
 MOST_BATCH: Final = 64
@@ -59,6 +63,7 @@ class _Candidate:
     facts: dict[str, float] = field(default_factory=dict)
     reference: dict[str, float] = field(default_factory=dict)  # what the reference kernel showed just before
     windows: list[Window] = field(default_factory=list)  # of the repeats whose samples are reported
+    reported: list[dict[str, float]] = field(default_factory=list)  # by the launches themselves, in each window
     run: Run | None = None  # the last repeat, or the only one
     cost_s: float = 0.0
 
@@ -97,7 +102,9 @@ class KernelRunner:
         self._kernel = language.kernel(spec)
         timeout_s = spec.kernel.timeout_s if spec.kernel else 10.0
         self._kernels = LoadedKernels(gpu, language, timeout_s, self._settle)
-        self._meter = Meter(gpu, needs=spec.uses)
+        self._metered = gpu.info.source != "unmetered"
+        self._meter = Meter(gpu, needs=spec.uses) if self._metered else Stopwatch(gpu, NO_ENERGY)
+        self._reported = reader_of(spec.kernel) if spec.kernel else lambda _: {}
         self._stating = Stating(spec, gpu.info, condition)
         self._serial = count()
         self._ahead: dict[int, tuple[_Candidate, Future[Compiled]]] = {}  # compiling since before the first look
@@ -131,9 +138,11 @@ class KernelRunner:
             self._looked = None
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
-        return self._stating.state(measurements)
+        return self._stating.state(measurements) if self._metered else measurements
 
     def conclude(self) -> Mapping[str, str]:
+        if not self._metered:
+            return {}
         self._stating.keep()
         return self._stating.statement.to_origin()
 
@@ -238,7 +247,11 @@ class KernelRunner:
             compiled = future.result()
             candidate.said = compiled.said
             candidate.facts = self._kernels.load(candidate.name, candidate.prepared, compiled.image)
-            wrong = shortfall(compiled.image, candidate.prepared.instructions) or self._kernels.check(candidate.name)
+            wrong = (
+                shortfall(compiled.image, candidate.prepared.instructions)
+                or self._kernels.check(candidate.name)
+                or self._verify(candidate, stop)
+            )
             if wrong:
                 return self._failed(candidate, State.CORRECTNESS, wrong)
             self._run_repeats(candidate, stop)
@@ -256,6 +269,15 @@ class KernelRunner:
                 self._language.drift.count()
         return None
 
+    def _verify(self, candidate: _Candidate, stop: threading.Event) -> str:
+        """What the user's program finds wrong with the outputs, where there is one."""
+        words = candidate.prepared.verifier
+        if not words:
+            return ""
+        self._settle()
+        arrays = [argument.name for argument in candidate.prepared.calls.arguments if argument.shape is not None]
+        return verify_by_program(words, arrays, self._gpu, self._spec.path.resolve().parent, stop)
+
     def _run_repeats(self, candidate: _Candidate, stop: threading.Event) -> None:
         """Every repeat's run; `run` stays None where the first was stopped."""
         settle_s = max(self.settle_s, self._guard.settling_s)
@@ -263,7 +285,7 @@ class KernelRunner:
         for _ in range(self._spec.repeats):
             run = self._meter.run(candidate.load, stop=stop, settle_s=settle_s, window_s=self.window_s)
             if candidate.run is not None:  # its samples have come by now
-                candidate.windows.append(self._meter.window(candidate.run))
+                self._take_window(candidate, candidate.run)
             candidate.run = run
             if run is None:
                 return
@@ -271,10 +293,9 @@ class KernelRunner:
 
     def _describe(self, candidate: _Candidate) -> None:
         assert candidate.run is not None, "only what ran is described"
-        window = self._meter.window(candidate.run)
-        candidate.windows.append(window)
+        self._take_window(candidate, candidate.run)
         if self._gpu.clock.speed == 1.0:
-            candidate.cost_s = window.window_ns[1] / 1e9 - candidate.began
+            candidate.cost_s = candidate.windows[-1].window_ns[1] / 1e9 - candidate.began
 
     def _look_again(self, stop: threading.Event) -> None:
         """Finish the last that ran, after a second look at its time per launch: where they differ, a second window.
@@ -284,27 +305,30 @@ class KernelRunner:
         looked, self._looked = self._looked, None
         if looked is None:
             return
-        if looked.run is not None and self._kernels.holds(looked.name) and not stop.is_set():
+        meter, holds = self._meter, self._kernels.holds(looked.name)
+        if isinstance(meter, Meter) and looked.run is not None and holds and not stop.is_set():
             try:
-                self._second_look(looked, looked.run, stop)
+                self._second_look(meter, looked, looked.run, stop)
             except KernelFailed as failure:  # it worked before: what was measured stays
                 if failure.lost:
                     self._kernels.replace_process()
         self._settle()
         self._finish(looked)
 
-    def _second_look(self, looked: _Candidate, run: Run, stop: threading.Event) -> None:
-        self._meter.look_again(run)
+    def _second_look(self, meter: Meter, looked: _Candidate, run: Run, stop: threading.Event) -> None:
+        meter.look_again(run)
         if not looked.windows:  # its samples are still to come
             self._settle()
         first = looked.windows[-1] = replace(looked.windows[-1], again=run.again)
         if not first.unsteady:
             return
         settle_s = max(self.settle_s, self._guard.settling_s)
-        second = self._meter.run(looked.load, stop=stop, settle_s=settle_s, window_s=self.window_s)
+        second = meter.run(looked.load, stop=stop, settle_s=settle_s, window_s=self.window_s)
         if second is not None:
-            self._meter.look_again(second)
-            looked.windows[-1] = self._meter.window(second)
+            meter.look_again(second)
+            looked.run = second
+            del looked.windows[-1], looked.reported[-1]
+            self._take_window(looked, second)
 
     def _look_at_drift(self, candidate: _Candidate, setting: dict[str, float], stop: threading.Event) -> None:
         """The reference kernel's turn, where it is due; a process that it costs is replaced."""
@@ -340,10 +364,23 @@ class KernelRunner:
         self._stating.note(LOAD.name, window)
         candidate.reference = reference_figures(window)
 
+    def _take_window(self, candidate: _Candidate, run: Run) -> None:
+        """The figures of a repeat that ran."""
+        assert run.execution is not None, "it has ended"
+        candidate.windows.append(self._meter.window(run))
+        candidate.reported.append(self._reported(run.execution))
+
     def _finish(self, candidate: _Candidate) -> None:
-        windows = candidate.windows
+        assert candidate.run is not None, "only what ran is measured"
+        assert candidate.run.execution is not None, "it has ended"
+        assert self._spec.kernel is not None, "a kernel ran"
+        windows, reported = candidate.windows, candidate.reported
+        if wrong := next((w for each in reported if (w := what_is_wrong(self._spec.kernel, each))), ""):
+            self._finished.append(self._failed(candidate, State.CORRECTNESS, wrong, candidate.facts))
+            return
+        idle = idle_words(self._spec.kernel, candidate.run.execution, reported[-1])
         unsteady = [window.unsteady for window in windows]
-        said = (candidate.said, candidate.unmet, self._disobeyed(candidate, windows), *unsteady)
+        said = (candidate.said, candidate.unmet, self._disobeyed(candidate, windows), *unsteady, idle)
         measurement = measurement_of(
             self._spec,
             candidate.row,
@@ -352,11 +389,12 @@ class KernelRunner:
             source=self.source,
             cost_s=candidate.cost_s,
             more={**candidate.facts, **candidate.reference},
+            reported=reported,
         )
-        for window in windows:
+        for window in windows if self._metered else ():
             self._stating.note(str(candidate.row), window)
         message = "; ".join(dict.fromkeys(words for words in said if words))
-        self._finished += self._stating.state([replace(measurement, message=message)])
+        self._finished += self.restated([replace(measurement, message=message)])
 
     def _disobeyed(self, candidate: _Candidate, windows: Sequence[Window]) -> str:
         """What is to be said of a clock that the configuration asks for and the board did not run at."""

@@ -22,8 +22,8 @@ from typing import IO, Any, Final
 import numpy as np
 
 from ....errors import InputError
-from ...workloads.cuda_arguments import CallPlan, Launch, make_array, make_references
-from .backend import Array, Backend, DeviceFault, Kernel, Mark
+from ...workloads.cuda_arguments import Argument, CallPlan, Launch, make_array, make_references
+from .backend import Array, Backend, DeviceFault, Kernel, LocalMemory, Mark, ReportingMark
 from .wire import Message, WireError, receive, send
 
 BATCH_S: Final = 0.012  # launches between two marks; two batches in the queue bridge what the host may be late by
@@ -88,6 +88,9 @@ class Worker:
                 return self._load(message, blocks[0])
             case "check":
                 return self._check(self._kernels[message["id"]])
+            case "save":
+                self._save(message["names"], Path(message["folder"]))
+                return {}
             case "drift":
                 return self._load_drift(message, blocks[0])
             case "begin":
@@ -124,7 +127,7 @@ class Worker:
     def _upload(self) -> None:
         """What the device does not have yet."""
         for argument in self._plan.arguments:
-            if argument.shape is None or argument.constant or argument.name in self._buffers:
+            if argument.shape is None or argument.constant or argument.local or argument.name in self._buffers:
                 continue
             self._buffers[argument.name] = self._backend.upload(self._arrays[argument.name])
             if argument.output:
@@ -142,13 +145,21 @@ class Worker:
                 self._backend.write(buffer, array)
 
     def _bound(self, image: bytes, launch: Launch) -> Kernel:
-        arguments = [
-            self._arrays[a.name][()] if a.shape is None else self._buffers[a.name]
-            for a in self._plan.arguments
-            if not a.constant
-        ]
+        arguments = [self._given(argument) for argument in self._plan.arguments if not argument.constant]
         constants = {a.name: self._arrays[a.name] for a in self._plan.arguments if a.constant}
         return self._backend.load(image, launch, arguments, constants)
+
+    def _given(self, argument: Argument) -> Any:
+        """What a kernel is given for an argument."""
+        if argument.shape is None:
+            return self._arrays[argument.name][()]
+        return LocalMemory(self._arrays[argument.name].nbytes) if argument.local else self._buffers[argument.name]
+
+    def _save(self, names: list[str], folder: Path) -> None:
+        """Arrays as they are now, as files NAME.npy."""
+        for name in names:
+            array = self._arrays[name]
+            np.save(folder / f"{name}.npy", self._backend.read(self._buffers[name], array))
 
     # --- kernels ----------------------------------------------------------------------------------------------------
 
@@ -253,6 +264,15 @@ class Worker:
         self._running = loaded
         self.pump()
 
+    @property
+    def patience_s(self) -> float:
+        """How long the queue may be left alone: not at all where it has run already, as on the host itself."""
+        try:
+            done = self._running is not None and bool(self._queue) and self._queue[0][0].passed
+        except DeviceFault:  # `pump` keeps it
+            return LOOK_S
+        return 0.0 if done else LOOK_S
+
     def pump(self) -> None:
         """Note what has passed and keep the queue full. A fault is kept for the next lap or end."""
         if self._running is None:
@@ -324,6 +344,8 @@ class Worker:
         seconds = last[0].seconds_since(first[0]) if launches else 0.0
         start_s = first[0].seconds_since(self._base) if first[0] is not self._base else 0.0
         change = self._change(first, last) if launches else 0.0
+        marked = last[0]
+        reported = marked.reported_since(first[0]) if launches and isinstance(marked, ReportingMark) else None
         self._lapped = last
         self._on_the_way.clear()
         start_ns = self._base_ns + round(start_s * 1e9)
@@ -333,6 +355,7 @@ class Worker:
             "start_ns": start_ns,
             "end_ns": start_ns + round(seconds * 1e9),
             "change": change,
+            "reported": None if reported is None else reported / launches,
         }
 
 
@@ -356,7 +379,7 @@ def serve(backend: Backend, inward: IO[bytes], outward: IO[bytes]) -> None:
     threading.Thread(target=read, name="reader", daemon=True).start()
     while True:
         try:
-            frame = inbox.get(timeout=LOOK_S if worker.running else None)
+            frame = inbox.get(timeout=worker.patience_s if worker.running else None)
         except queue.Empty:
             worker.pump()
             continue

@@ -1,0 +1,82 @@
+"""`Stopwatch`: times one load on a device that reports no power. It stands where a `Meter` stands otherwise."""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Final
+
+from ...sensors.load import Execution, Load
+from .launching import LaunchingGpu, lap
+from .window import STEADY_TIME, Run, Window
+
+SETTLE_S: Final = 0.02  # caches and clocks after the first launches
+WINDOW_S: Final = 0.1
+LEAST: Final = 7  # launches of a window, as far as they take no longer than MOST_S
+MOST_S: Final = 1.0
+LOOK_S: Final = 0.01
+
+
+class Stopwatch:
+    """Times loads on one device. Not thread-safe."""
+
+    def __init__(self, gpu: LaunchingGpu, words: str) -> None:
+        """`words` say in a window why there is no energy."""
+        self._gpu = gpu
+        self._words = words
+
+    def run(
+        self,
+        load: Load,
+        *,
+        stop: threading.Event | None = None,
+        settle_s: float = 0.0,
+        window_s: float = 0.0,
+    ) -> Run | None:
+        """Launch `load` back to back for a window; None when `stop` was set. Both times are lower bounds.
+
+        A window in which the time per launch changed is repeated once.
+        """
+        run = self._run_once(load, stop, settle_s, window_s)
+        if run is not None and run.execution is not None and abs(run.execution.change) > STEADY_TIME:
+            run = self._run_once(load, stop, settle_s, window_s)
+        return run
+
+    def window(self, run: Run) -> Window:
+        """The figures of a run."""
+        execution = run.execution
+        assert execution is not None, "a run that `run` returned has ended"
+        unknown = math.nan
+        return Window(
+            time_s=execution.time_s,
+            power_w=unknown,
+            power_interval_w=None,
+            observed_clock_mhz=unknown,
+            memory_power_w=unknown,
+            temperature_c=unknown,
+            core_voltage_mv=unknown,
+            memory_clock_mhz=unknown,
+            event_reasons=0,
+            window_ns=(execution.start_ns, execution.end_ns),
+            power_source=self._words,
+            settled=None,
+            change=execution.change,
+        )
+
+    def _run_once(self, load: Load, stop: threading.Event | None, settle_s: float, window_s: float) -> Run | None:
+        run = Run(load, self._gpu.clock.now_ns())
+        execution: Execution | None = None
+        self._gpu.begin(load)
+        try:
+            if self._gpu.clock.wait(max(settle_s, SETTLE_S), stop):
+                return None
+            launch_s = lap(self._gpu, load).time_s
+            run.opened_ns = self._gpu.clock.now_ns()
+            wanted_s = max(window_s, WINDOW_S, min(MOST_S, LEAST * launch_s))
+            while (self._gpu.clock.now_ns() - run.opened_ns) / 1e9 < wanted_s:
+                if self._gpu.clock.wait(LOOK_S, stop):
+                    return None
+        finally:
+            execution = self._gpu.end()
+        run.execution = execution
+        return run

@@ -1,0 +1,165 @@
+"""Functions of a shared library, called in the runner process; a function that faults or hangs costs that process."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ....sensors.device_limits import DeviceLimits
+from ...children.scratch import scratch_folder
+from ...workloads.cuda_arguments import Launch
+from ..kernels.backend import Array, DeviceFault, Difference, KernelFacts, Mark, difference
+
+ALIGNED: Final = 64  # bytes: what vector instructions want
+FORTRAN: Final = "Fortran"
+_SCALARS: Final[dict[str, Any]] = {
+    "bool": ctypes.c_bool,
+    "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
+    **{f"{sign}int{bits}": getattr(ctypes, f"c_{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}
+
+
+def open_backend(language: str) -> HostBackend:
+    """The processor of this computer, for functions of that language."""
+    return HostBackend(language)
+
+
+class HostBackend:
+    """Implements `Backend`. Buffers are arrays; calls run at once."""
+
+    def __init__(self, language: str) -> None:
+        self._language = language
+        self.returned = 0.0  # the sum over all calls
+
+    def describe(self) -> dict[str, Any]:
+        limits = DeviceLimits(compute_capability=0.0, multiprocessors=os.cpu_count() or 1)
+        return {"name": "host", "limits": limits.as_names()}
+
+    def upload(self, array: Array) -> Array:
+        buffer = aligned(array)
+        self.write(buffer, array)
+        return buffer
+
+    def write(self, buffer: Array, array: Array) -> None:
+        buffer[...] = array
+
+    def read(self, buffer: Array, like: Array) -> Array:
+        return buffer.copy()
+
+    def copy(self, source: Array, target: Array, nbyte: int) -> None:
+        target[...] = source
+
+    def free(self, buffer: Array) -> None:
+        pass
+
+    def load(
+        self, image: bytes, launch: Launch, arguments: Sequence[Any], constants: Mapping[str, Array]
+    ) -> HostFunction:
+        by_reference = self._language == FORTRAN and is_mangled(launch.name)
+        return HostFunction(self, image, launch.name, arguments, by_reference)
+
+    def product(self) -> None:
+        return None
+
+    def mark(self) -> HostMark:
+        return HostMark(time.monotonic_ns(), self.returned)
+
+    def use_comparer(self, image: bytes) -> None:
+        pass
+
+    def difference(self, output: Array, reference: Array, like: Array, rtol: float, atol: float) -> Difference:
+        return difference(output, reference, rtol, atol)
+
+    def close(self) -> None:
+        pass
+
+
+class HostFunction:
+    """Implements `Kernel`: a function of a library with its arguments."""
+
+    facts = KernelFacts()
+
+    def __init__(
+        self, backend: HostBackend, image: bytes, name: str, arguments: Sequence[Any], by_reference: bool
+    ) -> None:
+        """`by_reference`: scalars too, as Fortran passes them. Raises DeviceFault."""
+        self._backend = backend
+        try:
+            self._function = getattr(_library(image), name)
+        except (OSError, AttributeError) as error:
+            raise DeviceFault(str(error)) from None
+        self._function.restype = ctypes.c_float
+        self._kept = [_argument(argument, by_reference) for argument in arguments]
+        self._arguments = [given for given, _ in self._kept]
+
+    def launch(self, times: int) -> None:
+        function, arguments, returned = self._function, self._arguments, 0.0
+        for _ in range(times):
+            returned += function(*arguments)
+        self._backend.returned += returned
+
+    def unload(self) -> None:
+        """A library stays loaded: what it started, threads of OpenMP say, may still be there."""
+
+
+class HostMark:
+    """Implements `Mark` and `ReportingMark`."""
+
+    passed = True
+
+    def __init__(self, at_ns: int, returned: float) -> None:
+        self._at_ns = at_ns
+        self._returned = returned
+
+    def wait(self) -> None:
+        pass
+
+    def seconds_since(self, earlier: Mark) -> float:
+        assert isinstance(earlier, HostMark), "marks of one backend"
+        return (self._at_ns - earlier._at_ns) * 1e-9
+
+    def reported_since(self, earlier: Mark) -> float:
+        assert isinstance(earlier, HostMark), "marks of one backend"
+        return self._returned - earlier._returned
+
+
+def is_mangled(name: str) -> bool:
+    """Whether a name of Fortran is not one of bind(C): compilers add an underscore, or the module's name."""
+    return name.endswith("_") or "_MOD_" in name or "_mp_" in name
+
+
+def aligned(like: Array) -> Array:
+    """An array of that shape and type at an aligned address."""
+    room = np.empty(like.nbytes + ALIGNED, np.uint8)
+    start = -room.ctypes.data % ALIGNED
+    return room[start : start + like.nbytes].view(like.dtype).reshape(like.shape)
+
+
+def _library(image: bytes) -> ctypes.CDLL:
+    """The library, loaded from a file of its own that is gone again."""
+    path = Path(scratch_folder()) / "function.so"
+    path.write_bytes(image)
+    try:
+        return ctypes.CDLL(str(path))
+    finally:
+        if os.name == "posix":
+            path.unlink()
+            path.parent.rmdir()
+
+
+def _argument(argument: Any, by_reference: bool) -> tuple[Any, Any]:
+    """What the function is given, and what has to live as long."""
+    if isinstance(argument, np.ndarray):
+        return ctypes.c_void_p(argument.ctypes.data), argument
+    kind = _SCALARS.get(argument.dtype.name)
+    if kind is None:
+        raise DeviceFault(f"a scalar of type {argument.dtype.name} cannot be passed to a function")
+    value = kind(argument.item())
+    return (ctypes.byref(value), value) if by_reference else (value, value)

@@ -1,0 +1,52 @@
+"""Builds an OpenCL program for one device, as a compiler is called: `build NUMBER [OPTION ...] -o IMAGE SOURCE`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+os.environ["PYOPENCL_NO_CACHE"] = "1"  # images are kept by `compiler`
+
+import pyopencl as cl
+
+from .device import device_of
+from .image import make_image
+
+
+def main(words: Sequence[str]) -> int:
+    """Exit status 1 and the build log where the source does not build."""
+    number, *options = words[:-3]
+    image, source = Path(words[-2]), Path(words[-1])
+    warnings.simplefilter("ignore")  # of pyopencl's; what the compiler says is in the log
+    try:
+        device = device_of(number)
+        program = cl.Program(cl.Context([device]), source.read_text(encoding="utf-8"))
+    except (cl.Error, LookupError) as error:
+        print(f"no OpenCL context: {error}", file=sys.stderr)
+        return 1
+    try:
+        program.build(options=list(options), cache_dir=False)
+    except cl.Error as error:
+        print(log_of(program, device) or str(error), file=sys.stderr)
+        return 1
+    if log := log_of(program, device):
+        print(log, file=sys.stderr)
+    names = program.get_info(cl.program_info.KERNEL_NAMES).split(";")
+    image.write_bytes(make_image(names, program.get_info(cl.program_info.BINARIES)[0]))
+    return 0
+
+
+def log_of(program: cl.Program, device: cl.Device) -> str:
+    """What the device's compiler says, where it warns or refuses."""
+    try:
+        said = program.get_build_info(device, cl.program_build_info.LOG).strip().strip("\0")
+    except cl.Error:
+        return ""
+    return said if "warning" in said or "error" in said else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,27 @@
+"""What a language asks of the text of a kernel, and of how it is launched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ..specification.model import OF_THE_HOST
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One language."""
+
+    qualifier: str  # regular expression of what stands before the type of a kernel
+    reference_suffix: str = ""  # of a file with a reference kernel
+    includes: bool = True  # sources are included by their path; otherwise their text is taken
+    launched: bool = True  # on a grid of blocks; a function of the host is called
+    constant_symbols: bool = False  # arguments in constant memory are symbols of the image, no parameters
+
+
+_CALLED: Final = Dialect(r"\b", launched=False)
+DIALECTS: Final = {
+    "CUDA": Dialect("__global__", ".cu", constant_symbols=True),
+    "OpenCL": Dialect(r"\b(?:__)?kernel\b", ".cl", includes=False),  # not every compiler finds files
+    **dict.fromkeys(OF_THE_HOST, _CALLED),
+}

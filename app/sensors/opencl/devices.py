@@ -1,0 +1,100 @@
+"""OpenCL's devices, as a process of its own lists them, and the real board that each of them is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from ...errors import InputError, WattridgeError
+
+REMEDY: Final = "pip install 'wattridge[opencl]', and the OpenCL driver of the device (PoCL's for processors)"
+_LIST_S: Final = 60.0
+_LISTING: Final = Path(__file__).with_name("listing.py")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenclDevice:
+    """A device as OpenCL describes it. Texts are empty where it tells nothing."""
+
+    number: str  # PLATFORM.DEVICE, as OpenCL orders them
+    name: str
+    platform: str
+    driver: str
+    kind: str  # such as CPU or GPU
+    uuid: str  # without 'GPU-'
+    pci: str
+    compute_units: int
+    work_group_size: int
+    local_byte: int
+    memory_mib: float
+
+
+def opencl_installed() -> bool:
+    """Whether pyopencl is there; nothing of it is run."""
+    return find_spec("pyopencl") is not None
+
+
+@lru_cache(maxsize=1)
+def opencl_devices() -> tuple[OpenclDevice, ...]:
+    """Every device, in OpenCL's order. Raises WattridgeError without pyopencl, or where listing them fails."""
+    if not opencl_installed():
+        raise WattridgeError("pyopencl is not installed", "OpenCL", REMEDY)
+    try:
+        listed = subprocess.run(
+            [sys.executable, "-P", str(_LISTING)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_LIST_S,
+            check=False,
+        )
+        found = tuple(OpenclDevice(**each) for each in json.loads(listed.stdout))
+    except (OSError, subprocess.TimeoutExpired, ValueError, TypeError) as error:
+        raise WattridgeError(f"its devices cannot be listed: {error}", "OpenCL", "is its driver whole?") from None
+    return found
+
+
+def find_device(text: str) -> OpenclDevice:
+    """The device of that number or (part of) name, the first where the text is empty. Raises WattridgeError."""
+    devices = opencl_devices()
+    if not devices:
+        raise WattridgeError("there is no OpenCL device", "OpenCL", REMEDY)
+    wanted = text.strip().lower()
+    if not wanted:
+        return devices[0]
+    if wanted.isdigit() and int(wanted) < len(devices):
+        return devices[int(wanted)]
+    fits = [each for each in devices if wanted == each.number or wanted in each.name.lower()]
+    if len(fits) != 1:
+        there = ", ".join(f"{at} ({each.name}, {each.platform})" for at, each in enumerate(devices))
+        what = f"there is no OpenCL device '{text}'" if not fits else f"'{text}' is in the name of several devices"
+        raise InputError(what, "--gpu", f"OpenCL devices here: {there}")
+    return fits[0]
+
+
+def device_of_board(uuid: str, pci: str) -> OpenclDevice | None:
+    """The device that is the board of that UUID and PCI address, where OpenCL says so; nothing is guessed."""
+    for device in opencl_devices():
+        if is_board(device, uuid, pci):
+            return device
+    return None
+
+
+def is_board(device: OpenclDevice, uuid: str, pci: str) -> bool:
+    """Whether a device is a board, by its UUID, else by its PCI address."""
+    if device.uuid:
+        return uuid.lower() == f"gpu-{device.uuid.lower()}"
+    return bool(device.pci) and _address(device.pci) == _address(pci)
+
+
+def _address(pci: str) -> tuple[int, ...] | None:
+    """Domain, bus, device; None for what is none."""
+    try:
+        return tuple(int(part, 16) for part in pci.partition(".")[0].split(":"))
+    except ValueError:
+        return None
