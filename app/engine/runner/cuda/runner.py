@@ -10,11 +10,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count, groupby
 from typing import Final
+
+import numpy as np
+import numpy.typing as npt
 
 from ....errors import InputError
 from ....sensors.event_reasons import LIMITING
@@ -28,6 +31,7 @@ from ...metering.window import Run, Window
 from ...space.search_space import SearchSpace
 from ...specification.model import Specification
 from ...workloads.cuda_kernel import CudaKernel, KernelRefused, Prepared
+from ...workloads.kernel_features import FEATURES, as_rows
 from ...workloads.machine_code import shortfall
 from ..base import OnPreparation
 from ..figures import measurement_of
@@ -35,6 +39,7 @@ from ..settings_order import by_setting, settings_of
 from ..stating import Stating
 from .compiler import Compiled, Compiler
 from .drift import LOAD, Drift, reference_figures
+from .features import image_features
 from .gpu import CudaGpu
 from .kernels import LoadedKernels
 from .process import KernelFailed
@@ -74,6 +79,8 @@ class CudaRunner:
     what happens to a kernel in the runner process, `Meter` how its launches are measured.
     """
 
+    feature_names = tuple(FEATURES)
+
     def __init__(
         self,
         gpu: CudaGpu,
@@ -99,6 +106,7 @@ class CudaRunner:
         self._meter = Meter(gpu, needs=spec.uses)
         self._drift = Drift(compiler)
         self._stating = Stating(spec, gpu.info, condition)
+        self._features: dict[int, dict[str, float]] = {}  # of rows, once asked for
         self._serial = count()
         self._unsettled: list[Callable[[], None]] = []  # figures of what ran, once all its samples are reported
         self._finished: list[Measurement] = []
@@ -122,6 +130,20 @@ class CudaRunner:
             yield from self._take_finished()
         finally:
             self._unsettled.clear()
+
+    def features(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
+        """What the rows' images tell: compiled already where they were timed or measured. NaN where one fails."""
+        waiting: dict[int, tuple[Prepared, Future[Compiled]]] = {}
+        for row in rows:
+            if row not in self._features:
+                self._features[row] = {}
+                with suppress(KernelRefused, InputError):
+                    prepared = self._kernel.prepare(self._space.configuration(row))
+                    waiting[row] = prepared, self._compiler.submit(prepared.build)
+        for row, (prepared, image) in waiting.items():
+            with suppress(KernelFailed):
+                self._features[row] = image_features(image.result().image, prepared, self._gpu.limits)
+        return as_rows(self.feature_names, [self._features[row] for row in rows])
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
         return self._stating.state(measurements)
