@@ -133,7 +133,7 @@ class EnergyCostModel:
             trees = None if document["trees"] is None else _loaded(document["trees"], len(names) + 1)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(f"a damaged energy model: {error}", where, "delete the file; it is learnt again") from None
-        return cls(names, **numbers, points=points, trees=trees)
+        return cls(names, numbers["least_time_s"], numbers["least_energy_j"], numbers["level"], points, trees)
 
 
 def fit(sample: Sample, energy_j: Floats, prior: EnergyCostModel | None = None) -> EnergyCostModel:

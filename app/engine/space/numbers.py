@@ -67,4 +67,5 @@ def _logs(parameter: Parameter) -> Floats | None:
     values = [value for value in parameter.values if not isinstance(value, str)]
     if len(values) < max(3, len(parameter.values)) or parameter.device_setting or not all(v > 0 for v in values):
         return None
-    return np.log(np.array([float(value) for value in values]))
+    logs: Floats = np.log(np.array([float(value) for value in values]))
+    return logs
