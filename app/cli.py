@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from . import __version__
@@ -136,6 +135,7 @@ _COMMANDS: Final = {  # module of `commands` and help; the module has the functi
     ),
     "report": ("report", "a session as one HTML file, to be read or printed"),
     "compare": ("analyse", "several sessions or boards side by side"),
+    "operators": ("operators", "operators of neural networks to be tuned by kind and shape, with examples"),
     "strategies": ("strategies", "the search strategies and their options"),
     "sessions": ("search", "the sessions kept on disk"),
     "twin": ("watch", "a simulated board: with --truth what its sensors hide"),
@@ -212,7 +212,9 @@ def _window(arguments: argparse.Namespace) -> int:
     problem = _why_no_window()
     if problem is not None:
         raise problem
-    specification = Path(arguments.window_specification) if arguments.window_specification else None
+    from .commands.sources import specification_path
+
+    specification = specification_path(arguments.window_specification) if arguments.window_specification else None
     return _open_window(
         arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed, demo=False, specification=specification
     )

@@ -16,7 +16,17 @@ PRIVATE_FOLDER: Final = 0o700
 PRIVATE_FILE: Final = 0o600
 # What the program keeps in the data folder. Only these are made private where the folder holds other things too.
 _FOLDERS: Final = (
-    *("exports", "logs", "cubins", "cuda-headers", "characterisations", "boards", "drafts", "wattridge-running"),
+    *(
+        "exports",
+        "logs",
+        "cubins",
+        "cuda-headers",
+        "characterisations",
+        "boards",
+        "drafts",
+        "operators",
+        "wattridge-running",
+    ),
 )
 _FILES: Final = ("wattridge.sqlite", "profiles.json", "device-log.jsonl", "window.ini")
 _tightened: set[Path] = set()

@@ -17,7 +17,7 @@ from ..input_files import is_input, is_there
 from ..numbers import duration, number
 from ..paths import data_folder, resources
 from .arguments import add_board, add_condition, add_control, add_search, positive_int, session_number
-from .sources import recording_path
+from .sources import SPECIFICATION, recording_path, specification_path
 from .terminal import ProgressBar, print_description, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def tune_arguments(parser: ArgumentParser) -> None:
     """Declare the options of `wattridge tune`."""
-    parser.add_argument("specification", nargs="?", metavar="SPEC", help="the specification, TOML or T1 (JSON)")
+    parser.add_argument("specification", nargs="?", metavar="SPEC", help=SPECIFICATION)
     parser.add_argument(
         "--resume",
         metavar="SESSION|FILE",
@@ -64,7 +64,7 @@ def tune(arguments: Namespace) -> int:
             remedy = "to go on from a file: tune SPEC --resume FILE"
             raise InputError(f"'{arguments.resume}' is no session's number", "--resume", remedy)
         raise InputError("no specification", "tune", "name a TOML or T1 file, or --resume a session")
-    specification = load_specification(Path(arguments.specification))
+    specification = load_specification(specification_path(arguments.specification))
     speed = arguments.speed if specification.command is None else 1.0  # a program takes real time
     with guarded_board(arguments, speed=speed) as (gpu, guard):
         plan = plan_specification(specification, gpu, search_options(arguments, arguments.repeats), guard=guard)

@@ -6,14 +6,18 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from ..engine.operators.kept import kept_specification
+from ..engine.operators.shapes import is_operator, parse_operator
 from ..engine.session.opened import Opened, stored_session
 from ..engine.space.repeats import fold
 from ..errors import InputError
 from ..input_files import is_there
 from ..paths import resources
 from .arguments import session_number
+
+SPECIFICATION: Final = "the specification, TOML or T1 (JSON), or an operator such as mm:1,512,512,512"
 
 if TYPE_CHECKING:
     from ..engine.space.result_table import ResultTable
@@ -47,6 +51,17 @@ def recording_path(text: str) -> Path:
         return path
     shipped = resources() / "recordings" / f"{text}.json.gz"
     return shipped if shipped.is_file() else path
+
+
+def specification_path(text: str) -> Path:
+    """A file, or the specification of an operator, which is written where the program keeps its own.
+
+    Raises InputError for an operator that makes no sense, and WattridgeError where nothing can be written.
+    """
+    path = Path(text)
+    if is_there(path) or not is_operator(text):
+        return path
+    return kept_specification(parse_operator(text))
 
 
 @contextmanager

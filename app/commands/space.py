@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from contextlib import closing, nullcontext
-from pathlib import Path
 
+from .sources import SPECIFICATION, specification_path
 from .terminal import print_json, print_table, say, show
 
 
 def space_arguments(parser: ArgumentParser) -> None:
     """Declare the options of `wattridge space`."""
-    parser.add_argument("specification", metavar="SPEC", help="the specification, TOML or T1 (JSON)")
+    parser.add_argument("specification", metavar="SPEC", help=SPECIFICATION)
     parser.add_argument("--gpu", metavar="GPU", help="the board whose limits and clocks count")
 
 
@@ -22,7 +22,7 @@ def space(arguments: Namespace) -> int:
     from ..engine.space.search_space import pruning_steps
     from ..sensors.select import open_gpu
 
-    specification = load_specification(Path(arguments.specification))
+    specification = load_specification(specification_path(arguments.specification))
     with nullcontext() if arguments.gpu is None else closing(open_gpu(arguments.gpu)) as gpu:
         built = space_of(specification, gpu)
     steps = pruning_steps(built)

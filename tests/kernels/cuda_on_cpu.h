@@ -1,7 +1,8 @@
 // Runs a CUDA kernel on the CPU, one block after the other, so that tests see what it computes where there is no GPU.
 // Every thread of a block is a fiber. A fiber runs until a barrier; barriers open when all living threads of the block
 // (or of the warp) have come, and a block in which no thread can go on ends the program. `backwards` runs the threads in
-// the opposite order: a result that depends on it lacks a barrier.
+// the opposite order: a result that depends on it lacks a barrier. Copies by cp.async (COPY_ASYNC) are made when they are
+// awaited and not before, so that a kernel which does not wait computes with what was there.
 #pragma once
 #include <ucontext.h>
 
@@ -11,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -19,7 +21,7 @@
 #define __host__
 #define __constant__
 #define __forceinline__ inline
-#define __shared__ static
+#define __shared__ thread_local  // one for all fibers, which are all of one thread; `extern` may stand before it
 #define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
 
@@ -33,12 +35,19 @@ static Dim threadIdx, blockIdx, blockDim, gridDim;
 
 namespace cpu {
 enum class State { ready, at_block, at_warp, done };
+struct Copy {
+    void *target;
+    const void *source;
+    size_t size;
+    bool inside;
+};
 struct Fiber {
     ucontext_t context;
     std::unique_ptr<char[]> stack;
     Dim at;
     State state = State::ready;
     unsigned long long exchanged = 0;  // a value that the warp's other threads may read
+    std::deque<std::vector<Copy>> copies;  // group by group; the last group is still open
 };
 constexpr size_t stack_byte = 64 * 1024;
 static std::vector<Fiber> fibers;
@@ -79,6 +88,7 @@ inline void run_block(bool backwards) {
         fiber.at = {unsigned(i % blockDim.x), unsigned(i / blockDim.x % blockDim.y),
                     unsigned(i / blockDim.x / blockDim.y)};
         fiber.state = State::ready;
+        fiber.copies.assign(1, {});
         getcontext(&fiber.context);
         fiber.context.uc_stack.ss_sp = fiber.stack.get();
         fiber.context.uc_stack.ss_size = stack_byte;
@@ -118,7 +128,21 @@ inline void run_grid(const unsigned *grid, const unsigned *block, void (*kernel)
                 run_block(backwards);
             }
 }
+
+inline void await_copies(size_t groups_left) {
+    auto &copies = fibers[current].copies;
+    for (; copies.size() > groups_left + 1; copies.pop_front())
+        for (const Copy &copy : copies.front()) {
+            if (copy.inside) memcpy(copy.target, copy.source, copy.size);
+            else memset(copy.target, 0, copy.size);
+        }
+}
 }  // namespace cpu
+
+#define COPY_ASYNC(bytes, target, source, inside) \
+    cpu::fibers[cpu::current].copies.back().push_back({target, source, bytes, inside})
+#define COPIES_END_GROUP() cpu::fibers[cpu::current].copies.emplace_back()
+#define COPIES_AWAIT(groups) cpu::await_copies(groups)
 
 inline void __syncthreads() { cpu::wait(cpu::State::at_block); }
 inline void __syncwarp() { cpu::wait(cpu::State::at_warp); }
@@ -133,6 +157,16 @@ T __shfl_down_sync(unsigned, T value, unsigned distance) {
     const size_t other = self + distance;
     if (self % 32 + distance < 32 && other < cpu::fibers.size())
         memcpy(&value, &cpu::fibers[other].exchanged, sizeof(T));
+    cpu::wait(cpu::State::at_warp);
+    return value;
+}
+
+template <typename T>
+T __shfl_xor_sync(unsigned, T value, unsigned mask) {
+    const size_t self = cpu::current;
+    memcpy(&cpu::fibers[self].exchanged, &value, sizeof(T));
+    cpu::wait(cpu::State::at_warp);
+    memcpy(&value, &cpu::fibers[self ^ mask].exchanged, sizeof(T));
     cpu::wait(cpu::State::at_warp);
     return value;
 }

@@ -16,10 +16,16 @@ from app.engine.measurement import Value
 from app.engine.specification.model import ArgumentSpec, Specification
 
 HERE = Path(__file__).parent
-_C_TYPES = {"float32": "float", "float64": "double", "int32": "int"}
+_C_TYPES = {"float32": "float", "float64": "double", "int32": "int", "uint32": "unsigned"}
+_SHARED = "alignas(16) thread_local float shared[232448 / 4];"  # of dynamic size: under that name
 _MARGIN = 256  # numbers before and behind every array, which nobody may touch
 
 Arrays = dict[str, npt.NDArray[np.generic]]
+
+
+def _nobody(kind: np.dtype[np.generic]) -> float | int:
+    """What stands where nobody may write."""
+    return math.nan if kind.kind == "f" else 0x5A5A5A5A
 
 
 def defines(values: Mapping[str, Value]) -> list[str]:
@@ -53,7 +59,9 @@ class KernelOnCpu:
         for argument in arguments:
             whole = guarded[argument.name]
             ends = np.concatenate([whole[:_MARGIN], whole[-_MARGIN:]]) if argument.shape else whole[:0]
-            assert np.isnan(ends).all(), f"{argument.name} was written beyond its ends"
+            assert (ends == _nobody(whole.dtype)).all() or np.isnan(ends).all(), (
+                f"{argument.name} was written beyond its ends"
+            )
         return {a.name: guarded[a.name][_MARGIN:-_MARGIN].reshape(self.shape(a)) for a in arguments if a.output}
 
     def shape(self, argument: ArgumentSpec) -> tuple[int, ...]:
@@ -66,7 +74,8 @@ class KernelOnCpu:
         return (*blocks, 1, 1)[:3]
 
     def block(self) -> tuple[int, ...]:
-        return tuple(int(self._scope.get(name, 1)) for name in self._kernel.block_size_names)
+        names = self._kernel.block_size_names
+        return tuple(1 if name.isidentifier() and name not in self._scope else self._whole(name) for name in names)
 
     def _whole(self, text: str) -> int:
         return int(parse(text, "test").number(self._scope))
@@ -75,7 +84,8 @@ class KernelOnCpu:
         if not argument.shape:
             return np.array([argument.value], dtype=argument.type)
         shape = self.shape(argument)
-        whole = np.full(math.prod(shape) + 2 * _MARGIN, np.nan, dtype=argument.type)
+        kind = np.dtype(argument.type)
+        whole = np.full(math.prod(shape) + 2 * _MARGIN, _nobody(kind), dtype=kind)
         whole[_MARGIN:-_MARGIN] = 0 if argument.output else arrays[argument.name].ravel()
         return whole
 
@@ -85,7 +95,7 @@ class KernelOnCpu:
         listed = [(f"({_C_TYPES[a.type]} *)given[{i}]", a) for i, a in enumerate(self._kernel.arguments)]
         casts = ", ".join(cast if a.shape else f"*{cast}" for cast, a in listed if a.memory == "global")
         constant = "".join(f"memcpy({a.name}, {cast}, sizeof {a.name}); " for cast, a in listed if a.memory != "global")
-        lines.append("static void **given;")
+        lines += [_SHARED, "static void **given;"]
         reference = self._kernel.verify.reference if self._kernel.verify else ""
         for name in (self._kernel.name, *([reference] if reference.endswith("_reference") else [])):
             lines.append(f"static void call_{name}() {{ {name}({casts}); }}")

@@ -104,7 +104,9 @@ def described(case: tuple[str, dict[str, Value], Callable[[Arrays], Arrays], dic
 
 
 def test_every_example_has_a_case() -> None:
-    assert {case[0] for case in cases()} == {path.stem for path in (resources() / "examples").glob("*.toml")}
+    examples = list((resources() / "examples").glob("*.toml"))
+    kernels = {path.stem for path in examples if load_specification(path).operator is None}  # test_operators_compute
+    assert {case[0] for case in cases()} == kernels
 
 
 @pytest.mark.parametrize("case", cases(), ids=described)

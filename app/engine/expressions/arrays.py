@@ -46,6 +46,23 @@ def convolve(image: Array, kernel: Array) -> Array:
     return np.asarray(oaconvolve(image.astype(wide), kernel.astype(wide), mode="valid")).astype(kind)
 
 
+def conv2d(images: Array, weights: Array, stride: float, pad: float) -> Array:
+    """The convolution of a neural network, forward: no kernel is turned over.
+
+    `images` as batch, height, width, channels; `weights` as height, width, channels in, channels out.
+    """
+    step, edge = int(stride), int(pad)
+    if images.ndim != 4 or weights.ndim != 4 or images.shape[3] != weights.shape[2] or step < 1 or edge < 0:
+        raise ValueError(f"conv2d of {images.shape} and {weights.shape} with stride {stride:g}, pad {pad:g}")
+    padded = np.pad(images, ((0, 0), (edge, edge), (edge, edge), (0, 0)))
+    high, wide = ((padded.shape[1 + axis] - weights.shape[axis]) // step + 1 for axis in (0, 1))
+    if high < 1 or wide < 1:
+        raise ValueError(f"conv2d of {images.shape} with a kernel of {weights.shape[:2]}")
+    taken = (slice(None, (high - 1) * step + 1, step), slice(None, (wide - 1) * step + 1, step))
+    taps = [padded[:, row:, column:][:, *taken] @ weights[row, column] for row, column in np.ndindex(weights.shape[:2])]
+    return np.asarray(np.sum(taps, axis=0))
+
+
 def _sum(array: Array) -> Any:
     """The sum of all elements, floats in double precision."""
     return np.sum(array, dtype=np.float64 if array.dtype.kind == "f" else None)
@@ -55,6 +72,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sum": _sum,
     "dot": np.dot,
     "convolve": convolve,
+    "conv2d": conv2d,
     "transpose": np.transpose,
     "exp": np.exp,
     "sqrt": np.sqrt,

@@ -17,6 +17,7 @@ from ..measurement import MEASURED, Value
 from ..objectives import Goal, Objective
 from ..space.build import BLOCK_SIZE_NAMES, MAX_PARAMETERS
 from ..space.device_settings import SettingValues
+from .from_operator import with_operator
 from .model import ARRAY_FILES, OPCODES, ArgumentSpec, CommandSpec, KernelSpec, Specification, VerifySpec, keys_of
 from .toml_section import Section
 
@@ -29,14 +30,15 @@ TYPES = (
 )
 _LIMITS = tuple(limits_of((8, 0)).as_names())
 _SECTIONS = (
-    *("restrictions", "kernel", "command", "constants", "parameters", "device_settings", "metrics", "objective"),
-    "search",
+    *("restrictions", "kernel", "operator", "command", "constants", "parameters", "device_settings", "metrics"),
+    *("objective", "search"),
 )
 _SEARCH_KEYS = ("strategy", "options", "max_evaluations", "max_fraction", "max_seconds", "patience", "seed")
 
 
 def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
     """The specification in a document of this shape, checked; its files are relative to `path`. Raises InputError."""
+    document, operator = with_operator(document, path)
     root = Section(document, str(path), _SECTIONS)
     constants = _constants(_bounded(root.table("constants")))
     parameters = _parameters(root.table("parameters"))
@@ -62,12 +64,13 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
     search = root.table("search", _SEARCH_KEYS)
     return Specification(
         path=path,
-        name=kernel.name if kernel else path.stem,
+        name=operator.name if operator else kernel.name if kernel else path.stem,
         parameters=parameters,
         restrictions=restrictions,
         constants=constants,
         kernel=kernel,
         command=command,
+        operator=operator,
         device_settings=settings,
         metrics=metrics,
         objective=_objective(root, (*measured, *metrics), measured),

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 from ..expressions.expression import Expression, parse
 from ..measurement import Configuration, Value
 from ..objectives import Objective
+from ..operators.shapes import Operator
 from ..space.device_settings import SettingValues
 
 OPCODES: Final = {"FFMA": 0x023, "DFMA": 0x02B, "HMMA": 0x03C}  # fused multiply-adds, and products of tensor cores
@@ -90,6 +91,7 @@ class Specification:
     constants: Mapping[str, Value] = field(default_factory=dict)
     kernel: KernelSpec | None = None
     command: CommandSpec | None = None
+    operator: Operator | None = None  # that the kernel was made of
     device_settings: Mapping[str, SettingValues] = field(default_factory=dict)  # resolved when a session is planned
     metrics: Mapping[str, str] = field(default_factory=dict)
     objective: Objective | None = None

@@ -12,7 +12,17 @@ from typing import Final
 from ...errors import InputError
 from ..device_limits import DeviceLimits
 from ..load import Load
-from .kernels import convolution, matrix_product, n_body, roofline, stencil, streaming, transpose
+from .kernels import (
+    convolution,
+    matrix_product,
+    n_body,
+    roofline,
+    row_operator,
+    stencil,
+    streaming,
+    tiled_operator,
+    transpose,
+)
 from .kernels.arguments import Arguments
 from .kernels.residency import LaunchRefused
 
@@ -30,6 +40,9 @@ _PROFILES: Final[Mapping[str, Callable[[Arguments, DeviceLimits], Load]]] = {
     "stencil": stencil.load,
     "n_body": n_body.load,
     "roofline": roofline.load,
+    "mm": tiled_operator.mm,
+    "mv": row_operator.mv,
+    "conv2d": tiled_operator.conv2d,
 }
 PROFILES: Final = tuple(_PROFILES)
 

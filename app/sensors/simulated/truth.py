@@ -24,10 +24,13 @@ _USUAL: Final[Mapping[str, Mapping[str, int]]] = {
     "transpose": {"tile_dim": 32, "block_size_x": 32, "block_size_y": 8, "use_padding": 1, "n": 8192},
     "stencil": {"block_size_x": 32, "block_size_y": 8, "tile_size_z": 16, "keep_planes": 1, "n": 512},
     "roofline": {"load_store": 1, "operations": 32, "block_size_x": 256, "blocks_per_multiprocessor": 8},
+    "mm": {"block_m": 128, "block_n": 64, "block_k": 16, "thread_m": 8, "thread_n": 8, "M": 4096, "N": 4096, "K": 4096},
+    "mv": {"block_size_x": 256, "lanes_k": 32, "vector_width": 4, "loads_ahead": 4, "N": 32768, "K": 16384},
+    "conv2d": {"block_m": 128, "block_n": 64, "thread_m": 8, "thread_n": 8, "BATCH": 64, "KERNEL": 3, "PAD": 1},
     "n_body": {"block_size_x": 256, "tile_size_x": 4, "loop_unroll_factor": 4, "n": 131072},
 }
 # The rate of these is in bytes through memory: they hardly calculate.
-IN_BYTES: Final = ("copy", "dot", "vector_add", "reduction", "transpose", "stencil")
+IN_BYTES: Final = ("copy", "dot", "vector_add", "reduction", "transpose", "stencil", "mv")
 
 
 def fp64_gemm() -> Load:

@@ -28,7 +28,9 @@ from app.errors import InputError
 from app.paths import resources
 
 KERNELS = sorted((resources() / "kernels").glob("*.cu"))
-EXAMPLES = sorted((resources() / "examples").glob("*.toml"))
+EXAMPLES = [  # an operator's specification is not made from its kernel
+    path for path in sorted((resources() / "examples").glob("*.toml")) if load_specification(path).operator is None
+]
 TEMPLATE = """
 template <typename T, int BLOCK, bool FLAG = true>
 __global__ void add(T *out, const float4 *in, unsigned int size, const double k) {

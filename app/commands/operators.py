@@ -1,0 +1,38 @@
+"""`wattridge operators`: the operators that can be tuned by kind and shape, with examples."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from ..engine.operators.shapes import AXES, EXAMPLES, MEANINGS, PRECISIONS
+from .terminal import print_json, print_table, show
+
+
+def operators(arguments: Namespace) -> int:
+    """Every kind with its axes, and the shapes of the literature."""
+    examples = [
+        {
+            "name": name,
+            "operator": each.notation,
+            "kind": each.kind,
+            "shape": list(each.shape),
+            "work_flop": each.work_flop,
+            "least_byte": each.least_byte,
+        }
+        for name, each in EXAMPLES.items()
+    ]
+    if arguments.json:
+        kinds = {kind: {"shape": list(axes), "meaning": MEANINGS[kind]} for kind, axes in AXES.items()}
+        print_json({"kinds": kinds, "precisions": list(PRECISIONS), "examples": examples})
+        return 0
+    print_table(
+        [(kind, ", ".join(axes), MEANINGS[kind]) for kind, axes in AXES.items()], ("kind", "shape", "what it is")
+    )
+    show()
+    rows = [
+        (name, each.notation, round(each.work_flop / 1e9, 3), round(each.least_byte / 1e6, 3))
+        for name, each in EXAMPLES.items()
+    ]
+    print_table(rows, ("example", "operator", "GFLOP", "MB at least"))
+    show("", f"Precisions: {', '.join(PRECISIONS)}. `wattridge tune mm:1,512,512,512 --gpu simulated:h200` tunes one.")
+    return 0

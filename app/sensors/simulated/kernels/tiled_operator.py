@@ -1,0 +1,241 @@
+"""Matrix products and convolutions of `resources/kernels/operators`, as the simulated boards cost them.
+
+Simulated: formulas of a configuration's parameters, not of a board. They count what `tiles.cuh` executes and moves; the
+figures that no count gives (latencies, the share of the L2 cache) are the constants here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from ...device_limits import DeviceLimits
+from ...load import Load
+from .arguments import Arguments
+from .residency import (
+    LaunchRefused,
+    Residency,
+    bounded,
+    issue_cycles,
+    issue_slots_per_fma,
+    latency_hiding,
+    residency,
+)
+
+_WORD: Final = 4
+_FIXED_REGISTERS: Final = 34  # addresses, places, loop counters
+_FETCH_CYCLES: Final = 700.0  # from asking device memory or the L2 cache to having it in shared memory
+_TILE_CYCLES: Final = 500.0  # a tile's beginning and end: places, first addresses, writing
+_SLICE_CYCLES: Final = 120.0  # to add the sums of another set of threads
+_PART_CYCLES: Final = 900.0  # to leave a part of a tile, to know of it, to fetch it
+_STEP_INSTRUCTIONS: Final = 14.0  # per step and thread: barrier, loop, buffers
+_FETCH_INSTRUCTIONS: Final = 3.0  # per vector and thread: the copy, its address, its edge
+_SHARED_LINE_BYTE: Final = 128.0
+_L2_BYTE: Final = {8.0: 370e3, 9.0: 380e3}  # per multiprocessor: 40 MB of the A100's 108, 50 MB of the H200's 132
+_SMALL_L2_BYTE: Final = 72e3  # of the others: 6 MB for 80 to 84
+_L2_DRIFT: Final = 1.15  # blocks of a wave do not keep step: some stripes are fetched again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TiledOperator:
+    """`batch` products of rows x depth and depth x columns, in the tiles of a configuration."""
+
+    name: str
+    batch: int
+    rows: int
+    columns: int
+    depth: int
+    operand_byte: float  # of both operands, once
+    gathering: float  # more instructions for each vector of A, where its place has to be found
+    block_m: int
+    block_n: int
+    block_k: int
+    thread_m: int
+    thread_n: int
+    lanes_n: int
+    slices_k: int
+    stages: int
+    copy_async: bool
+    split_k: int
+    stream_k: int
+    min_blocks: int
+    group_m: int
+
+    @classmethod
+    def of(cls, given: Arguments, **sizes: float | str) -> TiledOperator:
+        """Of a configuration; raises InputError for a senseless value."""
+
+        def whole(name: str, default: int, least: int = 1) -> int:
+            return given.whole(default, name, least=least, most=4096)
+
+        return cls(
+            block_m=whole("block_m", 64),
+            block_n=whole("block_n", 64),
+            block_k=whole("block_k", 16),
+            thread_m=whole("thread_m", 8),
+            thread_n=whole("thread_n", 8),
+            lanes_n=whole("lanes_n", 8),
+            slices_k=whole("slices_k", 1),
+            stages=whole("stages", 1),
+            copy_async=bool(whole("copy_async", 0, least=0)),
+            split_k=whole("split_k", 1),
+            stream_k=whole("stream_k", 0, least=0),
+            min_blocks=whole("min_blocks", 1),
+            group_m=whole("group_m", 1),
+            **sizes,  # type: ignore[arg-type]
+        )
+
+    def load(self, limits: DeviceLimits) -> Load:
+        """One launch. Raises LaunchRefused where the parameters do not fit together or the board."""
+        threads = self._threads(limits)
+        outputs = self.thread_m * self.thread_n
+        down, across = -(-self.rows // self.block_m), -(-self.columns // self.block_n)
+        tiles, steps = self.batch * down * across, -(-self.depth // self.block_k)
+        blocks = self.stream_k * limits.multiprocessors if self.stream_k else tiles * self.split_k
+        fetches = self.block_k * (self.block_m + self.block_n) / (4.0 * threads)  # vectors of a thread in a step
+        wish = round(
+            _FIXED_REGISTERS + outputs + 4 * self.thread_m + self.thread_n + (0 if self.copy_async else 4 * fetches)
+        )
+        granted = limits.registers_per_multiprocessor // (threads * self.min_blocks)
+        seat = residency(
+            _with_dynamic_shared(limits),
+            threads=threads,
+            registers=min(wish, granted),
+            shared_byte=self._shared_byte,
+            blocks=blocks,
+        )
+        slots = issue_slots_per_fma(limits.compute_capability)
+
+        # issue slots of a thread in a step
+        share = self.block_k / self.slices_k
+        useful, reads = outputs * share, (self.thread_m + self.thread_n) * share / 4.0
+        copies = fetches * ((1.0 if self.copy_async else 2.0) + _FETCH_INSTRUCTIONS + self.gathering)
+        spills = 4.0 * seat.spilled
+        busy = issue_cycles(slots * useful, useful + reads + copies + _STEP_INSTRUCTIONS + spills)
+        issue = slots * useful / busy
+        issue *= latency_hiding(seat.warps, min(outputs, 64.0))
+        issue *= min(1.0, (granted / wish) ** 0.2)  # fewer registers: fragments come later
+
+        # waiting: for a step's stripes, for a tile's first ones, for the other parts of a tile
+        step_cycles = busy * threads / 128.0  # of a multiprocessor's four schedulers
+        ahead = self.stages - 1 if self.copy_async else self.stages - 0.5
+        issue *= seat.unhidden_share(step_cycles * max(ahead, 0.25), _FETCH_CYCLES)
+        steps_of_block = tiles * steps / blocks
+        whole_cycles = step_cycles * steps_of_block
+        parts = blocks / tiles if self._shares_tiles else 0.0
+        waits = (_FETCH_CYCLES + _TILE_CYCLES) * max(1.0, tiles / blocks) / seat.blocks_per_multiprocessor
+        waits += _SLICE_CYCLES * (self.slices_k - 1) * max(1.0, tiles / blocks)
+        waits += _PART_CYCLES * (1.0 + parts) if self._shares_tiles else 0.0
+        issue *= whole_cycles / (whole_cycles + waits)
+        issue *= seat.busy_share(threads, limits)
+
+        wanted = float(self.batch) * self.rows * self.columns * self.depth
+        done = float(tiles) * self.block_m * self.block_n * steps * self.block_k  # edges included
+        from_l2 = done * _WORD * (1.0 / self.block_n + 1.0 / self.block_m)
+        parted = blocks * self.block_m * self.block_n * _WORD * 2.0 if self._shares_tiles else 0.0
+        active = min(1.0, blocks / limits.multiprocessors)  # of the multiprocessors
+        return Load(
+            name=self.name,
+            precision="fp32",
+            work_flop=2.0 * wanted,
+            traffic_byte=self._device_traffic(limits, down, across, seat)
+            + (parted if self._spills_over(limits) else 0.0),
+            occupancy=seat.occupancy * active,
+            issue_efficiency=bounded(issue * wanted / done / _saturation_undone(seat.occupancy * active)),
+            onchip_byte=done * self._shared_byte_per_step() + 3.0 * from_l2 + 2.0 * parted,
+        )
+
+    @property
+    def _shared_byte(self) -> int:
+        stripes = self.stages * _WORD * (self.block_m * (self.block_k + 4) + self.block_k * self.block_n)
+        return max(stripes, (self.slices_k > 1) * _WORD * self.block_m * self.block_n)
+
+    @property
+    def _shares_tiles(self) -> bool:
+        return self.split_k > 1 or self.stream_k > 0
+
+    def _threads(self, limits: DeviceLimits) -> int:
+        """Of a block. Raises LaunchRefused where the tiles do not divide into warps, as the source's assertions do."""
+        outputs = self.thread_m * self.thread_n
+        threads = self.block_m * self.block_n // outputs * self.slices_k
+        lanes_m = limits.warp_size // self.lanes_n
+        whole = (
+            self.block_m % (lanes_m * self.thread_m or 1) == 0 and self.block_n % (self.lanes_n * self.thread_n) == 0
+        )
+        if not whole or not lanes_m or self.thread_n % 4 or self.block_k % (4 * self.slices_k):
+            what = (
+                f"a tile of {self.block_m} x {self.block_n} does not divide into warps of {lanes_m} x {self.lanes_n} "
+            )
+            raise LaunchRefused("compile", f"{what} threads with {self.thread_m} x {self.thread_n} numbers")
+        if self.copy_async and (limits.compute_capability < 8.0 or self.stages < 2):
+            raise LaunchRefused("compile", "cp.async needs compute capability 8.0 and two stages")
+        return threads
+
+    def _shared_byte_per_step(self) -> float:
+        """Bytes of shared memory's time for each multiply-add: a warp's read of 16 bytes a thread takes two turns of
+        128 bytes, as neighbours share rows and columns."""
+        turns = 2.0 * (self.thread_m + self.thread_n) / 4.0  # of one number along the depth
+        return turns * _SHARED_LINE_BYTE / (32.0 * self.thread_m * self.thread_n)
+
+    def _spills_over(self, limits: DeviceLimits) -> bool:
+        """Whether the operands and the output are more than the L2 cache holds."""
+        moved = self.operand_byte + self.batch * self.rows * self.columns * _WORD
+        return moved > _L2_BYTE.get(limits.compute_capability, _SMALL_L2_BYTE) * limits.multiprocessors
+
+    def _device_traffic(self, limits: DeviceLimits, down: int, across: int, seat: Residency) -> float:
+        """Bytes through device memory: operands and output once; where they do not fit the L2 cache, the stripes of A
+        and B under a wave of blocks once per wave."""
+        written = float(self.batch) * self.rows * self.columns * _WORD
+        if not self._spills_over(limits):
+            return self.operand_byte + written
+        concurrent = min(down * across, seat.blocks_per_multiprocessor * limits.multiprocessors)
+        high = min(down, self.group_m, concurrent)
+        wide = min(across, math.ceil(concurrent / high))
+        waves = self.batch * down * across / (high * wide)
+        stripes = waves * (high * self.block_m + wide * self.block_n) * self.depth * _WORD * _L2_DRIFT
+        return max(min(stripes, 4.0 * self.operand_byte), self.operand_byte) + written
+
+
+def _with_dynamic_shared(limits: DeviceLimits) -> DeviceLimits:
+    """What a block may have of shared memory when it asks for more than by default."""
+    if limits.compute_capability < 7.0:
+        return limits
+    return dataclasses.replace(limits, shared_memory_per_block=limits.shared_memory_per_multiprocessor - 1024)
+
+
+def _saturation_undone(occupancy: float) -> float:
+    """The share of the rate that `laws` gives to a low occupancy: it counts in `latency_hiding` already."""
+    x = min(1.0, occupancy / 0.125)
+    return max(0.05, x * (2.0 - x))
+
+
+def mm(given: Arguments, limits: DeviceLimits) -> Load:
+    """One launch of `mm.cu`: sizes `BATCH, M, N, K`. Raises LaunchRefused."""
+    batch, m, n, k = (given.whole(1024 if name != "BATCH" else 1, name) for name in ("BATCH", "M", "N", "K"))
+    operands = float(batch) * (m * k + k * n) * _WORD
+    sizes = {"batch": batch, "rows": m, "columns": n, "depth": k, "operand_byte": operands}
+    return TiledOperator.of(given, name="mm", gathering=0.0, **sizes).load(limits)
+
+
+def conv2d(given: Arguments, limits: DeviceLimits) -> Load:
+    """One launch of `conv2d.cu`: sizes `BATCH, H, W, CIN, COUT, KERNEL, STRIDE, PAD`. Raises LaunchRefused."""
+    names = ("BATCH", "H", "W", "CIN", "COUT", "KERNEL", "STRIDE")
+    usual = (8, 56, 56, 64, 64, 3, 1)
+    batch, h, w, channels, out, taps, stride = (
+        given.whole(size, name) for name, size in zip(names, usual, strict=True)
+    )
+    pad = given.whole(0, "PAD", least=0)
+    high, wide = ((size + 2 * pad - taps) // stride + 1 for size in (h, w))
+    if high < 1 or wide < 1:
+        raise LaunchRefused("compile", f"a kernel of {taps} x {taps} is larger than the padded image")
+    sizes = {
+        "batch": 1,
+        "rows": batch * high * wide,
+        "columns": out,
+        "depth": taps * taps * channels,
+        "operand_byte": float(batch * h * w * channels + taps * taps * channels * out) * _WORD,
+    }
+    direct = taps == 1 and stride == 1 and pad == 0
+    return TiledOperator.of(given, name="conv2d", gathering=0.0 if direct else 6.0, **sizes).load(limits)

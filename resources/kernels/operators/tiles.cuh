@@ -1,0 +1,373 @@
+// C = A B by tiles, in FP32: what mm.cu and conv2d.cu have in common. A has ROWS x DEPTH numbers, B DEPTH x COLUMNS; a
+// Problem says where they lie. Products of the same sizes may follow each other (PRODUCTS of them).
+//
+// A block computes a tile of block_m x block_n numbers in steps of block_k along the depth; a thread thread_m x thread_n
+// of them. 32 / lanes_n x lanes_n threads of a warp stand beside each other, so that a warp's tile is compact. With
+// slices_k above 1 as many sets of threads share the tile, each with its part of every step, and are summed at the end:
+// small tiles keep large shares of a thread, which read less shared memory for each multiply-add.
+//
+// Stripes of A and B go through shared memory in `stages` buffers: by cp.async where copy_async is set (8.0 on), else
+// through registers. A's stripe keeps its rows, read four numbers along the depth at once; a pad of four spreads them
+// over the banks. Of neighbours in a warp one pair shares a row and the next a column, so that a read of 16 bytes by all
+// takes two turns of shared memory instead of four.
+//
+// All steps of all tiles form one line, cut into equal parts, one for each block: as many as tiles (each block a tile),
+// split_k times as many (split-K), or stream_k for each multiprocessor (stream-K: a block may begin and end within a
+// tile). A tile that several blocks share is summed by the last of them to arrive, in the order of the depth, so that the
+// result does not depend on which that is. min_blocks is how many blocks of a multiprocessor the compiler leaves
+// registers for.
+
+#define SLICE (block_m * block_n / (thread_m * thread_n))  // threads that cover the tile once
+#define THREADS (SLICE * slices_k)
+
+constexpr int LANES_M = 32 / lanes_n;
+constexpr int WARP_M = LANES_M * thread_m, WARP_N = lanes_n * thread_n;
+constexpr int WARPS_N = block_n / WARP_N;
+constexpr int SLICE_K = block_k / slices_k;
+constexpr int TILES_M = (ROWS + block_m - 1) / block_m, TILES_N = (COLUMNS + block_n - 1) / block_n;
+constexpr int TILES = TILES_M * TILES_N * PRODUCTS;
+constexpr int STEPS = (DEPTH + block_k - 1) / block_k;
+constexpr int A_PITCH = block_k + 4;
+constexpr int A_STRIPE = block_m * A_PITCH, B_STRIPE = block_k * block_n;  // numbers in shared memory
+constexpr int A_LOADS = block_m * block_k / (A_VECTOR * THREADS), B_LOADS = block_k * block_n / (B_VECTOR * THREADS);
+constexpr bool WHOLE_TILES = split_k == 1 && stream_k == 0;  // no block shares a tile with another
+
+static_assert(block_m % WARP_M == 0 && block_n % WARP_N == 0, "whole warps");
+static_assert(thread_n % 4 == 0 && SLICE_K % 4 == 0 && SLICE_K * slices_k == block_k, "whole fours");
+static_assert(A_LOADS * A_VECTOR * THREADS == block_m * block_k, "every thread reads as much of A");
+static_assert(THREADS % (block_k / A_VECTOR) == 0, "every thread reads one column of A's stripe");
+static_assert(B_LOADS * B_VECTOR * THREADS == block_k * block_n, "every thread reads as much of B");
+
+template <int width> struct Vector;
+template <> struct __align__(4) Vector<1> { float lane[1]; };
+template <> struct __align__(8) Vector<2> { float lane[2]; };
+template <> struct __align__(16) Vector<4> { float lane[4]; };
+
+// Four numbers at once, past the L1 cache: what another block has written is seen.
+__device__ __forceinline__ void store(float *to, const float *from) {
+#ifdef __CUDA_ARCH__
+    asm volatile("st.global.cg.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(from[0]), "f"(from[1]), "f"(from[2]), "f"(from[3]) : "memory");
+#else
+    for (int lane = 0; lane < 4; lane++) to[lane] = from[lane];
+#endif
+}
+__device__ __forceinline__ Vector<4> load(const float *from) {
+    Vector<4> v;
+#ifdef __CUDA_ARCH__
+    asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v.lane[0]), "=f"(v.lane[1]), "=f"(v.lane[2]), "=f"(v.lane[3]) : "l"(from) : "memory");
+#else
+    for (int lane = 0; lane < 4; lane++) v.lane[lane] = from[lane];
+#endif
+    return v;
+}
+
+// --- copies to shared memory that a thread need not wait for
+
+#ifndef COPY_ASYNC
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+template <int bytes> __device__ __forceinline__ void begin_copy(float *target, const float *source, bool inside) {
+    const unsigned at = (unsigned)__cvta_generic_to_shared(target);
+    const int wanted = inside ? bytes : 0;  // the rest is zeros
+    if constexpr (bytes == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(source), "r"(wanted) : "memory");
+    else asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(source), "n"(bytes), "r"(wanted) : "memory");
+}
+#define COPY_ASYNC(bytes, target, source, inside) begin_copy<bytes>(target, source, inside)
+#define COPIES_END_GROUP() asm volatile("cp.async.commit_group;" ::: "memory")
+#define COPIES_AWAIT(groups) asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory")
+#else  // an older board: copied at once
+#define COPY_ASYNC(bytes, target, source, inside) \
+    *reinterpret_cast<Vector<bytes / 4> *>(target) = inside ? *reinterpret_cast<const Vector<bytes / 4> *>(source) : Vector<bytes / 4>{}
+#define COPIES_END_GROUP()
+#define COPIES_AWAIT(groups)
+#endif
+#endif
+
+// --- a block's tile
+
+struct Place { int product, row, column; };  // of a tile's upper left number
+
+// Tiles in bands of group_m rows of them: the blocks that run at once share stripes of both A and B in the L2 cache.
+__device__ __forceinline__ Place place_of(int tile) {
+    const int product = tile / (TILES_M * TILES_N), within = tile % (TILES_M * TILES_N);
+    const int band = within / (group_m * TILES_N), first = band * group_m;
+    const int height = TILES_M - first < group_m ? TILES_M - first : group_m;
+    const int in_band = within - first * TILES_N;
+    return {product, (first + in_band % height) * block_m, in_band / height * block_n};
+}
+
+// What a thread reads of A and B in every step: vectors of A_VECTOR numbers along the depth, of B_VECTOR along columns.
+template <class Problem> struct Reader {
+    Problem problem;
+    Vector<A_VECTOR> a_kept[copy_async ? 1 : A_LOADS];
+    Vector<B_VECTOR> b_kept[copy_async ? 1 : B_LOADS];
+
+    // the place of a thread's vector i in a stripe: in A always the same column, in B mostly
+    static constexpr int A_WIDE = block_k / A_VECTOR, B_WIDE = block_n / B_VECTOR;
+    __device__ __forceinline__ static int a_row(int i) { return (int)threadIdx.x / A_WIDE + i * (THREADS / A_WIDE); }
+    __device__ __forceinline__ static int a_column() { return (int)threadIdx.x % A_WIDE * A_VECTOR; }
+    __device__ __forceinline__ static int b_row(int i) {
+        if constexpr (THREADS % B_WIDE == 0) return (int)threadIdx.x / B_WIDE + i * (THREADS / B_WIDE);
+        else return ((int)threadIdx.x + i * THREADS) / B_WIDE;
+    }
+    __device__ __forceinline__ static int b_column(int i) {
+        if constexpr (THREADS % B_WIDE == 0) return (int)threadIdx.x % B_WIDE * B_VECTOR;
+        else return ((int)threadIdx.x + i * THREADS) % B_WIDE * B_VECTOR;
+    }
+
+    __device__ __forceinline__ void begin(const Place &place) {
+#pragma unroll
+        for (int i = 0; i < A_LOADS; i++) problem.begin_row(i, place.product, place.row + a_row(i));
+        problem.begin_columns(place.product, place.column);
+    }
+    // one step's stripes on their way to shared memory
+    __device__ __forceinline__ void copy(int step, float *stage) {
+        problem.begin_step(step * block_k + a_column(), step * block_k + b_row(0));
+#pragma unroll
+        for (int i = 0; i < A_LOADS; i++) {
+            bool inside;
+            const float *from = problem.a(i, inside);
+            COPY_ASYNC(A_VECTOR * 4, stage + a_row(i) * A_PITCH + a_column(), from, inside);
+        }
+#pragma unroll
+        for (int i = 0; i < B_LOADS; i++) {
+            bool inside;
+            const float *from = problem.b(b_row(i) - b_row(0), b_column(i), inside);
+            COPY_ASYNC(B_VECTOR * 4, stage + A_STRIPE + b_row(i) * block_n + b_column(i), from, inside);
+        }
+    }
+    // the same by way of registers
+    __device__ __forceinline__ void load(int step) {
+        problem.begin_step(step * block_k + a_column(), step * block_k + b_row(0));
+#pragma unroll
+        for (int i = 0; i < A_LOADS; i++) {
+            bool inside;
+            const float *from = problem.a(i, inside);
+            a_kept[i] = inside ? *reinterpret_cast<const Vector<A_VECTOR> *>(from) : Vector<A_VECTOR>{};
+        }
+#pragma unroll
+        for (int i = 0; i < B_LOADS; i++) {
+            bool inside;
+            const float *from = problem.b(b_row(i) - b_row(0), b_column(i), inside);
+            b_kept[i] = inside ? *reinterpret_cast<const Vector<B_VECTOR> *>(from) : Vector<B_VECTOR>{};
+        }
+    }
+    __device__ __forceinline__ void store(float *stage) const {
+#pragma unroll
+        for (int i = 0; i < A_LOADS; i++)
+            *reinterpret_cast<Vector<A_VECTOR> *>(stage + a_row(i) * A_PITCH + a_column()) = a_kept[i];
+#pragma unroll
+        for (int i = 0; i < B_LOADS; i++)
+            *reinterpret_cast<Vector<B_VECTOR> *>(stage + A_STRIPE + b_row(i) * block_n + b_column(i)) = b_kept[i];
+    }
+};
+
+typedef float Sums[thread_m][thread_n];
+
+// Where a thread's numbers lie in the block's tile: rows LANES_M apart, columns in fours lanes_n fours apart.
+__device__ __forceinline__ int first_row() {
+    const int lane = threadIdx.x % 32;
+    return (int)threadIdx.x % SLICE / 32 / WARPS_N * WARP_M + (lane & 1) + lane / (2 * lanes_n) * 2;
+}
+__device__ __forceinline__ int first_column() {
+    return (int)threadIdx.x % SLICE / 32 % WARPS_N * WARP_N + (int)threadIdx.x / 2 % lanes_n * 4;
+}
+__device__ __forceinline__ bool in_first_slice() { return slices_k == 1 || threadIdx.x < SLICE; }
+
+__device__ __forceinline__ void multiply(const float *stage, Sums &sums) {
+    const int from = threadIdx.x / SLICE * SLICE_K;
+    const float *a = stage + first_row() * A_PITCH + from, *b = stage + A_STRIPE + first_column() + from * block_n;
+#pragma unroll
+    for (int k = 0; k < SLICE_K; k += 4) {
+        Vector<4> left[thread_m];
+#pragma unroll
+        for (int i = 0; i < thread_m; i++) left[i] = *reinterpret_cast<const Vector<4> *>(a + i * LANES_M * A_PITCH + k);
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            Vector<4> right[thread_n / 4];
+#pragma unroll
+            for (int n4 = 0; n4 < thread_n / 4; n4++)
+                right[n4] = *reinterpret_cast<const Vector<4> *>(b + (k + j) * block_n + n4 * lanes_n * 4);
+#pragma unroll
+            for (int i = 0; i < thread_m; i++)
+#pragma unroll
+                for (int n1 = 0; n1 < thread_n; n1++) sums[i][n1] += left[i].lane[j] * right[n1 / 4].lane[n1 % 4];
+        }
+    }
+}
+
+// The steps from `first` to before `last` of a tile.
+template <class Problem>
+__device__ __forceinline__ void accumulate(Reader<Problem> &reader, float *shared, int first, int last, Sums &sums) {
+    constexpr int STAGE = A_STRIPE + B_STRIPE;
+    __syncthreads();  // of the tile before nothing is read any more
+    if constexpr (copy_async) {
+#pragma unroll
+        for (int ahead = 0; ahead < stages - 1; ahead++) {
+            if (first + ahead < last) reader.copy(first + ahead, shared + ahead * STAGE);
+            COPIES_END_GROUP();
+        }
+        int now = 0, next = stages - 1;  // buffers
+        for (int step = first; step < last; step++) {
+            COPIES_AWAIT(stages - 2);
+            __syncthreads();
+            if (step + stages - 1 < last) reader.copy(step + stages - 1, shared + next * STAGE);
+            COPIES_END_GROUP();
+            multiply(shared + now * STAGE, sums);
+            now = now + 1 == stages ? 0 : now + 1;
+            next = next + 1 == stages ? 0 : next + 1;
+        }
+    } else if constexpr (stages == 2) {
+        reader.load(first);
+        reader.store(shared);
+        __syncthreads();
+        for (int step = first; step < last; step++) {
+            float *now = shared + (step - first) % 2 * STAGE, *next = shared + (step - first + 1) % 2 * STAGE;
+            if (step + 1 < last) reader.load(step + 1);
+            multiply(now, sums);
+            if (step + 1 < last) reader.store(next);
+            __syncthreads();
+        }
+    } else {
+        reader.load(first);
+        for (int step = first; step < last; step++) {
+            reader.store(shared);
+            __syncthreads();
+            if (step + 1 < last) reader.load(step + 1);
+            multiply(shared, sums);
+            __syncthreads();
+        }
+    }
+}
+
+// The sums of all slices in the first one, in their order.
+__device__ __forceinline__ void combine(float *shared, Sums &sums) {
+    Vector<4> *kept = reinterpret_cast<Vector<4> *>(shared) + threadIdx.x % SLICE;
+#pragma unroll
+    for (int slice = 1; slice < slices_k; slice++) {
+        __syncthreads();
+        if (threadIdx.x / SLICE == slice) {
+#pragma unroll
+            for (int at = 0; at < thread_m * thread_n / 4; at++) {
+                const float *of = &sums[at * 4 / thread_n][at * 4 % thread_n];
+                kept[at * SLICE] = {of[0], of[1], of[2], of[3]};
+            }
+        }
+        __syncthreads();
+        if (threadIdx.x < SLICE) {
+#pragma unroll
+            for (int at = 0; at < thread_m * thread_n / 4; at++)
+#pragma unroll
+                for (int lane = 0; lane < 4; lane++)
+                    sums[at * 4 / thread_n][at * 4 % thread_n + lane] += kept[at * SLICE].lane[lane];
+        }
+    }
+}
+
+__device__ __forceinline__ void write(float *c, const Place &place, const Sums &sums) {
+    float *to = c + (size_t)place.product * ROWS * COLUMNS;
+    const int row = place.row + first_row(), column = place.column + first_column();
+#pragma unroll
+    for (int i = 0; i < thread_m; i++) {
+        if (ROWS % block_m && row + i * LANES_M >= ROWS) continue;
+        float *line = to + (size_t)(row + i * LANES_M) * COLUMNS;
+#pragma unroll
+        for (int n4 = 0; n4 < thread_n / 4; n4++) {
+            const int at = column + n4 * lanes_n * 4;
+            if constexpr (COLUMNS % 4 == 0) {
+                if (COLUMNS % block_n && at >= COLUMNS) continue;
+                store(line + at, &sums[i][n4 * 4]);
+            } else {
+#pragma unroll
+                for (int lane = 0; lane < 4; lane++)
+                    if (at + lane < COLUMNS) line[at + lane] = sums[i][n4 * 4 + lane];
+            }
+        }
+    }
+}
+
+// --- the parts of the line of steps
+
+constexpr int STREAM = TILES * STEPS;  // all of it
+
+// Equal parts, the first ones a step longer where there is a rest.
+__device__ __forceinline__ int begin_of_part(int part, int steps, int parts) {
+    const int rest = steps % parts;
+    return steps / parts * part + (part < rest ? part : rest);
+}
+__device__ __forceinline__ int begin_of(int block) {
+    if constexpr (stream_k) return begin_of_part(block, STREAM, gridDim.x);
+    else return block / split_k * STEPS + begin_of_part(block % split_k, STEPS, split_k);
+}
+// The first block with steps of a tile.
+__device__ __forceinline__ int first_block_of(int tile) {
+    if constexpr (stream_k == 0) return tile * split_k;
+    const int at = tile * STEPS, least = STREAM / (int)gridDim.x, longer = STREAM % (int)gridDim.x * (least + 1);
+    return at < longer ? at / (least + 1) : STREAM % (int)gridDim.x + (at - longer) / least;
+}
+
+// A part of a tile is kept in the workspace, four numbers of every thread beside each other.
+__device__ __forceinline__ float *slot_of(float *workspace, int block, int tile) {
+    const int slot = stream_k ? 2 * block + (begin_of(block) < tile * STEPS) : block;
+    return workspace + (size_t)slot * (block_m * block_n) + threadIdx.x % SLICE * 4;
+}
+
+// Keep this block's part of a tile; true, with the sum of all, where all others are there.
+__device__ __forceinline__ bool gather(float *workspace, unsigned *arrived, unsigned &seen, int tile, Sums &sums) {
+    float *kept = slot_of(workspace, blockIdx.x, tile);
+#pragma unroll
+    for (int at = 0; at < thread_m * thread_n / 4; at++)
+        if (in_first_slice()) store(kept + at * SLICE * 4, &sums[at * 4 / thread_n][at * 4 % thread_n]);
+    __threadfence();
+    __syncthreads();
+    const int first = first_block_of(tile);
+    int last = first;
+    while (begin_of(last + 1) < (tile + 1) * STEPS) last++;
+    if (threadIdx.x == 0) seen = atomicAdd(arrived + tile, 1u);
+    __syncthreads();
+    if (seen != (unsigned)(last - first)) return false;
+    __threadfence();
+    if (threadIdx.x == 0) arrived[tile] = 0;  // for the next launch
+    if (!in_first_slice()) return false;
+#pragma unroll
+    for (int i = 0; i < thread_m; i++)
+#pragma unroll
+        for (int n1 = 0; n1 < thread_n; n1++) sums[i][n1] = 0.0f;
+#pragma unroll 1
+    for (int block = first; block <= last; block++) {
+        const float *part = slot_of(workspace, block, tile);
+#pragma unroll
+        for (int at = 0; at < thread_m * thread_n / 4; at++) {
+            const Vector<4> four = load(part + at * SLICE * 4);
+#pragma unroll
+            for (int lane = 0; lane < 4; lane++) sums[at * 4 / thread_n][at * 4 % thread_n + lane] += four.lane[lane];
+        }
+    }
+    return true;
+}
+
+template <class Problem>
+__device__ __forceinline__ void product(float *c, Reader<Problem> &reader, float *shared, float *workspace, unsigned *arrived) {
+    if constexpr (WHOLE_TILES) {
+        const Place place = place_of(blockIdx.x);
+        Sums sums = {};
+        reader.begin(place);
+        accumulate(reader, shared, 0, STEPS, sums);
+        combine(shared, sums);
+        if (in_first_slice()) write(c, place, sums);
+    } else {
+        const int end = begin_of(blockIdx.x + 1);
+        for (int at = begin_of(blockIdx.x); at < end;) {
+            const int tile = at / STEPS, first = at % STEPS, last = STEPS - first < end - at ? STEPS : first + end - at;
+            const Place place = place_of(tile);
+            Sums sums = {};
+            reader.begin(place);
+            accumulate(reader, shared, first, last, sums);
+            combine(shared, sums);
+            const bool whole = last - first == STEPS;
+            __syncthreads();  // shared memory is free for `seen`
+            if (whole ? in_first_slice() : gather(workspace, arrived, *reinterpret_cast<unsigned *>(shared), tile, sums))
+                write(c, place, sums);
+            at += last - first;
+        }
+    }
+}

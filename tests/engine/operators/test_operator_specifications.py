@@ -1,0 +1,124 @@
+"""A kind and a shape become an ordinary specification: space, kernel, metrics and goals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.engine.operators.shapes import EXAMPLES, Operator, parse_operator
+from app.engine.session.planning import space_of
+from app.engine.specification.check import specification_of
+from app.engine.specification.model import Specification
+from app.engine.workloads.profiled import ProfiledKernel
+from app.errors import InputError
+from app.sensors.select import open_gpu
+from app.sensors.simulated import laws
+from app.sensors.simulated.gpu import SimulatedGpu
+
+
+def specification(text: str, **more: Any) -> Specification:
+    operator = parse_operator(text)
+    own = {"kind": operator.kind, "shape": list(operator.shape), "precision": operator.precision}
+    return specification_of({"operator": own, **more}, Path("operator.toml"))
+
+
+def test_the_shapes_of_the_literature_are_counted_as_it_counts_them() -> None:
+    assert EXAMPLES["MM1"].work_flop == 2 * 512**3
+    assert EXAMPLES["MV1"].least_byte == pytest.approx(4 * 49512 * 12288, rel=1e-3)
+    conv = EXAMPLES["CONV1"]
+    assert conv.product == (1, 8 * 7 * 7, 512, 9 * 512)
+    assert conv.numbers == (8 * 7 * 7 * 512, 8 * 7 * 7 * 512, 9 * 512 * 512)
+    assert EXAMPLES["CONV3"].least_byte == 4 * (2 * 64 * 56 * 56 * 64 + 64 * 64)
+
+
+def test_a_notation_names_the_operator_that_it_was_made_of() -> None:
+    for name, operator in EXAMPLES.items():
+        assert parse_operator(operator.notation) == operator == parse_operator(name.lower())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("mm:1,2,3", "mm takes batch, M, N, K"),
+        ("mm:1,2,3,0", "K is 0"),
+        ("mm:1,2,3,x", "no shape"),
+        ("fft:1,2", "one of mm, mv, conv2d"),
+        ("mv:1,2,3,4", "mm:1,2,3,4"),
+        ("mm:1,2,3,4:fp12", "fp12"),
+        ("conv2d:1,3,3,4,4,5,1,0", "larger than the padded image"),
+        ("conv2d:1,3,3,4,4,3,0,0", "stride is 0"),
+        ("mm:1,16777216,16777216,1", "smaller"),
+        ("mm", "no operator"),
+    ],
+)
+def test_an_operator_that_makes_no_sense_is_refused_in_one_line(text: str, said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        parse_operator(text)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("board", ["h200", "k20x"])
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_simulated_board_costs_every_configuration_and_none_beats_its_roofs(name: str, board: str) -> None:
+    gpu = open_gpu(f"simulated:{board}", speed=float("inf"))
+    assert isinstance(gpu, SimulatedGpu)
+    spec, operator = specification(EXAMPLES[name].notation), EXAMPLES[name]
+    space, kernel = space_of(spec, gpu), ProfiledKernel.of(spec, gpu.limits)
+    memory, top = gpu.twin.clocks.memory_mhz[-1], gpu.twin.clocks.graphics_mhz[-1]
+    peak, bandwidth = gpu.twin.rate.flop_per_clock["fp32"] * top * 1e6, gpu.twin.rate.bandwidth_gb_s * 1e9
+    for row in np.random.default_rng(1).choice(space.size, 60, replace=False):
+        load = kernel.prepare(space.configuration(int(row)))
+        assert load.work_flop == operator.work_flop
+        assert load.traffic_byte >= operator.least_byte
+        seconds = laws.launch_time_s(gpu.twin, load, top, memory)[0]
+        assert max(operator.work_flop / peak, operator.least_byte / bandwidth) < seconds < 1.0
+
+
+@pytest.mark.parametrize("board", ["h200", "a100", "v100", "k20x"])
+def test_the_space_fits_the_board(board: str) -> None:
+    with_board = open_gpu(f"simulated:{board}", speed=float("inf"))
+    limits, space = with_board.limits, space_of(specification("mm:1,512,512,512"), with_board)  # type: ignore[attr-defined]
+    assert space.size > 1000
+    for row in range(0, space.size, space.size // 200):
+        c = {name: int(value) for name, value in space.configuration(row).items()}
+        threads = c["slices_k"] * c["block_m"] * c["block_n"] // (c["thread_m"] * c["thread_n"])
+        shared = 4 * c["stages"] * (c["block_m"] * (c["block_k"] + 4) + c["block_k"] * c["block_n"])
+        assert threads <= limits.max_threads_per_block
+        assert shared <= limits.shared_memory_per_multiprocessor
+        assert not c["copy_async"] or limits.compute_capability >= 8.0
+
+
+def test_what_a_specification_says_itself_goes_before_what_follows_from_the_operator() -> None:
+    spec = specification(
+        "mm:1,64,64,64",
+        parameters={"block_m": [32], "split_k": [1]},
+        restrictions=["stages == 2"],
+        metrics={"uJ": "energy_j * 1e6"},
+        objective={"minimise": "time_s"},
+        search={"seed": 7},
+    )
+    assert (spec.parameters["block_m"], spec.seed, spec.strategy) == ((32,), 7, "auto")
+    assert spec.objective is not None
+    assert spec.objective.goal.name == "time_s"
+    assert {"uJ", "GFLOP/s"} <= spec.metrics.keys()
+    assert spec.operator == Operator("mm", (1, 64, 64, 64))
+    space = space_of(spec)
+    assert {space.configuration(row)["stages"] for row in range(space.size)} == {2}
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"kernel": {"name": "k"}}, "both an operator and a kernel"),
+        ({"command": {"run": "x"}}, "both an operator and a command"),
+        ({"parameters": {"block_q": [1]}}, "no parameter 'block_q'"),
+        ({"constants": {"M": 3}}, "follows from the operator's shape"),
+    ],
+)
+def test_what_contradicts_the_operator_is_refused(more: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        specification("mm:1,64,64,64", **more)

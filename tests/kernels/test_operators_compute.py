@@ -1,0 +1,95 @@
+"""Configurations from all over the operators' spaces compute what NumPy does, run on the CPU where there is no GPU."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from kernels_on_cpu import Arrays, KernelOnCpu
+
+from app.engine.operators.shapes import parse_operator
+from app.engine.space.build import build_space
+from app.engine.specification.check import specification_of
+from app.engine.specification.model import Specification
+from app.engine.workloads.cuda_arguments import make_array
+from app.engine.workloads.cuda_kernel import CudaKernel
+from app.sensors.device_limits import DeviceLimits, limits_of
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ to build the kernels for the CPU with")
+HOPPER, VOLTA = limits_of((9, 0), 5), limits_of((7, 0), 3)
+_ROUNDING = 2e-5  # of the largest value: sums in another order differ by that much
+
+
+def specification(text: str) -> Specification:
+    operator = parse_operator(text)
+    own = {"kind": operator.kind, "shape": list(operator.shape), "precision": operator.precision}
+    return specification_of({"operator": own}, Path("operator.toml"))
+
+
+def expected(text: str, given: Arrays) -> np.ndarray:  # type: ignore[type-arg]
+    """By definition, in double precision; not by what the program verifies with."""
+    operator = parse_operator(text)
+    if operator.kind == "mv":
+        return np.einsum("bnk,bkj->bnj", given["w"].astype(float), given["x"].astype(float))
+    if operator.kind == "conv2d":
+        size = operator.sizes
+        edge = ((0, 0), (size["pad"],) * 2, (size["pad"],) * 2, (0, 0))
+        padded = np.pad(given["x"].astype(float), edge)
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (size["kernel"],) * 2, axis=(1, 2))
+        return np.einsum(
+            "bhwcrs,rsco->bhwo", windows[:, :: size["stride"], :: size["stride"]], given["w"].astype(float)
+        )
+    return np.einsum("bij,bjk->bik", given["a"].astype(float), given["b"].astype(float))
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "limits"),
+    [
+        ("mm:1,96,160,200", "split_k == 1 and stream_k == 0 and copy_async == 1", HOPPER),
+        ("mm:2,37,50,70", "split_k == 1 and stream_k == 0 and stages == 1", VOLTA),
+        ("mm:2,64,64,192", "split_k == 3 and slices_k == 2", HOPPER),
+        ("mm:3,65,33,131", "stream_k == 2 and slices_k == 4", HOPPER),
+        ("mm:1,33,36,129", "stream_k == 1 and stages == 2", VOLTA),
+        ("mv:2,1,37,264", "lanes_k == 64 and split_k == 1 and x_shared == 1", HOPPER),
+        ("mv:1,1,70,1030", "split_k == 2 and rows_at_once == 4 and lanes_k == 8", HOPPER),
+        ("mv:3,1,33,131", "lanes_k == 32 and loads_ahead >= 2", VOLTA),
+        ("conv2d:2,7,7,8,12,3,1,1", "stages == 3", HOPPER),
+        ("conv2d:1,9,8,14,5,3,2,1", "split_k == 2", HOPPER),
+        ("conv2d:2,6,5,16,32,1,1,0", "stages == 2 and copy_async == 0", HOPPER),
+        ("conv2d:1,9,11,3,10,5,2,2", "stages == 1", VOLTA),
+    ],
+)
+def test_a_configuration_computes_what_the_operator_is(
+    text: str, wanted: str, limits: DeviceLimits, tmp_path: Path
+) -> None:
+    spec = specification(text)
+    space = build_space(spec.parameters, [*spec.restrictions, wanted], spec.constants, limits)
+    configuration = space.configuration(int(np.random.default_rng(len(text)).integers(space.size)))
+    prepared = CudaKernel.of(spec, limits, 232448).prepare(configuration)
+    constants = {**spec.constants, **limits.as_names()}
+    kernel = KernelOnCpu(dataclasses.replace(spec, constants=constants), configuration, tmp_path)
+    assert (kernel.grid(), kernel.block()) == (prepared.launch.grid, prepared.launch.block)
+    given = {a.name: make_array(a, place) for place, a in enumerate(prepared.calls.arguments)}
+    right = expected(text, given)
+    for outputs in (kernel.run(given), kernel.run(given, backwards=True)):
+        [(_, found)] = outputs.items()
+        np.testing.assert_allclose(found, right, rtol=_ROUNDING, atol=_ROUNDING * np.abs(right).max())
+
+
+def test_a_tile_that_blocks_share_is_the_same_whoever_comes_last_and_whatever_was_left(tmp_path: Path) -> None:
+    spec = specification("mm:1,64,64,256")
+    wanted = ["split_k == 4", "block_m == 32", "block_n == 32", "stages == 3"]
+    space = build_space(spec.parameters, [*spec.restrictions, *wanted], spec.constants, HOPPER)
+    configuration = space.configuration(0)
+    prepared = CudaKernel.of(spec, HOPPER, 232448).prepare(configuration)
+    constants = {**spec.constants, **HOPPER.as_names()}
+    kernel = KernelOnCpu(dataclasses.replace(spec, constants=constants), configuration, tmp_path)
+    given = {a.name: make_array(a, place) for place, a in enumerate(prepared.calls.arguments)}
+    first, again = kernel.run(given)["c"], kernel.run(given, backwards=True)["c"]
+    given["workspace"] = np.full_like(given["workspace"], 7.0)
+    dirty = kernel.run(given)["c"]
+    assert np.array_equal(first, again)
+    assert np.array_equal(first, dirty)
