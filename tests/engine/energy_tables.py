@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,12 @@ import numpy as np
 
 from app.engine.formats.read import read_recording
 from app.engine.measurement import Depth, State
-from app.engine.models.energy_cost import EnergyCostModel
+from app.engine.models.energy_cost import EnergyCostModel, Sample, fit
 from app.engine.session.load import load_specification
-from app.engine.session.planning import space_of
+from app.engine.space.build import build_space
+from app.engine.space.numbers import RowNumbers
 from app.engine.space.search_space import SearchSpace
+from app.engine.specification.model import Specification
 from app.engine.strategies import base
 from app.engine.strategies.base import Background, Batch, Outcome
 from app.engine.workloads.kernel_features import FEATURES, as_rows
@@ -27,7 +29,7 @@ from app.engine.workloads.profiled import ProfiledKernel
 from app.paths import resources
 from app.sensors.simulated import laws
 from app.sensors.simulated.profiles import LaunchRefused
-from app.sensors.simulated.twin import load_twin
+from app.sensors.simulated.twin import Twin, load_twin
 
 TIME_SCATTER = 0.005  # of a few launches, relative
 ENERGY_SCATTER = 0.005  # of a window of a fifth of a second
@@ -84,13 +86,11 @@ def twin_table(example: str, twin_name: str, **constants: int) -> Table:
     return table_of(spec, twin, f"{example} on {twin_name}", **constants)
 
 
-def table_of(spec: Any, twin: Any, name: str, **constants: int) -> Table:
+def table_of(spec: Specification, twin: Twin, name: str, **constants: int) -> Table:
     """The same of any specification with a profile."""
-    from dataclasses import replace
-
     spec = replace(spec, constants={**spec.constants, **constants}, device_settings={})
-    board = type("Board", (), {"limits": twin.limits, "info": None})()
-    space = space_of(spec, board)
+    names = {"block_size_names": spec.kernel.block_size_names} if spec.kernel else {}
+    space = build_space(spec.parameters, spec.restrictions, spec.constants, twin.limits, {}, **names)
     kernel = ProfiledKernel.of(spec, twin.limits)
     time_s, energy_j = np.full(space.size, np.inf), np.full(space.size, np.inf)
     for row in range(space.size):
@@ -123,6 +123,19 @@ def recorded_table(path: Path) -> Table:
         ("registers_per_thread",),
         as_rows(("registers_per_thread",), registers),
     )
+
+
+def sample_of(table: Table, rows: np.ndarray) -> Sample:
+    """What a model is given of rows, at their true times."""
+    numbers = RowNumbers(table.space)
+    features = np.hstack([numbers.of(rows), table.features[rows]])
+    return Sample((*numbers.names, *table.feature_names), features, table.time_s[rows])
+
+
+def model_of(table: Table, size: int) -> EnergyCostModel:
+    """A model of a table of which so many rows were measured, without scatter."""
+    rows = np.random.default_rng(5).choice(table.worked, min(size, len(table.worked)), replace=False)
+    return fit(sample_of(table, rows), table.energy_j[rows])
 
 
 def search(

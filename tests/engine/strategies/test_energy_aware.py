@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from energy_tables import Table, search, twin_table
+from energy_tables import Table, model_of, search, twin_table
 
-from app.engine.models.energy_cost import MISSING_LIBRARY, EnergyCostModel, Sample, fit
+from app.engine.models.energy_cost import MISSING_LIBRARY
 from app.engine.pareto import front, hypervolume, reference_point
-from app.engine.space.numbers import RowNumbers
 
 pytest.importorskip("xgboost", reason="the model's library is not installed")
 EVERYTHING = {"least_k": 1}
@@ -65,8 +65,7 @@ def test_k_grows_back_where_predictions_are_wrong() -> None:
     """Energies that nothing explains: measuring fewer would be guessing."""
     real = twin_table("gemm", "h200")
     luck = np.exp(np.random.default_rng(1).normal(0, 1, real.space.size))
-    table = Table("luck", real.space, real.time_s, luck, real.feature_names, real.features)
-    said = [remark for remark in search(table, 1).remarks if remark.startswith("Round")]
+    said = [remark for remark in search(replace(real, energy_j=luck), 1).remarks if remark.startswith("Round")]
     assert all("k is 1.00" in remark for remark in said)
 
 
@@ -86,17 +85,8 @@ def test_a_front_is_found_where_one_is_asked_for() -> None:
     assert share(list(found.measured)) > 0.97
 
 
-def prior_of(table: Table, energy_j: np.ndarray) -> EnergyCostModel:
-    """A model of a table of which many rows were measured."""
-    rows = np.random.default_rng(5).choice(table.worked, min(256, len(table.worked)), replace=False)
-    numbers = RowNumbers(table.space)
-    features = np.hstack([numbers.of(rows), table.features[rows]])
-    return fit(Sample((*numbers.names, *table.feature_names), features, table.time_s[rows]), energy_j[rows])
-
-
 def test_a_prior_of_another_board_saves_first_measurements(table: Table) -> None:
-    elsewhere = twin_table("stencil", "a4000")
-    prior = prior_of(elsewhere, elsewhere.energy_j)
+    prior = model_of(twin_table("stencil", "a4000"), 256)
     alone, helped = search(table, 1), search(table, 1, prior=prior)
     assert any("it is used" in remark for remark in helped.remarks)
     assert len(helped.measured) < 0.9 * len(alone.measured)
@@ -105,8 +95,8 @@ def test_a_prior_of_another_board_saves_first_measurements(table: Table) -> None
 
 def test_a_prior_that_misleads_is_dropped_and_all_is_as_without_it() -> None:
     table = twin_table("gemm", "a100")
-    luck = table.energy_j * np.exp(np.random.default_rng(1).normal(0, 1, table.space.size))
-    misled = search(table, 0, prior=prior_of(table, luck))
+    luck = replace(table, energy_j=table.energy_j * np.exp(np.random.default_rng(1).normal(0, 1, table.space.size)))
+    misled = search(table, 0, prior=model_of(luck, 256))
     assert any("it is dropped" in remark for remark in misled.remarks)
     assert misled.regret <= search(table, 0).regret + 0.02
 
