@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from app.engine.workloads.cuda_kernel import CudaKernel
 from kernels_on_cpu import Arrays, KernelOnCpu
 
 from app.engine.operators.shapes import parse_operator
@@ -16,6 +15,7 @@ from app.engine.space.build import build_space
 from app.engine.specification.check import specification_of
 from app.engine.specification.model import Specification
 from app.engine.workloads.cuda_arguments import make_array
+from app.engine.workloads.source_kernel import SourceKernel
 from app.sensors.device_limits import DeviceLimits, limits_of
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ to build the kernels for the CPU with")
@@ -68,7 +68,7 @@ def test_a_configuration_computes_what_the_operator_is(
     spec = specification(text)
     space = build_space(spec.parameters, [*spec.restrictions, wanted], spec.constants, limits)
     configuration = space.configuration(int(np.random.default_rng(len(text)).integers(space.size)))
-    prepared = CudaKernel.of(spec, limits, 232448).prepare(configuration)
+    prepared = SourceKernel.of(spec, limits, 232448).prepare(configuration)
     constants = {**spec.constants, **limits.as_names()}
     kernel = KernelOnCpu(dataclasses.replace(spec, constants=constants), configuration, tmp_path)
     assert (kernel.grid(), kernel.block()) == (prepared.launch.grid, prepared.launch.block)
@@ -84,7 +84,7 @@ def test_a_tile_that_blocks_share_is_the_same_whoever_comes_last_and_whatever_wa
     wanted = ["split_k == 4", "block_m == 32", "block_n == 32", "stages == 3"]
     space = build_space(spec.parameters, [*spec.restrictions, *wanted], spec.constants, HOPPER)
     configuration = space.configuration(0)
-    prepared = CudaKernel.of(spec, HOPPER, 232448).prepare(configuration)
+    prepared = SourceKernel.of(spec, HOPPER, 232448).prepare(configuration)
     constants = {**spec.constants, **HOPPER.as_names()}
     kernel = KernelOnCpu(dataclasses.replace(spec, constants=constants), configuration, tmp_path)
     given = {a.name: make_array(a, place) for place, a in enumerate(prepared.calls.arguments)}

@@ -6,6 +6,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+import numpy.typing as npt
+
 from ...errors import WattridgeError
 from ..measurement import Measurement
 
@@ -34,6 +37,17 @@ class Times(Protocol):
 
     def time(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """As `measure`, at `Depth.TIME`: a few launches of each row, verified, and nothing of their power."""
+        ...
+
+
+@runtime_checkable
+class KnowsFeatures(Protocol):
+    """A runner that knows more of configurations than their parameters, without measuring them."""
+
+    feature_names: tuple[str, ...]  # of `workloads.kernel_features.FEATURES`
+
+    def features(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
+        """Of those rows, shape (rows, names); NaN where unknown. May compile what was not timed or measured before."""
         ...
 
 

@@ -7,8 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
 from ..formats.recording import Recording
 from ..measurement import Depth, Measurement
+from ..workloads.kernel_features import RECORDED, as_rows
 
 # Of what a measurement costs on a board. On an H200 in the middle of a session: a window of 0.19 s, and 0.06 s before
 # it, in which the kernel is loaded and verified; timing needs that too, and a few launches.
@@ -24,6 +28,8 @@ class ReplayRunner:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self.timed = recording.names_at_time
+        self._recorded = [name for name in recording.value_names if name in RECORDED]
+        self.feature_names = tuple(dict.fromkeys(RECORDED[name] for name in self._recorded))
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """The recorded measurements of the rows, in the order asked for."""
@@ -36,6 +42,12 @@ class ReplayRunner:
         """The recorded times of the rows, and nothing that was recorded of their energy."""
         for measurement in self.measure(rows, stop):
             yield at_time(measurement, self.timed)
+
+    def features(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
+        """What the recording holds of the rows' compiled kernels."""
+        values = [self._recording.measurement(row).values for row in rows]
+        known = [{RECORDED[name]: each[name] for name in self._recorded if name in each} for each in values]
+        return as_rows(self.feature_names, known)
 
     def close(self) -> None:
         """Nothing to let go of."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from ...errors import InputError
 from ...sensors.load import Load
@@ -19,6 +20,7 @@ from ..metering.meter import Meter
 from ..metering.window import Window
 from ..space.search_space import SearchSpace
 from ..specification.model import Specification, names_at_time
+from ..workloads.kernel_features import FEATURES, as_rows
 from ..workloads.profiled import ProfiledKernel
 from .figures import measurement_of, timed_measurement
 from .reference import ReferenceLooks
@@ -36,6 +38,7 @@ class SimulatedRunner:
     """
 
     source = "simulated"
+    feature_names = tuple(name for name, feature in FEATURES.items() if feature.simulated)
     batch = 16  # enough to save clock changes, few enough to stop soon
 
     def __init__(
@@ -66,6 +69,11 @@ class SimulatedRunner:
     def time(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Time the rows, in the same order."""
         return self._each(rows, stop, self._time, Depth.TIME)
+
+    def features(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
+        """What a compiler would report of the rows' kernels; nothing of what the board is made to do with them."""
+        found = [self._kernel.features(self._space.configuration(row)) for row in rows]
+        return as_rows(self.feature_names, found)
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
         return self._stating.state(measurements)

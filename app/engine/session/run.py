@@ -15,7 +15,7 @@ import numpy as np
 from ...errors import InputError, WattridgeError
 from ...numbers import percent
 from ..measurement import Depth, Measurement, State
-from ..runner.base import PreparationFailed, Prepares, Runner, StatesFigures, Times
+from ..runner.base import KnowsFeatures, PreparationFailed, Prepares, Runner, StatesFigures, Times
 from ..session_state import SessionState
 from ..space.result_table import ResultTable
 from ..store.database import Store
@@ -60,11 +60,19 @@ def run_session(
     chosen = strategies.get(plan.strategy)
     options = strategies.make_options(chosen, dict(plan.strategy_options))
     runner = plan.make_runner()
+    chosen = chosen.informed(background_of(runner))
     try:
         run = SessionRun(plan, store, on_event, runner, stop, attend)
         return run.to_the_end(chosen.search(plan.space, np.random.default_rng(plan.seed), runner.batch, options))
     finally:
         runner.close()
+
+
+def background_of(runner: Runner) -> strategies.Background:
+    """What a strategy may know of the runner's rows."""
+    if not isinstance(runner, KnowsFeatures) or not runner.feature_names:
+        return strategies.Background()
+    return strategies.Background(runner.feature_names, runner.features)
 
 
 class _Ended(Exception):

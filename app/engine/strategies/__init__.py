@@ -5,6 +5,7 @@ from . import (  # noqa: F401
     bayesian_optimisation,
     brute_force,
     differential_evolution,
+    energy_aware,
     firefly,
     genetic_algorithm,
     greedy_ils,

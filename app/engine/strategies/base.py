@@ -21,9 +21,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ...errors import InputError
 from ..measurement import Depth, Measurement, State
+from ..models.energy_cost import EnergyCostModel
 from ..objectives import Objective
 from ..space.search_space import SearchSpace
 
@@ -81,6 +83,19 @@ class Batch(list[int]):
         return rows if isinstance(rows, Batch) else cls(rows)
 
 
+@dataclass(frozen=True, slots=True)
+class Background:
+    """What is known before a search, beside its space: features of rows, and what earlier searches learnt.
+
+    `features` gives those of some rows that were timed or measured, such as registers and instructions of their
+    kernels, shape (rows, names); NaN where unknown.
+    """
+
+    names: tuple[str, ...] = ()
+    features: Callable[[Sequence[int]], npt.NDArray[np.float64]] | None = None
+    prior: EnergyCostModel | None = None  # of another problem, or another board
+
+
 T = TypeVar("T")
 
 
@@ -133,6 +148,10 @@ class Strategy(ABC):
         if name:
             cls.name, cls.label = name, label
             _REGISTRY[name] = cls
+
+    def informed(self, background: Background) -> Strategy:
+        """The strategy, for a search about which that much is known; itself where it has no use for it."""
+        return self
 
     @abstractmethod
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Any) -> Search:

@@ -7,9 +7,13 @@ from collections.abc import Mapping
 from ...errors import InputError
 from ...sensors.device_limits import DeviceLimits
 from ...sensors.load import Load
-from ...sensors.simulated.profiles import PROFILES, load_of
+from ...sensors.simulated.kernels.residency import residencies
+from ...sensors.simulated.profiles import PROFILES, LaunchRefused, load_of
 from ..measurement import Configuration, Value
 from ..specification.model import OF_THE_HOST, Specification
+from .kernel_features import LaunchShape
+
+_WORD_BYTE = 4.0  # of a register
 
 
 def _real(spec: Specification) -> str:
@@ -42,3 +46,24 @@ class ProfiledKernel:
     def prepare(self, configuration: Configuration) -> Load:
         """What one launch asks of the board. Raises LaunchRefused where a real board would refuse it."""
         return load_of(self._profile, configuration, self._constants, self._limits)
+
+    def features(self, configuration: Configuration) -> dict[str, float]:
+        """What a compiler would report of the kernel, by names of FEATURES; empty where it refuses to launch."""
+        with residencies() as seats:
+            try:
+                self.prepare(configuration)
+            except (LaunchRefused, InputError):
+                return {}
+        if not seats:
+            return {}
+        seat = seats[-1]
+        return LaunchShape(
+            grid_blocks=seat.blocks,
+            block_threads=seat.threads,
+            blocks_per_multiprocessor=seat.fits,
+            multiprocessors=self._limits.multiprocessors,
+            max_threads_per_multiprocessor=self._limits.max_threads_per_multiprocessor,
+            registers_per_thread=float(seat.registers),
+            shared_memory_byte=float(seat.shared_byte),
+            local_memory_byte=_WORD_BYTE * seat.spilled,
+        ).features()

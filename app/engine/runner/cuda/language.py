@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 
 from ...specification.model import Specification
-from ...workloads.source_kernel import Build, SourceKernel
+from ...workloads.kernel_features import FEATURES
+from ...workloads.source_kernel import Build, Prepared, SourceKernel
 from ..base import OnPreparation
 from ..kernels.drift import Drift
 from .comparer import SOURCE
 from .compiler import cuda_compiler, symbol
+from .features import image_features
 from .first_look import look_once
 from .gpu import CudaGpu
 from .square_wave import wave_build, wave_launch
@@ -20,6 +22,7 @@ class CudaLanguage:
     """Implements `Language` on a board."""
 
     comparer: Build | None = Build(SOURCE, (), (), ())
+    feature_names: tuple[str, ...] = tuple(FEATURES)
 
     def __init__(self, gpu: CudaGpu, *, toolchain: Toolchain | None = None, jobs: int | None = None) -> None:
         """Raises WattridgeError where there is no compiler."""
@@ -33,6 +36,9 @@ class CudaLanguage:
 
     def symbol(self, image: bytes, name: str) -> str:
         return symbol(image, name)
+
+    def features(self, image: bytes, prepared: Prepared) -> dict[str, float]:
+        return image_features(image, prepared, self._gpu.limits)
 
     def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:
         """Look at the power sensor where nothing is kept of this board and driver."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from ...measurement import State
 from ...specification.model import Specification
-from ...workloads.source_kernel import Build, SourceKernel
+from ...workloads.source_kernel import Build, Prepared, SourceKernel
 from ..base import OnPreparation
 from ..kernels.compiler import Compiler
 from ..kernels.drift import Drift
@@ -23,6 +23,7 @@ class HostLanguage:
     """Implements `Language` for functions of the host."""
 
     comparer: Build | None = None
+    feature_names: tuple[str, ...] = ()
     drift: Drift | None = None
 
     def __init__(self, gpu: ProcessGpu, target: HostTarget, jobs: int | None = None) -> None:
@@ -34,6 +35,9 @@ class HostLanguage:
 
     def symbol(self, image: bytes, name: str) -> str:
         return function_name(image, name)
+
+    def features(self, image: bytes, prepared: Prepared) -> dict[str, float]:
+        return {}
 
     def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:
         """Nothing: what a function of the host runs on a board is its own affair."""

@@ -6,7 +6,7 @@ import threading
 from typing import Protocol
 
 from ...specification.model import Specification
-from ...workloads.source_kernel import Build, SourceKernel
+from ...workloads.source_kernel import Build, Prepared, SourceKernel
 from ..base import OnPreparation
 from .compiler import Compiler
 from .drift import Drift
@@ -17,6 +17,7 @@ class Language(Protocol):
 
     compiler: Compiler
     comparer: Build | None  # kernels that compare outputs on the device; without them the host compares
+    feature_names: tuple[str, ...]  # of `workloads.kernel_features.FEATURES`, those that its images tell
     drift: Drift | None  # the reference kernel of a session; None where there is none
 
     def kernel(self, spec: Specification) -> SourceKernel:
@@ -25,6 +26,10 @@ class Language(Protocol):
 
     def symbol(self, image: bytes, name: str) -> str:
         """The kernel of that name as the image has it. Raises KernelFailed where it has none."""
+        ...
+
+    def features(self, image: bytes, prepared: Prepared) -> dict[str, float]:
+        """Those of `feature_names` that this image tells. Raises KernelFailed where it has no such kernel."""
         ...
 
     def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:

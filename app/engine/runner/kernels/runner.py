@@ -10,11 +10,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count, groupby
 from typing import Final
+
+import numpy as np
+import numpy.typing as npt
 
 from ....errors import InputError
 from ....sensors.load import Load
@@ -28,6 +31,7 @@ from ...metering.stopwatch import Stopwatch
 from ...metering.window import Run, Window
 from ...space.search_space import SearchSpace
 from ...specification.model import Specification
+from ...workloads.kernel_features import as_rows
 from ...workloads.machine_code import shortfall
 from ...workloads.source_kernel import KernelRefused, Prepared
 from ..base import OnPreparation
@@ -98,6 +102,7 @@ class KernelRunner:
         self._space = space
         self._guard = guard
         self._language = language
+        self.feature_names = language.feature_names
         self._compiler = language.compiler
         self._kernel = language.kernel(spec)
         timeout_s = spec.kernel.timeout_s if spec.kernel else 10.0
@@ -106,6 +111,7 @@ class KernelRunner:
         self._meter = Meter(gpu, needs=spec.uses) if self._metered else Stopwatch(gpu, NO_ENERGY)
         self._reported = reader_of(spec.kernel) if spec.kernel else lambda _: {}
         self._stating = Stating(spec, gpu.info, condition)
+        self._features: dict[int, dict[str, float]] = {}  # of rows, once asked for
         self._serial = count()
         self._ahead: dict[int, tuple[_Candidate, Future[Compiled]]] = {}  # compiling since before the first look
         self._unsettled: list[Callable[[], None]] = []  # figures of what ran, once all its samples are reported
@@ -136,6 +142,20 @@ class KernelRunner:
         finally:
             self._unsettled.clear()
             self._looked = None
+
+    def features(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
+        """What the rows' images tell: compiled already where they were timed or measured. NaN where one fails."""
+        waiting: dict[int, tuple[Prepared, Future[Compiled]]] = {}
+        for row in rows:
+            if row not in self._features:
+                self._features[row] = {}
+                with suppress(KernelRefused, InputError):
+                    prepared = self._kernel.prepare(self._space.configuration(row))
+                    waiting[row] = prepared, self._compiler.submit(prepared.build)
+        for row, (prepared, image) in waiting.items():
+            with suppress(KernelFailed):
+                self._features[row] = self._language.features(image.result().image, prepared)
+        return as_rows(self.feature_names, [self._features[row] for row in rows])
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
         return self._stating.state(measurements) if self._metered else measurements

@@ -13,7 +13,7 @@ from ...children.python import python_command
 from ...measurement import State
 from ...metering.characterisation.store import stored_characterisation
 from ...specification.model import Specification
-from ...workloads.source_kernel import Build, SourceKernel
+from ...workloads.source_kernel import Build, Prepared, SourceKernel
 from ..base import OnPreparation, PreparationFailed
 from ..kernels.compiler import Compiler
 from ..kernels.drift import Drift
@@ -42,6 +42,7 @@ class OpenclLanguage:
     """Implements `Language` on a device."""
 
     comparer: Build | None = None
+    feature_names: tuple[str, ...] = ()
     drift: Drift | None = None
 
     def __init__(self, gpu: ProcessGpu, device: OpenclDevice, jobs: int | None = None) -> None:
@@ -56,6 +57,9 @@ class OpenclLanguage:
         if name not in names:
             raise KernelFailed(State.COMPILE, f"the source has no kernel '{name}'; it has {', '.join(names) or 'none'}")
         return name
+
+    def features(self, image: bytes, prepared: Prepared) -> dict[str, float]:
+        return {}
 
     def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:
         info = self._gpu.info

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -27,6 +29,9 @@ class LaunchRefused(Exception):
         self.state = state
 
 
+_SEEN: ContextVar[list[Residency] | None] = ContextVar("_SEEN", default=None)
+
+
 @dataclass(frozen=True, slots=True)
 class Residency:
     """How a kernel sits on the board."""
@@ -36,6 +41,11 @@ class Residency:
     occupancy: float  # resident share of the multiprocessor's threads, 0..1
     spilled: int  # registers per thread that went to memory
     wave_share: float  # blocks over the places of the waves they need: idle places and multiprocessors, 0..1
+    blocks: int  # of the launch
+    threads: int  # of a block
+    registers: int  # granted to a thread
+    shared_byte: int  # per block
+    fits: int  # blocks that a multiprocessor has room for
 
     @property
     def warps(self) -> int:
@@ -81,13 +91,33 @@ def residency(limits: DeviceLimits, *, threads: int, registers: int, shared_byte
     resident = min(fits, -(-blocks // limits.multiprocessors))  # on the fullest multiprocessor
     places = resident * limits.multiprocessors
     waves = -(-blocks // places)
-    return Residency(
+    seat = Residency(
         blocks_per_multiprocessor=resident,
         warps_per_block=warps,
         occupancy=min(1.0, resident * threads / limits.max_threads_per_multiprocessor),
         spilled=max(0, registers - granted),
         wave_share=blocks / (waves * places),
+        blocks=blocks,
+        threads=threads,
+        registers=granted,
+        shared_byte=shared_byte,
+        fits=fits,
     )
+    seen = _SEEN.get()
+    if seen is not None:
+        seen.append(seat)
+    return seat
+
+
+@contextmanager
+def residencies() -> Iterator[list[Residency]]:
+    """A list that every `residency` found meanwhile is added to: what a compiler would report of a profile's kernel."""
+    seen: list[Residency] = []
+    token = _SEEN.set(seen)
+    try:
+        yield seen
+    finally:
+        _SEEN.reset(token)
 
 
 def bank_conflicts(addresses: Iterable[int]) -> int:

@@ -1,0 +1,300 @@
+"""Search for little energy that measures the energy of few: genetic, two stages, a model of energies [Zhang2024].
+
+Every generation is timed, which takes milliseconds. Its fastest M are candidates; a model trained on all energies
+measured so far (`models/energy_cost`) says which k M of them need least energy, and only these are measured, a fifth
+of a second each. How far off the predictions were decides k: below a threshold fewer are measured in the next round,
+above it more.
+
+Beyond [Zhang2024]: candidates of earlier rounds that were timed and not measured stay candidates, the neighbours of the
+best are part of each generation, parents may be chosen by the front of time and energy, and where clocks or limits are
+searched too, a candidate's time counts relative to the best at the same settings. A prior, the model of another shape
+or board, saves most of the first measurements where it passes a test on the others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..measurement import Depth, State
+from ..models.energy_cost import MISSING_LIBRARY, EnergyCostModel, Sample, error_share, fit, helps, library
+from ..space.numbers import RowNumbers
+from ..space.search_space import SearchSpace
+from .base import Background, CheckedOptions, Outcome, Search, Strategy, option
+from .evaluations import Evaluations
+from .genetic_algorithm import GeneticAlgorithm, next_generation
+from .methods import energy_of
+from .nsga2 import crowded_order
+
+Floats = npt.NDArray[np.float64]
+
+PRIOR_SHARE: Final = 0.25  # of the first candidates are measured where there is a prior; k starts there too
+
+
+class EnergyAware(Strategy, name="energy_aware", label="Energy-aware (genetic, with a model of energies)"):
+    """Times every generation, predicts the energy of its fastest, and measures only the most promising of them."""
+
+    @dataclass(frozen=True)
+    class Options(CheckedOptions):
+        first_generation: int = option(128, "random configurations timed before the first round, at least 4", least=4)
+        generation: int = option(96, "configurations timed in each round, at least 4", least=4)
+        fastest: int = option(32, "M: of them, those that are candidates for an energy measurement", least=2)
+        threshold: float = option(0.06, "error of predicted energies, relative, below which k shrinks", least=0, most=1)
+        k_step: float = option(
+            0.65, "what k is multiplied by where it shrinks, divided by where it grows", least=0.1, most=1
+        )
+        least_k: float = option(0.125, "the smallest share of M that is measured; 1: all of M", least=0, most=1)
+        neighbours: float = option(0.25, "share of each generation near the best, 0..1", least=0, most=1)
+        mutation_chance: float = option(0.3, "chance that a child moves to a neighbour, 0..1", least=0, most=1)
+        newcomers: float = option(0.1, "share of each generation drawn at random, 0..1", least=0, most=1)
+        patience: int = option(8, "rounds without less energy after which the search ends, at least 1", least=1)
+        improvement: float = option(0.002, "share by which energy must fall to count, 0..1", least=0, most=1)
+        aim: str = option("energy", "what parents are chosen by", choices=("energy", "front", "time"))
+
+    def __init__(self, background: Background | None = None) -> None:
+        self._background = background or Background()
+
+    def informed(self, background: Background) -> EnergyAware:
+        return EnergyAware(background)
+
+    def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
+        rounds = _Rounds(Evaluations(space, rng), options, _Knowledge(space, self._background))
+        yield from rounds.first()
+        while not rounds.over:
+            yield from rounds.next()
+
+
+class _Rounds:
+    """The state of a search from round to round."""
+
+    def __init__(self, known: Evaluations, options: EnergyAware.Options, knowledge: _Knowledge) -> None:
+        self._known, self._options, self._knowledge = known, options, knowledge
+        self._looked = Evaluations(known.space, known.rng)  # every timed row, as if that were all to know
+        self._pace = _Pace(known.space, relative=options.aim != "time")
+        self._waiting: dict[int, None] = {}  # candidates whose energy was not measured
+        self._parents: list[int] = []
+        self._k = 1.0
+        self._round = 0
+        self._offered = self._taken = 0  # candidates of all rounds, and energies measured
+        self._best, self._stale = math.inf, 0
+        self._said = "" if library() else MISSING_LIBRARY
+
+    @property
+    def over(self) -> bool:
+        """Whether all is measured, or some rounds have found nothing that needs less."""
+        return self._known.exhausted or self._stale >= self._options.patience
+
+    def first(self) -> Search:
+        """Time many at random, measure the energy of the fastest: all of them, unless a prior knows their energies."""
+        space, options = self._known.space, self._options
+        fastest = yield from self._time(
+            space.sample_latin_hypercube(self._known.rng, min(options.first_generation, space.size)).tolist()
+        )
+        if self._knowledge.prior is not None and options.aim != "time":
+            yield from self._measure(list(self._waiting)[:: round(1 / PRIOR_SHARE)])
+            self._said = f"{self._knowledge.test_prior()} {self._said}"
+            self._k = 1.0 if self._knowledge.prior is None else PRIOR_SHARE
+        if self._k == 1.0:
+            yield from self._measure(self._promising())
+        self._breed(fastest)
+
+    def next(self) -> Search:
+        """One round: a generation is timed, the most promising are measured, and k follows the error of the model."""
+        self._round += 1
+        generation = self._generation()
+        if not generation:  # all were timed: the slower ones are candidates too
+            self._waiting |= dict.fromkeys(self._known.timed)
+            self._offered += min(self._options.fastest, len(self._waiting))
+        fastest = yield from self._time(generation)
+        yield from self._measure(self._promising())
+        self._breed(fastest)
+
+    # --- the stages -------------------------------------------------------------------------------------------------
+
+    def _time(self, rows: list[int]) -> Generator[list[int], Sequence[Outcome], list[int]]:
+        """Time rows; the fastest of them, which become candidates where that did not measure them already."""
+        outcomes = yield from self._known.time(rows, self._said)
+        self._said = "" if rows else self._said
+        self._looked.learn(replace(outcome, depth=Depth.ENERGY) for outcome in outcomes)
+        self._pace.note(outcomes)
+        worked = [outcome.row for outcome in outcomes if outcome.state is State.OK]
+        fastest = sorted(worked, key=self._pace.of)[: self._options.fastest]
+        self._waiting |= dict.fromkeys(row for row in fastest if row in self._known.timed)
+        self._offered += sum(row in self._waiting for row in fastest)
+        return fastest
+
+    def _measure(self, rows: list[int]) -> Search:
+        """Measure the energy of candidates, compare it with what was predicted, and learn from all that is known."""
+        if not rows:
+            return
+        predicted = self._knowledge.energies([self._known.timed[row] for row in rows])
+        yield from self._known.ask(rows, self._said)
+        self._said = ""
+        self._taken += len(rows)
+        for row in rows:
+            self._waiting.pop(row, None)
+        self._follow(predicted, np.array([_energy(self._known.outcome(row)) for row in rows]))
+        self._knowledge.learn([self._known.outcome(row) for row in self._known])
+
+    def _follow(self, predicted: Floats, measured: Floats) -> None:
+        """k shrinks where the predictions were right, and grows where they were not."""
+        there = np.isfinite(measured) & np.isfinite(predicted)
+        if not there.any():
+            return
+        off = math.sqrt(error_share(predicted[there], measured[there]))
+        k = self._k * (self._options.k_step if off < self._options.threshold else 1 / self._options.k_step)
+        self._k = min(1.0, max(self._options.least_k, k))
+        self._said = (
+            f"Round {self._round}: predicted energies were off by {100 * off:.1f} %, k is {self._k:.2f}; "
+            f"{self._offered - self._taken} of {self._offered} energy measurements saved so far."
+        )
+
+    def _promising(self) -> list[int]:
+        """The candidates to measure: k M of them, those of least predicted energy or first on the front."""
+        waiting = list(self._waiting)
+        if self._options.aim == "time":
+            return [row for row in waiting if self._pace.of(row) <= self._pace.least]
+        count = math.ceil(self._k * min(self._options.fastest, len(waiting)))
+        return [waiting[at] for at in self._order(waiting)[:count].tolist()]
+
+    def _breed(self, fastest: list[int]) -> None:
+        """The parents of the next generation, best first: of those before and the fastest now."""
+        pool = list(dict.fromkeys([*self._parents, *fastest]))
+        self._parents = [pool[at] for at in self._order(pool)[: max(2, self._options.fastest // 2)].tolist()]
+        if self._options.aim == "time":
+            best = self._pace.least
+        else:
+            best = min((_energy(self._known.outcome(row)) for row in self._known), default=math.inf)
+        if best < self._best - self._options.improvement * abs(self._best) or math.isinf(self._best):
+            self._best, self._stale = best, 0
+        else:
+            self._stale += 1
+
+    def _generation(self) -> list[int]:
+        """Rows that were not timed: neighbours of the best, children of the parents, and a few at random."""
+        options, looked = self._options, self._looked
+        wanted = min(options.generation, looked.space.size - len(looked))
+        if not self._parents:
+            return looked.draw(wanted)
+        near: dict[int, None] = {}
+        most = round((1 - (1 - options.neighbours) / (1 + self._stale)) * wanted)  # more of them as nothing is found
+        for parent in self._parents:
+            if len(near) < most:
+                near |= dict.fromkeys(looked.unseen_neighbours(parent))
+        chosen = list(near)[:most]
+        genetic = GeneticAlgorithm.Options(
+            population_size=max(2, wanted - len(chosen)),
+            mutation_chance=options.mutation_chance,
+            newcomers=options.newcomers,
+        )
+        children = next_generation(looked, genetic, self._parents, range(len(self._parents)))
+        return list(dict.fromkeys([*chosen, *children]))
+
+    def _order(self, rows: Sequence[int]) -> npt.NDArray[np.intp]:
+        """From the best row to the worst: by measured energy, else by the predicted one; by time where none is."""
+        paces = np.array([self._pace.of(row) for row in rows])
+        if self._options.aim == "time" or not rows:
+            return np.argsort(paces, kind="stable")
+        predicted = self._knowledge.energies([self._looked.outcome(row) for row in rows])
+        energies = np.array(
+            [
+                _energy(self._known.outcome(row)) if row in self._known else guess
+                for row, guess in zip(rows, predicted.tolist(), strict=True)
+            ]
+        )
+        energies = np.where(np.isnan(energies), np.inf, energies)
+        if self._options.aim == "front":
+            return crowded_order(np.column_stack([paces, energies]))
+        return np.lexsort((paces, energies))
+
+
+class _Pace:
+    """How fast the rows are: time per launch, relative to the least at the same device settings where there are any."""
+
+    def __init__(self, space: SearchSpace, *, relative: bool) -> None:
+        settings = [at for at, parameter in enumerate(space.parameters) if parameter.device_setting]
+        self._settings = space.codes[:, settings] if relative and settings else None
+        self._times: dict[int, float] = {}
+        self._least: dict[bytes, float] = {}
+        self.least = math.inf
+
+    def note(self, outcomes: Iterable[Outcome]) -> None:
+        """Learn the times of rows."""
+        for outcome in outcomes:
+            time_s = _time(outcome)
+            self._times[outcome.row] = time_s
+            self.least = min(self.least, time_s)
+            alike = self._alike(outcome.row)
+            self._least[alike] = min(self._least.get(alike, math.inf), time_s)
+
+    def of(self, row: int) -> float:
+        """The less the faster; inf where it failed."""
+        time_s, least = self._times[row], self._least[self._alike(row)]
+        return time_s / least if self._settings is not None and 0 < least < math.inf else time_s
+
+    def _alike(self, row: int) -> bytes:
+        return b"" if self._settings is None else self._settings[row].tobytes()
+
+
+class _Knowledge:
+    """The model of energies, and what it is given of each row."""
+
+    def __init__(self, space: SearchSpace, background: Background) -> None:
+        self._numbers, self._features = RowNumbers(space), background.features
+        self._names = (*self._numbers.names, *background.names)
+        self.prior = background.prior
+        self._model: EnergyCostModel | None = None
+        self._learnt: list[Outcome] = []
+
+    def learn(self, outcomes: Sequence[Outcome]) -> None:
+        """A new model of all energies measured so far."""
+        self._learnt = [o for o in outcomes if 0 < _energy(o) < math.inf and 0 < _time(o) < math.inf]
+        self._model = fit(self._sample(self._learnt), self._energies(), self.prior) if self._learnt else None
+
+    def energies(self, outcomes: Sequence[Outcome]) -> Floats:
+        """Predicted energies of timed rows, J, shape (rows,); NaN where nothing was learnt."""
+        if self._model is None or not outcomes:
+            return np.full(len(outcomes), np.nan)
+        return self._model.energy_j(self._sample(outcomes))
+
+    def test_prior(self) -> str:
+        """Drop the prior unless energies are predicted better with it; what came of that, in words."""
+        assert self.prior is not None
+        with_prior, without = helps(self.prior, self._sample(self._learnt), self._energies())
+        figures = f"{100 * with_prior:.1f} % off with what is known from before, {100 * without:.1f} % without it"
+        if with_prior < without:
+            return f"Energies are predicted {figures}: it is used."
+        self.prior = None
+        self._model = fit(self._sample(self._learnt), self._energies()) if self._learnt else None
+        return f"Energies are predicted {figures}: it is dropped."
+
+    def _sample(self, outcomes: Sequence[Outcome]) -> Sample:
+        rows = [outcome.row for outcome in outcomes]
+        times = np.array([_time(outcome) for outcome in outcomes])
+        known = self._numbers.of(rows)
+        if self._features is not None:
+            known = np.hstack([known, self._features(rows)])
+        return Sample(self._names, known, times)
+
+    def _energies(self) -> Floats:
+        return np.array([_energy(outcome) for outcome in self._learnt])
+
+
+def _time(outcome: Outcome) -> float:
+    """Time of a launch, s; the cost where the session measures no time; inf where it failed."""
+    return _known(outcome.values.get("time_s", outcome.cost), outcome)
+
+
+def _energy(outcome: Outcome) -> float:
+    """Energy of a launch, J; the cost where the session measures none; inf where it failed."""
+    energy_j = energy_of(outcome.values)
+    return _known(energy_j if math.isfinite(energy_j) else outcome.cost, outcome)
+
+
+def _known(figure: float, outcome: Outcome) -> float:
+    return math.inf if outcome.state is not State.OK or math.isnan(figure) else figure

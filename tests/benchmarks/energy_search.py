@@ -1,0 +1,208 @@
+"""The energy model held out, and the search that measures only what it must, where the truth is known. By hand:
+
+    python tests/benchmarks/energy_search.py model [--recorded FOLDER]
+    python tests/benchmarks/energy_search.py arms [--seeds N] [--recorded FOLDER] [--operators NAME ...]
+    python tests/benchmarks/energy_search.py options [--seeds N] [--recorded FOLDER]
+    python tests/benchmarks/energy_search.py prior [--seeds N]
+
+FOLDER holds Kernel Tuner's caches with energies. `model`: rank correlation and median error of held-out kernels of one
+space, of all and of the fastest quarter, beside mean power x measured time. `arms`: each of ARMS with the same seeds
+and first candidates, on simulated boards and recorded caches: regret by the truth, energies measured, configurations
+timed; means with 95 % intervals by bootstrap over the seeds. `options`: the same with one constant changed at a time.
+`prior`: what the model of another shape or board saves. No board is measured: times and energies scatter by 0.5 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "engine")]
+
+import numpy as np  # noqa: E402
+from energy_tables import Found, Table, model_of, recorded_table, sample_of, search, table_of, twin_table  # noqa: E402
+from scipy.stats import spearmanr  # noqa: E402
+
+import app.engine.strategies  # noqa: E402, F401  (registers them)
+from app.engine.models.energy_cost import fit  # noqa: E402
+from app.sensors.simulated.twin import load_twin  # noqa: E402
+
+# What each arm of a comparison gives the strategy `energy_aware`; `operators.py` runs the same on a board.
+ARMS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "k search": {},
+    "everything measured": {"least_k": 1},
+    "latency only": {"aim": "time"},
+}
+BOARDS: Final = ("a100", "h200", "v100")
+EXAMPLE: Final = "sgemm"
+CACHES: Final = ("ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz", "ktpaper_hotspot_RTX_A4000.json.gz")
+SIZES: Final = (32, 64, 128, 256, 512)
+SPLITS: Final = 5
+WITHIN: Final = 0.01
+
+
+def twins(operators: Sequence[str]) -> Iterator[Table]:
+    for board in BOARDS:
+        yield twin_table(EXAMPLE, board)
+    for operator in operators:
+        yield operator_table(operator, "h200")
+
+
+def operator_table(text: str, board: str) -> Table:
+    """An operator such as mm:1,512,512,512 on a simulated board."""
+    from app.engine.operators.kept import kept_specification
+    from app.engine.operators.shapes import parse_operator
+    from app.engine.session.load import load_specification
+
+    spec = load_specification(kept_specification(parse_operator(text)))
+    return table_of(spec, load_twin(board), f"{text} on {board}")
+
+
+def caches(folder: Path | None) -> Iterator[Table]:
+    for name in CACHES if folder is not None else ():
+        assert folder is not None
+        yield recorded_table(folder / name)
+
+
+# --- the model --------------------------------------------------------------------------------------------------------
+
+
+def held_out(table: Table, size: int, split: int) -> tuple[float, ...]:
+    """(rank correlation, median error) of all and of the fastest quarter, by the model; then of those by mean power."""
+    rows = np.random.default_rng((size, split)).permutation(table.worked)
+    learnt, others = rows[:size], rows[size:]
+    model = fit(sample_of(table, learnt), table.energy_j[learnt])
+    truth, times = table.energy_j[others], table.time_s[others]
+    predicted = model.energy_j(sample_of(table, others))
+    by_power = (table.energy_j[learnt] / table.time_s[learnt]).mean() * times
+    fast = times <= np.quantile(times, 0.25)
+    figures: list[float] = []
+    for guess, which in ((predicted, slice(None)), (predicted, fast), (by_power, fast)):
+        figures += [spearmanr(guess[which], truth[which])[0], np.median(np.abs(guess[which] / truth[which] - 1))]
+    return tuple(figures)
+
+
+def print_model(tables: Iterator[Table]) -> None:
+    print("Held-out kernels of the same space, mean of", SPLITS, "random splits. Median errors in %.")
+    row = "{:>38} {:>6} {:>7} {:>7}   {:>7} {:>7}   {:>7} {:>7}"
+    print(row.format("space", "known", "rank", "error", "fastest", "quarter", "mean P", "x time"))
+    for table in tables:
+        for size in SIZES:
+            if size < len(table.worked) / 2:
+                mean = np.mean([held_out(table, size, split) for split in range(SPLITS)], axis=0)
+                shown = [f"{v:.3f}" if at % 2 == 0 else f"{100 * v:.2f}" for at, v in enumerate(mean)]
+                print(row.format(table.name[:38], size, *shown), flush=True)
+
+
+# --- the search -------------------------------------------------------------------------------------------------------
+
+
+def interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """The mean, and its 95 % interval by bootstrap."""
+    of = np.asarray(values, float)
+    means = of[np.random.default_rng(1).integers(len(of), size=(2000, len(of)))].mean(axis=1)
+    return float(of.mean()), float(np.quantile(means, 0.025)), float(np.quantile(means, 0.975))
+
+
+def words(values: Sequence[float], form: str = "{:.2f}") -> str:
+    mean, low, high = (form.format(each) for each in interval(values))
+    return f"{mean} ({low}..{high})"
+
+
+ARM = "{:>30} {:20} {:>18} {:>6} {:>18} {:>18} {:>8} {:>6}"
+
+
+def print_head() -> None:
+    print(ARM.format("space", "arm", "regret %", "in 1 %", "energies measured", "timed", "slower %", "s each"))
+
+
+def print_arm(name: str, arm: str, found: Sequence[Found], seconds: float) -> None:
+    regrets = [100 * each.regret for each in found]
+    print(
+        ARM.format(
+            name[:30],
+            arm,
+            words(regrets),
+            f"{np.mean(np.array(regrets) <= 100 * WITHIN):.2f}",
+            words([len(each.measured) for each in found], "{:.0f}"),
+            words([len(each.timed) for each in found], "{:.0f}"),
+            f"{100 * np.mean([each.slowdown for each in found]):.1f}",
+            f"{seconds / len(found):.1f}",
+        ),
+        flush=True,
+    )
+
+
+def print_arms(tables: Iterator[Table], seeds: int, arms: Mapping[str, Mapping[str, Any]]) -> None:
+    print_head()
+    for table in tables:
+        counts: dict[str, Sequence[int]] = {}
+        for arm, options in arms.items():
+            begun = time.monotonic()
+            found = [search(table, seed, options) for seed in range(seeds)]
+            counts[arm] = [len(each.measured) for each in found]
+            print_arm(table.name, arm, found, time.monotonic() - begun)
+        if "everything measured" in counts:
+            few, many = (np.array(counts[arm], float) for arm in ("k search", "everything measured"))
+            print(f"{'':>30} energies measured, of those of everything: {words((few / many.mean()).tolist())}")
+
+
+OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "as it is": {},
+    **{f"generation {n}": {"generation": n} for n in (48, 192)},
+    **{f"M {n}": {"fastest": n} for n in (16, 48)},
+    **{f"threshold {x}": {"threshold": x} for x in (0.03, 0.12)},
+    **{f"k_step {x}": {"k_step": x} for x in (0.5, 0.8)},
+    **{f"least_k {x}": {"least_k": x} for x in (0.06, 0.25)},
+    **{f"neighbours {x}": {"neighbours": x} for x in (0.0, 0.5)},
+    **{f"patience {n}": {"patience": n} for n in (5, 12)},
+}
+
+
+def print_prior(seeds: int) -> None:
+    """The first rounds with and without the model of another shape or board."""
+    print_head()
+    own = twin_table("stencil", "a100")
+    others = {
+        "no prior": None,
+        "same board, n = 256": twin_table("stencil", "a100", n=256),
+        "A4000": twin_table("stencil", "a4000"),
+        "H200": twin_table("stencil", "h200"),
+    }
+    for name, elsewhere in others.items():
+        begun = time.monotonic()
+        prior = None if elsewhere is None else model_of(elsewhere, 256)
+        found = [search(own, seed, prior=prior) for seed in range(seeds)]
+        used = sum(any("it is used" in remark for remark in each.remarks) for each in found)
+        print_arm(own.name, f"{name}{f' ({used} used)' if prior else ''}", found, time.monotonic() - begun)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("model", "arms", "options", "prior"))
+    parser.add_argument("--seeds", type=int, default=50)
+    parser.add_argument("--recorded", type=Path)
+    parser.add_argument("--operators", nargs="*", default=())
+    given = parser.parse_args()
+
+    def tables() -> Iterator[Table]:
+        yield from twins(given.operators)
+        yield from caches(given.recorded)
+
+    if given.what == "model":
+        print_model(tables())
+    elif given.what == "prior":
+        print_prior(given.seeds)
+    else:
+        print_arms(tables(), given.seeds, ARMS if given.what == "arms" else OPTIONS)
+
+
+if __name__ == "__main__":
+    main()

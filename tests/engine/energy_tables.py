@@ -1,0 +1,172 @@
+"""Spaces of which the true time and energy of every row is known, and strategies driven over them at two depths.
+
+The energy is a simulated board's, thermally steady, or a recorded cache's. What a search is told scatters about it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from app.engine.formats.read import read_recording
+from app.engine.measurement import Depth, State
+from app.engine.models.energy_cost import EnergyCostModel, Sample, fit
+from app.engine.session.load import load_specification
+from app.engine.space.build import build_space
+from app.engine.space.numbers import RowNumbers
+from app.engine.space.search_space import SearchSpace
+from app.engine.specification.model import Specification
+from app.engine.strategies import base
+from app.engine.strategies.base import Background, Batch, Outcome
+from app.engine.workloads.kernel_features import FEATURES, as_rows
+from app.engine.workloads.profiled import ProfiledKernel
+from app.paths import resources
+from app.sensors.simulated import laws
+from app.sensors.simulated.profiles import LaunchRefused
+from app.sensors.simulated.twin import Twin, load_twin
+
+TIME_SCATTER = 0.005  # of a few launches, relative
+ENERGY_SCATTER = 0.005  # of a window of a fifth of a second
+SIMULATED = tuple(name for name, feature in FEATURES.items() if feature.simulated)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Every row's truth; inf where it fails."""
+
+    name: str
+    space: SearchSpace
+    time_s: np.ndarray
+    energy_j: np.ndarray
+    feature_names: tuple[str, ...]
+    features: np.ndarray
+
+    @property
+    def worked(self) -> np.ndarray:
+        """The rows that do not fail."""
+        return np.flatnonzero(np.isfinite(self.energy_j))
+
+
+@dataclass
+class Found:
+    """What a search came to."""
+
+    table: Table
+    timed: list[int] = field(default_factory=list)
+    measured: dict[int, float] = field(default_factory=dict)  # row -> energy as it was told, J
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def chosen(self) -> int:
+        """The row of least energy as measured."""
+        return min(self.measured, key=lambda row: self.measured[row])
+
+    @property
+    def regret(self) -> float:
+        """How much more energy it needs than the best row of the space, relative; by the truth."""
+        return float(self.table.energy_j[self.chosen] / self.table.energy_j.min() - 1)
+
+    @property
+    def slowdown(self) -> float:
+        """How much slower it is than the fastest row of the space, relative."""
+        return float(self.table.time_s[self.chosen] / self.table.time_s.min() - 1)
+
+
+@cache
+def twin_table(example: str, twin_name: str, **constants: int) -> Table:
+    """An example of `resources/examples` on a simulated board at its highest clock, at its own limit."""
+    spec = load_specification(resources() / "examples" / f"{example}.toml")
+    twin = load_twin(twin_name)
+    return table_of(spec, twin, f"{example} on {twin_name}", **constants)
+
+
+def table_of(spec: Specification, twin: Twin, name: str, **constants: int) -> Table:
+    """The same of any specification with a profile."""
+    spec = replace(spec, constants={**spec.constants, **constants}, device_settings={})
+    names = {"block_size_names": spec.kernel.block_size_names} if spec.kernel else {}
+    space = build_space(spec.parameters, spec.restrictions, spec.constants, twin.limits, {}, **names)
+    kernel = ProfiledKernel.of(spec, twin.limits)
+    time_s, energy_j = np.full(space.size, np.inf), np.full(space.size, np.inf)
+    for row in range(space.size):
+        try:
+            load = kernel.prepare(space.configuration(row))
+        except LaunchRefused:
+            continue
+        point, power_w, _ = laws.settled_under_limits(
+            twin, load, twin.clocks.graphics_mhz[-1], twin.clocks.memory_mhz[-1], twin.power.limit_default_w
+        )
+        time_s[row], energy_j[row] = point.launch_s, power_w * point.launch_s
+    features = as_rows(SIMULATED, [kernel.features(space.configuration(row)) for row in range(space.size)])
+    return Table(name, space, time_s, energy_j, SIMULATED, features)
+
+
+def recorded_table(path: Path) -> Table:
+    """A recorded cache with energies."""
+    recording = read_recording(path)
+    space, measured = recording.space(), recording.measurements()
+    time_s, energy_j = (
+        np.array([m.values.get(name, math.inf) if m.state is State.OK else math.inf for m in measured])
+        for name in ("time_s", "energy_j")
+    )
+    registers = [{"registers_per_thread": m.values.get("num_regs", math.nan)} for m in measured]
+    return Table(
+        path.name.split(".")[0],
+        space,
+        time_s,
+        energy_j,
+        ("registers_per_thread",),
+        as_rows(("registers_per_thread",), registers),
+    )
+
+
+def sample_of(table: Table, rows: np.ndarray) -> Sample:
+    """What a model is given of rows, at their true times."""
+    numbers = RowNumbers(table.space)
+    features = np.hstack([numbers.of(rows), table.features[rows]])
+    return Sample((*numbers.names, *table.feature_names), features, table.time_s[rows])
+
+
+def model_of(table: Table, size: int) -> EnergyCostModel:
+    """A model of a table of which so many rows were measured, without scatter."""
+    rows = np.random.default_rng(5).choice(table.worked, min(size, len(table.worked)), replace=False)
+    return fit(sample_of(table, rows), table.energy_j[rows])
+
+
+def search(
+    table: Table,
+    seed: int,
+    options: Mapping[str, Any] | None = None,
+    *,
+    prior: EnergyCostModel | None = None,
+    strategy: str = "energy_aware",
+) -> Found:
+    """Drive a strategy to its end; what it is told is the truth with its scatter."""
+    chosen = base.get(strategy).informed(Background(table.feature_names, lambda rows: table.features[rows], prior))
+    rng, scatter = np.random.default_rng((seed, 1)), np.random.default_rng((seed, 2))
+    asking = chosen.search(table.space, rng, 16, base.make_options(chosen, dict(options or {})))
+    found = Found(table)
+
+    def outcome(row: int, depth: Depth) -> Outcome:
+        time_s = table.time_s[row] * (1 + TIME_SCATTER * scatter.standard_normal())
+        energy_j = table.energy_j[row] * (1 + ENERGY_SCATTER * scatter.standard_normal())
+        if not math.isfinite(energy_j):
+            return Outcome(row, math.inf, State.RUNTIME, depth=depth)
+        if depth is Depth.TIME:
+            return Outcome(row, math.nan, State.OK, (time_s, math.nan), {"time_s": time_s}, depth)
+        found.measured[row] = energy_j
+        return Outcome(row, energy_j, State.OK, (time_s, energy_j), {"time_s": time_s, "energy_j": energy_j})
+
+    try:
+        batch = Batch.of(next(asking))
+        while True:
+            found.remarks += [batch.remark] if batch.remark else []
+            found.timed += batch if batch.depth is Depth.TIME else []
+            batch = Batch.of(asking.send([outcome(row, batch.depth) for row in batch]))
+    except StopIteration:
+        return found
