@@ -39,6 +39,9 @@ TAKEN_OUT_SD: Final = 0.005  # of the share of the last second, where the meter 
 WANDER: Final = 0.005  # of the mean of a short window, the noise of its samples included, 1 sigma: an H200's
 WANDER_DEGREES: Final = 10.0  # of freedom, with which that counts
 BETWEEN: Final = 0.0045  # 1 sigma, relative, by which sessions and means of seconds differ beyond that, at least
+# Per degree of the step, 1 sigma: leakage is no straight line, it doubles every 40 degC or so, and sessions that all
+# stay cool (none runs its board warm before it measures) learn its slope there, ever more surely.
+ELSEWHERE: Final = 0.0004
 MOST_SHARE: Final = 2.0  # nothing that light was looked at
 _ROUNDS: Final = 8  # of wander and coefficients in turn
 _STEPS: Final = 6  # towards the power at a condition
@@ -135,7 +138,7 @@ class ThermalModel:
             step = np.nan_to_num(_seen(condition, stated_w) - x, nan=0.0)
             stated_w = power_w * math.exp(float(coefficients @ step))
         sd = math.sqrt(max(0.0, float(step @ np.linalg.solve(np.asarray(self.precision), step))))
-        return stated_w, sd
+        return stated_w, math.hypot(sd, ELSEWHERE * float(step[0]))
 
     @property
     def repeatability(self) -> float:
