@@ -114,7 +114,11 @@ class Meter:
         run.again = _longer(run, execution)
 
     def warm(self, load: Load, stop: threading.Event | None = None) -> bool:
-        """Run until temperature and time per launch stand still; False when stopped. Nothing to do on a warm board."""
+        """Run until the temperature stands still; False when stopped. Nothing to do on a warm board.
+
+        A sweep begins with it. A session does not: its first configurations warm the board, and their figures follow
+        from the condition that they were measured in, once that is known.
+        """
         last, now = self._last_end_ns, self._gpu.clock.now_ns()
         if last is not None and now - last < COLD_AFTER_S * 1e9:
             return True
@@ -166,8 +170,6 @@ class Meter:
 
         `window` may be called later, while something else runs. Raises WattridgeError where the board reports no power.
         """
-        if not self.warm(load, stop):
-            return None
         settle_s = max(settle_s, RISE_S, MEMORY_POWER_S if self._wants_memory_power else 0.0)
         run = self._run_once(load, stop, settle_s, max(window_s, self._least_s()))
         if run is not None and self._disturbed(run):  # something else ran, or the clock moved unseen

@@ -40,6 +40,9 @@ WANDER: Final = 0.006  # of the mean of a short window, the noise of its samples
 WANDER_DEGREES: Final = 4.0  # of freedom, with which that counts: five boards wander by 0.4 to 1.9 %
 BETWEEN: Final = 0.006  # 1 sigma, relative, that another process adds, at least: 0.70 and 0.62 % on two H200 against
 # 0.16 % within one process, whose buffers lie where they lay (tests/benchmarks/reference.txt)
+# Per degree of the step, 1 sigma: leakage is no straight line, it doubles every 40 degC or so, and sessions that all
+# stay cool (none runs its board warm before it measures) learn its slope there, ever more surely.
+ELSEWHERE: Final = 0.0004
 MOST_SHARE: Final = 2.0  # nothing that light was looked at
 _ROUNDS: Final = 8  # of wander and coefficients in turn
 _STEPS: Final = 6  # towards the power at a condition
@@ -136,7 +139,7 @@ class ThermalModel:
             step = np.nan_to_num(_seen(condition, stated_w) - x, nan=0.0)
             stated_w = power_w * math.exp(float(coefficients @ step))
         sd = math.sqrt(max(0.0, float(step @ np.linalg.solve(np.asarray(self.precision), step))))
-        return stated_w, sd
+        return stated_w, math.hypot(sd, ELSEWHERE * float(step[0]))
 
     @property
     def repeatability(self) -> float:

@@ -156,6 +156,8 @@ class _Series:
         """Measure at each of these values, of at most so many in all; False when stopped."""
         for value in values:
             self._settings.apply(**{setting: value})
+            if not self._meter.warm(self._load, self._stop):
+                return False
             window = self._meter.measure(self._load, stop=self._stop, settle_s=1.0, window_s=1.0)
             if window is None:
                 return False

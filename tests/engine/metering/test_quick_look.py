@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -262,6 +265,25 @@ def test_the_command_goes_on_where_it_was_interrupted_and_says_so(
     document = json.loads(output.out)
     assert document["complete"]
     assert document["parts"][:2] == ["quick look", "steps"]
+
+
+def test_a_look_that_is_killed_goes_on_from_what_it_had(own_data_folder: Path) -> None:
+    words = [sys.executable, "-m", "app", "characterise", "--gpu", "simulated:titan_rtx", "--json", "--speed", "20"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    folder, deadline = own_data_folder / "characterisations", time.monotonic() + 60.0
+    while not list(folder.glob("*.unfinished.json")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    [file] = folder.glob("*.json")
+    kept = json.loads(file.read_text())["parts"]
+    assert kept[0] == "quick look"
+    assert "aftereffect" not in kept
+    words[words.index("20")] = "inf"
+    again = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert f"going on from what is kept: {', '.join(kept)}" in again.stderr
+    assert json.loads(again.stdout)["parts"][: len(kept)] == kept
+    assert list(folder.glob("*.unfinished.json")) == []
 
 
 # --- another board of the model ---

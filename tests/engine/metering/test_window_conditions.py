@@ -55,7 +55,7 @@ class Disturbed(FakeBoard):
 def test_a_window_within_which_the_time_per_launch_changed_is_measured_again() -> None:
     class Once(Disturbed):
         def begin(self, load: Load) -> None:
-            self.disturbed = len(self.launched) <= 4  # warming up, and the first window
+            self.disturbed = len(self.launched) <= 2  # the first window
             super().begin(load)
 
     board = Once(1)

@@ -14,7 +14,7 @@ from engine_fakes import FakeRunner, Listener, grid, plan
 from virtual_cuda import ProcessOfNone, VirtualBoard
 
 from app.engine.measurement import State
-from app.engine.metering.characterisation.store import stored_characterisation
+from app.engine.metering.characterisation.store import one_look, save_characterisation, stored_characterisation
 from app.engine.runner.base import OnPreparation
 from app.engine.runner.kernels.process import KernelFailed
 from app.engine.session.events import EngineFault, Event, MeasurementsAdded, Preparing
@@ -22,6 +22,7 @@ from app.engine.session.live_session import SessionResult
 from app.engine.session.run import SessionRun, run_session
 from app.engine.session_state import SessionState
 from app.engine.store.database import Store
+from app.paths import data_folder
 
 
 def honest(steps: Sequence[Preparing]) -> None:
@@ -144,3 +145,48 @@ def test_a_pause_meanwhile_is_attended_to_and_then_it_is_done(virtual_board: Vir
         result = run_session(plan(space, runner, max_evaluations=5), store, heard, stop, attend)
     assert (runner.asked, result.state, len(result.table)) == (2, SessionState.DONE, 5)
     assert len(heard.of(Preparing)) == 2
+
+
+def test_the_first_rows_compile_while_the_sensor_is_looked_at(bench: type[Bench], virtual_board: VirtualBoard) -> None:
+    one = bench("draws_w = [200, 300, 400]", sensors=virtual_board)
+    steps: list[Preparing] = []
+    one.runner.prepare([0, 1], threading.Event(), lambda *step: steps.append(Preparing(*step)))
+    honest(steps)
+    deadline = time.monotonic() + 60.0
+    while one.runner.compiled < 4 and time.monotonic() < deadline:  # two rows, the comparer, and the load of the look
+        time.sleep(0.01)
+    assert one.runner.compiled == 4
+    assert [measured.state for measured in one.rows()] == [State.OK] * 3
+    assert one.runner.compiled == 5, "only the third was left to compile"
+
+
+def test_where_another_process_looks_its_look_is_awaited(bench: type[Bench], virtual_board: VirtualBoard) -> None:
+    one = bench("draws_w = [200]", sensors=virtual_board)
+    one.runner.prepare([], threading.Event(), lambda *_: None)
+    found = stored_characterisation(virtual_board.info)
+    assert found is not None
+    for file in (data_folder() / "characterisations").glob("*.json"):
+        file.unlink()
+    steps: list[Preparing] = []
+
+    def note(what: str, done_s: float, total_s: float) -> None:
+        steps.append(Preparing(what, done_s, total_s))
+        if len(steps) == 4:  # the other one is done
+            save_characterisation(found)
+
+    with one_look(virtual_board.info):
+        one.runner.prepare([], threading.Event(), note)
+    honest(steps)
+    assert "another process" in steps[0].what
+    kept = stored_characterisation(virtual_board.info)
+    assert kept is not None
+    assert kept.timestamp_s == found.timestamp_s
+
+
+def test_another_process_that_looks_for_ever_stops_no_session(bench: type[Bench], virtual_board: VirtualBoard) -> None:
+    heard = Listener()
+    with one_look(virtual_board.info):
+        result = run(bench("draws_w = [200]", sensors=virtual_board), heard)
+    assert result.state is SessionState.DONE
+    [fault] = heard.of(EngineFault)
+    assert "another process looks at it" in fault.what

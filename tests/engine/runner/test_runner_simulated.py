@@ -144,7 +144,9 @@ def test_every_board_reads_near_its_settled_power_at_a_locked_clock(name: str) -
     with DeviceGuard(gpu) as guard:
         if gpu.twin.clocks.lockable:
             guard.apply(graphics_clock_mhz=wanted)
-        window = Meter(gpu).measure(full_load())
+        meter = Meter(gpu)
+        assert meter.warm(full_load())
+        window = meter.measure(full_load())
     assert window is not None
     assert window.observed_clock_mhz == pytest.approx(wanted, abs=1)
     assert window.power_w == pytest.approx(settled_power_w(gpu, wanted), rel=0.025)
