@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..measurement import Measurement, State
+from .freed_aside import FreedAside
 from .search_space import SearchSpace
 
 STATES: tuple[State, ...] = tuple(State)
@@ -30,7 +31,7 @@ class ResultTable:
         self._row = np.empty(self._capacity, dtype=np.int64)
         self._state = np.empty(self._capacity, dtype=np.uint8)
         self._columns: dict[str, npt.NDArray[np.float64]] = {}
-        self._details: list[Measurement] = []
+        self._details: FreedAside[Measurement] = FreedAside()
 
     def __len__(self) -> int:
         return self._length
