@@ -1,9 +1,9 @@
 """What the window costs: start-up, frames, processor share. By hand: python tests/benchmarks/window.py [frames] [CACHE]
 
-Prints a table of figures beside their targets, and the machine's load before and after. On a busy machine the wall clock
-counts the others' work too: what is in ms of processor is that of Qt's thread, or of the whole program where it says so.
-`QT_QPA_PLATFORM` decides where it is drawn; offscreen by default. Never part of the test suite: wall-clock time does not
-gate anything.
+Prints a table of figures beside their targets, and the machine's load before and after. On a busy machine the wall
+clock counts the others' work too: what is in ms or s of processor is that of Qt's thread, at the start of the program.
+`QT_QPA_PLATFORM` decides where it is drawn; offscreen by default. Never part of the test suite: wall-clock time does
+not gate anything.
 """
 
 from __future__ import annotations

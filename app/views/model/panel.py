@@ -344,11 +344,12 @@ class ModelPanel(QWidget):
         shown = self.fit is not None and self.tabs.currentWidget() is self.plot
         room = self.height() >= _ROOM_FOR_EXPLANATION
         self.explanation.setVisible(shown and room)
-        self.why_not.setVisible(shown and room and bool(self.apply.why_not))
+        self.why_not.setVisible(shown and room and bool(self.why_not.text()))
 
     @Slot()
     def _show_why_not(self) -> None:
-        self.why_not.setText(f"Not to be applied now. {self.apply.why_not}." if self.apply.why_not else "")
+        words = f"Not to be applied now. {self.apply.why_not}." if self.apply.why_not else ""
+        self.why_not.setText(words or (f"{self.apply.whose}." if self.apply.whose else ""))
         self._show_explanation()
 
     @property
