@@ -57,26 +57,28 @@ class OneBoard(QObject):
 
     def __init__(self, bridge: EngineBridge, gpu: Any, trace: Any) -> None:
         super().__init__()
-        info = getattr(gpu, "info", None)
-        self.current = SimpleNamespace(
-            gpu=gpu,
-            uuid=getattr(info, "uuid", ""),
-            trace=trace,
-            opened_s=time.time(),
-            guard=None,
-            allowed=False,
-            holder=None,
-            countdown=Countdown(getattr(info, "uuid", "")),
-        )
-        self.current.real = True
-        self.all = [self.current]
+        self.all: list[Any] = []
+        self.current = self.add(gpu, trace)
         self.current.countdown.answered.connect(bridge.submit)
         bridge.setting_applied.connect(self._setting_applied)
         bridge.fault.connect(self._fault)
         bridge.control_changed.connect(self._control_changed)
 
+    def add(self, gpu: Any, trace: Any = None) -> Any:
+        """One more board."""
+        uuid = getattr(getattr(gpu, "info", None), "uuid", "")
+        rights = {"guard": None, "allowed": False, "holder": None, "countdown": Countdown(uuid)}
+        board = SimpleNamespace(gpu=gpu, uuid=uuid, trace=trace, opened_s=time.time(), real=True, **rights)
+        self.all.append(board)
+        self.added.emit(board)
+        return board
+
+    def find(self, uuid: str) -> Any:
+        return next((board for board in self.all if board.uuid == uuid), None)
+
     def name_of(self, board: Any) -> str:
-        return str(board.gpu.info.label)
+        alike = sum(each.gpu.info.label == board.gpu.info.label for each in self.all) > 1
+        return f"{board.gpu.info.label} · GPU {board.gpu.info.index}" if alike else str(board.gpu.info.label)
 
     def speed_up_example(self) -> None: ...
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..measurement import Depth, Measurement, State
+from .freed_aside import FreedAside
 from .search_space import SearchSpace
 
 STATES: tuple[State, ...] = tuple(State)
@@ -33,7 +34,7 @@ class ResultTable:
         self._timed = np.zeros(self._capacity, dtype=np.bool_)
         self._index_of_timed: dict[int, int] = {}  # row -> index, of those that may be measured in full yet
         self._columns: dict[str, npt.NDArray[np.float64]] = {}
-        self._details: list[Measurement] = []
+        self._details: FreedAside[Measurement] = FreedAside()
 
     def __len__(self) -> int:
         return self._length

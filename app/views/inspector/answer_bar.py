@@ -98,7 +98,8 @@ class AnswerBar(QWidget):
         settings = {name: float(value) for name, value in measurement.configuration.items() if name in known}
         if not settings:
             return "No clock and no power limit is part of this configuration: nothing to apply"
-        self.apply.offer(settings, plan.gpu, simulated=plan.source == "simulated")
+        uuid = plan.origin.get("gpu", "")
+        self.apply.offer(settings, plan.gpu, simulated=plan.source == "simulated", uuid=uuid)
         return ""
 
     @Slot()
@@ -113,8 +114,8 @@ class AnswerBar(QWidget):
 
     @Slot()
     def _say(self) -> None:
-        """The news, else why something cannot be done; that of export is that of all."""
-        self.said.setText(self._news or html.escape(self.export.why_not or self.apply.why_not))
+        """The news, else why something cannot be done, that of export is that of all; else what Apply would set."""
+        self.said.setText(self._news or html.escape(self.export.why_not or self.apply.why_not or self.apply.whose))
 
     @Slot()
     def _recolour(self) -> None:

@@ -9,7 +9,6 @@ from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QMenu,
-    QProgressBar,
     QPushButton,
     QSizePolicy,
     QSplitter,
@@ -31,6 +30,7 @@ from ..plots.descriptions import rich_text
 from ..plots.label import PlainLabel
 from ..plots.late_tabs import LateTabs
 from ..plots.overlay_list import OverlayList
+from ..progress_bar import ProgressBar
 from .caps import CapsPlot
 from .explanation import explained_as_html
 from .legends import caps_legend, power_legend, voltage_legend
@@ -62,7 +62,7 @@ class ModelPanel(QWidget):
         self.sweep, self.session = QToolButton(), QPushButton("Fit the sess&ion")
         self.add, self.remove, self.steer = FitSources(context), QPushButton("&Remove"), QPushButton("S&teer")
         self.apply = ApplyButton(context)
-        self.progress, self.message = QProgressBar(), PlainLabel()
+        self.progress, self.message = ProgressBar(), PlainLabel()
         self.plot = ModelPlot()
         self.list: OverlayList[ClockFit] = OverlayList(
             "Fits that are overlaid", "Tick what is shown. The chosen one is shown in full: band, ridge, optimum, range"
@@ -344,11 +344,12 @@ class ModelPanel(QWidget):
         shown = self.fit is not None and self.tabs.currentWidget() is self.plot
         room = self.height() >= _ROOM_FOR_EXPLANATION
         self.explanation.setVisible(shown and room)
-        self.why_not.setVisible(shown and room and bool(self.apply.why_not))
+        self.why_not.setVisible(shown and room and bool(self.why_not.text()))
 
     @Slot()
     def _show_why_not(self) -> None:
-        self.why_not.setText(f"Not to be applied now. {self.apply.why_not}." if self.apply.why_not else "")
+        words = f"Not to be applied now. {self.apply.why_not}." if self.apply.why_not else ""
+        self.why_not.setText(words or (f"{self.apply.whose}." if self.apply.whose else ""))
         self._show_explanation()
 
     @property

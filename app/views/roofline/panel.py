@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
     QMenu,
-    QProgressBar,
     QPushButton,
     QSplitter,
     QTableWidget,
@@ -46,6 +45,7 @@ from ..plots.colour_key import ColourKey
 from ..plots.descriptions import fill_columns, prepare_table
 from ..plots.label import PlainLabel
 from ..plots.overlay_list import OverlayList, icon_of
+from ..progress_bar import ProgressBar
 from ..provenance import source_words
 from ..threads.tasks import LatestTask
 from .kernel import KernelPlacer
@@ -85,7 +85,7 @@ class RooflinePanel(QWidget):
         self.measure, self.stop = QPushButton("&Measure this board"), QPushButton("Stop")
         self.add, self.remove = QToolButton(), QPushButton("&Remove")
         self.progress, self.message, self.reasons, self.legend = (
-            QProgressBar(),
+            ProgressBar(),
             PlainLabel(),
             PlainLabel(),
             PlainLabel(_LEGEND),

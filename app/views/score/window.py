@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QMenu,
-    QProgressBar,
     QSizePolicy,
     QSpinBox,
     QSplitter,
@@ -25,6 +24,7 @@ from ...engine.analysis.score_runs import ScorePlan, Scores, score
 from ...engine.strategies import base as strategies
 from ..file_dialogs import open_files
 from ..plots.label import PlainLabel
+from ..progress_bar import ProgressBar
 from ..threads.tasks import LatestTask
 from ..widgets import button, hbox, vbox
 from .plots import ScoreBars, ScoreCurves, WinsTable
@@ -71,7 +71,7 @@ class ScoreWindow(QDialog):
         self.over.addItem("evaluations", False)
         self.over.addItem("time", True)
         self.over.setToolTip("What the budget counts; time needs caches with the cost of each evaluation")
-        self.progress, self.message = QProgressBar(), PlainLabel(_EMPTY, wrap=True)
+        self.progress, self.message = ProgressBar(), PlainLabel(_EMPTY, wrap=True)
         self.progress.setFormat("%v of %m runs")
         policy = self.progress.sizePolicy()
         policy.setRetainSizeWhenHidden(True)

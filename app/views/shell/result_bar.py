@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QProgressBar, QToolBar, QWidget
+from PySide6.QtWidgets import QToolBar, QWidget
 
 from ..current_result import CurrentResult
 from ..plots.label import ElidedLabel, PlainLabel, plain_tip
+from ..progress_bar import ProgressBar
 from ..queue.words import waiting_in_words
 from ..threads.activity import Activity
 from ..threads.bridge import EngineBridge
@@ -42,7 +43,7 @@ class ResultBar(QToolBar):
         self.caption.setFont(bold)
         self.caption.setAccessibleName("The result that is shown")
         self.what, self.left = PlainLabel(), PlainLabel(muted=True)
-        self.bar = QProgressBar()
+        self.bar = ProgressBar()
         self.bar.setAccessibleName("How far what runs is")
         self.bar.setFixedWidth(_BAR_PX)
         self.pause = button("Pause", clicked=activity.pause_or_resume)

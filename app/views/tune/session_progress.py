@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QGridLayout, QProgressBar, QWidget
+from PySide6.QtWidgets import QGridLayout, QWidget
 
 from ...engine.analysis.quantities import quantity
 from ...engine.session.events import Preparing
@@ -12,6 +12,7 @@ from ...engine.space.result_table import ResultTable
 from ...numbers import UNKNOWN, duration, number
 from ..plots import theme
 from ..plots.label import PlainLabel, plain_tip
+from ..progress_bar import ProgressBar
 from ..session_words import measured_words
 from ..widgets import vbox
 
@@ -31,7 +32,7 @@ class SessionProgress(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.bar = QProgressBar()
+        self.bar = ProgressBar()
         self.bar.setFormat("not started")
         grid = QGridLayout()
         grid.setVerticalSpacing(0)

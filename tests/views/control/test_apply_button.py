@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from fakes import FakeGpu, working
 from lab import OBJECTIVE, Lab, filled, grid_space, plan_for, progress
@@ -62,6 +64,41 @@ def test_what_was_measured_on_another_board_is_not_applied_to_the_one_that_is_sh
     assert not button.isEnabled()
     assert f"Measured on {name}" in button.why_not
     assert "but Test GPU is shown" in button.why_not
+
+
+@pytest.fixture
+def twins() -> Lab:
+    """Two boards of one model are watched; the first is shown."""
+    made = board()
+    other = FakeGpu(working, source="nvml", name="Test GPU")
+    other.info = replace(other.info, index=1, uuid="fake:1")
+    made.boards.add(other)
+    return made
+
+
+def test_what_was_measured_on_another_board_of_the_model_says_so(twins: Lab, qtbot: QtBot) -> None:
+    button = button_of(twins, qtbot)
+    allow(twins)
+    button.offer(CLOCK, "Test GPU", simulated=False, uuid="fake:1")
+    assert button.isEnabled(), "it may be set: it is only not that board's own"
+    assert button.whose == "Measured on Test GPU · GPU 1, and set on Test GPU · GPU 0: boards of one model differ"
+    assert button.whose in button.toolTip()
+    assert button.whose in button.accessibleDescription()
+    button.offer(CLOCK, "Test GPU", simulated=False, uuid="fake:0")
+    assert button.whose == ""
+    button.offer(CLOCK, "Test GPU", simulated=False, uuid="fake:2")
+    assert button.whose.startswith("Measured on another Test GPU, and set on Test GPU · GPU 0")
+    button.offer(CLOCK, "Test GPU", simulated=False)
+    assert "not known on which of them" in button.whose
+
+
+def test_of_a_model_that_is_watched_once_nothing_needs_to_be_said(qtbot: QtBot) -> None:
+    lab = board()
+    button = button_of(lab, qtbot)
+    allow(lab)
+    button.offer(CLOCK, "Test GPU", simulated=False)
+    assert button.isEnabled()
+    assert button.whose == ""
 
 
 def test_a_simulated_board_is_set_as_a_real_one_is(qtbot: QtBot) -> None:

@@ -76,6 +76,19 @@ def test_a_finished_session_is_exported_and_applied_at_once(lab: Lab, bar: Answe
     assert lab.engine.commands[-1] == events.Apply("fake:0", graphics_clock_mhz=float(clock), confirm_s=10.0)
 
 
+def test_whose_figures_are_applied_is_said_where_they_are_of_another_board_of_the_model(
+    lab: Lab, bar: AnswerBar
+) -> None:
+    table = filled(grid_space())
+    lab.engine.tell(events.ControlChanged("fake:0", True, 1))
+    for uuid, words in (("fake:1", f"Measured on another {GPU}, and set on {GPU}"), ("fake:0", "")):
+        lab.session(table, plan_for(table.space, OBJECTIVE, source="nvml", gpu=GPU, origin={"gpu": uuid}))
+        lab.engine.tell(events.SessionChanged(progress(table, SessionState.DONE, 9)))
+        assert bar.apply.isEnabled()
+        assert said(bar).startswith(words)
+        assert bool(said(bar)) == bool(words)
+
+
 def test_one_click_exports_a_finished_session(lab: Lab, bar: AnswerBar, qtbot: QtBot, own_data_folder: Path) -> None:
     finished(lab)
     with qtbot.waitSignal(bar.export.written, timeout=10_000):

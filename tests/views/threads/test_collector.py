@@ -31,3 +31,38 @@ def test_garbage_stays_until_the_loop_turns_and_is_collected_on_qts_thread(qtbot
     collector.stop()
     assert gc.isenabled()
     gc.disable()
+
+
+class Many:
+    """Something that a collection would look at."""
+
+
+def test_a_large_result_is_not_looked_at_and_is_freed_when_it_is_let_go(qtbot: QtBot) -> None:
+    collector = Collector()
+    collector.settle()
+    before = gc.get_freeze_count()
+    result = [Many() for _ in range(60_000)]
+    last = weakref.ref(result[-1])
+    qtbot.waitUntil(lambda: gc.get_freeze_count() >= before + 60_000, timeout=10_000)
+    result.clear()
+    assert last() is None
+    knot = weakref.ref(Knot())  # what comes afterwards is collected as ever
+    fresh = [Many() for _ in range(5_000)]
+    qtbot.waitUntil(lambda: knot() is None, timeout=10_000)
+    assert len(fresh) == 5_000
+    collector.stop()
+    gc.disable()
+
+
+def test_measurements_that_come_a_few_at_a_time_are_left_alone_as_well(qtbot: QtBot) -> None:
+    collector = Collector()
+    collector.settle()
+    before, session = gc.get_freeze_count(), []
+
+    def measured() -> bool:
+        session.extend(Many() for _ in range(3_000))
+        return gc.get_freeze_count() >= before + 40_000
+
+    qtbot.waitUntil(measured, timeout=20_000)
+    collector.stop()
+    gc.disable()

@@ -1,0 +1,54 @@
+"""What was a large result is freed on a thread of its own, and whoever lets go of it does not wait."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from typing import ClassVar
+
+from app.engine.space.freed_aside import FreedAside
+
+
+class Counted:
+    """Tells on which threads its instances end."""
+
+    ended: ClassVar[list[int]] = []
+
+    def __del__(self) -> None:
+        Counted.ended.append(threading.get_ident())
+
+
+def ended(count: int) -> set[int]:
+    """Wait until so many have ended; on which threads."""
+    end = time.monotonic() + 20
+    while len(Counted.ended) < count and time.monotonic() < end:
+        time.sleep(0.001)
+    assert len(Counted.ended) == count
+    threads = set(Counted.ended)
+    Counted.ended.clear()
+    return threads
+
+
+def test_many_are_freed_on_another_thread() -> None:
+    kept = FreedAside(Counted() for _ in range(10_000))
+    shared = kept
+    del kept
+    assert not Counted.ended, "they are still in use"
+    del shared
+    [thread] = ended(10_000)
+    assert thread != threading.get_ident()
+
+
+def test_few_are_freed_at_once() -> None:
+    kept = FreedAside(Counted() for _ in range(10))
+    del kept
+    assert len(Counted.ended) == 10
+    assert ended(10) == {threading.get_ident()}
+
+
+def test_the_program_ends_with_one_in_use() -> None:
+    program = "from app.engine.space.freed_aside import FreedAside\nkept = FreedAside([[] for _ in range(10_000)])\n"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
