@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ class Prices:
     loaded and verified. Timing needs that too, and a few launches. A row that is timed and then measured costs both.
     """
 
-    time_s: float = 0.065
+    time_s: float = 0.07
     energy_s: float = 0.25
 
     def of(self, depth: Depth) -> float:
@@ -49,10 +49,12 @@ def run_at_depths(
     until_s: float = math.inf,
     batch: int = 1,
     can_time: bool = True,
+    enough: Container[int] = (),
 ) -> list[Looked]:
     """What a strategy looks at until it ends or the board time is over.
 
-    Where `can_time` is False it is answered as by a board that cannot time rows: with their energy, at its price.
+    It ends sooner once one of the rows of `enough` is measured. Where `can_time` is False it is answered as by a board
+    that cannot time rows: with their energy, at its price.
     """
     chosen = base.get(strategy)
     search = chosen.search(on.space, rng, batch, base.make_options(chosen, dict(options)))
@@ -65,7 +67,7 @@ def run_at_depths(
             for row in asked:
                 after_s += prices.of(depth)
                 looked.append(Looked(row, depth, after_s))
-            if after_s >= until_s:
+            if after_s >= until_s or (depth is Depth.ENERGY and any(row in enough for row in asked)):
                 return looked
             asked = Batch.of(search.send(_answer(on, asked, depth)))
     except StopIteration:

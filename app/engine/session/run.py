@@ -375,7 +375,7 @@ class SessionRun(LiveSession):
         deepened = tuple(dict.fromkeys(index for index in indices if index < length))
         self._note_costs(range(len(self.table)) if self._best_index in deepened else indices)
         self._clock.mark(self._evaluated)
-        self._on_event(MeasurementsAdded(self.session, len(self.table), self._progress(), deepened))
+        self._on_event(MeasurementsAdded(self.session, len(self.table), self._progress()))
 
     def _write_end(self, reason: str) -> None:
         self._store.finish(self.session, self._state, reason, self._clock.elapsed_s)

@@ -35,6 +35,7 @@ class ResultTable:
         self._index_of_timed: dict[int, int] = {}  # row -> index, of those that may be measured in full yet
         self._columns: dict[str, npt.NDArray[np.float64]] = {}
         self._details: FreedAside[Measurement] = FreedAside()
+        self.deepened = 0  # entries that were measured in full after they had been timed: who reads on looks again
 
     def __len__(self) -> int:
         return self._length
@@ -101,7 +102,7 @@ class ResultTable:
         """Put these measurements at their indices, in copies of the columns."""
         if not deeper:
             return
-        self._state, self._timed, self._details = self._state.copy(), self._timed.copy(), self._details.copy()
+        self._state, self._timed, self._details = self._state.copy(), self._timed.copy(), FreedAside(self._details)
         names = dict.fromkeys((*self._columns, *(name for m in deeper.values() for name in m.values)))
         columns = {n: self._columns[n].copy() if n in self._columns else self._unknown() for n in names}
         for at, measurement in deeper.items():
@@ -111,6 +112,7 @@ class ResultTable:
             for name, column in columns.items():
                 column[at] = measurement.values.get(name, math.nan)
         self._columns = columns
+        self.deepened += len(deeper)
 
     def _unknown(self) -> npt.NDArray[np.float64]:
         return np.full(self._capacity, np.nan)

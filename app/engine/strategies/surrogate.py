@@ -7,7 +7,7 @@ candidates are the whole space, or a pool where it is large.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -284,6 +284,12 @@ class Candidates:
         self._pooled[self.rows] = False
         self._pooled[pool] = True
         self.rows = pool
+
+    def include(self, rows: Iterable[int]) -> None:
+        """Add these rows to the pool where they are not in it."""
+        fresh = np.array([row for row in rows if not self._pooled[row]], dtype=np.int64)
+        self._pooled[fresh] = True
+        self.rows = np.concatenate([self.rows, fresh])
 
     def around(self, row: int) -> Rows:
         """Add the neighbours of a row to the pool: the new ones, none where the pool is full or the space whole."""

@@ -231,7 +231,7 @@ class TunePanel(QWidget):
         """All but rooflines, which no form can set up."""
         past = []
         for record in self._context.store.sessions(PAST_SHOWN, without=_NO_ROOFLINE):
-            count, when = measured_words(record.evaluated, record.budget), local_time(record.created_s)
+            count, when = measured_words(record.evaluated, record.budget, record.timed), local_time(record.created_s)
             words = f"Session {record.id} · {record.shown_name} · {record.board} · {count} · {record.state} · {when}"
             past.append(PastSession(record.id, words, not record.state.alive))
         return past
