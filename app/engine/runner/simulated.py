@@ -17,6 +17,7 @@ from ..metering.window import Window
 from ..space.search_space import SearchSpace
 from ..specification.model import Specification
 from ..workloads.profiled import ProfiledKernel
+from .baseline import Baseline
 from .figures import measurement_of
 from .reference import ReferenceLooks
 from .settings_order import by_setting, settings_of
@@ -66,7 +67,10 @@ class SimulatedRunner:
 
     def conclude(self) -> Mapping[str, str]:
         self._stating.keep()
-        return self._stating.statement.to_origin()
+        stated = self._stating.statement.to_origin()
+        if self._spec.operator is None:
+            return stated
+        return {**stated, **Baseline(why_not="a simulated board has no vendor library").to_origin()}
 
     def close(self) -> None:
         """Restore the board's settings."""
