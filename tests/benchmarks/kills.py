@@ -251,7 +251,7 @@ def bench(*, confirmed: bool) -> Iterator[Bench]:
 
 def _victims(session: int, target: str, rng: random.Random) -> list[int]:
     children = _children(session)
-    runners = [pid for pid in children if "cuda.worker" in _command(pid)]
+    runners = [pid for pid in children if "kernels.worker" in _command(pid)]
     waiting = [pid for pid in children if _command(pid).rstrip("\0").rpartition("\0")[0].endswith("control/helper")]
     serving = [pid for each in waiting for pid in _children(each)]
     return {

@@ -7,12 +7,13 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
 from ....sensors.device_limits import DeviceLimits
 from ...children.scratch import scratch_folder
+from ...operators.shapes import Operator
 from ...workloads.cuda_arguments import Launch
 from ..kernels.backend import Array, DeviceFault, Difference, KernelFacts, Mark, difference
 
@@ -67,6 +68,9 @@ class HostBackend:
 
     def product(self) -> None:
         return None
+
+    def vendor(self, operator: Operator, operands: Mapping[str, tuple[Any, Array]]) -> NoReturn:
+        raise DeviceFault("no vendor library is known for this device")
 
     def mark(self) -> HostMark:
         return HostMark(time.monotonic_ns(), self.returned)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
@@ -45,6 +45,8 @@ from .language import Language
 from .loaded import LoadedKernels
 from .process import KernelFailed
 from .reporting import idle_words, reader_of, what_is_wrong
+from .vendor_look import LOAD as VENDOR
+from .vendor_look import VendorLook
 from .verifying import verify_by_program
 
 LEAST_BATCH: Final = 16
@@ -118,6 +120,7 @@ class KernelRunner:
         self._metered = gpu.info.source != "unmetered"
         self._meter = Meter(gpu, needs=spec.uses) if self._metered else Stopwatch(gpu, NO_ENERGY)
         self._reported = reader_of(spec.kernel) if spec.kernel else lambda _: {}
+        self._vendor = VendorLook(spec.operator)
         self._stating = Stating(spec, gpu.info, condition)
         self._features: dict[int, dict[str, float]] = {}  # of rows, once asked for
         self._serial = count()
@@ -179,7 +182,8 @@ class KernelRunner:
         if not self._metered:
             return {}
         self._stating.keep()
-        return self._stating.statement.to_origin()
+        baseline = self._vendor.baseline(self._stating.state)
+        return {**self._stating.statement.to_origin(), **(baseline.to_origin() if baseline else {})}
 
     def close(self) -> None:
         """Restore the board's settings and end the compilers. The board's processes go with the board."""
@@ -232,6 +236,7 @@ class KernelRunner:
                     yield refused
                 else:
                     waiting[self._compiler.submit(refused.prepared.build)] = refused
+            self._look_at_vendor(waiting.values(), stop)
             if self._guard.apply(**setting):
                 self._unmet = self._guard.unmet()
             while waiting and not stop.is_set():
@@ -391,6 +396,21 @@ class KernelRunner:
         if reference is not None:
             self._unsettled.append(partial(self._take_reference, candidate, reference))
 
+    def _look_at_vendor(self, candidates: Iterable[_Candidate], stop: threading.Event) -> None:
+        """The vendor library's turn, once, before the session sets anything; a process that it costs is replaced."""
+        first, meter = next(iter(candidates), None), self._meter
+        if first is None or not self._vendor.due or not isinstance(meter, Meter):
+            return
+        self._kernels.use_arguments(first.prepared.calls)
+        try:
+            run = self._vendor.look(self._gpu, meter, stop)
+        except KernelFailed:
+            self._kernels.replace_process()
+            return
+        self._settle()
+        if run is not None:
+            self._unsettled.append(partial(self._take_vendor, run))
+
     def _recovered(self, candidate: _Candidate, failure: KernelFailed) -> Measurement:
         """The failure as a result; where it took the process along, the spare one takes over."""
         values: dict[str, float] = {}
@@ -408,6 +428,12 @@ class KernelRunner:
         window = self._meter.window(reference)
         self._stating.note(LOAD.name, window)
         candidate.reference = reference_figures(window)
+
+    def _take_vendor(self, run: Run) -> None:
+        window = self._meter.window(run)
+        self._stating.note(VENDOR.name, window)
+        found = measurement_of(self._spec, -1, {}, [window], source=self.source, cost_s=0.0)
+        self._vendor.take(found)
 
     def _take_window(self, candidate: _Candidate, run: Run) -> None:
         """The figures of a repeat that ran."""

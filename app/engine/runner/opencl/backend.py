@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, NoReturn, ParamSpec, TypeVar
 
 os.environ["PYOPENCL_NO_CACHE"] = "1"
 
@@ -14,6 +14,7 @@ import numpy as np
 import pyopencl as cl
 
 from ....sensors.device_limits import DeviceLimits
+from ...operators.shapes import Operator
 from ...workloads.cuda_arguments import Launch
 from ..kernels.backend import Array, DeviceFault, Difference, KernelFacts, LocalMemory, Mark, difference
 from .device import device_of
@@ -108,6 +109,9 @@ class OpenclBackend:
 
     def product(self) -> None:
         return None
+
+    def vendor(self, operator: Operator, operands: Mapping[str, tuple[Any, Array]]) -> NoReturn:
+        raise DeviceFault("no vendor library is known for this device")
 
     @_faults(fatal=True)
     def mark(self) -> OpenclMark:
