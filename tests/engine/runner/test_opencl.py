@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,9 +20,11 @@ from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
+from app.engine.space.build import build_space
 from app.engine.store.database import Store
 from app.errors import InputError, WattridgeError
 from app.paths import resources
+from app.sensors.device_limits import limits_of
 from app.sensors.opencl import devices
 from app.sensors.opencl.devices import OpenclDevice, find_device, is_board
 from app.sensors.select import open_gpu
@@ -255,3 +258,38 @@ def test_a_kernel_that_is_not_there_is_a_failure_to_compile() -> None:
     with pytest.raises(KernelFailed, match="no kernel 'scale'; it has add, sub") as failed:
         OpenclLanguage.symbol(OpenclLanguage.__new__(OpenclLanguage), make_image(["add", "sub"], b"binary"), "scale")
     assert failed.value.state is State.COMPILE
+
+
+# --- CLBlast's GEMM
+
+GEMM = resources() / "examples" / "clblast_gemm.toml"
+
+
+def test_the_space_of_clblasts_gemm_is_the_published_one() -> None:
+    """17,472 configurations; CLBlast's own restrictions alone leave 484 more, which need 256 registers for sums."""
+    spec = load_specification(GEMM)
+    limits = limits_of((8, 0))
+    published = build_space(spec.parameters, spec.restrictions, spec.constants, limits)
+    *usual, registers = spec.restrictions
+    more = build_space(spec.parameters, usual, spec.constants, limits)
+    assert (published.size, more.size) == (17_472, 17_956)
+    assert registers == "MWG // MDIMC * (NWG // NDIMC) <= 255"
+
+
+@pytest.mark.parametrize("sa_sb", ["SA = [0]\nSB = [1]", "SA = [1]\nSB = [0]"], ids=["SB", "SA"])
+def test_the_kernel_with_clblasts_parameters_is_right(device: str, tmp_path: Path, sa_sb: str) -> None:
+    text = GEMM.read_text().replace("../kernels", str(resources() / "kernels")).replace("n = 4096", "n = 128")
+    for name, values in (
+        ("MWG", "64"),
+        ("NWG", "64"),
+        ("MDIMC", "16"),
+        ("NDIMC", "8"),
+        ("MDIMA", "8"),
+        ("NDIMB", "16"),
+    ):
+        text = re.sub(rf"^{name} = .*$", f"{name} = [{values}]", text, flags=re.MULTILINE)
+    text = re.sub(r"^VWM = .*\nVWN = .*\nSA = .*\nSB = .*$", f"VWM = [2]\nVWN = [4]\n{sa_sb}", text, flags=re.MULTILINE)
+    path = tmp_path / "gemm.toml"
+    path.write_text(text)
+    found = tuned(path, device)
+    assert [each.state for each in found.values()] == [State.OK], [each.error for each in found.values()]
