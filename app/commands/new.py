@@ -1,4 +1,4 @@
-"""`wattridge new`: a specification to begin with, from the source of a CUDA kernel."""
+"""`wattridge new`: a specification to begin with, from the source of a CUDA or OpenCL kernel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from .terminal import print_json, say, show
 
 def new_arguments(parser: ArgumentParser) -> None:
     """Declare the options of `wattridge new`."""
-    parser.add_argument("source", metavar="KERNEL.cu", help="the CUDA source; the specification is for its folder")
+    parser.add_argument(
+        "source", metavar="KERNEL.cu", help="the source, or .cl in OpenCL; the specification is for its folder"
+    )
     parser.add_argument("--kernel", metavar="NAME", help="the kernel, where the source has several (the first)")
     parser.add_argument("--out", metavar="FILE", help="write to this file, which must not exist, instead of printing")
 

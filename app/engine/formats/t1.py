@@ -17,7 +17,7 @@ from ...errors import InputError
 from ...files import read_text, text_chunks
 from ..measurement import Value
 from ..specification.check import specification_of
-from ..specification.model import Specification
+from ..specification.model import DESCRIBED, Specification
 from ..specification.toml_section import MAX_BYTES, Section
 from .entries import OWN
 from .json_stream import JsonStream
@@ -28,7 +28,6 @@ from .t1_text import T1Text, values_of
 
 _MARKS = {"ConfigurationSpace", "KernelSpecification"}
 _STRATEGIES = {"deterministic": "brute_force", "random": "random_sample", "bruteforce": "brute_force"}
-LANGUAGES = ("CUDA", "OpenCL", "Vulkan", "HIP")
 _BUDGETS = {
     "ConfigurationCount": "max_evaluations",
     "TuningDuration": "max_seconds",
@@ -36,7 +35,7 @@ _BUDGETS = {
 }
 _OWN_KEYS = ("version", "digest", "specification")
 _OWN_SECTIONS = ("constants", "metrics", "objective")  # of the specification beside it, where T1's part was changed
-_OWN_KERNEL = ("profile", "template", "include", "repeats", "timeout_s")
+_OWN_KERNEL = ("profile", "template", "include", "repeats", "timeout_s", "compiler", "returns")
 # Where our document has something, and where T1 does.
 _PLACES = {
     ": parameters": ": ConfigurationSpace.TuningParameters",
@@ -126,7 +125,7 @@ class _Reading:
         lists = {name: values for name, values in parameters.items() if isinstance(values, list)}
         text = T1Text((), lists)
         language = root.table("KernelSpecification").text("Language", "CUDA")
-        if language not in LANGUAGES:  # such as the 'Hypertuner', whose kernels are none
+        if language not in DESCRIBED:  # such as the 'Hypertuner', whose kernels are none
             self.refused = f"its kernel is written in {language[:80]}"
         elif "KernelSpecification" in root:
             kernel = kernel_of(root.table("KernelSpecification"), path, lists)

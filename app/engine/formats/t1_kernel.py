@@ -43,7 +43,7 @@ def kernel_of(given: Section, path: Path, lists: Mapping[str, Sequence[Value]]) 
     """Read it; `lists` are the values of the parameters that have a list. Raises InputError."""
     sizes = T1Text((), lists).under(given, PROBLEM_SIZE)
     text = T1Text(sizes, lists)
-    reading = _Arguments(text)
+    reading = _Arguments(text, local=given.raw("Language") == "OpenCL")
     for argument in given.tables("Arguments"):
         reading.take(argument)
     block = [_axis(given, "LocalSize", axis, text) for axis in _AXES]
@@ -108,7 +108,9 @@ def _grid(
 class _Arguments:
     """The arguments one by one, and what their outputs are checked against."""
 
-    def __init__(self, text: T1Text) -> None:
+    def __init__(self, text: T1Text, *, local: bool) -> None:
+        """`local`: arrays in local memory are arguments of the kernel."""
+        self._local = local
         self.documents: list[dict[str, Any]] = []
         self.shared: list[str] = []  # bytes of dynamic shared memory, of arguments in local memory
         self.notes: list[str] = []
@@ -121,6 +123,10 @@ class _Arguments:
         name = given.text("Name", f"argument_{len(self.documents) + 1}")
         kind, lanes = self._type(given)
         memory = given.text("MemoryType")
+        if memory == "Local" and self._local:
+            shape = self._size(given, lanes)
+            self.documents.append({"name": name, "type": kind, "shape": shape, "memory": "local"})
+            return
         if memory == "Local":
             size = self._size(given, [])
             self.shared.append(f"({' * '.join([*size, str(_bytes(kind)), *lanes])})")

@@ -152,6 +152,9 @@ class _Writing:
             document["AccessType"] = "ReadWrite" if argument.output else "ReadOnly"
             if argument.output:
                 document["Output"] = 1
+        if argument.memory == "local":
+            document = {key: document[key] for key in ("Name", "Type", "TypeSize", "Size") if key in document}
+            return {**document, "MemoryType": "Local", "AccessType": "ReadWrite"}
         if argument.memory == "constant":
             document["MemType"] = "Constant"
         if argument.seed is not None:

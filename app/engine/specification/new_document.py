@@ -13,10 +13,12 @@ from ...files import read_text
 from ..measurement import MEASURED, Value
 from .document import relative
 from .kernel_scan import Argument, Kernel, Scan, scan_kernels, values_like
+from .opencl_source import SUFFIXES, in_cudas_words
 from .toml_edit import key_text, toml_of
 
 _MAX_BYTES: Final = 1 << 20
 _ELEMENTS: Final = 1 << 20  # of an array whose size nobody knows
+_DEFAULT_GROUP: Final = 256  # numbers of an array in local memory
 CHECK: Final = "check"  # marks a guess in the text
 _RESERVED: Final = frozenset(MEASURED)
 
@@ -32,10 +34,14 @@ class NewSpecification:
 
 
 def read_kernels(path: Path) -> Scan:
-    """What is found in a CUDA source. Raises InputError where it cannot be read or holds no kernel."""
-    scan = scan_kernels(read_text(path, _MAX_BYTES))
+    """What is found in a source in CUDA or OpenCL. Raises InputError where it cannot be read or holds no kernel."""
+    text, opencl = read_text(path, _MAX_BYTES), path.suffix.lower() in SUFFIXES
+    scan = scan_kernels(in_cudas_words(text) if opencl else text)
     if not scan.kernels:
-        raise InputError("there is no __global__ function in it", str(path), "choose the source of a CUDA kernel")
+        word = "__kernel" if opencl else "__global__"
+        raise InputError(
+            f"there is no {word} function in it", str(path), "choose the source of a CUDA or OpenCL kernel"
+        )
     return scan
 
 
@@ -80,6 +86,8 @@ def from_kernel(
     if restrictions := _restrictions(taken):
         lines += ["restrictions = [", *(f"    {toml_of(each)}," for each in restrictions), "]"]
     lines += ["", "[kernel]", f"name = {toml_of(name)}"]
+    if source.suffix.lower() in SUFFIXES:
+        lines += ['language = "opencl"']
     lines += [f"source = {toml_of(relative(source.resolve(), folder))}"]
     lines += [f"problem_size = {toml_of(size)} # {CHECK}: how many elements there are along x, y, z"]
     lines += [
@@ -228,6 +236,8 @@ def _argument(argument: Argument, size: Sequence[str], constants: Mapping[str, V
             size[0] if "int" in kind and not argument.constant else 1.0 if "float" in kind else 1
         )
         return entry, "; ".join([*doubts, "its value"])
+    if "__shared__" in argument.declared:  # of OpenCL: an array of the work-group
+        return {**entry, "shape": [_DEFAULT_GROUP], "memory": "local"}, "; ".join([*doubts, "its size"])
     entry["shape"] = [*dict.fromkeys(size), argument.width] if argument.width > 1 else list(size)
     entry["fill"] = "random" if argument.constant else "zeros"
     if argument.constant:

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QComboBox, QFrame, QListWidget, QListWidgetItem, Q
 
 from ...engine.expressions.values import parse_values
 from ...engine.measurement import MEASURED
+from ...engine.specification.model import COMPILERS, DEVICE_COMPILERS, LANGUAGES, NOTHING, RETURNED_TIMES
 from ...engine.specification.problems import Problem
 from ...engine.specification.toml_edit import Place, with_value, without
 from ...engine.strategies import base as strategies
@@ -48,18 +49,47 @@ _OF_PAGE = {  # the page of each part of the document
     "search": 7,
 }
 _KERNEL = (
-    text_field(("kernel", "name"), "&Name", "The name of the __global__ function"),
+    text_field(("kernel", "name"), "&Name", "The name of the kernel's function"),
+    FieldSpec(("kernel", "language"), "Lan&guage", "CUDA unless it is given", text_of, str, LANGUAGES),
     list_field(("kernel", "source"), "&Source", "Source files, relative to the specification, with commas between"),
+    text_field(
+        ("kernel", "generator"),
+        "Source &made by",
+        "A command that prints the source for each configuration, instead of files; {name} stands for a parameter. "
+        "It runs only once a session is started",
+    ),
     list_field(("kernel", "problem_size"), "&Problem size", "Elements along x, y and z: expressions, such as n, n"),
     list_field(("kernel", "grid_divisors", "x"), "Grid divisors &x", "What one block covers of x; they are multiplied"),
     list_field(("kernel", "grid_divisors", "y"), "Grid divisors &y", "What one block covers of y"),
     list_field(("kernel", "grid_divisors", "z"), "Grid divisors &z", "What one block covers of z"),
     text_field(("kernel", "verify", "reference"), "&Reference", "An expression such as a @ b, a kernel, or a file"),
+    text_field(
+        ("kernel", "verify", "command"),
+        "&Checked by",
+        "A command that ends with status 0 where the output is right; {name} stands for a parameter, or for the file "
+        "of an array. It runs only once a session is started",
+    ),
     FieldSpec(("kernel", "verify", "rtol"), "Relative &tolerance", "1e-5 unless it is given"),
     FieldSpec(("kernel", "verify", "atol"), "A&bsolute tolerance", "0 unless it is given"),
     text_field(("kernel", "profile"), "Pro&file", "How the simulated GPUs cost it; a real GPU needs none"),
     text_field(("kernel", "template"), "Temp&late", "Arguments of a kernel that is a template, as C++ has them"),
+    FieldSpec(
+        ("kernel", "compiler"),
+        "Compiler (&host)",
+        "Of C, C++ or Fortran; the first that is there unless it is given",
+        text_of,
+        str,
+        (*(name for names in COMPILERS.values() for name in names), *DEVICE_COMPILERS),
+    ),
     list_field(("kernel", "compiler_options"), "Compiler &options", "Such as --use_fast_math"),
+    FieldSpec(
+        ("kernel", "returns"),
+        "Ret&urns",
+        "What a function in C, C++ or Fortran returns, as float: a time (time_ms by default), a value, or nothing",
+        text_of,
+        str,
+        (*RETURNED_TIMES, NOTHING),
+    ),
     list_field(("kernel", "block_size_names"), "Block s&ize names", "Three: block_size_x, block_size_y, block_size_z"),
     FieldSpec(("kernel", "repeats"), "R&epeats", "Measurements of each configuration"),
 )
@@ -75,6 +105,7 @@ _ARGUMENTS = (
     Column("Fill", "fill", text_of, str),
     Column("Value", "value", shown_value, typed_value),
     Column("Output", "output", shown_value, typed_value),
+    Column("Memory", "memory", text_of, str),
 )
 
 
@@ -111,7 +142,7 @@ class Form(QWidget):
         edited = self._edited
         self.kind = QComboBox()
         self.kind.setAccessibleName("What is run")
-        for words, key in (("A CUDA kernel", "kernel"), ("A command", "command"), ("Nothing: a space only", "")):
+        for words, key in (("A kernel", "kernel"), ("A command", "command"), ("Nothing: a space only", "")):
             self.kind.addItem(words, key)
         self.kind.activated.connect(self._kind_chosen)
         self.kernel, self.command = Fields(edited, _KERNEL), Fields(edited, _COMMAND)
@@ -119,7 +150,7 @@ class Form(QWidget):
         hint = "An array has a shape, a scalar a value. Fill: zeros, ones, random, range, a file, or an expression of i"
         self.arguments = EntryTable(edited, ("kernel", "arguments"), "Arguments", _ARGUMENTS, first, hint)
         self.arguments.table.setMinimumHeight(150)
-        self.arguments.fit((10, 9, 10, 9, 7, 7))
+        self.arguments.fit((10, 9, 10, 9, 7, 7, 8))
         named, text = Column("Name", None), Column("Expression", "", text_of, str)
         pattern = Column("Regular expression with one group", "", text_of, str)
         hint = "Figures in the output of the program; the last match of each counts"
@@ -253,7 +284,7 @@ class Form(QWidget):
         metrics, command = document.get("metrics", {}), document.get("command", {})
         figures = list(metrics) if isinstance(metrics, Mapping) else []
         values = command.get("values", {}) if isinstance(command, Mapping) else {}
-        figures += [*(values if isinstance(values, Mapping) else ()), *MEASURED]
+        figures += [*(values if isinstance(values, Mapping) else ()), *_returned(document.get("kernel")), *MEASURED]
         name = given.get(key, "")
         with QSignalBlocker(self.direction), QSignalBlocker(self.figure):
             self.direction.setCurrentIndex(self.direction.findData(key))
@@ -308,6 +339,12 @@ def _counts(parameters: Mapping[str, Any]) -> dict[str, str]:
         elif isinstance(value, str):
             counts[value] = "depends on others" if _names_in(value) else "a range"
     return counts
+
+
+def _returned(kernel: object) -> list[str]:
+    """The value that a function of the host returns, where the text names one."""
+    name = kernel.get("returns") if isinstance(kernel, Mapping) else None
+    return [name] if isinstance(name, str) and name not in (*RETURNED_TIMES, NOTHING) else []
 
 
 def _names_in(text: str) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from ..widgets import button, hbox, vbox
 from .cells import cell_text, shown_values, typed_values
 from .complaint import Complaint
 
-_SOURCES = "CUDA sources (*.cu *.cuh *.cpp *.h);;All files (*)"
+_SOURCES = "Kernel sources (*.cu *.cuh *.cl *.cpp *.h);;All files (*)"
 _NAME, _VALUES, _WHY = range(3)
 
 
@@ -43,7 +43,7 @@ class FromKernel(QWidget):
         self._filling = False
         self._reader = LatestTask(self)
         self.file = QLineEdit()
-        self.file.setPlaceholderText("The .cu file of the kernel")
+        self.file.setPlaceholderText("The .cu or .cl file of the kernel")
         self.file.setAccessibleName("Kernel file")
         self.browse = button("&Browse …", "Choose the source of the kernel", self.ask_file)
         self.browse.setAutoDefault(False)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MAX_SOURCE_BYTES = 1 << 20  # of one file
 NOTHING = "This session names no kernel source."
+GENERATED = "A program prints the source for each configuration when it is measured: {}"
 REPLAYED = "Replayed: the recording holds measurements, not the kernel's source."
 
 
@@ -56,6 +57,8 @@ def read_kernel_text(origin: Mapping[str, str], _stop: threading.Event | None = 
     spec = load_specification(path)
     if spec.command is not None:
         return KernelText(title="Command line", command=Command(spec), changed_s=path.stat().st_mtime)
+    if spec.kernel is not None and spec.kernel.generator:
+        return KernelText(GENERATED.format(spec.kernel.generator), spec=spec)
     if spec.kernel is None or not spec.kernel.sources:
         return KernelText(NOTHING, spec=spec)
     sources = spec.kernel.sources

@@ -70,9 +70,14 @@ def test_the_reader_accepts_what_is_made_of_every_kernel(path: Path) -> None:
 def test_the_parameters_of_the_examples_are_found_in_their_kernels(path: Path) -> None:
     spec = load_specification(path)
     assert spec.kernel is not None
+    if spec.kernel.language not in ("CUDA", "OpenCL"):
+        pytest.skip("the scan knows CUDA and OpenCL")
     scan = read_kernels(spec.kernel.sources[0])
     in_source = {name for name in spec.parameters if name in scan.names}
-    assert tunable(scan) == in_source != set(), "nothing is missed, and nothing else is taken for a parameter"
+    found = tunable(scan)
+    if spec.kernel.language == "OpenCL":  # a size of the work-group that the source gives another name
+        found -= {"block_size_x", "block_size_y"} - in_source
+    assert found == in_source != set(), "nothing is missed, and nothing else is taken for a parameter"
     kernel, _ = kernel_called(scan, spec.kernel.name, path)
     kinds = [(a.name, a.type) for a in spec.kernel.arguments if a.memory == "global"]
     if "real" not in spec.constants:  # a type that a constant decides
@@ -176,3 +181,29 @@ def test_a_long_source_is_scanned_in_bounded_work(unit: str) -> None:
     start = time.process_time()
     scan_kernels(unit * (100_000 // len(unit)))
     assert time.process_time() - start < 60, "no pattern takes more than linear work by much"
+
+
+def test_a_kernel_in_opencl_becomes_a_specification_in_opencl(tmp_path: Path) -> None:
+    source = tmp_path / "add.cl"
+    source.write_text(
+        "#ifndef tile\n#define tile 2\n#endif\n"
+        "__kernel void add(__global float *y, __constant float *x, __local float *room, const int count) {\n"
+        "    room[get_local_id(0)] = x[get_global_id(0)];\n    barrier(CLK_LOCAL_MEM_FENCE);\n"
+        "    for (int i = 0; i < tile; i++)\n"
+        "        y[get_global_id(0) * tile + i] = room[get_local_id(0)] * get_local_id(1);\n}\n"
+    )
+    scan = read_kernels(source)
+    (kernel,) = scan.kernels
+    assert kernel.dimensions == 2
+    path = tmp_path / "add.toml"
+    path.write_text(from_kernel(source, scan, kernel, tmp_path).text)
+    spec = load_specification(path)
+    assert spec.kernel is not None
+    assert spec.kernel.language == "OpenCL"
+    assert [(a.name, a.memory, a.output) for a in spec.kernel.arguments] == [
+        ("y", "global", True),
+        ("x", "global", False),
+        ("room", "local", False),
+        ("count", "global", False),
+    ]
+    assert "tile" in spec.parameters

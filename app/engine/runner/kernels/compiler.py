@@ -37,6 +37,7 @@ COMPILE_S: Final = 300.0
 MAX_CACHE_BYTES: Final = 512 << 20
 MAX_INCLUDES: Final = 2000
 MAX_MESSAGE: Final = 4000  # characters of what a compiler says
+_ERROR: Final = re.compile(r"\berror\b", re.IGNORECASE)
 _INCLUDE: Final = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 
 
@@ -171,7 +172,7 @@ class Compiler:
             options = [*build.options, *(f"-I{include}" for include in build.include)]
             failed, said = self._call(self.target.call(source, image, options), str(folder))
             if failed or not image.is_file():
-                raise KernelFailed(State.COMPILE, said or "the compiler wrote nothing and said nothing")
+                raise KernelFailed(State.COMPILE, _error_first(said) or "the compiler wrote nothing and said nothing")
             self.compiled += 1
             return Compiled(image.read_bytes(), said)
         finally:
@@ -241,6 +242,13 @@ def _cache_folder() -> Path | None:
     with suppress(WattridgeError):
         return private_folder("cubins")
     return None
+
+
+def _error_first(said: str) -> str:
+    """With the first error as the first line, where compilers say other things before it: lists show that line."""
+    lines = said.splitlines()
+    found = next((line for line in lines if _ERROR.search(line)), "")
+    return f"{found.strip()}\n{said}" if found and found != lines[0] else said
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
