@@ -70,7 +70,7 @@ def test_a_window_that_was_disturbed_from_end_to_end_is_measured_again(
 def test_a_time_that_differs_at_every_look_is_said(
     bench: type[Bench], virtual_board: VirtualBoard, slowed: Callable[[Factor], None]
 ) -> None:
-    slowed(lambda draws, _, begun: 1.04 if draws == "300" and begun % 2 else 1.0)
+    slowed(lambda draws, _, begun: 1.0 + 0.03 * begun if draws == "300" else 1.0)
     measured = by_power(bench(KERNELS, sensors=virtual_board).rows())
     assert "a second look at the time per launch differed by" in measured[300].message
     assert not any(m.message for power_w, m in measured.items() if power_w != 300)
