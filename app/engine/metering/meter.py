@@ -105,13 +105,20 @@ class Meter:
         return window
 
     def look_again(self, run: Run) -> None:
-        """A second look at the time per launch of what ran, kept in `run`; nothing is measured of its power."""
+        """A second look at the time per launch of what ran, kept in `run`; nothing is measured of its power.
+
+        It shows nothing where a limit held it back, or while a clock that another load's limit held back returns.
+        """
+        if self._reasons(run.readings) & LIMITING:
+            return
         self._begin(run.load)
         try:
             self._gpu.clock.wait(AGAIN_S)
+            reading = self._gpu.read()
         finally:
             execution = self._end()
-        run.again = _longer(run, execution)
+        if not self._recovering(reading):
+            run.again = _longer(run, execution)
 
     def warm(self, load: Load, stop: threading.Event | None = None) -> bool:
         """Run until the temperature stands still; False when stopped. Nothing to do on a warm board.

@@ -150,8 +150,8 @@ class ThermalModel:
         """What a stated power may be off by as another process sees it, beyond `sampled`; all of them 95 %, relative.
 
         That is what the board wanders by, as far as the samples of the window do not show it already (`sampled` is the
-        half-width of its interval), the step to the condition, and what sessions differ by: as much as windows do on
-        a board that wanders (three H200).
+        half-width of its interval), the step to the condition, and what another process adds, whose buffers lie
+        elsewhere: as much as windows differ by on a board that wanders (three H200).
         """
         within = math.sqrt(max(0.0, self.repeatability**2 - sampled**2))
         return math.hypot(

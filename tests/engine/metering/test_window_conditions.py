@@ -127,3 +127,20 @@ def test_a_window_whose_time_a_second_look_does_not_confirm_is_measured_again(bu
     assert window.time_s == pytest.approx(HEAVY.work_flop / 1e14)
     assert not window.unsteady
     assert len(board.launched) > len(before.launched) + 4, "it was measured twice"
+
+
+def test_a_second_look_while_a_clock_returns_from_a_limit_shows_nothing() -> None:
+    board = Recovering(buffer=True)
+    meter = Meter(board)
+    light, heavy = meter.run(LIGHT), meter.run(HEAVY)
+    assert light is not None
+    assert heavy is not None
+    looks = len(board.launched)
+    meter.look_again(heavy)
+    assert len(board.launched) == looks, "a limit held it back: its time is the limit's"
+    meter.look_again(light)
+    assert len(board.launched) == looks + 1
+    assert light.again == 0.0, "the clock is at 1485 MHz still"
+    board.clock.wait(2.0)
+    meter.look_again(light)
+    assert abs(light.again) < 0.01

@@ -271,8 +271,6 @@ class KernelRunner:
     def _next(self, waiting: dict[Future[Compiled], _Candidate], stop: threading.Event) -> Future[Compiled] | None:
         """The first that is compiled; until then the board goes on with what it ran last. None when stopped."""
         done, _ = wait(waiting, WAIT_S, FIRST_COMPLETED)
-        if not done:
-            self._look_again(stop)
         with ExitStack() as stack:
             if not done and not stop.is_set():
                 stack.enter_context(self._kernels.keep_board_busy())
