@@ -38,17 +38,12 @@ from .methods import MethodsView
 from .plot import ModelPlot
 from .sources import FitSources
 from .voltage import VoltagePlot
+from .ways import FirstWays, Way
 
 _POWER, _VOLTAGE, _CAPS, _METHODS = range(4)  # tabs
 _SWEEP_POINTS = 10
 _WIDE = 700  # pixels from which the words fit beside the plot
 _ROOM_FOR_EXPLANATION = 420  # pixels of height
-_EMPTY = (
-    "No model yet.\n"
-    "'Fit a clock sweep' runs a fully loading kernel at about ten clocks;\n"
-    "'Fit the session' uses the measurements of the session;\n"
-    "'Add' takes a sweep from a file or a past session."
-)
 
 
 class ModelPanel(QWidget):
@@ -70,6 +65,13 @@ class ModelPanel(QWidget):
         self.facts, self.legend, self.steering = QTextBrowser(), PlainLabel(), PlainLabel()
         self.explanation = PlainLabel(wrap=True, selectable=True)
         self.why_not = PlainLabel(wrap=True, muted=True)  # the recommended clock is not applied
+        self.ways = FirstWays(
+            (
+                Way("Fit a clock sweep", "Runs a fully loading kernel at about ten clocks", self.fit_sweep),
+                Way("Fit the session", "Uses the measurements of the session that is shown", self.fit_session),
+                Way("Add a sweep …", "From a file or a past session", self.add.open_menu),
+            )
+        )
         self._fill_controls()
         self._lay_out()
         self.sweep.clicked.connect(self.fit_sweep)
@@ -307,6 +309,8 @@ class ModelPanel(QWidget):
         table, fit = self._context.result.table, self.fit
         self.sweep.setEnabled(not self._fitting)
         self.session.setEnabled(not self._fitting and table is not None and len(table) > 0)
+        for way, same in zip(self.ways.buttons, (self.sweep, self.session, self.add), strict=True):
+            way.setEnabled(same.isEnabled())
         self.remove.setEnabled(bool(self.list.entries))
         bracketed = fit is not None and fit.range_mhz is not None and fit.optimum_bracketed
         self.steer.setEnabled(bracketed or self._context.result.clocks_mhz is not None)
@@ -323,7 +327,8 @@ class ModelPanel(QWidget):
             self.voltage.show_fits(models, fit)
         if self.tabs.is_made(_CAPS):
             self.caps.show_fits(shown)
-        self.plot.say(_EMPTY if not self.list.entries else "" if models else "Nothing ticked knows the clocks.")
+        self.plot.offer(None if self.list.entries else self.ways)
+        self.plot.say("" if models or not self.list.entries else "Nothing ticked knows the clocks.")
         self._offer_clock()
         self._show_words()
         self._set_buttons()

@@ -65,6 +65,7 @@ class ModelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         for item in (self.energy_curve, self.energy_points):
             self._energy_view.addItem(item)
         self._note = PlotNote(self)
+        self._ways: QWidget | None = None
         self.getViewBox().sigResized.connect(self._follow_size)
         theme.notifier().changed.connect(self.recolour)
         self.recolour()
@@ -78,8 +79,21 @@ class ModelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     def say(self, note: str) -> None:
         """Words in place of a model."""
         self._note.setText(note)
+        self._show_axes()
+
+    def offer(self, ways: QWidget | None) -> None:
+        """The ways to a first model in place of one; None: there is one."""
+        if self._ways is not None:
+            self._ways.setVisible(ways is not None)
+        elif ways is not None:
+            self._ways = ways
+            self.layout().addWidget(ways)
+        self._show_axes()
+
+    def _show_axes(self) -> None:
+        drawn = not self._note.text() and (self._ways is None or self._ways.isHidden())
         for axis in ("bottom", "left", "right"):
-            self.getAxis(axis).setVisible(not note)
+            self.getAxis(axis).setVisible(drawn)
 
     def show_fit(
         self, fit: FrequencyFit | None, place: int | None = None, others: Sequence[tuple[int, FrequencyFit]] = ()

@@ -49,6 +49,10 @@ class FitSources(QToolButton):
         store, gpu = self._context.store, self._context.gpu.info.name
         self._reader.run(lambda _stop: newest_fit(store, gpu))
 
+    def open_menu(self) -> None:
+        """Show what can be added, wherever that was asked for."""
+        self.menu().popup(self.mapToGlobal(self.rect().bottomLeft()))
+
     def open(self, path: Path) -> None:
         """Add the fits of clocks and power limits in a CSV or a recording."""
         self.failed.emit("", "")

@@ -68,6 +68,7 @@ _LEGEND_TIP = (
     "Kernels with only traffic (copy) or only work (flop) have no place on the axis of intensity: they stand in the "
     "grey margins. The baseline has neither: its power is in the table. Error bars are 95 % intervals of power."
 )
+_HEADING_PX, _HEADING_SHARE = 120, 0.34  # of the table's width at most: the rest is for the values
 _THREADS = Quantity("threads_per_multiprocessor", "Threads/SM", "")
 
 
@@ -205,6 +206,8 @@ class RooflinePanel(QWidget):
             self._splitter.setOrientation(orientation)
             room = self.width() if orientation is Qt.Orientation.Horizontal else self.height()
             self._splitter.setSizes([room * 11 // 20, room * 9 // 20])
+        beside = self.width() * 9 // 20 if orientation is Qt.Orientation.Horizontal else self.width()
+        self.table.verticalHeader().setMaximumWidth(max(_HEADING_PX, int(_HEADING_SHARE * beside)))
 
     def shutdown(self) -> None:
         """End what runs in the background."""

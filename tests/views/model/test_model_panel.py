@@ -58,11 +58,26 @@ def finish(lab: Lab, fit: FrequencyFit, source: str = "sweep of 14 clocks") -> N
     lab.engine.tell(events.FitFinished(fit, source))
 
 
-def test_before_a_fit_it_says_what_to_do_and_cannot_steer(panel: ModelPanel) -> None:
-    assert "clock sweep" in panel.plot.note
+def test_before_a_fit_it_offers_the_ways_to_one_and_cannot_steer(
+    lab: Lab, panel: ModelPanel, h200: FrequencyFit
+) -> None:
+    assert [way.text() for way in panel.ways.buttons] == ["Fit a clock sweep", "Fit the session", "Add a sweep …"]
+    assert [way.isEnabled() for way in panel.ways.buttons] == [True, False, True]
+    assert all(way.isVisible() for way in panel.ways.buttons)
     assert panel.sweep.isEnabled()
     assert not panel.session.isEnabled()
     assert not panel.steer.isEnabled()
+    sweep, _, add = panel.ways.buttons
+    add.click()
+    assert panel.add.menu().isVisible()
+    panel.add.menu().close()
+    sweep.click()
+    assert lab.engine.commands == [events.Fit(sweep=True, board=lab.context.gpu.info.uuid, points=10)]
+    assert not sweep.isEnabled(), "one is under way"
+    finish(lab, h200)
+    assert not panel.ways.isVisible()
+    panel.list.remove_chosen()
+    assert panel.ways.isVisible()
 
 
 def test_a_sweep_is_asked_for_and_its_progress_shown(lab: Lab, panel: ModelPanel) -> None:

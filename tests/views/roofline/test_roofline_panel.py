@@ -14,6 +14,7 @@ import pyqtgraph as pg
 import pytest
 from lab import OBJECTIVE, Lab, OneBoard, filled, grid_space, plan_for
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.cli import main
@@ -203,6 +204,22 @@ def test_a_board_is_measured_fitted_drawn_and_can_be_added_again(window: Window,
     expected, measured = (float(rows.item(row, 2).text()) for row in range(2))
     assert expected == pytest.approx(measured, rel=0.02)
     again.shutdown()
+
+
+@pytest.mark.parametrize("width", [880, 970])  # at 1280 and 1366, beside the Inspector
+def test_the_values_of_the_first_sweep_are_whole_on_a_small_screen(
+    panel: RooflinePanel, qtbot: QtBot, width: int
+) -> None:
+    panel.resize(width, 420)
+    panel.add_recorded()
+    qtbot.waitUntil(lambda: len(panel.list.entries) == 4, timeout=10_000)
+    QApplication.processEvents()
+    table = panel.table
+    assert table.columnWidth(0) > 100
+    assert table.columnViewportPosition(0) + table.columnWidth(0) <= table.viewport().width()
+    heading = table.verticalHeader()
+    assert heading.width() > 100
+    assert table.verticalHeaderItem(0).toolTip(), "a heading that is cut is whole there"
 
 
 def test_a_real_board_can_be_looked_at_without_one(panel: RooflinePanel, qtbot: QtBot) -> None:
