@@ -70,12 +70,17 @@ class ResponseFit:
         return float(np.sum(power * np.diff(edges)))
 
 
+def load_fitting() -> None:
+    """Load what fits need, half a second's work, while there is time: `fit_response` does it else."""
+    import scipy.optimize  # noqa: F401
+
+
 def fit_response(time_s: Floats, power_w: Floats, spans: Spans, *, windows_s: Floats | None = None) -> ResponseFit:
     """Window and lag of the readings `power_w` reported at `time_s`, both of shape (n,).
 
     `windows_s` (n,) are known windows, as a counter's increments have them; then only the lag is looked for.
     """
-    from scipy.optimize import minimize  # imported late: the window opens without it
+    from scipy.optimize import minimize  # imported late: the window opens without it, see `load_fitting`
 
     problem = _Problem(time_s, power_w, spans, windows_s)
     rough = problem

@@ -12,6 +12,7 @@ from ....errors import WattridgeError
 from ...metering.characterisation.characterise import wave_loads
 from ...metering.characterisation.estimate import Estimate
 from ...metering.characterisation.quick_look import QUICK_S, quick_look
+from ...metering.characterisation.response import load_fitting
 from ...metering.characterisation.store import one_look, save_characterisation, stored_characterisation
 from ..base import OnPreparation, PreparationFailed
 from ..kernels.compiler import Compiled
@@ -49,6 +50,7 @@ def look_once(gpu: CudaGpu, load: Future[Compiled], stop: threading.Event, on_pr
 
 def _look(gpu: CudaGpu, load: Future[Compiled], estimate: Estimate, stop: threading.Event) -> None:
     estimate.begin(STARTING)
+    load_fitting()
     image = None
     while image is None:
         try:
