@@ -108,25 +108,24 @@ def test_a_clock_that_a_limit_held_back_is_waited_for() -> None:
 class SlowForOnce(FakeBoard):
     """Something else slows the board from the beginning to the end of one window: both of its halves alike."""
 
-    def __init__(self, slow_begin: int, **board: object) -> None:
-        super().__init__(**board)  # type: ignore[arg-type]
-        self.slow_begin = slow_begin
+    slow_begin = -1  # the window that begins with so many loads launched
 
     def time_s(self, load: Load) -> float:
-        slow = self.slow_begin in (len(self.launched), 0)
-        return super().time_s(load) * (1.04 if slow else 1.0)
+        return super().time_s(load) * (1.04 if self.slow_begin == len(self.launched) else 1.0)
 
 
 @pytest.mark.parametrize("buffer", [True, False], ids=["buffer", "polled"])
 def test_a_window_whose_time_a_second_look_does_not_confirm_is_measured_again(buffer: bool) -> None:
-    before = FakeBoard(buffer=buffer)
-    Meter(before).warm(HEAVY)
-    board = SlowForOnce(len(before.launched) + 2, buffer=buffer)  # the window opens with a new lap
-    window = Meter(board).measure(HEAVY)
+    board = SlowForOnce(buffer=buffer)
+    meter = Meter(board)
+    meter.warm(HEAVY)
+    warm = len(board.launched)
+    board.slow_begin = warm + 2  # the window opens with a new lap
+    window = meter.measure(HEAVY)
     assert window is not None
     assert window.time_s == pytest.approx(HEAVY.work_flop / 1e14)
     assert not window.unsteady
-    assert len(board.launched) > len(before.launched) + 4, "it was measured twice"
+    assert len(board.launched) > warm + 4, "it was measured twice"
 
 
 def test_a_second_look_while_a_clock_returns_from_a_limit_shows_nothing() -> None:

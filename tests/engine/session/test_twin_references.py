@@ -133,4 +133,4 @@ def test_what_sessions_state_for_the_condition_of_a_reference_is_nearer_to_it_th
     assert len(covered) >= 24
     assert median(errors["stated"]) < 0.75 * median(errors["drawn"])
     assert fmean(covered) >= 0.9
-    assert median(halves) < 0.022, "and not because they hold anything"
+    assert median(halves) < 0.03, "and not because they hold anything"
