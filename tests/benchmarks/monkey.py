@@ -21,6 +21,7 @@ from __future__ import annotations
 import ctypes
 import faulthandler
 import gc
+import linecache
 import os
 import random
 import statistics
@@ -91,27 +92,36 @@ QUIET = ("propagateSizeHints", "does not support raise", "does not support")
 
 
 class Watch(threading.Thread):
-    """Tells where Qt's thread was when its event loop had not turned for STALLED_S."""
+    """Tells where Qt's thread was when its event loop had not turned for STALLED_S.
+
+    Not counted is the time in which that thread could have run and the machine had no core for it.
+    """
 
     def __init__(self) -> None:
         super().__init__(name="watch", daemon=True)
         self.stalls: list[str] = []
-        self._turned, self._ended = time.monotonic(), threading.Event()
+        self._waits = Path(f"/proc/self/task/{threading.get_native_id()}/schedstat")
+        self._turned, self._waited_s, self._ended = time.monotonic(), self._waited(), threading.Event()
         self._beat = QTimer(interval=50)
         self._beat.timeout.connect(self._turn)
         self._beat.start()
         self._qt = threading.get_ident()
 
     def _turn(self) -> None:
-        self._turned = time.monotonic()
+        self._turned, self._waited_s = time.monotonic(), self._waited()
+
+    def _waited(self) -> float:
+        """Seconds for which Qt's thread has waited for a core so far; where the system does not tell, none."""
+        return int(self._waits.read_text().split()[1]) / 1e9 if self._waits.exists() else 0.0
 
     def run(self) -> None:
         told = None
         while not self._ended.wait(0.1):
-            turned = self._turned
-            if time.monotonic() - turned > STALLED_S and told != turned:
+            turned, waited_s = self._turned, self._waited() - self._waited_s
+            if time.monotonic() - turned - waited_s > STALLED_S and told != turned:
                 told = turned
                 where = traceback.format_stack(sys._current_frames()[self._qt])[-8:]
+                linecache.clearcache()  # of every line that was shown it keeps the whole file
                 self.stalls.append(f"no turn of the event loop for {STALLED_S:.0f} s:\n{''.join(where)}")
 
     def end(self) -> None:

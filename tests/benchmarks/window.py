@@ -48,6 +48,7 @@ from app.views.watched_board import watched_gpu
 gpu = watched_gpu("simulated:a100")
 qt = views.application()
 program = views.Program(gpu)
+program.window.workspaces.show_workspace("watch")  # as it is where it was closed there
 traces = program.window.traces
 def up():
     usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -151,6 +152,7 @@ from app.views.shell import app as views
 gpu = SimulatedGpu(load_twin("h200"), clock=VirtualClock())
 qt = views.application()
 program = views.Program(gpu)
+program.window.workspaces.show_workspace("watch")
 board = program.window.board
 board.sampler.stop()
 board.sampler.join()

@@ -35,3 +35,17 @@ def test_what_waits_to_be_drawn_waits_for_its_turn(qtbot: QtBot) -> None:
     assert beside.drawn == drawn
     qtbot.waitUntil(lambda: beside.drawn > drawn, timeout=5_000)
     assert bar.value() == 10
+
+
+def test_words_that_do_not_fit_are_cut_and_stay_in_one_line(qtbot: QtBot) -> None:
+    bar = ProgressBar()
+    qtbot.addWidget(bar)
+    bar.setFormat("%v of %m measured (%p %) · the budget is used up")
+    bar.setRange(0, 250)
+    bar.setValue(250)
+    bar.resize(600, 24)
+    assert bar.text() == "250 of 250 measured (100 %) · the budget is used up"
+    bar.resize(200, 24)
+    assert bar.text().startswith("250 of 250")
+    assert bar.text().endswith("…")
+    assert bar.fontMetrics().horizontalAdvance(bar.text()) < 200
