@@ -1,7 +1,8 @@
 """A device of OpenCL on which this machine can run kernels: a GPU's driver, PoCL's wheel, or Intel's for processors.
 
 PoCL's wheel (3.0, with LLVM 14) builds nothing on processors that are newer than its LLVM: 'unknown target CPU'
-(pocl/pocl#1049). `pip install intel-opencl-rt intel-cmplr-lib-rt` brings another driver, which its wheel does not register.
+(pocl/pocl#1049). `pip install intel-opencl-rt intel-cmplr-lib-rt` brings another driver, which its wheel does not
+register.
 """
 
 from __future__ import annotations
