@@ -100,12 +100,18 @@ def test_every_work_that_is_cited_is_in_the_references() -> None:
 def test_the_specifications_of_the_guide_can_be_opened(tmp_path: Path) -> None:
     text = (GUIDE / "specification.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 4
     (tmp_path / "kernels").mkdir()
     shutil.copy(resources() / "kernels" / "gemm.cu", tmp_path / "kernels")
     (tmp_path / "examples").mkdir()
-    kernel, command = (tmp_path / "examples" / name for name in ("kernel.toml", "command.toml"))
-    kernel.write_text(blocks[0], encoding="utf-8")
-    command.write_text(blocks[1], encoding="utf-8")
-    assert load_specification(kernel).strategy == "auto"
-    assert list(load_specification(command).parameters) == ["n", "mode"]
+    opened = []
+    for number, block in enumerate(blocks):
+        path = tmp_path / "examples" / f"{number}.toml"
+        path.write_text(block, encoding="utf-8")
+        opened.append(load_specification(path))
+    kernel, opencl, generated, command = opened
+    assert kernel.strategy == "auto"
+    assert [each.kernel.language for each in (kernel, opencl, generated) if each.kernel] == ["CUDA", "OpenCL", "C"]
+    assert generated.kernel is not None
+    assert generated.kernel.generator
+    assert list(command.parameters) == ["n", "mode"]

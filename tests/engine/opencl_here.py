@@ -1,13 +1,16 @@
 """A device of OpenCL on which this machine can run kernels: a GPU's driver, PoCL's wheel, or Intel's for processors.
 
 PoCL's wheel (3.0, with LLVM 14) builds nothing on processors that are newer than its LLVM: 'unknown target CPU'
-(pocl/pocl#1049). `pip install intel-opencl-rt` brings another driver, which its wheel does not register.
+(pocl/pocl#1049). `pip install intel-opencl-rt intel-cmplr-lib-rt` brings another driver, which its wheel does not
+register.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -46,6 +49,7 @@ def _intels() -> dict[str, str] | None:
     if not found:
         return None
     vendors = Path(tempfile.mkdtemp(prefix="opencl-vendors"))
+    atexit.register(shutil.rmtree, vendors, ignore_errors=True)
     (vendors / "intel.icd").write_text(f"{found[0]}\n")
     return {"OPENCL_VENDOR_PATH": str(vendors), "LD_LIBRARY_PATH": str(found[0].parent)}
 
