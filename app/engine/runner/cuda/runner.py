@@ -279,7 +279,7 @@ class CudaRunner:
             return
         self._kernels.use_arguments(first.prepared.calls)
         try:
-            run = self._vendor.look(self._gpu, self._meter, stop)
+            run = self._vendor.look(self._gpu, self._meter, stop, self.window_s)
         except KernelFailed:
             self._kernels.replace_process()
             return
