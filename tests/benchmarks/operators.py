@@ -29,8 +29,8 @@ from app.engine.measurement import Measurement
 from app.engine.objectives import Goal
 from app.engine.operators.kept import kept_specification
 from app.engine.operators.shapes import EXAMPLES, Operator
-from app.engine.runner.baseline import Baseline
 from app.engine.runner.base import StatesFigures
+from app.engine.runner.baseline import Baseline
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions, SessionPlan
 from app.engine.session.planning import plan_specification
@@ -46,10 +46,17 @@ from app.sensors.simulated.gpu import SimulatedGpu
 
 AGAIN_S = 3.0
 A100 = {  # of the text's table 2: latency search and energy search, mJ; cuBLAS of its table 4
-    **{"MM1": (8.3, 6.5, 7.19), "MM2": (47.23, 45.07, 51.43), "MM3": (56.09, 54.36, None)},
-    **{"MM4": (375.18, 325.94, None), "MV1": (494.06, 479.65, 481.57), "MV2": (434.72, 427.27, 424.82)},
-    **{"MV3": (29.17, 27.85, None), "MV4": (109.14, 106.51, None), "CONV1": (68.47, 59.16, None)},
-    **{"CONV2": (89.47, 77.79, None), "CONV3": (324.37, 319.39, None)},
+    "MM1": (8.3, 6.5, 7.19),
+    "MM2": (47.23, 45.07, 51.43),
+    "MM3": (56.09, 54.36, None),
+    "MM4": (375.18, 325.94, None),
+    "MV1": (494.06, 479.65, 481.57),
+    "MV2": (434.72, 427.27, 424.82),
+    "MV3": (29.17, 27.85, None),
+    "MV4": (109.14, 106.51, None),
+    "CONV1": (68.47, 59.16, None),
+    "CONV2": (89.47, 77.79, None),
+    "CONV3": (324.37, 319.39, None),
 }
 FLOORS = {
     "H200": (67e12, 4.8e12),
