@@ -13,9 +13,13 @@ import numpy.typing as npt
 
 from app.engine.expressions.expression import parse
 from app.engine.measurement import Value
+from app.engine.session.load import load_specification
 from app.engine.specification.model import ArgumentSpec, Specification
+from app.paths import resources
 
 HERE = Path(__file__).parent
+EXAMPLES = {path: load_specification(path) for path in sorted((resources() / "examples").glob("*.toml"))}
+CUDA_EXAMPLES = [path for path, spec in EXAMPLES.items() if spec.kernel is not None and spec.kernel.language == "CUDA"]
 _C_TYPES = {"float32": "float", "float64": "double", "int32": "int", "uint32": "unsigned"}
 _SHARED = "alignas(16) thread_local float shared[232448 / 4];"  # of dynamic size: under that name
 _MARGIN = 256  # numbers before and behind every array, which nobody may touch

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kernels_on_cpu import CUDA_EXAMPLES
 
 from app.engine.measurement import State
 from app.engine.runner.cuda.comparer import SOURCE, TYPES
@@ -25,10 +26,8 @@ from app.engine.runner.kernels.process import KernelFailed
 from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
 from app.engine.workloads.source_kernel import Build, SourceKernel
-from app.paths import resources
 from app.sensors.device_limits import limits_of
 
-EXAMPLES = sorted((resources() / "examples").glob("*.toml"))
 NVRTC = pytest.param(
     "nvrtc", marks=pytest.mark.skipif(library_version() is None, reason="no NVRTC library (nvidia-cuda-nvrtc)")
 )
@@ -66,7 +65,7 @@ def facts(image: bytes, name: str) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("compiler", [NVRTC], indirect=True)  # nvcc's are among the examples' own tests
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CUDA_EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_compiles(compiler: Compiler, path: Path) -> None:
     spec, limits = load_specification(path), limits_of((9, 0), 132)
     space = build_space(spec.parameters, spec.restrictions, spec.constants, limits)

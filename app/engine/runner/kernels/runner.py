@@ -401,7 +401,7 @@ class KernelRunner:
             return
         self._kernels.use_arguments(first.prepared.calls)
         try:
-            run = self._vendor.look(self._gpu, meter, stop)
+            run = self._vendor.look(self._gpu, meter, stop, self.window_s)
         except KernelFailed:
             self._kernels.replace_process()
             return

@@ -30,7 +30,7 @@ class VendorLook:
     def due(self) -> bool:
         return self._operator is not None and not self._looked
 
-    def look(self, gpu: ProcessGpu, meter: Meter, stop: threading.Event) -> Run | None:
+    def look(self, gpu: ProcessGpu, meter: Meter, stop: threading.Event, window_s: float = 0.0) -> Run | None:
         """Run it on the operands that are there; None where it cannot be, or was stopped.
 
         Raises KernelFailed where it took the runner process along.
@@ -45,7 +45,7 @@ class VendorLook:
             self._library = str(found["library"])
             if found["wrong"]:
                 self._why_not = f"it differs from the reference by {found['wrong'][0]['worst']:.4g}"
-            run = None if found["wrong"] else meter.run(LOAD, stop=stop)
+            run = None if found["wrong"] else meter.run(LOAD, stop=stop, window_s=window_s)
             gpu.ask({"do": "unload", "id": LOAD.name})
         except KernelFailed as failure:
             self._why_not = failure.what
