@@ -63,21 +63,24 @@ def _run(gpu: Gpu, arguments: Namespace) -> tuple[Characterisation, str]:
     def progress(what: str, done_s: float, all_s: float) -> None:
         bar.show(round(done_s), round(all_s), f"s at most: {what}" if what else "s")
 
-    with stop_on_interrupt() as stopped, one_look(gpu.info) as ours, _board(gpu) as board:
-        if not ours:
-            raise WattridgeError("another process looks at this GPU now", gpu.info.label, "wait until it has ended")
-        known = unfinished_characterisation(gpu.info)
-        if known is not None and known.parts:
-            say(f"going on from what is kept: {', '.join(known.parts)}")
-        found = drive(
-            board,
-            wave_loads(board),
-            known=known,
-            on_progress=progress,
-            on_part=lambda part: files.append(str(save_characterisation(part))),
-            before_part=(lambda: _await_idle(gpu, stopped)) if arguments.when_idle else None,
-            stop=stopped,
-        )
+    with stop_on_interrupt() as stopped:
+        if arguments.when_idle:  # before anything of ours is on the board, and before a session has to wait for it
+            _await_idle(gpu, stopped)
+        with one_look(gpu.info) as ours, _board(gpu) as board:
+            if not ours:
+                raise WattridgeError("another process looks at this GPU now", gpu.info.label, "wait until it has ended")
+            known = unfinished_characterisation(gpu.info)
+            if known is not None and known.parts:
+                say(f"going on from what is kept: {', '.join(known.parts)}")
+            found = drive(
+                board,
+                wave_loads(board),
+                known=known,
+                on_progress=progress,
+                on_part=lambda part: files.append(str(save_characterisation(part))),
+                before_part=(lambda: _await_idle(gpu, stopped)) if arguments.when_idle else None,
+                stop=stopped,
+            )
     if found is None:
         raise WattridgeError("stopped before anything was known", gpu.info.label, "let it run to its end")
     if stopped.is_set() and not found.complete:

@@ -252,7 +252,7 @@ def watch_session(plan: SessionPlan, store: Store, *, quiet: bool) -> SessionRes
         elif isinstance(event, SessionRemark):
             say(event.text)
         elif isinstance(event, Preparing):
-            bar.show(round(event.done_s), round(event.total_s), f"s of {event.what}")
+            bar.show(round(event.done_s), round(event.total_s), f"s at most: {event.what}")
         elif isinstance(event, EngineFault):
             say(f"{event.what} {event.remedy}".strip())
 

@@ -90,9 +90,9 @@ def table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> 
 
 
 def characterised(gpu: Gpu) -> None:
-    """Once per board and driver, as the first session does."""
+    """Once per board and driver, the full look."""
     known = stored_characterisation(gpu.info)
-    if known is None:
+    if known is None or not known.complete:
         begun = time.monotonic()
         with closing(WaveGpu(gpu)) as board:
             known = characterise(board, wave_loads(board))

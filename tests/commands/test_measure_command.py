@@ -71,7 +71,7 @@ def test_repeats_are_printed_with_minimum_mean_maximum_and_deviation(capsys: pyt
     assert main(["measure", "--gpu", "simulated:h200", "--repeats", "2", "--", *SLEEP]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith("2 runs")
-    assert re.match(r" +Time +[\d.]+ s \([\d.]+–[\d.]+\)$", lines[1]), "the mean, and its 95 % interval"
+    assert re.match(r" +Time +[\d.]+ s \(-?[\d.]+–[\d.]+\)$", lines[1]), "the mean, and its 95 % interval"
     heads = lines.index("Over the runs") + 1
     assert lines[heads].split() == ["minimum", "maximum", "deviation", "unit"]
     assert lines[heads + 2].split()[0] == "Time"

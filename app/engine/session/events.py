@@ -143,7 +143,7 @@ class Preparing:
 
     what: str  # in words
     done_s: float
-    total_s: float  # as far as is known
+    total_s: float  # at most; it never grows, and what is done over it never goes back
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,17 +65,25 @@ class SensorWindow(QDialog):
         self._draw()
 
     def _missing(self) -> str:
-        board = escape(self._info.uuid if self._info.source == "simulated" else str(self._info.index))
         return (
-            f"<p>The power sensors of {escape(self._info.label)} are not characterised yet.</p>"
-            f"<p>In a terminal: <b>wattridge characterise --gpu {board}</b></p>"
+            f"<p>The power sensors of {escape(self._info.label)} have not been looked at yet. The first tuning session "
+            f"does so, for 8 s.</p>{self._offer()}"
             f"<p>Until then measurements use: {escape(self._info.power_source)}.</p>"
         )
 
     def _described(self, found: Characterisation) -> str:
+        whole = found.complete and not found.prior
         return rich_text([describe_characterisation(found, self._info.label)]) + (
             "<p>Points: what was reported after steps from rest. Lines: the same by these figures, for a board whose "
-            "power steps at once; what lies between is the board's own rise.</p>"
+            f"power steps at once; what lies between is the board's own rise.</p>{'' if whole else self._offer()}"
+        )
+
+    def _offer(self) -> str:
+        """The full look, for a time when nothing else runs on the board; it is never made unasked."""
+        board = escape(self._info.uuid if self._info.source == "simulated" else str(self._info.index))
+        return (
+            "<p>For the full look, of one to two minutes while the GPU idles, run in a terminal: "
+            f"<b>wattridge characterise --gpu {board} --when-idle</b></p>"
         )
 
     def _draw(self) -> None:

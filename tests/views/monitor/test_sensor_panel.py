@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pytestqt.qtbot import QtBot
 
 from app.engine.metering.characterisation.characterise import characterise, wave_loads
+from app.engine.metering.characterisation.figures import PARTS
+from app.engine.metering.characterisation.quick_look import quick_look
 from app.engine.metering.characterisation.store import save_characterisation
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
@@ -26,6 +30,23 @@ def test_without_a_characterisation_it_says_what_to_run(qtbot: QtBot, gpu: Simul
     assert not window.plot.isVisibleTo(window)
 
 
+def test_after_a_quick_look_it_says_what_is_left_and_offers_the_rest(qtbot: QtBot, gpu: SimulatedGpu) -> None:
+    found = quick_look(gpu, wave_loads(gpu))
+    assert found is not None
+    save_characterisation(found)
+    window = SensorWindow(gpu.info)
+    qtbot.addWidget(window)
+    assert "after a quick look" in window.text.text()
+    assert "not looked at yet: steps, wave, aftereffect" in window.text.text()
+    assert "--gpu simulated:h200 --when-idle" in window.text.text()
+    assert window.plot.isVisibleTo(window)
+    save_characterisation(replace(found, uuid="GPU-another", parts=PARTS))
+    other = SensorWindow(replace(gpu.info, uuid="GPU-a third one"))
+    qtbot.addWidget(other)
+    assert "another GPU of the same model" in other.text.text()
+    assert "--when-idle" in other.text.text()
+
+
 def test_it_shows_the_figures_and_each_sources_answer(qtbot: QtBot, gpu: SimulatedGpu) -> None:
     window = SensorWindow(gpu.info)
     qtbot.addWidget(window)
@@ -34,6 +55,7 @@ def test_it_shows_the_figures_and_each_sources_answer(qtbot: QtBot, gpu: Simulat
     save_characterisation(found)
     window.look_again()
     text = window.text.text()
+    assert "--when-idle" not in text
     assert "driver buffer" in text
     assert "simulated" in text
     assert window.plot.isVisibleTo(window)
