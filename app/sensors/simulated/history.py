@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Final
 
-_TRIM_FROM: Final = 4096
+_TRIM_FROM: Final = 512  # pieces; each is eleven objects
 
 
 class History:
