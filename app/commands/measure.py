@@ -204,7 +204,7 @@ def _document(
         f"{span.gpu} is {span.source}: a program draws nothing there, so its power is the "
         + ("idle simulated board's" if span.source == "simulated" else "recording's")
         for span in spans
-        if span.source != "nvml"
+        if span.source in ("simulated", "recorded")
     ]
     document["notes"] = [*notes, *dict.fromkeys(line for each in runs for span in each for line in span.faults)]
     return document

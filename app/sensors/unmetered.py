@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from .channel import Channel, PowerSample, Reading, channel
+from .channel import CHANNELS, Channel, PowerSample, Reading, channel
 from .clock import Clock, HostClock
 from .device_limits import DeviceLimits
 from .errors import NotSupported
@@ -16,6 +17,7 @@ from .gpu import GpuInfo, PowerLimit
 from .opencl.devices import OpenclDevice
 
 NO_ENERGY: Final = "no energy: this device reports none"
+NO_SENSORS: Final = "no sensors of this device are known"
 
 
 class UnmeteredDevice:
@@ -27,10 +29,10 @@ class UnmeteredDevice:
         self.limits = limits
         self.opencl = opencl
         self.clock: Clock = HostClock()
-        self.channels: tuple[Channel, ...] = (channel("power_instant_w", NO_ENERGY),)
+        self.channels: tuple[Channel, ...] = tuple(channel(name, NO_SENSORS) for name in CHANNELS)
 
     def read(self) -> Reading:
-        return Reading(self.clock.now_ns(), (float("nan"),))
+        return Reading(self.clock.now_ns(), (math.nan,) * len(self.channels))
 
     def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
         raise NotSupported(NO_ENERGY)

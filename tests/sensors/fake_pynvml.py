@@ -43,6 +43,7 @@ class Board:
     delays_s: dict[str, float] = field(default_factory=dict)
     cores: int = 16896
     capability: tuple[int, int] = (9, 0)
+    pci: str = "00000000:01:00.0"
 
 
 class FakePynvml:
@@ -97,6 +98,9 @@ class FakePynvml:
 
     def nvmlDeviceGetName(self, board: Board) -> str:
         return self._asked(board, "nvmlDeviceGetName").name
+
+    def nvmlDeviceGetPciInfo(self, board: Board) -> SimpleNamespace:
+        return SimpleNamespace(busId=self._asked(board, "nvmlDeviceGetPciInfo").pci)
 
     def nvmlDeviceGetUUID(self, board: Board) -> str:
         return self._asked(board, "nvmlDeviceGetUUID").uuid

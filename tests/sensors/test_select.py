@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from collections.abc import Iterator
@@ -11,10 +12,14 @@ import pytest
 from fake_pynvml import LOST, Board, FakePynvml, sampled_board
 from scripted_gpu import ScriptedGpu
 
-from app.errors import InputError
+from app.cli import main
+from app.engine.runner.opencl.open import opencl_device_of
+from app.errors import InputError, WattridgeError
 from app.sensors import select
 from app.sensors.gpu import Gpu
 from app.sensors.nvml.library import LIBRARY
+from app.sensors.opencl import devices
+from app.sensors.opencl.devices import OpenclDevice
 from app.sensors.recorded.recording import RecordingWriter
 from app.sensors.select import gpu_selectors, list_gpus, open_gpu
 
@@ -49,7 +54,7 @@ def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def two_boards(monkeypatch: pytest.MonkeyPatch) -> tuple[Board, Board]:
-    boards = (sampled_board(), Board(name="NVIDIA A100", uuid="GPU-22222222-0000"))
+    boards = (sampled_board(), Board(name="NVIDIA A100", uuid="GPU-22222222-0000", pci="00000000:41:00.0"))
     put_in(monkeypatch, FakePynvml(*boards))
     return boards
 
@@ -138,6 +143,52 @@ def test_a_real_board_has_its_own_speed(two_boards: tuple[Board, Board]) -> None
 def test_a_speed_that_makes_no_sense_is_bad_input(speed: float) -> None:
     with pytest.raises(InputError):
         open_gpu("simulated:a100", speed=speed)
+
+
+def opencl(monkeypatch: pytest.MonkeyPatch, **tells: str) -> None:
+    """OpenCL has a processor, and a GPU that tells so much of itself."""
+    plain = {"platform": "P", "driver": "1", "uuid": "", "pci": ""}
+    figures = {"compute_units": 4, "work_group_size": 512, "local_byte": 32768, "memory_mib": 1024.0}
+    found = (
+        OpenclDevice(**plain, number="0.0", name="A processor", kind="CPU", **figures),
+        OpenclDevice(**{**plain, **tells}, number="1.0", name="NVIDIA A100", kind="GPU", **figures),
+    )
+    monkeypatch.setattr(devices, "opencl_devices", lambda: found)
+
+
+@pytest.mark.parametrize(
+    "tells", [{"uuid": "22222222-0000"}, {"pci": "00000000:41:00.0"}], ids=lambda tells: next(iter(tells))
+)
+def test_an_opencl_device_that_says_which_board_it_is_is_that_board(
+    two_boards: tuple[Board, Board], opened: list[Gpu], monkeypatch: pytest.MonkeyPatch, tells: dict[str, str]
+) -> None:
+    opencl(monkeypatch, **tells)
+    opened.append(open_gpu("opencl:a100"))
+    assert (opened[0].info.source, opened[0].info.uuid) == ("nvml", two_boards[1].uuid)
+    device = opencl_device_of(opened[0])
+    assert device.number == "1.0"
+    opened.append(open_gpu("0"))
+    with pytest.raises(WattridgeError, match="no OpenCL device says that it is this board"):
+        opencl_device_of(opened[1])
+
+
+def test_one_that_does_not_say_it_is_timed_alone(
+    two_boards: tuple[Board, Board], opened: list[Gpu], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opencl(monkeypatch)
+    opened.append(open_gpu("opencl:1"))
+    assert opened[0].info.label == "NVIDIA A100 (unmetered)"
+    assert {channel.available for channel in opened[0].channels} == {False}
+    assert math.isnan(opened[0].read().values[0])
+
+
+def test_opencl_devices_are_listed_with_where_their_energy_comes_from(
+    two_boards: tuple[Board, Board], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opencl(monkeypatch, uuid="22222222-0000")
+    assert main(["gpus", "--verbose", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)[0]["opencl"]
+    assert [each["energy"] for each in listed] == ["no energy: this device reports none", "that of GPU 1"]
 
 
 def test_every_selector_of_the_menu_opens(

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ...sensors.gpu import Gpu
+from ...sensors.unmetered import NO_ENERGY
 from ..control.guard import DeviceGuard
 from ..control.obeying import disobeyed
 from ..measurement import Measurement
@@ -28,9 +29,11 @@ from .settings_order import by_setting, setting_names, settings_of
 
 
 def not_its_own(source: str) -> str:
-    """What to say of power on a board that is not there; empty for a real one."""
+    """What to say of power on a board that is not there, or not known; empty for a real one."""
     if source == "nvml":
         return ""
+    if source == "unmetered":
+        return NO_ENERGY
     power_of = "idle board's, as simulated" if source == "simulated" else "recording's"
     return f"a program draws nothing on a {source} board: time is the program's, power and energy are the {power_of}"
 

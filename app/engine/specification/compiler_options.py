@@ -12,10 +12,11 @@ from typing import Final
 
 from ...errors import InputError
 
-_WITH_A_WORD: Final = frozenset(("-D", "-U", "-I", "-L", "-l", "-isystem", "-include", "-x", "-Xcompiler", "-gpu"))
+_WITH_A_WORD: Final = frozenset(("-D", "-U", "-I", "-L", "-l", "-isystem", "-include", "-x", "-gpu"))
+_PASSED_ON: Final = frozenset(("-Xcompiler", "-Xlinker", "-Xptxas"))  # the next word is another program's option
 _REFUSED: Final = re.compile(
-    r"-(o.*|c|S|E|M.*|-?specs?(=.*)?|B.*|wrapper.*|fplugin.*|fuse-ld=.*/.*|ccbin.*|-compiler-bindir.*|dumpdir.*"
-    r"|save-temps.*|pipe|no-canonical-prefixes|run|-run.*|Xclang|load.*)"
+    r"-(o.*|-output.*|c|S|E|M.*|-?specs?(=.*)?|B.*|wrapper.*|f(pass-)?plugin.*|fuse-ld=.*/.*|-ld-path.*|dumpdir.*"
+    r"|ccbin.*|-compiler-bindir.*|save-temps.*|-?run.*|-options-file.*|Xclang|mllvm|load.*|-load.*)"
 )
 _MOST: Final = 200
 
@@ -32,5 +33,7 @@ def check_options(options: Sequence[str], where: str) -> None:
         if _REFUSED.fullmatch(word):
             remedy = "leave it out: Wattridge names the files, and a specification starts no other program this way"
             raise InputError(f"the compiler option '{word[:60]}' cannot be given", where, remedy)
-        if word in _WITH_A_WORD:
+        if word in _PASSED_ON:
+            check_options([next(words, "")], where)
+        elif word in _WITH_A_WORD:
             next(words, None)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from app.cli import main
 from app.engine.measurement import Measurement, State
 from app.engine.metering import stopwatch
 from app.engine.session.load import load_specification
@@ -272,6 +273,31 @@ def test_cuda_does_not_run_on_the_processor(tmp_path: Path) -> None:
     )
     with pytest.raises(WattridgeError, match="CUDA kernels run on NVIDIA's GPUs"):
         plan_specification(load_specification(path), open_gpu("host"))
+
+
+def test_a_device_without_sensors_can_be_watched_and_says_why_it_shows_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["monitor", "--gpu", "host", "--duration", "0.2", "--json"]) == 0
+    watched = json.loads(capsys.readouterr().out)
+    assert watched["source"] == "unmetered"
+    assert watched["energy_j"] is None
+    assert main(["measure", "--gpu", "host", "--", sys.executable, "-c", ""]) == 0
+    said = capsys.readouterr()
+    assert "the board reports no power" in said.out + said.err
+    assert "recording" not in said.out + said.err
+
+
+def test_a_command_is_timed_on_a_device_without_sensors(tmp_path: Path) -> None:
+    path = tmp_path / "command.toml"
+    words = json.dumps(f"{sys.executable} -c \"print('points', {{k}})\"")
+    path.write_text(
+        f'[command]\nrun = {words}\nvalues = {{ points = "points ([0-9]+)" }}\n[parameters]\nk = [1, 2]\n'
+        '[objective]\nmaximise = "points"\n[search]\nstrategy = "brute_force"\n'
+    )
+    found = measured(path)
+    assert {k: each.values["points"] for k, each in found.items()} == {1: 1.0, 2: 2.0}
+    assert all(each.values["time_s"] > 0 and "energy_j" not in each.values for each in found.values())
 
 
 def test_a_device_without_sensors_has_no_speed_of_ours() -> None:

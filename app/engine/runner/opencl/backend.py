@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, Final, NoReturn, ParamSpec, TypeVar
@@ -20,6 +21,7 @@ from ..kernels.backend import Array, DeviceFault, Difference, KernelFacts, Local
 from .device import device_of
 from .image import read_image
 
+warnings.simplefilter("ignore")  # of pyopencl's; what a process prints is shown where it fails
 COMPLETE: Final = cl.command_execution_status.COMPLETE
 P = ParamSpec("P")
 R = TypeVar("R")
