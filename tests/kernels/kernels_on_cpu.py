@@ -16,7 +16,7 @@ from app.engine.measurement import Value
 from app.engine.specification.model import ArgumentSpec, Specification
 
 HERE = Path(__file__).parent
-_C_TYPES = {"float32": "float", "float64": "double", "int32": "int", "uint32": "unsigned"}
+_C_TYPES = {"float32": "float", "float64": "double", "int32": "int", "uint32": "unsigned", "float16": "unsigned short"}
 _SHARED = "alignas(16) thread_local float shared[232448 / 4];"  # of dynamic size: under that name
 _MARGIN = 256  # numbers before and behind every array, which nobody may touch
 
