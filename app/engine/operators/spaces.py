@@ -49,7 +49,7 @@ def tile_space(operator: Operator) -> KernelSpace:
     stripes = f"stages * {size} * (block_m * (block_k + {a_pad}) + block_k * (block_n + {units.b_pad}))"
     shared = f"max({stripes}, (slices_k > 1) * 4 * block_m * block_n)"
     slots = f"(2 * stream_k * multiprocessors if stream_k > 0 else split_k * {tiles})"
-    asynchronous = [0, 1] if min(a_vector, b_vector) * size >= 4 else [0]
+    asynchronous: list[Value] = [0, 1] if min(a_vector, b_vector) * size >= 4 else [0]
     return KernelSpace(
         constants={"WORKSPACE": workspace, **units.constants},
         parameters={

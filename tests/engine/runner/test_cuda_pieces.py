@@ -86,7 +86,9 @@ def test_half_precision_is_calculated_in_single() -> None:
     assert evaluate_array("a @ a", "here", {"a": a})[0, 0] == 360_000.0  # beyond half's range
 
 
-@pytest.mark.parametrize("text", ["a @ c", "a @ a", "dot(a)", "a.sum()", "conv2d(a, a, 1, 0)", "__import__('os')", "a[0]"])
+@pytest.mark.parametrize(
+    "text", ["a @ c", "a @ a", "dot(a)", "a.sum()", "conv2d(a, a, 1, 0)", "__import__('os')", "a[0]"]
+)
 def test_what_cannot_be_calculated_is_one_clear_line(text: str) -> None:
     with pytest.raises(InputError):
         evaluate_array(text, "here", {"a": np.ones((2, 3))})

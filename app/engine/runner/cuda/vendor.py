@@ -136,12 +136,12 @@ class _ByCublas:
         one, zero = ctypes.byref(ONE), ctypes.byref(ZERO)
         shape = (NO_TRANSPOSE, NO_TRANSPOSE, columns, rows, depth)
         if operator.precision == "fp16":  # sums and c in FP32
-            left, right = (a, _R_16F, depth), (b, _R_16F, columns)
+            first, second = (b, _R_16F, columns), (a, _R_16F, depth)
             apart = [ctypes.c_longlong(each) for each in (depth * columns, rows * depth, rows * columns)]
             end = (batch, _COMPUTE_32F, _DEFAULT_ALGORITHM)
             return lambda: self._blas.call(
                 "cublasGemmStridedBatchedEx",
-                *(*shape, one, *right, apart[0], *left, apart[1], zero, c, _R_32F, columns, apart[2], *end),
+                *(*shape, one, *first, apart[0], *second, apart[1], zero, c, _R_32F, columns, apart[2], *end),
             )
         if batch == 1:
             return lambda: self._blas.call("cublasSgemm_v2", *shape, one, b, columns, a, depth, zero, c, columns)
