@@ -20,7 +20,7 @@ from app.paths import resources
 HERE = Path(__file__).parent
 EXAMPLES = {path: load_specification(path) for path in sorted((resources() / "examples").glob("*.toml"))}
 CUDA_EXAMPLES = [path for path, spec in EXAMPLES.items() if spec.kernel is not None and spec.kernel.language == "CUDA"]
-_C_TYPES = {"float32": "float", "float64": "double", "int32": "int", "uint32": "unsigned"}
+_C_TYPES = {"float32": "float", "float64": "double", "int32": "int", "uint32": "unsigned", "float16": "unsigned short"}
 _SHARED = "alignas(16) thread_local float shared[232448 / 4];"  # of dynamic size: under that name
 _MARGIN = 256  # numbers before and behind every array, which nobody may touch
 
