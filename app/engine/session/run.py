@@ -214,7 +214,7 @@ class SessionRun(LiveSession):
     def _useful_timing(self) -> Times | None:
         """The runner, where it can time rows and that leaves something of the goals open: else it saves nothing."""
         runner, objective = self._runner, self.plan.objective
-        if not isinstance(runner, Times) or not runner.timed:
+        if not isinstance(runner, Times) or "time_s" not in runner.timed:
             return None
         goals = {goal.name for goal in (objective.goal, *objective.front)}
         return None if goals <= runner.timed else runner
