@@ -52,7 +52,12 @@ def _print(opened: Opened, found: Analysis, best: int | None) -> None:
 
     plan, table, plane = opened.plan, found.table, found.plane
     failed = ", ".join(f"{count} {state}" for state, count in table.failures().items()) or "none"
-    figures = [Figure("measured", f"{len(table)} of {plan.space.size} configurations"), Figure("failed", failed)]
+    timed = int(table.timed().sum())
+    also = f", {timed} timed" if timed else ""
+    figures = [
+        Figure("measured", f"{len(table) - timed} of {plan.space.size} configurations{also}"),
+        Figure("failed", failed),
+    ]
     share = peak_share(plan, table.measurement(best)) if best is not None else None
     if share is not None:
         figures.append(Figure(f"the best by {found.objective.goal} reaches", share.words))

@@ -202,7 +202,7 @@ def _run(plan: SessionPlan, store: Store, arguments: Namespace) -> int:
     if result.state is SessionState.FAILED:
         raise WattridgeError(result.reason or "the session failed", f"session {result.session}", "see the line above")
     failed = sum(document["failed"].values())
-    if result.state is SessionState.DONE and failed and failed == document["evaluated"]:
+    if result.state is SessionState.DONE and failed and failed == document["evaluated"] + document["timed"]:
         say(f"wattridge: session {result.session}: every configuration failed ({_most_frequent(document)})")
         return 1
     return 0
@@ -244,7 +244,8 @@ def watch_session(plan: SessionPlan, store: Store, *, quiet: bool) -> SessionRes
             progress = event.progress
             best = f"best {number(progress.best_value)} {plan.objective.goal.name}"
             left = f"  ETA {duration(progress.eta_s)}" if progress.budget else ""
-            bar.show(progress.evaluated, progress.budget, f"{progress.rate_per_s:.0f}/s  {best}{left}")
+            timed = f", {progress.timed} timed" if progress.timed else ""
+            bar.show(progress.evaluated, progress.budget, f"{progress.rate_per_s:.0f}/s{timed}  {best}{left}")
         elif isinstance(event, SessionRemark):
             say(event.text)
         elif isinstance(event, Preparing):
@@ -254,8 +255,10 @@ def watch_session(plan: SessionPlan, store: Store, *, quiet: bool) -> SessionRes
 
     with stop_on_interrupt() as stop:
         result = run_session(plan, store, on_event, stop)
-    done, seconds = len(result.table), duration(result.progress.elapsed_s)
-    bar.show(done, done, f"{result.state} after {seconds}", final=True)
+    progress = result.progress
+    done, seconds = progress.evaluated, duration(progress.elapsed_s)
+    timed = f", {progress.timed} timed" if progress.timed else ""
+    bar.show(done, done, f"{result.state} after {seconds}{timed}", final=True)
     return result
 
 
@@ -289,6 +292,7 @@ def sessions(arguments: Namespace) -> int:
             "strategy": r.strategy,
             "state": r.state,
             "evaluated": r.evaluated,
+            "timed": r.timed,
             "created": datetime.fromtimestamp(r.created_s, UTC).isoformat(timespec="seconds"),
         }
         for r in records

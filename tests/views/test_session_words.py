@@ -19,3 +19,7 @@ from app.views.session_words import measured_words
 )
 def test_counts_have_a_word_and_no_more_than_there_was_to_measure(measured: int, budget: int, words: str) -> None:
     assert measured_words(measured, budget) == words
+
+
+def test_those_that_were_only_timed_are_counted_apart() -> None:
+    assert measured_words(60, 100, 140) == "60 of 100 measured, 140 timed"

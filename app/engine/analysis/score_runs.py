@@ -22,8 +22,8 @@ from ..children.ending import end_with_parent
 from ..children.python import multiprocessing_without_working_directory
 from ..formats.read import read_recording
 from ..formats.recording import Recording
-from ..measurement import State
-from ..objectives import Goal
+from ..objectives import Goal, Objective
+from ..runner.replay import at_time
 from ..space.search_space import SearchSpace
 from ..strategies import base
 from ..strategies.base import Outcome
@@ -52,6 +52,7 @@ class Recorded:
     space: SearchSpace
     outcomes: tuple[Outcome, ...]  # one per row
     seconds: Floats | None  # what evaluating each row cost, where that is known of all
+    timed: tuple[Outcome, ...] = ()  # one per row, as it is sent where only its time was asked for
 
     def front_values(self, maximise: Sequence[bool]) -> Floats:
         """The goals of the front as they were measured, shape (rows, goals); NaN where a row failed or lacks one."""
@@ -71,17 +72,13 @@ def recorded(cache: Recording, goal: Goal | None = None, front: Sequence[Goal] =
         if wanted.name not in cache.value_names:
             known = ", ".join(cache.value_names)
             raise InputError(f"there is no value '{wanted.name}'", str(cache.path), f"known: {known}")
-    outcomes = tuple(
-        Outcome(m.row, goal.cost(m.values), m.state, tuple(g.cost(m.values) for g in front), m.values)
-        if m.state is State.OK
-        else Outcome(m.row, np.inf, m.state, tuple(np.inf for _ in front))
-        for m in cache.measurements()
-    )
-    seconds = np.array([m.cost_s for m in cache.measurements()])
+    measured, objective, names = cache.measurements(), Objective(goal, tuple(front)), cache.names_at_time
+    seconds = np.array([m.cost_s for m in measured])
     return Recorded(
         name=cache.path.name.removesuffix(".gz").removesuffix(".json"),
         space=cache.space(),
-        outcomes=outcomes,
+        outcomes=tuple(Outcome.of(m, objective) for m in measured),
+        timed=tuple(Outcome.of(at_time(m, names), objective) for m in measured),
         seconds=seconds if (seconds > 0).all() else None,
     )
 

@@ -3,7 +3,7 @@
 A cell of words that a spreadsheet would take for a formula has an apostrophe before it (`spreadsheet`).
 
 Columns: the parameters, `state`, `error`, where and how it was measured, what the session is, then every value and the
-ends of its 95 % interval. The columns before `state` are the configuration.
+ends of its 95 % interval. The columns before `state` are the configuration; `depth` is `time` where it was only timed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...errors import InputError
 from ...files import text_lines, write_text
 from ...spreadsheet import cell_text, text_cell
 from ..expressions.values import is_value
-from ..measurement import State, Value
+from ..measurement import Depth, State, Value
 from ..objectives import Objective
 from ..space.result_table import ResultTable
 from .entries import NO_VALUE, OWN
@@ -34,7 +34,7 @@ SIGNATURE = ",".join(_STATE)  # in the header of every file written here
 _FACTS = (
     *_STATE,
     *("timestamp_s", "cost_s", "message", "window_start_ns", "window_end_ns", "measured_clock_mhz"),
-    *("gpu", "kernel", "problem_size", "objective"),
+    *("gpu", "kernel", "problem_size", "objective", "depth"),
 )
 _LOW, _HIGH = " (95 % low)", " (95 % high)"
 _REMEDY = "pass a session that this program wrote"
@@ -63,6 +63,7 @@ def _lines(table: ResultTable, about: About) -> Iterator[str]:
                 *(_figure(m.timestamp_s), _figure(m.cost_s), text_cell(m.message), start_ns, end_ns),
                 _figure(m.observed_clock_mhz),
                 *session,
+                m.depth.value,
                 *(_figure(m.values.get(name, math.nan)) for name in names),
                 *(_figure(end) for name in bounded for end in m.intervals.get(name, (math.nan, math.nan))),
             ]
@@ -170,6 +171,7 @@ class _Header:
             timestamp_s=_number(texts.get("timestamp_s", "")),
             cost_s=_number(texts.get("cost_s") or "0"),
             message=texts.get("message", ""),
+            depth=Depth.TIME if texts.get("depth") == Depth.TIME.value else Depth.ENERGY,
         )
 
     def objective(self, goals: str) -> Objective:

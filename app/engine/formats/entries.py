@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ...numbers import finite_or_none
-from ..measurement import State, Value
+from ..measurement import Depth, State, Value
 from .facts import Facts
 from .names import OwnNames
 
@@ -145,6 +145,7 @@ class EntryReader:
             timestamp_s=as_number(own["timestamp_s"]) if "timestamp_s" in own else _timestamp(entry.get("timestamp")),
             cost_s=finite_or_none(as_number(own["cost_s"])) or 0.0 if "cost_s" in own else _cost_s(entry),
             message=text_of(own.get("message"), _LONGEST_TEXT),
+            depth=Depth.TIME if own.get("depth") == Depth.TIME.value else Depth.ENERGY,
         )
 
     def _plan(self, names: tuple[str, ...]) -> _Plan:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
-from ..measurement import Configuration, Measurement, State
+from ..measurement import Configuration, Depth, Measurement, State
 from ..space.result_table import STATES
 
 MAXIMUM_CELLS = 2**25  # entries x columns: 256 MiB
@@ -35,13 +35,14 @@ class Facts(NamedTuple):
     timestamp_s: float = math.nan
     cost_s: float = 0.0
     message: str = ""
+    depth: Depth = Depth.ENERGY
 
     def of(self, row: int, configuration: Configuration) -> Measurement:
         """The measurement of a row."""
         return Measurement(row=row, configuration=configuration, **self._asdict())
 
 
-_Texts = tuple[str, str, str, str, int]  # error, message, power source, source, event reasons
+_Texts = tuple[str, str, str, str, int, Depth]  # error, message, power source, source, event reasons, depth
 _Columns = dict[str, "array[float]"]
 
 
@@ -71,7 +72,7 @@ class FactColumns:
     @property
     def sources(self) -> frozenset[str]:
         """Where the measurements come from: nvml, simulated or recorded."""
-        return frozenset(source for _, _, _, source, _ in self._distinct_texts)
+        return frozenset(source for _, _, _, source, *_ in self._distinct_texts)
 
     def values(self, name: str) -> npt.NDArray[np.float64]:
         """One value of every index, NaN where it is not known. Raises KeyError for an unknown name."""
@@ -92,7 +93,7 @@ class FactColumns:
 
     def facts(self, at: int) -> Facts:
         """The facts at one index."""
-        error, message, power_source, source, reasons = self._distinct_texts[self._texts[at]]
+        error, message, power_source, source, reasons, depth = self._distinct_texts[self._texts[at]]
         clock, timestamp_s, cost_s = (column[at] for column in self._times.values())
         highs = self._highs
         return Facts(
@@ -108,6 +109,7 @@ class FactColumns:
             timestamp_s,
             cost_s,
             message,
+            depth,
         )
 
     def _groups(self) -> tuple[_Columns, ...]:
@@ -126,7 +128,7 @@ class FactColumns:
         self._extend(self._values, facts.values)
         self._extend(self._lows, {name: low for name, (low, _) in ends})
         self._extend(self._highs, {name: high for name, (_, high) in ends})
-        texts = (facts.error, facts.message, facts.power_source, facts.source, facts.event_reasons)
+        texts = (facts.error, facts.message, facts.power_source, facts.source, facts.event_reasons, facts.depth)
         code = self._code_of_texts.setdefault(texts, len(self._distinct_texts))
         if code == len(self._distinct_texts):
             self._distinct_texts.append(texts)

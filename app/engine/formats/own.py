@@ -12,7 +12,7 @@ from typing import Any
 from ... import __version__
 from ...numbers import finite_or_none
 from ..expressions.values import is_value
-from ..measurement import Measurement, Value
+from ..measurement import Depth, Measurement, Value
 from ..objectives import Goal, Objective, likely_goal
 from ..space.result_table import ResultTable
 from .entries import OWN, text_of
@@ -59,6 +59,7 @@ def own_entry(m: Measurement) -> dict[str, Any]:
         "source": m.source or None,
         "timestamp_s": finite_or_none(m.timestamp_s),
         "cost_s": finite_or_none(m.cost_s),
+        "depth": m.depth.value if m.depth is Depth.TIME else None,
     }
     return {name: value for name, value in entry.items() if value is not None}
 

@@ -118,13 +118,15 @@ class Meter:
         self._last_end_ns = self._gpu.clock.now_ns()
         return True
 
-    def time(self, load: Load, stop: threading.Event | None = None) -> float | None:
+    def time(self, load: Load, *, stop: threading.Event | None = None, settle_s: float = 0.0) -> float | None:
         """Seconds per launch of `load` by a few launches, on the board as it is; None when `stop` was set.
 
-        A power limit that the load runs into later does not show in it.
+        `settle_s` passes first, on the board's clock. A power limit that the load runs into later does not show.
         """
         self._begin(load)
         try:
+            if settle_s and self._gpu.clock.wait(settle_s, stop):
+                return None
             before, now = math.nan, self._value(self._gpu.read(), "graphics_clock_mhz")
             for _ in range(TIMED_TRIES):
                 lap(self._gpu, load)

@@ -198,6 +198,7 @@ def export_json(choice: Choice) -> str:
         "strategy": plan.strategy,
         "seed": plan.seed,
         "state": m.state.value,
+        "depth": m.depth.value,
         "error": m.error or None,
         "message": m.message or None,
         "configuration": dict(m.configuration),

@@ -108,7 +108,7 @@ class SimulatedRunner:
         """A few launches of one configuration; None when stopped."""
         start_ns = self._gpu.clock.now_ns()
         self._guard.apply(**settings_of(self._space, configuration))
-        time_s = self._meter.time(load, stop)
+        time_s = self._meter.time(load, stop=stop)
         if time_s is None:
             return None
         cost_s = (self._gpu.clock.now_ns() - start_ns) / 1e9

@@ -34,18 +34,21 @@ def source_in_words(source: str) -> str:
 def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math.nan) -> Description:
     """The space, how much of it was measured, and how the search went."""
     failed = ", ".join(f"{count} {state}" for state, count in table.failures().items())
-    share = len(table) / plan.space.size if plan.space.size else math.nan
+    timed = int(table.timed().sum())
+    share = (len(table) - timed) / plan.space.size if plan.space.size else math.nan
     limits = {"evaluations": plan.max_evaluations, "s": plan.max_seconds, "without a better one": plan.patience}
     budget = ", ".join(f"{limit:g} {what}" for what, limit in limits.items() if limit is not None)
     figures = [
         Figure("Source", source_in_words(plan.source)),
         Figure("Combinations", f"{plan.space.cartesian}, of which {plan.space.size} are valid"),
-        Figure("Measured", f"{len(table)} ({percent(share)} of the valid ones)"),
+        Figure("Measured", f"{len(table) - timed} ({percent(share)} of the valid ones)"),
         Figure("Failed", failed or "none"),
         Figure("Search", f"{plan.strategy}, seed {plan.seed}"),
         Figure("Budget", budget or "none"),
         *describe_statement(plan),
     ]
+    if timed:
+        figures.insert(3, Figure("Only timed", str(timed), note="by a few launches: their energy is not known"))
     if math.isfinite(seconds):
         figures.append(Figure("Took", duration(seconds)))
     return Description(plan.title, plan.gpu, figures, remarks=plan.space.notes)

@@ -153,7 +153,6 @@ class MeasurementsAdded:
     session: int
     length: int
     progress: Progress
-    deepened: tuple[int, ...] = ()  # indices of entries, there before, of which more was measured
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,7 +227,7 @@ class SessionRun(LiveSession):
     def _useful_timing(self) -> Times | None:
         """The runner, where it can time rows and that leaves something of the goals open: else it saves nothing."""
         runner, objective = self._runner, self.plan.objective
-        if not isinstance(runner, Times) or not runner.timed:
+        if not isinstance(runner, Times) or "time_s" not in runner.timed:
             return None
         goals = {goal.name for goal in (objective.goal, *objective.front)}
         return None if goals <= runner.timed else runner
@@ -382,7 +382,7 @@ class SessionRun(LiveSession):
         deepened = tuple(dict.fromkeys(index for index in indices if index < length))
         self._note_costs(range(len(self.table)) if self._best_index in deepened else indices)
         self._clock.mark(self._evaluated)
-        self._on_event(MeasurementsAdded(self.session, len(self.table), self._progress(), deepened))
+        self._on_event(MeasurementsAdded(self.session, len(self.table), self._progress()))
 
     def _write_end(self, reason: str) -> None:
         self._store.finish(self.session, self._state, reason, self._clock.elapsed_s)

@@ -34,6 +34,7 @@ def session_summary(
     repeats = fold(table)
     compared = repeats.table if repeats is not None else table  # of repeats none is better than another
     best = next(iter(by_goal(compared, plan.objective.goal)), None)
+    timed = int(table.timed().sum())
     return {
         "session": session,
         "gpu": plan.gpu,
@@ -42,7 +43,8 @@ def session_summary(
         "seed": plan.seed,
         "cartesian": plan.space.cartesian,
         "valid": plan.space.size,
-        "evaluated": len(table),
+        "evaluated": len(table) - timed,
+        "timed": timed,  # only that, beside those
         "repeats": int(plan.origin.get("repeats", "1")),  # measurements of each configuration
         "failed": table.failures(),
         "most_frequent_failure": _most_frequent_failure(table),

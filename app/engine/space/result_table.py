@@ -34,6 +34,7 @@ class ResultTable:
         self._index_of_timed: dict[int, int] = {}  # row -> index, of those that may be measured in full yet
         self._columns: dict[str, npt.NDArray[np.float64]] = {}
         self._details: list[Measurement] = []
+        self.deepened = 0  # entries that were measured in full after they had been timed: who reads on looks again
 
     def __len__(self) -> int:
         return self._length
@@ -110,6 +111,7 @@ class ResultTable:
             for name, column in columns.items():
                 column[at] = measurement.values.get(name, math.nan)
         self._columns = columns
+        self.deepened += len(deeper)
 
     def _unknown(self) -> npt.NDArray[np.float64]:
         return np.full(self._capacity, np.nan)

@@ -36,13 +36,17 @@ class History:
         self._sign = -1.0 if plan.objective.goal.maximise else 1.0
         self._length = 0
         self._spent_s: Floats = np.empty(0)  # as far as it was asked for
+        self._deepened = table.deepened
         self.refresh()
 
     def __len__(self) -> int:
         return self._length
 
     def refresh(self) -> None:
-        """Read what is new in the table."""
+        """Read what is new in the table; all of it where entries were measured that had only been timed."""
+        if self._deepened != self.table.deepened:
+            self._deepened, self._length, self._spent_s = self.table.deepened, 0, np.empty(0)
+            self.improvements.clear()
         start, length = self._length, len(self.table)
         costs = self.values(start, length) * self._sign
         best = self.improvements[-1].value * self._sign if self.improvements else math.inf

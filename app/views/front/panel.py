@@ -178,6 +178,7 @@ class FrontPanel(QWidget):
 
     def _begin(self, table: ResultTable | None, plan: SessionPlan | None) -> None:
         self._table, self._plan, self.points, self._codings = table, plan, None, None
+        self._deepened = table.deepened if table is not None else 0  # entries that got their energy after their time
         self.figures.clear()
         self.bars.set_session(table, plan)
         self.bars.come_after(self.pages.bar)
@@ -192,7 +193,8 @@ class FrontPanel(QWidget):
         """Show what the table has grown by."""
         if self._table is None or self._plan is None:
             return
-        if self.figures.offer(self._table, self._plan):
+        deepened, self._deepened = self._deepened, self._table.deepened
+        if self.figures.offer(self._table, self._plan) or deepened != self._deepened:
             self._rebuild()
         if self.points is None or self._codings is None:
             return

@@ -173,7 +173,8 @@ class LastSession(QFrame):
         alive = record.state.alive
         early = record.state in (SessionState.INTERRUPTED, SessionState.STOPPED, SessionState.FAILED)
         here = record.purpose is Purpose.REPLAY or (record.purpose is Purpose.TUNING and record.gpu == board)
-        count = f"{record.evaluated} of {record.budget} configurations measured"
+        timed = f", {record.timed} timed" if record.timed else ""
+        count = f"{record.evaluated} of {record.budget} configurations measured{timed}"
         self.state.setText(f"{record.state.value.capitalize()}: {count}" if early or alive else count)
         self.resume.setVisible(early)
         self.resume.setEnabled(here)

@@ -29,7 +29,12 @@ _COLUMNS: tuple[tuple[str, str, Callable[[SessionRecord], str], Callable[[Sessio
     ("★", "★ ", lambda r: "★" if r.label.favourite else "☆", lambda r: not r.label.favourite),
     ("Session", "Session 100 · dedispersion", lambda r: f"Session {r.id} · {r.shown_name}", lambda r: r.id),
     ("State", "interrupted", lambda r: r.state.value, lambda r: r.state.value),
-    ("Measured", "12345 of 12345 measured", lambda r: measured_words(r.evaluated, r.budget), lambda r: r.evaluated),
+    (
+        "Measured",
+        "12345 of 12345 measured",
+        lambda r: measured_words(r.evaluated, r.budget, r.timed),
+        lambda r: r.evaluated,
+    ),
     ("Tags", "tags, tags", lambda r: ", ".join(r.label.tags), lambda r: r.label.tags),
     ("Board", "NVIDIA A100-PCIE-40GB (recorded)", lambda r: r.board, lambda r: r.gpu),
     ("Strategy", "genetic algorithm", lambda r: r.strategy.replace("_", " "), lambda r: r.strategy),
@@ -90,7 +95,9 @@ class SessionsModel(QAbstractTableModel):
         """Where the running session stands."""
         row = self.row_of(progress.session)
         if row is not None:
-            changed = replace(self._shown[row], evaluated=progress.evaluated, state=progress.state)
+            changed = replace(
+                self._shown[row], evaluated=progress.evaluated, timed=progress.timed, state=progress.state
+            )
             self._shown[row] = changed
             self._all = tuple(changed if record.id == changed.id else record for record in self._all)
             self.dataChanged.emit(self.index(row, 0), self.index(row, len(_COLUMNS) - 1))

@@ -60,7 +60,9 @@ class Notifications(QObject):
             return
         self._measuring = -1
         length = duration(progress.elapsed_s)
-        line = f"Session {progress.session} has ended: {counted(progress.evaluated, 'configuration')} in {length}"
+        timed = f" and {progress.timed} timed" if progress.timed else ""
+        measured = f"{counted(progress.evaluated, 'configuration')}{timed}"
+        line = f"Session {progress.session} has ended: {measured} in {length}"
         if self._window.isActiveWindow():
             self._in_passing(line)
         elif not self.show_message(line):

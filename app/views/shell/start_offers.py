@@ -50,7 +50,7 @@ def offer_recovery(
     settings.note_said(_RECOVERY, mark)
     what = (
         f"Session {cut_off.id}, {cut_off.shown_name}, was running when the program ended: "
-        f"{measured_words(cut_off.evaluated, cut_off.budget)}, nothing of it is lost."
+        f"{measured_words(cut_off.evaluated, cut_off.budget, cut_off.timed)}, nothing of it is lost."
     )
     if cut_off.purpose is Purpose.ROOFLINE:
         banner.offer(what, "Open", lambda: open_session(cut_off.id))

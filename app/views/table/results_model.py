@@ -27,6 +27,7 @@ Indices = npt.NDArray[np.int64]
 AnyIndex = QModelIndex | QPersistentModelIndex
 _NO_PARENT = QModelIndex()
 _NUMBER, _STATE = 0, 1  # the two columns before the parameters
+_TIMED = "timed"  # in place of the state of what worked, and was only timed
 
 
 class ResultsModel(QAbstractTableModel):
@@ -42,6 +43,7 @@ class ResultsModel(QAbstractTableModel):
         self._offered: tuple[str, ...] = ()
         self._order: Indices = np.empty(0, dtype=np.int64)  # view row -> index into the table
         self._taken = 0  # how many of the table's measurements are shown
+        self._deepened = 0  # of them, those that were measured after they had been timed
         self._marked: Indices = np.empty(0, dtype=np.int64)
         self._only_marked = False
         self._sorted_by: tuple[int, bool] | None = None  # column, descending
@@ -65,7 +67,7 @@ class ResultsModel(QAbstractTableModel):
 
     @Slot()
     def refresh(self) -> None:
-        """Show what the table has grown by. Cheap: sorted rows are merged, not sorted again."""
+        """Show what the table has grown by or knows more of. Sorted rows are merged, which is cheap."""
         if self._table is None:
             return
         length = len(self._table)  # first: columns are filled before the length moves
@@ -77,6 +79,12 @@ class ResultsModel(QAbstractTableModel):
             self.endResetModel()
         new = np.arange(self._taken, length) if not self._only_marked else np.empty(0, dtype=np.int64)
         self._taken = length
+        if self._deepened != self._table.deepened:
+            self._deepened = self._table.deepened
+            if len(self._order):
+                self.dataChanged.emit(self.index(0, 0), self.index(len(self._order) - 1, self.columnCount() - 1))
+            if self._sorted_by is not None and not len(new):
+                self._reorder()
         if not len(new):
             return
         self.beginInsertRows(_NO_PARENT, len(self._order), len(self._order) + len(new) - 1)
@@ -134,7 +142,7 @@ class ResultsModel(QAbstractTableModel):
     def longest(self, column: int) -> list[str]:
         """Texts as wide as any of a column may be expected to be."""
         if column < 2:
-            return ["★ 00000"] if column == _NUMBER else [state.value for state in State]
+            return ["★ 00000"] if column == _NUMBER else [_TIMED, *(state.value for state in State)]
         described, parameter = self._columns[column - 2]
         if not parameter or self._table is None:
             return ["0.0000"]
@@ -235,7 +243,7 @@ class ResultsModel(QAbstractTableModel):
             return f"★ {at + 1}" if at == self._best else str(at + 1)
         measurement = self._table.measurement(at)
         if column == _STATE:
-            return measurement.state.value
+            return measurement.state.value if measurement.final else _TIMED
         described, parameter = self._columns[column - 2]
         if parameter:
             return parameter_text(measurement.configuration.get(described.name, ""))

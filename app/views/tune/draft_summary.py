@@ -97,7 +97,7 @@ class DraftSummary(QWidget):
 
 
 def _progress_words(stored: SessionRecord) -> str:
-    return f"session {stored.id}: {measured_words(stored.evaluated, stored.budget)}"
+    return f"session {stored.id}: {measured_words(stored.evaluated, stored.budget, stored.timed)}"
 
 
 def _details(space: SearchSpace) -> str:

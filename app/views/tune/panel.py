@@ -218,7 +218,7 @@ class TunePanel(QWidget):
             return
         records = [record for record in records if record.purpose is not Purpose.ROOFLINE][:_STORED_SHOWN]
         for record in records:
-            count, when = measured_words(record.evaluated, record.budget), local_time(record.created_s)
+            count, when = measured_words(record.evaluated, record.budget, record.timed), local_time(record.created_s)
             text = f"Session {record.id} · {record.shown_name} · {record.board} · {count} · {record.state} · {when}"
             action = menu.addAction(text, lambda *_, number=record.id: self._look_at(number))
             action.setEnabled(not record.state.alive)

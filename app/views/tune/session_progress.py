@@ -84,7 +84,9 @@ class SessionProgress(QWidget):
         words = f"{state}: {reason}" if reason not in ("", state) else state
         if progress.state is SessionState.DONE and reason:
             words = reason  # each says that it has ended, and why
-        far = measured_words(progress.evaluated, progress.budget) + (" (%p %)" if progress.budget else " so far")
+        far = measured_words(progress.evaluated, progress.budget, progress.timed) + (
+            " (%p %)" if progress.budget else " so far"
+        )
         self.bar.setFormat(far + (f" · {words}" if words else ""))
         self.bar.setToolTip(plain_tip(words))
         over, timed = not progress.state.alive, progress.elapsed_s > 0

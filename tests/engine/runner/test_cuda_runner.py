@@ -17,7 +17,7 @@ import pytest
 from cuda_bench import SPECIFICATION, Bench, SteadySensors
 from virtual_cuda import VirtualBoard
 
-from app.engine.measurement import State
+from app.engine.measurement import Depth, State
 from app.engine.metering import meter as metering
 from app.engine.runner import reference
 from app.engine.runner.cuda.gpu import CudaGpu
@@ -319,3 +319,50 @@ def test_a_session_in_which_everything_fails_says_why(bench: type[Bench], capsys
 )
 def test_the_parameters_of_a_kernel(source: str, names: tuple[str, ...]) -> None:
     assert parameter_names(source + " {}", "scale") == names
+
+
+def test_rows_can_be_timed_by_a_few_launches(bench: type[Bench], virtual_board: VirtualBoard) -> None:
+    one = bench("launch_ms = [1, 2, 5, 40]", sensors=virtual_board)
+    assert one.runner.timed == {"time_s"}, "the metric needs energy"
+    timed = list(one.runner.time(range(4), threading.Event()))
+    assert [m.row for m in timed] == [0, 1, 2, 3]
+    for found in timed:
+        assert (found.state, found.depth) == (State.OK, Depth.TIME), found.error
+        assert found.values["time_s"] == pytest.approx(float(str(found.configuration["launch_ms"])) / 1e3, rel=0.01)
+        assert found.values["registers_per_thread"] == 32, "what the compiler says is known, too"
+        assert not {"energy_j", "power_w", "J/Mvalue"} & found.values.keys()
+        assert (found.window_ns, found.intervals) == (None, {})
+
+
+def test_timing_costs_the_board_a_fraction_of_measuring(bench: type[Bench], virtual_board: VirtualBoard) -> None:
+    one, stop = bench("launch_ms = [1, 2]", sensors=virtual_board), threading.Event()
+    one.rows()  # the board is warm
+    seconds = []
+    for look in (one.runner.time, one.runner.measure):
+        began = virtual_board.clock.now_ns()
+        assert len(list(look(range(2), stop))) == 2
+        seconds.append((virtual_board.clock.now_ns() - began) / 1e9)
+    assert seconds[0] < 0.3 * seconds[1]
+
+
+def test_every_fault_is_found_by_timing_too(bench: type[Bench]) -> None:
+    one = bench('fault = ["none", "broken", "wrong", "segfault"]')
+    found = {m.configuration["fault"]: m for m in one.runner.time(range(4), threading.Event())}
+    states = {fault: m.state for fault, m in found.items()}
+    assert states == {
+        "none": State.OK,
+        "broken": State.COMPILE,
+        "wrong": State.CORRECTNESS,
+        "segfault": State.RUNTIME,
+    }
+    assert {m.depth for m in found.values()} == {Depth.TIME}
+    [measured] = one.runner.measure([0], threading.Event())
+    assert (measured.state, measured.depth) == (State.OK, Depth.ENERGY)
+
+
+def test_timing_ends_soon_after_a_stop(bench: type[Bench]) -> None:
+    one, stop = bench("launch_ms = [1, 2, 3, 4]"), threading.Event()
+    timing = one.runner.time(range(4), stop)
+    assert next(timing).depth is Depth.TIME
+    stop.set()
+    assert len(list(timing)) <= 1

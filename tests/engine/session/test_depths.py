@@ -12,11 +12,11 @@ from engine_fakes import FakeRunner, FakeTimer, Listener, grid, measurement_of, 
 
 from app.engine.measurement import Depth, State
 from app.engine.objectives import Goal, Objective
-from app.engine.session.events import MeasurementsAdded
 from app.engine.session.live_session import SessionResult
 from app.engine.session.plan import SessionPlan
 from app.engine.session.run import TIMED_FOR_ONE, run_session
 from app.engine.session_state import SessionState
+from app.engine.space.result_table import ResultTable
 from app.engine.store.database import Store
 from app.engine.strategies import base
 
@@ -125,18 +125,7 @@ def test_a_timed_row_that_fails_when_it_is_measured_is_a_failure() -> None:
         assert np.isnan(table.values("time_s")[at])
 
 
-def test_events_say_which_entries_were_deepened_and_older_views_of_the_table_stay_whole() -> None:
-    heard = Listener()
-    with Store() as store:
-        run_session(made(FakeTimer(SPACE)), store, heard, threading.Event())
-    added = heard.of(MeasurementsAdded)
-    length = 0
-    for event in added:
-        assert all(index < length for index in event.deepened)
-        length = event.length
-
-    from app.engine.space.result_table import ResultTable
-
+def test_an_entry_is_deepened_in_its_place_and_who_reads_an_older_state_keeps_it() -> None:
     table = ResultTable(SPACE)
     whole = measurement_of(SPACE, 9)
     table.append(replace(whole, values={"time_s": 0.1}, depth=Depth.TIME))
@@ -146,6 +135,7 @@ def test_events_say_which_entries_were_deepened_and_older_views_of_the_table_sta
     assert (before.timed()[0], table.timed()[0]) == (True, False)
     assert (before.values("time_s")[0], table.values("time_s")[0]) == (0.1, whole.values["time_s"])
     assert np.isnan(before.values("energy_j")[0])
+    assert (before.deepened, table.deepened) == (0, 1)
     assert (before.measurement(0).depth, table.measurement(0)) == (Depth.TIME, whole)
 
 

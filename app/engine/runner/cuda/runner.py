@@ -24,17 +24,17 @@ from ....sensors.event_reasons import LIMITING
 from ....sensors.load import Load
 from ...control.guard import DeviceGuard
 from ...control.obeying import disobeyed
-from ...measurement import Configuration, Measurement, State
+from ...measurement import Configuration, Depth, Measurement, State
 from ...metering.condition import Condition
 from ...metering.meter import STEADY_TIME, Meter
 from ...metering.window import Run, Window
 from ...space.search_space import SearchSpace
-from ...specification.model import Specification
+from ...specification.model import Specification, names_at_time
 from ...workloads.cuda_kernel import CudaKernel, KernelRefused, Prepared
 from ...workloads.kernel_features import FEATURES, as_rows
 from ...workloads.machine_code import shortfall
 from ..base import OnPreparation
-from ..figures import measurement_of
+from ..figures import measurement_of, timed_measurement
 from ..settings_order import by_setting, settings_of
 from ..stating import Stating
 from .compiler import Compiled, Compiler
@@ -59,6 +59,7 @@ class _Candidate:
     name: str  # of its kernel in the runner process
     configuration: Configuration
     prepared: Prepared
+    depth: Depth
     began: float = field(default_factory=time.monotonic)  # when its turn on the GPU came
     said: str = ""  # by the compiler, though it compiled
     unmet: str = ""  # settings that the board does not have as they were asked for
@@ -66,14 +67,20 @@ class _Candidate:
     reference: dict[str, float] = field(default_factory=dict)  # what the reference kernel showed just before
     windows: list[Window] = field(default_factory=list)  # of all repeats but the last
     run: Run | None = None  # the last repeat, or the only one
+    time_s: float | None = None  # of a launch, where no more is asked for
 
     @property
     def load(self) -> Load:
         return Load(self.name, "fp32", 0.0, 0.0)  # on a real board the work is not known, only its name
 
+    @property
+    def ran(self) -> bool:
+        """To the end of what was asked for."""
+        return self.run is not None or self.time_s is not None
+
 
 class CudaRunner:
-    """Implements `Runner`, `Prepares` and `StatesFigures`. Takes over the guard and the board's runner processes.
+    """Implements `Runner`, `Times`, `Prepares` and `StatesFigures`. Takes over the guard and the runner processes.
 
     This class schedules: compiling ahead, the reference kernel, repeats, and recovery from faults. `LoadedKernels` is
     what happens to a kernel in the runner process, `Meter` how its launches are measured.
@@ -93,6 +100,7 @@ class CudaRunner:
         """`condition` is the one to state figures for, where the user chose it."""
         self.source: str = gpu.info.source
         self.batch = max(LEAST_BATCH, min(MOST_BATCH, 4 * compiler.jobs))
+        self.timed = names_at_time(spec, space.names)
         self.settle_s = 0.0  # lower bounds, beyond what the meter takes by itself
         self.window_s = 0.0
         self._gpu = gpu
@@ -118,11 +126,18 @@ class CudaRunner:
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows in the order in which they are compiled, those of one device setting together."""
+        return self._look_at(rows, Depth.ENERGY, stop)
+
+    def time(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
+        """Time the rows in the same order: compiled, loaded, verified, and launched for a few milliseconds."""
+        return self._look_at(rows, Depth.TIME, stop)
+
+    def _look_at(self, rows: Sequence[int], depth: Depth, stop: threading.Event) -> Iterator[Measurement]:
         self._gpu.processes.keep_spare()
         by_settings = groupby(by_setting(rows, self._space, self._guard), self._setting_of)
         try:
             for setting, group in by_settings:
-                for failed in self._measure_setting(list(group), dict(setting), stop):
+                for failed in self._look_at_setting(list(group), dict(setting), depth, stop):
                     yield from self._take_finished()
                     if failed is not None:
                         yield failed
@@ -186,14 +201,14 @@ class CudaRunner:
         while self._finished:
             yield self._finished.pop(0)
 
-    def _measure_setting(
-        self, rows: Sequence[int], setting: dict[str, float], stop: threading.Event
+    def _look_at_setting(
+        self, rows: Sequence[int], setting: dict[str, float], depth: Depth, stop: threading.Event
     ) -> Iterator[Measurement | None]:
         """Run the rows of one setting: a failure, or None for one that ran, as they come."""
         waiting: dict[Future[Compiled], _Candidate] = {}
         try:
             for row in rows:
-                candidate = self._candidate(row)
+                candidate = self._candidate(row, depth)
                 if isinstance(candidate, Measurement):
                     yield candidate
                 else:
@@ -206,17 +221,18 @@ class CudaRunner:
                     return
                 candidate = waiting.pop(future)
                 candidate.unmet = self._unmet
-                self._look_at_drift(candidate, setting, stop)
+                if depth is Depth.ENERGY:
+                    self._look_at_drift(candidate, setting, stop)
                 candidate.began = time.monotonic()
                 failed = self._run(candidate, future, stop)
-                if failed is None and candidate.run is None:  # stopped
+                if failed is None and not candidate.ran:  # stopped
                     return
                 yield failed
         finally:
             for future in waiting:
                 future.cancel()
 
-    def _candidate(self, row: int) -> _Candidate | Measurement:
+    def _candidate(self, row: int, depth: Depth) -> _Candidate | Measurement:
         """A row as it goes to the compiler; its failure where the kernel cannot have such values."""
         configuration, began = self._space.configuration(row), time.monotonic()
         try:
@@ -224,9 +240,9 @@ class CudaRunner:
         except (KernelRefused, InputError) as refusal:
             # an InputError is about a value of this configuration, not about the specification
             state = refusal.state if isinstance(refusal, KernelRefused) else State.CONSTRAINTS
-            cost_s = time.monotonic() - began
-            return Measurement.failed(row, configuration, state, str(refusal), source=self.source, cost_s=cost_s)
-        return _Candidate(row, f"{row}.{next(self._serial)}", configuration, prepared)
+            cost_s, said, source = time.monotonic() - began, str(refusal), self.source
+            return Measurement.failed(row, configuration, state, said, source=source, cost_s=cost_s, depth=depth)
+        return _Candidate(row, f"{row}.{next(self._serial)}", configuration, prepared, depth)
 
     def _next(self, waiting: dict[Future[Compiled], _Candidate], stop: threading.Event) -> Future[Compiled] | None:
         """The first that is compiled; until then the board goes on with what it ran last. None when stopped."""
@@ -250,15 +266,22 @@ class CudaRunner:
             wrong = shortfall(compiled.image, candidate.prepared.instructions) or self._kernels.check(candidate.name)
             if wrong:
                 return self._failed(candidate, State.CORRECTNESS, wrong)
-            self._run_repeats(candidate, stop)
+            if candidate.depth is Depth.TIME:
+                settle_s = self._guard.settling_s
+                candidate.time_s = self._meter.time(candidate.load, stop=stop, settle_s=settle_s)
+            else:
+                self._run_repeats(candidate, stop)
         except KernelFailed as failure:
             self._settle()
             return self._recovered(candidate, failure)
         self._settle()
-        if candidate.run is not None:
-            self._unsettled.append(partial(self._finish, candidate))
+        if candidate.ran:
             self._kernels.last = candidate.load
             self._gpu.processes.keep_spare()
+        if candidate.time_s is not None:
+            self._finished.append(self._timed(candidate, candidate.time_s))
+        elif candidate.run is not None:
+            self._unsettled.append(partial(self._finish, candidate))
             self._drift.count()
         return None
 
@@ -307,6 +330,14 @@ class CudaRunner:
         self._stating.note(LOAD.name, window)
         candidate.reference = reference_figures(window)
 
+    def _timed(self, candidate: _Candidate, time_s: float) -> Measurement:
+        cost_s = time.monotonic() - candidate.began if self._gpu.clock.speed == 1.0 else 0.0
+        measurement = timed_measurement(
+            self._spec, candidate.row, candidate.configuration, time_s, source=self.source, cost_s=cost_s
+        )
+        said = "; ".join(words for words in (candidate.said, candidate.unmet) if words)
+        return replace(measurement, values={**measurement.values, **candidate.facts}, message=said)
+
     def _finish(self, candidate: _Candidate) -> None:
         assert candidate.run is not None, "only what ran is measured"
         windows = [*candidate.windows, self._meter.window(candidate.run)]
@@ -343,6 +374,7 @@ class CudaRunner:
             values={**(values or {}), **candidate.reference},
             message=candidate.said,
             cost_s=time.monotonic() - candidate.began,
+            depth=candidate.depth,
         )
 
 
