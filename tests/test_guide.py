@@ -100,12 +100,14 @@ def test_every_work_that_is_cited_is_in_the_references() -> None:
 def test_the_specifications_of_the_guide_can_be_opened(tmp_path: Path) -> None:
     text = (GUIDE / "specification.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     (tmp_path / "kernels").mkdir()
     shutil.copy(resources() / "kernels" / "gemm.cu", tmp_path / "kernels")
     (tmp_path / "examples").mkdir()
-    kernel, command = (tmp_path / "examples" / name for name in ("kernel.toml", "command.toml"))
+    kernel, operator, command = (tmp_path / "examples" / f"{name}.toml" for name in ("kernel", "operator", "command"))
     kernel.write_text(blocks[0], encoding="utf-8")
-    command.write_text(blocks[1], encoding="utf-8")
+    operator.write_text(blocks[1], encoding="utf-8")
+    command.write_text(blocks[2], encoding="utf-8")
     assert load_specification(kernel).strategy == "auto"
+    assert load_specification(operator).parameters["block_m"] == (64, 128)
     assert list(load_specification(command).parameters) == ["n", "mode"]

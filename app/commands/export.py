@@ -23,7 +23,7 @@ def export_arguments(parser: ArgumentParser) -> None:
         help="a session's number (default: the newest), a cache, T4 results, a CSV file, or a specification",
     )
     parser.add_argument("--configuration", metavar="NAME=VALUE,...", help="the configuration (default: the best)")
-    kinds = ("json", "header", "script", "csv", "cache", "t4", "t1")
+    kinds = ("json", "header", "source", "script", "csv", "cache", "t4", "t1")
     parser.add_argument("--kind", action="append", choices=kinds, help="only these files")
     parser.add_argument("--gpu", metavar="GPU", help="the board that sets the limits in a specification's T1")
     parser.add_argument("--out", metavar="FOLDER", help="where to write (default: the data folder)")

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from elf_images import code, elf_image
 
+from app.engine.operators.shapes import Operator
 from app.engine.runner.cuda.backend import Array, DeviceFault, Difference, KernelFacts, difference
 from app.engine.workloads.cuda_arguments import Launch
 from app.sensors.clock import Clock, HostClock
@@ -71,6 +72,11 @@ class FakeBackend:
 
     def product(self) -> FakeKernel | None:
         return None
+
+    def vendor(self, operator: Operator, operands: Mapping[str, tuple[Array, Array]]) -> FakeVendor:
+        if operator.shape[0] != 1:
+            raise DeviceFault("a library was not found: pip install it")
+        return FakeVendor(self, operands)
 
     def mark(self) -> FakeMark:
         return FakeMark(self, max(self.busy_until_ns, self.clock.now_ns()))
@@ -144,6 +150,26 @@ class FakeKernel:
         y[...] = float(self._defines.get("factor", "2")) * x + self._constants.get("bias", np.zeros(1))
         if self._fault == "wrong":
             y[3] += 1
+
+    def unload(self) -> None:
+        pass
+
+
+class FakeVendor:
+    """A library's matrix product, 250 W for half a millisecond."""
+
+    library = "fake library 1.0"
+    facts = KernelFacts(0, 0, 0, 0, float("nan"))
+
+    def __init__(self, backend: FakeBackend, operands: Mapping[str, tuple[Array, Array]]) -> None:
+        self._backend, self._operands = backend, operands
+
+    def launch(self, times: int) -> None:
+        self._backend.queue(times * 0.5e-3, 250.0)
+
+    def deliver(self) -> None:
+        (c, _), (a, _), (b, _) = (self._operands[name] for name in ("c", "a", "b"))
+        c[...] = a @ b
 
     def unload(self) -> None:
         pass

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernels_on_cpu import Arrays, KernelOnCpu
+from kernels_on_cpu import KernelOnCpu
+from operator_definitions import by_definition
 
 from app.engine.operators.shapes import parse_operator
 from app.engine.space.build import build_space
@@ -27,22 +28,6 @@ def specification(text: str) -> Specification:
     operator = parse_operator(text)
     own = {"kind": operator.kind, "shape": list(operator.shape), "precision": operator.precision}
     return specification_of({"operator": own}, Path("operator.toml"))
-
-
-def expected(text: str, given: Arrays) -> np.ndarray:  # type: ignore[type-arg]
-    """By definition, in double precision; not by what the program verifies with."""
-    operator = parse_operator(text)
-    if operator.kind == "mv":
-        return np.einsum("bnk,bkj->bnj", given["w"].astype(float), given["x"].astype(float))
-    if operator.kind == "conv2d":
-        size = operator.sizes
-        edge = ((0, 0), (size["pad"],) * 2, (size["pad"],) * 2, (0, 0))
-        padded = np.pad(given["x"].astype(float), edge)
-        windows = np.lib.stride_tricks.sliding_window_view(padded, (size["kernel"],) * 2, axis=(1, 2))
-        return np.einsum(
-            "bhwcrs,rsco->bhwo", windows[:, :: size["stride"], :: size["stride"]], given["w"].astype(float)
-        )
-    return np.einsum("bij,bjk->bik", given["a"].astype(float), given["b"].astype(float))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +58,7 @@ def test_a_configuration_computes_what_the_operator_is(
     kernel = KernelOnCpu(dataclasses.replace(spec, constants=constants), configuration, tmp_path)
     assert (kernel.grid(), kernel.block()) == (prepared.launch.grid, prepared.launch.block)
     given = {a.name: make_array(a, place) for place, a in enumerate(prepared.calls.arguments)}
-    right = expected(text, given)
+    right = by_definition(parse_operator(text), given)
     for outputs in (kernel.run(given), kernel.run(given, backwards=True)):
         [(_, found)] = outputs.items()
         np.testing.assert_allclose(found, right, rtol=_ROUNDING, atol=_ROUNDING * np.abs(right).max())

@@ -68,7 +68,7 @@ def test_an_example_compiles(compiler: Compiler, path: Path) -> None:
     spec, limits = load_specification(path), limits_of((9, 0), 132)
     space = build_space(spec.parameters, spec.restrictions, spec.constants, limits)
     row = int(np.random.default_rng(0).integers(space.size))
-    prepared = CudaKernel.of(spec, limits).prepare(space.configuration(row))
+    prepared = CudaKernel.of(spec, limits, 232448).prepare(space.configuration(row))
     image = compiler.image(prepared.build)
     assert symbol(image, prepared.launch.name)
     if prepared.reference is not None:

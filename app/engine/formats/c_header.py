@@ -15,8 +15,13 @@ _KEYWORD = re.compile(
 )
 
 
-def c_header(title: str, parameters: Mapping[str, Value], remarks: Sequence[str]) -> str:
-    """A header that defines each parameter; a name that C does not allow is changed, the original beside it."""
+def c_header(
+    title: str, parameters: Mapping[str, Value], remarks: Sequence[str], declaration: Sequence[str] = ()
+) -> str:
+    """A header that defines each parameter; a name that C does not allow is changed, the original beside it.
+
+    `declaration` are lines of C that stand before the macros.
+    """
     guard = f"WATTRIDGE_{identifier(title).upper()}_H"
     lines = [
         "/*",
@@ -25,6 +30,8 @@ def c_header(title: str, parameters: Mapping[str, Value], remarks: Sequence[str]
         f"#ifndef {guard}",
         f"#define {guard}",
         "",
+        *declaration,
+        *([""] if declaration else []),
     ]
     used = {guard}
     for name, value in parameters.items():

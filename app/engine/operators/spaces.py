@@ -28,12 +28,11 @@ def tile_space(operator: Operator) -> KernelSpace:
     """The space of matrix products and convolutions (`tiles.cuh`):
 
     block_m, block_n, block_k: a block's tile of the output, and the step along the depth. thread_m, thread_n: a
-    thread's share of the tile. lanes_n: threads of a warp beside each other along N. slices_k: sets of threads that share
-    the tile, each with its part of every step. stages: buffers in shared memory.
-    copy_async: 1 fills them by cp.async, 0 through registers. split_k: blocks that share a tile. stream_k: 0, or the
-    blocks per multiprocessor among which the steps of all tiles are dealt out. min_blocks: those of a multiprocessor
-    that the compiler leaves registers for. group_m: rows of tiles in a band that
-    blocks running at once belong to.
+    thread's share of the tile. lanes_n: threads of a warp beside each other along N. slices_k: sets of threads that
+    share the tile, each with its part of every step. stages: buffers in shared memory. copy_async: 1 fills them by
+    cp.async, 0 through registers. split_k: blocks that share a tile. stream_k: 0, or the blocks per multiprocessor
+    among which the steps of all tiles are dealt out. min_blocks: those of a multiprocessor that the compiler leaves
+    registers for. group_m: rows of tiles in a band that blocks running at once belong to.
     """
     batch, rows, columns, depth = operator.product
     outputs = batch * rows * columns

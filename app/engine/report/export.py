@@ -1,5 +1,5 @@
-"""Exports: a configuration as JSON, C header or a script that sets its clocks; a session as CSV, cache or T4; a
-specification as T1."""
+"""Exports: a configuration as JSON, C header, CUDA source or a script that sets its clocks; a session as CSV, cache or
+T4; a specification as T1."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from ...errors import InputError, WattridgeError
 from ...files import digest_of, write_text
 from ...input_files import is_input, is_there
 from ...numbers import finite_or_none
+from ...sensors.device_limits import DeviceLimits
 from ...sensors.event_reasons import names as reason_names
 from ...sensors.gpu import Gpu
 from ..formats.c_header import c_header
@@ -35,11 +36,14 @@ from ..session.summary import by_goal
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..specification.model import Specification
+from ..workloads.cuda_kernel import KernelRefused
+from .cuda_export import CudaFile
 
 # kind -> how its file's name ends: a configuration's first, then those of the whole session
 KINDS = {
     "json": ".json",
     "header": ".h",
+    "source": ".cu",
     "script": "-clocks.sh",
     "csv": "-session.csv",
     "cache": "-cache.json",
@@ -57,6 +61,7 @@ class Choice:
     plan: SessionPlan
     session: int | None
     settings: tuple[str, ...]  # which parameters are device settings
+    kernel: CudaFile | None = None  # where the session's specification is there and has a CUDA source
 
     @property
     def source(self) -> str:
@@ -103,7 +108,8 @@ def choose(plan: SessionPlan, table: ResultTable, session: int | None, index: in
     if repeats is not None and repeats.single:
         measurement = replace(measurement, configuration={})
     settings = tuple(p.name for p in table.space.parameters if p.device_setting)
-    return Choice(measurement, plan, session or None, settings)  # a recording that is shown has number 0
+    choice = Choice(measurement, plan, session or None, settings)  # a recording that is shown has number 0
+    return replace(choice, kernel=_kernel_of(choice)) if _has_t1(plan) else choice
 
 
 def export_session(
@@ -123,14 +129,18 @@ def export_session(
     unknown = set(kinds or ()) - set(KINDS)
     if unknown:
         raise InputError(f"unknown kind '{sorted(unknown)[0]}'", "export", f"one of {', '.join(KINDS)}")
-    wanted = [kind for kind in KINDS if (kind in kinds if kinds is not None else kind != "t1" or _has_t1(plan))]
+    asked = KINDS if kinds is None else kinds
+    choice = choose(plan, table, session, index) if set(asked) & set(_CHOICES) else None
+    able = {"t1": _has_t1(plan), "source": choice is not None and choice.kernel is not None}
+    wanted = [kind for kind in KINDS if kind in asked and (kinds is not None or able.get(kind, True))]
+    if "source" in wanted and not able["source"]:
+        raise InputError("there is no CUDA source of this session as it was", plan.title, "choose other kinds")
     stem = file_stem(plan.title)
     paths = {kind: folder / f"{stem}{KINDS[kind]}" for kind in wanted}
     for path in paths.values():
         refuse_foreign(path)
     size = plan.origin.get("problem_size", "")
     about = About(plan.gpu, plan.title, plan.objective, plan.source, size, plan.units)
-    choice = choose(plan, table, session, index) if set(paths) & set(_CHOICES) else None
     for kind, path in paths.items():
         if choice is not None and kind in _CHOICES:
             write_text(path, _CHOICES[kind](choice), overwrite=True, executable=kind == "script")
@@ -214,22 +224,21 @@ def export_json(choice: Choice) -> str:
         "window_s": (m.window_ns[1] - m.window_ns[0]) / 1e9 if m.window_ns else None,
         "measured_at": _time(m.timestamp_s),
         "cost_s": finite_or_none(m.cost_s),
+        "launch": choice.kernel.facts() if choice.kernel is not None else None,
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def export_header(choice: Choice) -> str:
     """The kernel's parameters as #defines, clocks and figures as comments."""
-    plan = choice.plan
-    figures = [f"{name} = {value:.6g} {unit_of(name, choice.plan.units)}".strip() for name, value in _figures(choice)]
-    settings = [f"{name} = {value}" for name, value in choice.device_settings.items()]
-    remarks = [
-        f"Written by Wattridge {__version__}: the configuration of {plan.title} chosen for {plan.objective}.",
-        f"Figures {choice.provenance}.",
-        *(f"Device setting: {text}" for text in settings),
-        *figures,
-    ]
-    return c_header(plan.title, choice.parameters, remarks)
+    plan, remarks = choice.plan, _remarks(choice)
+    return c_header(plan.title, choice.parameters, remarks, choice.kernel.declaration() if choice.kernel else ())
+
+
+def export_source(choice: Choice) -> str:
+    """The kernel with the configuration's values, and a function that launches it."""
+    assert choice.kernel is not None, "it was looked for"
+    return choice.kernel.source(_remarks(choice))
 
 
 def export_script(choice: Choice) -> str:
@@ -241,7 +250,40 @@ def export_script(choice: Choice) -> str:
     return clock_script(choice.device_settings, remarks)
 
 
-_CHOICES = {"json": export_json, "header": export_header, "script": export_script}
+def _remarks(choice: Choice) -> list[str]:
+    """What stands above a configuration's macros: where they come from, and what was measured."""
+    plan = choice.plan
+    figures = [f"{name} = {value:.6g} {unit_of(name, choice.plan.units)}".strip() for name, value in _figures(choice)]
+    settings = [f"{name} = {value}" for name, value in choice.device_settings.items()]
+    return [
+        f"Written by Wattridge {__version__}: the configuration of {plan.title} chosen for {plan.objective}.",
+        f"Figures {choice.provenance}.",
+        *(f"Device setting: {text}" for text in settings),
+        *figures,
+    ]
+
+
+def _kernel_of(choice: Choice) -> CudaFile | None:
+    """The kernel of a choice; None where its source is not there, or the board could not launch it."""
+    spec = load_specification(Path(choice.plan.origin["file"]))
+    if spec.kernel is None or spec.kernel.language != "CUDA":
+        return None
+    with suppress(KernelRefused, InputError):
+        return CudaFile.of(spec, choice.parameters, _limits_of(choice.plan))
+    return None
+
+
+def _limits_of(plan: SessionPlan) -> DeviceLimits:
+    """Of the session's board where it is there, else of compute capability 8.0."""
+    from ...sensors.select import open_gpu
+    from ..session.on_board import limits_on
+
+    with suppress(WattridgeError), closing(open_gpu(plan.origin.get("gpu"), speed=math.inf)) as gpu:
+        return limits_on(gpu)
+    return limits_on(None)
+
+
+_CHOICES = {"json": export_json, "header": export_header, "source": export_source, "script": export_script}
 _SESSIONS = {"csv": write_csv, "cache": write_cache, "t4": write_t4}
 
 

@@ -22,6 +22,7 @@ from ..space.search_space import SearchSpace
 from ..specification.model import Specification, names_at_time
 from ..workloads.kernel_features import FEATURES, as_rows
 from ..workloads.profiled import ProfiledKernel
+from .baseline import Baseline
 from .figures import measurement_of, timed_measurement
 from .reference import ReferenceLooks
 from .settings_order import by_setting, settings_of
@@ -80,7 +81,10 @@ class SimulatedRunner:
 
     def conclude(self) -> Mapping[str, str]:
         self._stating.keep()
-        return self._stating.statement.to_origin()
+        stated = self._stating.statement.to_origin()
+        if self._spec.operator is None:
+            return stated
+        return {**stated, **Baseline(why_not="a simulated board has no vendor library").to_origin()}
 
     def close(self) -> None:
         """Restore the board's settings."""

@@ -12,6 +12,7 @@ from ..analysis.tradeoff import change_words, relative_change
 from ..description import Cell, Description, Figure, Listing
 from ..formats.names import unit_of
 from ..measurement import Measurement, scattered
+from ..runner.baseline import Baseline
 from ..runner.stating import Statement
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
@@ -67,7 +68,7 @@ def describe_session(
         outcome = list(_failure(table))
     else:
         measurement = compared.measurement(best)
-        outcome = [*_best(plan, measurement), *describe_energy_search(plan, compared)]
+        outcome = [*_best(plan, measurement), *describe_energy_search(plan, compared), *describe_baseline(plan)]
         listings = [_repeats(plan, measurement), _front(plan, compared)]
     return Description(
         title=f"Session {session}: {plan.title}" if session is not None else plan.title,
@@ -122,6 +123,21 @@ def _best(plan: SessionPlan, best: Measurement) -> Iterator[Figure]:
     share = peak_share(plan, best)
     if share is not None:
         yield Figure("It reaches", share.words)
+
+
+def describe_baseline(plan: SessionPlan) -> Iterator[Figure]:
+    """What the vendor's library takes for the session's operator; it is no configuration."""
+    baseline = Baseline.of_origin(plan.origin)
+    if baseline is None:
+        return
+    label = "Vendor library"
+    if baseline.why_not:
+        yield Figure(label, None, unknown=f"{baseline.library}: {baseline.why_not}".removeprefix(": "))
+        return
+    values = baseline.values
+    shown = [f"{number(values[name])} {unit_of(name, {})}" for name in ("time_s", "energy_j") if name in values]
+    note = "the same operands, meter and session; a reference, no configuration"
+    yield Figure(label, f"{baseline.library}: {', '.join(shown)}", note=note)
 
 
 def _repeats(plan: SessionPlan, best: Measurement) -> Listing:

@@ -12,6 +12,7 @@ from ..analysis.peak_share import peak_share
 from ..measurement import State
 from ..objectives import Goal
 from ..pareto import front
+from ..runner.baseline import Baseline
 from ..runner.stating import Statement
 from ..session_state import SessionState
 from ..space.repeats import fold
@@ -59,6 +60,7 @@ def session_summary(
         "notes": [*plan.space.notes, *([repeats.words] if repeats is not None else [])],
         "share_of_peak": share_to_json(plan, compared, best),
         "stated_for": _stated_for(plan),
+        "vendor_library": None if (baseline := Baseline.of_origin(plan.origin)) is None else baseline.to_json(),
     }
 
 

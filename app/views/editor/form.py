@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QComboBox, QFrame, QListWidget, QListWidgetItem, Q
 
 from ...engine.expressions.values import parse_values
 from ...engine.measurement import MEASURED
+from ...engine.operators.shapes import AXES, KINDS, PRECISIONS
 from ...engine.specification.problems import Problem
 from ...engine.specification.toml_edit import Place, with_value, without
 from ...engine.strategies import base as strategies
@@ -38,6 +39,7 @@ SECTIONS = (
 )
 _OF_PAGE = {  # the page of each part of the document
     "kernel": 0,
+    "operator": 0,
     "command": 0,
     "constants": 1,
     "parameters": 2,
@@ -63,11 +65,23 @@ _KERNEL = (
     list_field(("kernel", "block_size_names"), "Block s&ize names", "Three: block_size_x, block_size_y, block_size_z"),
     FieldSpec(("kernel", "repeats"), "R&epeats", "Measurements of each configuration"),
 )
+_SHAPES = "; ".join(f"{kind}: {', '.join(axes)}" for kind, axes in AXES.items())
 _COMMAND = (
     text_field(("command", "run"), "&Command line", "{name} stands for a parameter, constant or device setting"),
     FieldSpec(("command", "repeats"), "R&epeats", "Runs of each configuration"),
     FieldSpec(("command", "timeout_s"), "&Time limit (s)", "Of one run; 300 unless it is given"),
 )
+_OPERATOR = (
+    FieldSpec(("operator", "kind"), "&Kind", "Matrix or matrix-vector product, or convolution", text_of, str, KINDS),
+    FieldSpec(("operator", "shape"), "&Shape", _SHAPES, shown_values, typed_values),
+    FieldSpec(("operator", "precision"), "&Precision", "Of the operands", text_of, str, tuple(PRECISIONS)),
+    FieldSpec(("operator", "repeats"), "R&epeats", "Measurements of each configuration"),
+)
+_FIRST = {  # of each kind of work, to begin with
+    "kernel": {"name": "kernel", "source": "kernel.cu"},
+    "operator": {"kind": "mm", "shape": [1, 512, 512, 512]},
+    "command": {"run": "./program {parameter}"},
+}
 _ARGUMENTS = (
     Column("Name", "name", text_of, str),
     Column("Type", "type", text_of, str),
@@ -111,10 +125,12 @@ class Form(QWidget):
         edited = self._edited
         self.kind = QComboBox()
         self.kind.setAccessibleName("What is run")
-        for words, key in (("A CUDA kernel", "kernel"), ("A command", "command"), ("Nothing: a space only", "")):
+        kinds = ("A CUDA kernel", "kernel"), ("An operator", "operator"), ("A command", "command")
+        for words, key in (*kinds, ("Nothing: a space only", "")):
             self.kind.addItem(words, key)
         self.kind.activated.connect(self._kind_chosen)
         self.kernel, self.command = Fields(edited, _KERNEL), Fields(edited, _COMMAND)
+        self.operator = Fields(edited, _OPERATOR)
         first = {"name": "x", "type": "float32", "shape": ["n"], "fill": "random"}
         hint = "An array has a shape, a scalar a value. Fill: zeros, ones, random, range, a file, or an expression of i"
         self.arguments = EntryTable(edited, ("kernel", "arguments"), "Arguments", _ARGUMENTS, first, hint)
@@ -184,7 +200,8 @@ class Form(QWidget):
         self.kernel_part, self.command_part = QWidget(), QWidget()
         vbox(self.kernel, (self.arguments, 1), of=self.kernel_part, margins=0)
         vbox(self.command, (self.values, 1), of=self.command_part, margins=0)
-        vbox(hbox(self.kind, 1), (self.kernel_part, 1), (self.command_part, 1), of=page, margins=4)
+        parts = (self.kernel_part, 1), (self.operator, 1), (self.command_part, 1)
+        vbox(hbox(self.kind, 1), *parts, of=page, margins=4)
         return page
 
     def _other_pages(self) -> list[QWidget]:
@@ -223,11 +240,12 @@ class Form(QWidget):
             self.sections.setCurrentRow(_OF_PAGE[str(place[0])])
 
     def _show(self, document: Mapping[str, Any], problems: Problems) -> None:
-        kind = "kernel" if "kernel" in document else "command" if "command" in document else ""
+        kind = next((key for key in _FIRST if key in document), "")
         self.kind.setCurrentIndex(self.kind.findData(kind))
         self.kernel_part.setVisible(kind == "kernel")
+        self.operator.setVisible(kind == "operator")
         self.command_part.setVisible(kind == "command")
-        for fields in (self.kernel, self.command, self.front, self.search):
+        for fields in (self.kernel, self.operator, self.command, self.front, self.search):
             fields.show_values(document, problems)
         for table in (self.arguments, self.values, self.constants, self.metrics, self.options):
             table.show_entries(document, problems, {})
@@ -268,12 +286,11 @@ class Form(QWidget):
     @Slot()
     def _kind_chosen(self) -> None:
         kind = self.kind.currentData()
-        others = [key for key in ("kernel", "command") if key != kind]
+        others = [key for key in _FIRST if key != kind]
         steps: list[Callable[[str], str]] = [partial(without, place=(key,)) for key in others]
-        first = {"kernel": {"name": "kernel", "source": "kernel.cu"}, "command": {"run": "./program {parameter}"}}
         document = self._reading.document if self._reading is not None else None
         if kind and document is not None and kind not in document:
-            steps.append(partial(with_value, place=(kind,), value=first[kind]))
+            steps.append(partial(with_value, place=(kind,), value=_FIRST[kind]))
         self._edited.change(*steps)
 
     @Slot()

@@ -27,9 +27,9 @@ from app.engine.measurement import State
 from app.engine.runner.cuda.backends import CHOICE, LIBRARIES, Library
 from app.engine.runner.cuda.comparer import SOURCE
 from app.engine.runner.cuda.compiler import Compiler, symbol
-from app.engine.runner.cuda.device import GRAPHED
 from app.engine.runner.cuda.open import open_cuda_runner
 from app.engine.runner.cuda.process import KernelFailed, RunnerProcess
+from app.engine.runner.cuda.recorded import GRAPHED
 from app.engine.runner.cuda.toolchain import Toolchain, find_toolchain
 from app.engine.session.load import load_specification
 from app.engine.space.build import build_space

@@ -308,6 +308,21 @@ def test_a_command_takes_the_place_of_a_kernel_and_back(editor: SpecificationEdi
     assert editor.edited.text == TEXT
 
 
+def test_an_operator_is_chosen_and_shaped_in_the_form(editor: SpecificationEditor, qtbot: QtBot) -> None:
+    (kind,) = [each for each in editor.findChildren(QComboBox) if each.accessibleName() == "What is run"]
+    kind.setCurrentIndex(kind.findData("operator"))
+    kind.activated.emit(kind.currentIndex())
+    settle(qtbot, editor)
+    assert editor.form.operator.isVisibleTo(editor)
+    shape = next(
+        line for line in editor.form.operator.findChildren(QLineEdit) if line.text().replace(" ", "") == "1,512,512,512"
+    )
+    shape.setText("8, 256, 128, 64")
+    shape.editingFinished.emit()
+    assert tomllib.loads(editor.edited.text)["operator"] == {"kind": "mm", "shape": [8, 256, 128, 64]}
+    assert "kernel" not in tomllib.loads(editor.edited.text)
+
+
 def test_save_writes_the_file_and_set_up_hands_it_over(editor: SpecificationEditor, qtbot: QtBot) -> None:
     path = editor.edited.path
     assert path is not None

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....sensors.device_limits import DeviceLimits
+from ...operators.shapes import Operator
 from ...workloads.cuda_arguments import Launch
 
 Array = npt.NDArray[Any]
@@ -57,6 +58,19 @@ class Kernel(Protocol):
     def unload(self) -> None: ...
 
 
+class VendorKernel(Kernel, Protocol):
+    """An operator of the vendor's library."""
+
+    @property
+    def library(self) -> str:
+        """Its name and version."""
+        ...
+
+    def deliver(self) -> None:
+        """Once what is queued has run: put the output where our kernels write it, if it is elsewhere."""
+        ...
+
+
 class Mark(Protocol):
     """A point in the queue of launches, with a time stamp once the device has passed it."""
 
@@ -101,6 +115,13 @@ class CudaBackend(Protocol):
 
     def product(self) -> Kernel | None:
         """The vendor library's matrix product on operands of its own, where the library and the memory are there."""
+        ...
+
+    def vendor(self, operator: Operator, operands: Mapping[str, tuple[Any, Array]]) -> VendorKernel:
+        """An operator by the vendor's library, on buffers and the arrays that they hold, by their arguments' names.
+
+        Raises DeviceFault, saying what is missing, where no library does it.
+        """
         ...
 
     def mark(self) -> Mark:

@@ -1,9 +1,8 @@
-"""cuBLAS's single-precision matrix product, by its C functions: the fixed load that shows whether a board drifts."""
+"""cuBLAS by its C functions: a handle on one stream, and the fixed product that shows whether a board drifts."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
@@ -12,8 +11,41 @@ from .toolkit import library_places
 N: Final = 4096  # C = A B of N x N matrices: a few milliseconds on a large board, enough blocks for any
 BYTES: Final = 4 * N * N
 _VERSIONS: Final = ("13", "12", "11")
-_NO_TRANSPOSE: Final = 0  # CUBLAS_OP_N
-_ONE, _ZERO = ctypes.c_float(1.0), ctypes.c_float(0.0)
+NO_TRANSPOSE: Final = 0  # CUBLAS_OP_N
+TRANSPOSE: Final = 1  # CUBLAS_OP_T
+ONE, ZERO = ctypes.c_float(1.0), ctypes.c_float(0.0)
+
+
+class Blas:
+    """The library on one stream. What it refuses raises OSError."""
+
+    def __init__(self, library: ctypes.CDLL, stream: int) -> None:
+        self._library = library
+        self._handle = ctypes.c_void_p()
+        self._check(library.cublasCreate_v2(ctypes.byref(self._handle)))
+        self.call("cublasSetStream_v2", ctypes.c_void_p(stream))
+
+    @property
+    def version(self) -> str:
+        found = ctypes.c_int()
+        self.call("cublasGetVersion_v2", ctypes.byref(found))
+        major, rest = divmod(found.value, 10000)
+        return f"cuBLAS {major}.{rest // 100}.{rest % 100}"
+
+    def has(self, function: str) -> bool:
+        """Whether this release has it."""
+        return hasattr(self._library, function)
+
+    def call(self, function: str, *arguments: Any) -> None:
+        """A function of the library, the handle before its arguments."""
+        self._check(getattr(self._library, function)(self._handle, *arguments))
+
+    def close(self) -> None:
+        self._library.cublasDestroy_v2(self._handle)
+
+    def _check(self, status: int) -> None:
+        if status:
+            raise OSError(f"cuBLAS failed with status {status}")
 
 
 class Product:
@@ -21,28 +53,18 @@ class Product:
 
     def __init__(self, library: ctypes.CDLL, stream: int, buffers: tuple[int, int, int]) -> None:
         """Raises OSError where the library refuses."""
-        self._library = library
-        self._handle = ctypes.c_void_p()
+        self._blas = Blas(library, stream)
         self._c, self._a, self._b = (ctypes.c_void_p(address) for address in buffers)
-        self._call(library.cublasCreate_v2, ctypes.byref(self._handle))
-        self._call(library.cublasSetStream_v2, self._handle, ctypes.c_void_p(stream))
 
     def launch(self, times: int) -> None:
         """Queue it that often. Raises OSError."""
-        shape = (_NO_TRANSPOSE, _NO_TRANSPOSE, N, N, N)
+        shape = (NO_TRANSPOSE, NO_TRANSPOSE, N, N, N)
+        one, zero = ctypes.byref(ONE), ctypes.byref(ZERO)
         for _ in range(times):
-            self._call(
-                self._library.cublasSgemm_v2,
-                *(self._handle, *shape, ctypes.byref(_ONE), self._a, N, self._b, N, ctypes.byref(_ZERO), self._c, N),
-            )
+            self._blas.call("cublasSgemm_v2", *shape, one, self._a, N, self._b, N, zero, self._c, N)
 
     def close(self) -> None:
-        self._library.cublasDestroy_v2(self._handle)
-
-    def _call(self, function: Callable[..., int], *arguments: Any) -> None:
-        status = function(*arguments)
-        if status:
-            raise OSError(f"cuBLAS failed with status {status}")
+        self._blas.close()
 
 
 @lru_cache(maxsize=1)

@@ -10,13 +10,15 @@ from typing import Any, Final
 import numpy as np
 
 from ....sensors.device_limits import DeviceLimits
+from ...operators.shapes import Operator
 from ...workloads.cuda_arguments import Launch
 from .backend import Array, DeviceFault, Difference, KernelFacts, Mark, difference, occupancy, resident_blocks
 from .comparer import TYPES, compared_type
 from .cublas import BYTES, Product, cublas
 from .driver import Driver, Module, Recording
+from .recorded import launch_recorded
+from .vendor import Operands, VendorOperator
 
-GRAPHED: Final = 64  # launches in one recorded graph: Python queues a launch in microseconds, kernels may be quicker
 NONE_YET: Final = 2**64 - 1  # no element differs
 _LIMITS: Final = {  # of DeviceLimits, as the driver calls them; where its library does not know one, the default stays
     "multiprocessors": "MULTIPROCESSOR_COUNT",
@@ -84,6 +86,9 @@ class DeviceBackend:
         except (OSError, DeviceFault):  # another release than the driver's, or no memory left
             return None
 
+    def vendor(self, operator: Operator, operands: Operands) -> VendorOperator:
+        return VendorOperator(self._driver, operator, operands)
+
     def mark(self) -> Mark:
         return self._driver.mark()
 
@@ -148,13 +153,7 @@ class DeviceKernel:
         )
 
     def launch(self, times: int) -> None:
-        if times >= 2 * GRAPHED:
-            if self._recording is None:
-                self._recording = self._driver.record(lambda: self._queue(GRAPHED))
-            for _ in range(times // GRAPHED):
-                self._recording.launch()
-            times %= GRAPHED
-        self._queue(times)
+        self._recording = launch_recorded(self._driver, self._queue, self._recording, times)
 
     def unload(self) -> None:
         if self._recording is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
@@ -44,6 +44,8 @@ from .gpu import CudaGpu
 from .kernels import LoadedKernels
 from .process import KernelFailed
 from .square_wave import characterise_once
+from .vendor_look import LOAD as VENDOR
+from .vendor_look import VendorLook
 
 LEAST_BATCH: Final = 16
 MOST_BATCH: Final = 64
@@ -113,6 +115,7 @@ class CudaRunner:
         self._kernels = LoadedKernels(gpu, compiler, timeout_s, self._settle)
         self._meter = Meter(gpu, needs=spec.uses)
         self._drift = Drift(compiler)
+        self._vendor = VendorLook(spec.operator)
         self._stating = Stating(spec, gpu.info, condition)
         self._features: dict[int, dict[str, float]] = {}  # of rows, once asked for
         self._serial = count()
@@ -165,7 +168,8 @@ class CudaRunner:
 
     def conclude(self) -> Mapping[str, str]:
         self._stating.keep()
-        return self._stating.statement.to_origin()
+        baseline = self._vendor.baseline(self._stating.state)
+        return {**self._stating.statement.to_origin(), **(baseline.to_origin() if baseline else {})}
 
     def close(self) -> None:
         """Restore the board's settings and end the compilers. The board's processes go with the board."""
@@ -213,6 +217,7 @@ class CudaRunner:
                     yield candidate
                 else:
                     waiting[self._compiler.submit(candidate.prepared.build)] = candidate
+            self._look_at_vendor(waiting.values(), stop)
             if self._guard.apply(**setting):
                 self._unmet = self._guard.unmet()
             while waiting and not stop.is_set():
@@ -312,6 +317,21 @@ class CudaRunner:
         if reference is not None:
             self._unsettled.append(partial(self._take_reference, candidate, reference))
 
+    def _look_at_vendor(self, candidates: Iterable[_Candidate], stop: threading.Event) -> None:
+        """The vendor library's turn, once, before the session sets anything; a process that it costs is replaced."""
+        first = next(iter(candidates), None)
+        if first is None or not self._vendor.due:
+            return
+        self._kernels.use_arguments(first.prepared.calls)
+        try:
+            run = self._vendor.look(self._gpu, self._meter, stop, self.window_s)
+        except KernelFailed:
+            self._kernels.replace_process()
+            return
+        self._settle()
+        if run is not None:
+            self._unsettled.append(partial(self._take_vendor, run))
+
     def _recovered(self, candidate: _Candidate, failure: KernelFailed) -> Measurement:
         """The failure as a result; where it took the process along, the spare one takes over."""
         values: dict[str, float] = {}
@@ -337,6 +357,12 @@ class CudaRunner:
         )
         said = "; ".join(words for words in (candidate.said, candidate.unmet) if words)
         return replace(measurement, values={**measurement.values, **candidate.facts}, message=said)
+
+    def _take_vendor(self, run: Run) -> None:
+        window = self._meter.window(run)
+        self._stating.note(VENDOR.name, window)
+        found = measurement_of(self._spec, -1, {}, [window], source=self.source, cost_s=0.0)
+        self._vendor.take(found)
 
     def _finish(self, candidate: _Candidate) -> None:
         assert candidate.run is not None, "only what ran is measured"

@@ -22,6 +22,7 @@ from typing import IO, Any, Final
 import numpy as np
 
 from ....errors import InputError
+from ...operators.shapes import Operator
 from ...workloads.cuda_arguments import CallPlan, Launch, make_array, make_references
 from .backend import Array, CudaBackend, DeviceFault, Kernel, Mark
 from .wire import Message, WireError, receive, send
@@ -90,6 +91,8 @@ class Worker:
                 return self._check(self._kernels[message["id"]])
             case "drift":
                 return self._load_drift(message, blocks[0])
+            case "vendor":
+                return self._load_vendor(message)
             case "begin":
                 self._begin(self._kernels[message["id"]])
                 return {}
@@ -172,6 +175,21 @@ class Worker:
             for _ in range(2):  # the first launch of a library loads its kernels
                 loaded.launch_s = self._timed(loaded)
         return {}
+
+    def _load_vendor(self, message: Message) -> Message:
+        """The vendor's library on the operands that are there: its name, and how its output differs from the reference,
+        by the tolerance of our kernels."""
+        self._stop_launching()
+        self._upload()
+        operator = Operator(message["kind"], tuple(message["shape"]), message["precision"])
+        arrays = [argument.name for argument in self._plan.arguments if argument.shape is not None]
+        kernel = self._backend.vendor(operator, {name: (self._buffers[name], self._arrays[name]) for name in arrays})
+        loaded = Loaded(kernel, b"", Launch(kernel.library, (1, 1, 1), (1, 1, 1)))
+        self._kernels[message["id"]] = loaded
+        for _ in range(2):  # the first launch of a library loads its kernels
+            loaded.launch_s = self._timed(loaded)
+        kernel.deliver()
+        return {"library": kernel.library, "wrong": self._differences()}
 
     def _unload(self, name: str) -> None:
         loaded = self._kernels.pop(name, None)

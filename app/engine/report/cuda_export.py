@@ -1,0 +1,193 @@
+"""A configuration's kernel as one CUDA file with its launch: defines, sources and what they include, a function."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ...files import read_text
+from ...sensors.device_limits import DeviceLimits
+from ..formats.c_header import comment_text, identifier
+from ..measurement import Value
+from ..specification.model import Specification
+from ..workloads.cuda_arguments import Argument
+from ..workloads.cuda_kernel import CudaKernel, Prepared
+from ..workloads.cuda_source import define_lines
+
+_INCLUDE: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)".*$', re.MULTILINE)
+_MOST_INCLUDES: Final = 200
+_C_TYPES: Final = {  # of arrays; a half-precision number is two bytes to a caller
+    "float16": "unsigned short",
+    "float32": "float",
+    "float64": "double",
+    "bool": "unsigned char",
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long long",
+    "uint8": "unsigned char",
+    "uint16": "unsigned short",
+    "uint32": "unsigned int",
+    "uint64": "unsigned long long",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CudaFile:
+    """A specification's kernel with one configuration's values, as a board of those limits launches it."""
+
+    spec: Specification
+    configuration: Mapping[str, Value]
+    limits: DeviceLimits
+    prepared: Prepared
+
+    @classmethod
+    def of(cls, spec: Specification, configuration: Mapping[str, Value], limits: DeviceLimits) -> CudaFile:
+        """Raises InputError where there is no source, KernelRefused where the board could not launch it."""
+        opt_in = limits.shared_memory_per_multiprocessor  # what a block may ask for beyond the default
+        known = {name: value for name, value in configuration.items() if name in spec.parameters}
+        return cls(spec, known, limits, CudaKernel.of(spec, limits, opt_in).prepare(dict(known)))
+
+    def source(self, remarks: Sequence[str]) -> str:
+        """The whole file. nvcc compiles it; NVRTC too, which leaves out the host function."""
+        kernel = self.spec.kernel
+        assert kernel is not None, "it was prepared"
+        seen: set[Path] = set()
+        texts = [_with_includes(path, kernel.include, seen) for path in kernel.sources]
+        capability = f"{self.limits.compute_capability:.1f}".replace(".", "")
+        lines = [
+            *(f"// {comment_text(remark)}" for remark in remarks),
+            f"// Compile: nvcc -c -arch=sm_{capability} {' '.join(kernel.compiler_options)}".rstrip(),
+            "#ifndef __CUDACC_RTC__",
+            "#include <cuda_runtime.h>",
+            "#endif",
+            *define_lines(self.spec, self.configuration),
+            *texts,
+            *self._host_function(),
+        ]
+        return "\n".join(lines) + "\n"
+
+    def declaration(self) -> list[str]:
+        """Lines of a header: what a caller has to provide, and the function, for C and C++."""
+        room = [f" * {argument.name}: {self._meaning(argument)}" for argument in self.prepared.calls.arguments]
+        return [
+            "/*",
+            " * Queues one launch on a stream (0: the default one); returns what the CUDA runtime says, 0 for success.",
+            " * Arrays are on the device.",
+            *room,
+            " */",
+            "#ifdef __cplusplus",
+            'extern "C"',
+            "#endif",
+            f"{self._signature()};",
+        ]
+
+    def facts(self) -> dict[str, Any]:
+        """For a document: the launch, and the arguments in their order."""
+        launch = self.prepared.launch
+        return {
+            "function": self._name,
+            "grid": list(launch.grid),
+            "block": list(launch.block),
+            "dynamic_shared_byte": launch.shared_byte,
+            "arguments": [
+                {
+                    "name": argument.name,
+                    "type": argument.type,
+                    "shape": None if argument.shape is None else list(argument.shape),
+                    "value": argument.value,
+                    "output": argument.output,
+                    "zeroed": argument.fill == "zeros" and not argument.output and argument.shape is not None,
+                }
+                for argument in self.prepared.calls.arguments
+            ],
+        }
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _name(self) -> str:
+        return f"launch_{identifier(self.prepared.launch.name)}"
+
+    def _written(self, argument: Argument) -> str:
+        """An argument's name where no macro has it."""
+        taken = {**self.spec.constants, **self.spec.parameters}
+        name = identifier(argument.name)
+        while name in taken:
+            name += "_"
+        return name
+
+    def _declared(self, argument: Argument) -> str:
+        kind = _C_TYPES.get(argument.type, "void")
+        if argument.shape is None:
+            return f"{kind} {self._written(argument)}"
+        scratch = argument.fill == "zeros" and not argument.output  # what a kernel leaves for itself
+        return f"{'' if argument.output or scratch else 'const '}{kind} *{self._written(argument)}"
+
+    def _signature(self) -> str:
+        parameters = [self._declared(argument) for argument in self.prepared.calls.arguments]
+        return f"int {self._name}({', '.join([*parameters, 'void *stream'])})"
+
+    def _meaning(self, argument: Argument) -> str:
+        if argument.shape is None:
+            return f"{argument.value} when it was measured"
+        size = math.prod(argument.shape) * np.dtype(argument.type).itemsize
+        said = f"{' x '.join(map(str, argument.shape))} numbers of type {argument.type}, {size} bytes"
+        if argument.output:
+            return f"{said}, written"
+        return f"{said}, zeroed once before the first launch" if argument.fill == "zeros" else said
+
+    def _host_function(self) -> list[str]:
+        kernel, launch = self.spec.kernel, self.prepared.launch
+        assert kernel is not None, "it was prepared"
+        function = f"{launch.name}<{kernel.template}>" if kernel.template else launch.name
+        lines = [
+            "",
+            "#ifndef __CUDACC_RTC__",
+            f'extern "C" {self._signature()} {{',
+            f"    const void *function_ = (const void *){function};",
+        ]
+        given = []
+        for argument in self.prepared.calls.arguments:
+            name = self._written(argument)
+            if argument.constant:
+                lines += [
+                    f"    if (cudaError_t failed_ = cudaMemcpyToSymbolAsync({argument.name}, {name}, "
+                    f"sizeof({argument.name}), 0, cudaMemcpyDefault, (cudaStream_t)stream)) return failed_;"
+                ]
+            else:
+                given.append(f"(void *)&{name}")
+        if launch.shared_byte > self.limits.shared_memory_per_block:
+            lines += [
+                "    if (cudaError_t failed_ = cudaFuncSetAttribute(function_, "
+                f"cudaFuncAttributeMaxDynamicSharedMemorySize, {launch.shared_byte})) return failed_;"
+            ]
+        grid, block = (", ".join(map(str, sizes)) for sizes in (launch.grid, launch.block))
+        return [
+            *lines,
+            f"    void *arguments_[] = {{{', '.join(given)}}};",
+            f"    return cudaLaunchKernel(function_, dim3({grid}), dim3({block}), arguments_, {launch.shared_byte}, "
+            "(cudaStream_t)stream);",
+            "}",
+            "#endif",
+        ]
+
+
+def _with_includes(path: Path, folders: Sequence[Path], seen: set[Path]) -> str:
+    """A file's text with the files in place that it includes and that lie beside it; each once."""
+    seen.add(path.resolve())
+
+    def text_of(found: re.Match[str]) -> str:
+        for folder in (path.parent, *folders):
+            other = folder / found[1]
+            if other.is_file() and len(seen) < _MOST_INCLUDES:
+                return "" if other.resolve() in seen else _with_includes(other, folders, seen)
+        return found[0]
+
+    return _INCLUDE.sub(text_of, read_text(path))

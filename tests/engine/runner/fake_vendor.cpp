@@ -1,0 +1,102 @@
+// cuBLAS and cuDNN as their manuals define them, on the host: by index, matrices column by column, NCHW.
+#include <cstddef>
+#include <cstdint>
+
+static int lasting;
+enum { N, T };
+struct Tensor { int size[4]; };
+struct How { int pad, stride; };
+
+static float at(const float *matrix, int transposed, int row, int column, int apart) {
+    return transposed ? matrix[column + int64_t(row) * apart] : matrix[row + int64_t(column) * apart];
+}
+
+extern "C" {
+int cublasCreate_v2(void **handle) { *handle = &lasting; return 0; }
+int cublasDestroy_v2(void *) { return 0; }
+int cublasSetStream_v2(void *, void *) { return 0; }
+int cublasSetWorkspace_v2(void *, void *at, size_t size) { return at && size >= (4 << 20) ? 0 : 7; }
+int cublasGetVersion_v2(void *, int *version) { *version = 120901; return 0; }
+int cublasSgemmStridedBatched(void *, int ta, int tb, int m, int n, int k, const float *alpha, const float *a, int lda,
+                              long long apart_a, const float *b, int ldb, long long apart_b, const float *beta, float *c,
+                              int ldc, long long apart_c, int batch) {
+    if (lda < (ta ? k : m) || ldb < (tb ? n : k) || ldc < m) return 7;  // CUBLAS_STATUS_INVALID_VALUE
+    for (int each = 0; each < batch; each++, a += apart_a, b += apart_b, c += apart_c)
+        for (int i = 0; i < m; i++)
+            for (int j = 0; j < n; j++) {
+                double sum = 0;
+                for (int l = 0; l < k; l++) sum += double(at(a, ta, i, l, lda)) * at(b, tb, l, j, ldb);
+                float &to = c[i + int64_t(j) * ldc];
+                to = float(*alpha * sum) + (*beta ? *beta * to : 0.0f);
+            }
+    return 0;
+}
+int cublasSgemm_v2(void *handle, int ta, int tb, int m, int n, int k, const float *alpha, const float *a, int lda,
+                   const float *b, int ldb, const float *beta, float *c, int ldc) {
+    return cublasSgemmStridedBatched(handle, ta, tb, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1);
+}
+int cublasSgemvStridedBatched(void *handle, int ta, int m, int n, const float *alpha, const float *a, int lda,
+                              long long apart_a, const float *x, int step_x, long long apart_x, const float *beta,
+                              float *y, int step_y, long long apart_y, int batch) {
+    if (lda < m || step_x != 1 || step_y != 1) return 7;
+    const int rows = ta ? n : m, depth = ta ? m : n;
+    return cublasSgemmStridedBatched(handle, ta, N, rows, 1, depth, alpha, a, lda, apart_a, x, depth, apart_x, beta, y,
+                                     rows, apart_y, batch);
+}
+int cublasSgemv_v2(void *handle, int ta, int m, int n, const float *alpha, const float *a, int lda, const float *x,
+                   int step_x, const float *beta, float *y, int step_y) {
+    return cublasSgemvStridedBatched(handle, ta, m, n, alpha, a, lda, 0, x, step_x, 0, beta, y, step_y, 0, 1);
+}
+
+size_t cudnnGetVersion() { return 91002; }
+int cudnnCreate(void **handle) { *handle = &lasting; return 0; }
+int cudnnDestroy(void *) { return 0; }
+int cudnnSetStream(void *, void *) { return 0; }
+int cudnnCreateTensorDescriptor(Tensor **made) { *made = new Tensor; return 0; }
+int cudnnCreateFilterDescriptor(Tensor **made) { *made = new Tensor; return 0; }
+int cudnnCreateConvolutionDescriptor(How **made) { *made = new How; return 0; }
+int cudnnSetTensor4dDescriptor(Tensor *tensor, int format, int type, int n, int c, int h, int w) {
+    *tensor = {{n, c, h, w}};
+    return format || type;
+}
+int cudnnSetFilter4dDescriptor(Tensor *tensor, int type, int format, int k, int c, int h, int w) {
+    *tensor = {{k, c, h, w}};
+    return format || type;
+}
+int cudnnSetConvolution2dDescriptor(How *how, int pad_h, int pad_w, int u, int v, int dh, int dw, int mode, int type) {
+    *how = {pad_h, u};
+    return pad_h != pad_w || u != v || dh != 1 || dw != 1 || mode != 1 || type;
+}
+int cudnnSetConvolutionMathType(How *, int math) { return math != 3; }  // CUDNN_FMA_MATH
+struct Performance { int algorithm, status; float time; size_t memory; int determinism, math, reserved[3]; };
+int cudnnGetConvolutionForwardAlgorithm_v7(void *, Tensor *, Tensor *, How *, Tensor *, int asked, int *found, Performance *best) {
+    *found = asked;
+    best[0] = {6, 0, 0.1f, 0, 1, 0, {}};
+    return 0;
+}
+int cudnnGetConvolutionForwardWorkspaceSize(void *, Tensor *, Tensor *, How *, Tensor *, int algorithm, size_t *size) {
+    *size = 64;
+    return algorithm != 6;
+}
+int cudnnConvolutionForward(void *, const float *alpha, Tensor *tx, const float *x, Tensor *tw, const float *w, How *how,
+                            int algorithm, void *workspace, size_t size, const float *beta, Tensor *ty, float *y) {
+    const int *in = tx->size, *taps = tw->size, *out = ty->size;
+    if (algorithm != 6 || !workspace || size != 64 || *alpha != 1 || *beta || in[1] != taps[1] || out[1] != taps[0]) return 3;
+    for (int n = 0; n < out[0]; n++)
+        for (int k = 0; k < out[1]; k++)
+            for (int i = 0; i < out[2]; i++)
+                for (int j = 0; j < out[3]; j++) {
+                    double sum = 0;
+                    for (int c = 0; c < in[1]; c++)
+                        for (int r = 0; r < taps[2]; r++)
+                            for (int s = 0; s < taps[3]; s++) {
+                                const int h = i * how->stride - how->pad + r, v = j * how->stride - how->pad + s;
+                                if (h < 0 || v < 0 || h >= in[2] || v >= in[3]) continue;
+                                sum += double(x[((n * in[1] + c) * in[2] + h) * in[3] + v]) *
+                                       w[((k * in[1] + c) * taps[2] + r) * taps[3] + s];
+                            }
+                    y[((n * out[1] + k) * out[2] + i) * out[3] + j] = float(sum);
+                }
+    return 0;
+}
+}
