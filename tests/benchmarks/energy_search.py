@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "engine")]
 
 import numpy as np  # noqa: E402
+from energy_arms import ARMS  # noqa: E402
 from energy_tables import Found, Table, model_of, recorded_table, sample_of, search, table_of, twin_table  # noqa: E402
 from scipy.stats import spearmanr  # noqa: E402
 
@@ -34,12 +35,6 @@ import app.engine.strategies  # noqa: E402, F401  (registers them)
 from app.engine.models.energy_cost import fit  # noqa: E402
 from app.sensors.simulated.twin import load_twin  # noqa: E402
 
-# What each arm of a comparison gives the strategy `energy_aware`; `operators.py` runs the same on a board.
-ARMS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "k search": {},
-    "everything measured": {"least_k": 1},
-    "latency only": {"aim": "time"},
-}
 BOARDS: Final = ("a100", "h200", "v100")
 EXAMPLE: Final = "sgemm"
 CACHES: Final = ("ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz", "ktpaper_hotspot_RTX_A4000.json.gz")

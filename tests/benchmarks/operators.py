@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from energy_arms import ARMS
+
 from app.engine import strategies  # noqa: F401  (registers every strategy)
 from app.engine.measurement import Measurement
 from app.engine.objectives import Goal
@@ -76,11 +78,12 @@ class Arm:
 
 
 def arms() -> list[Arm]:
-    """Latency alone, energy of everything, and energy of what a model chooses, where that strategy is there."""
+    """Latency alone, energy of everything by a genetic search, and the three arms of the energy-aware one."""
     known = [
         Arm("latency", "genetic_algorithm", "time_s", {}),
         Arm("energy", "genetic_algorithm", "energy_j", {}),
-        Arm("energy_aware", "energy_aware", "energy_j", {}),
+        # the same strategy, seed and first candidates; only what is measured differs
+        *(Arm(f"energy_aware, {name}", "energy_aware", "energy_j", options) for name, options in ARMS.items()),
     ]
     return [arm for arm in known if arm.strategy in base.names()]
 

@@ -10,6 +10,7 @@ import numpy as np
 from ...numbers import MINUS, change, count_text, duration, number, percent
 from ..chart import Chart, Series
 from ..store.record import NewSession
+from ..strategies.energy_log import EnergyLog
 from .convergence import steps
 from .correlations import above_mean
 from .costs import values_of
@@ -329,6 +330,51 @@ def failure_kinds(session: Analysed) -> list[tuple[str, str]]:
     return [("", "all kinds"), *kinds] if kinds else []
 
 
+# --- energy-aware search ----------------------------------------------------------------------------------------------
+
+_NO_LOG = "This search did not predict energies, or it still runs.\nThe strategy energy_aware does."
+
+
+def k_over_rounds(session: Analysed) -> Chart | str:
+    """The share of the candidates of each round that was measured, and how far off their predictions were."""
+    log = EnergyLog.of_origin(session.plan.origin)
+    if log is None or len(log.rounds) < 2:
+        return _NO_LOG
+    at = np.arange(len(log.rounds), dtype=np.float64)
+    off = np.array([np.nan if each.off is None else each.off for each in log.rounds])
+    prior = f" {log.prior}" if log.prior else ""
+    return Chart(
+        x_title="Round",
+        y_title="Share",
+        series=(
+            Series("k, share of the candidates measured", "blue", np.array([each.k for each in log.rounds]), at),
+            Series("error of the predictions", "orange", off, at, points=True, dashed=True, symbol="s"),
+        ),
+        caption=f"{count_text(log.measured)} energies were measured; {count_text(log.saved)} of the "
+        f"{count_text(log.offered)} candidates were not needed. The error is relative, root mean square.{prior}",
+    )
+
+
+def predicted_energies(session: Analysed) -> Chart | str:
+    """Energies as they were predicted before they were measured."""
+    log = EnergyLog.of_origin(session.plan.origin)
+    if log is None or not log.predicted_j:
+        return _NO_LOG
+    predicted, measured = np.array(log.predicted_j), np.array(log.measured_j)
+    ends = np.array([min(predicted.min(), measured.min()), max(predicted.max(), measured.max())])
+    off = float(np.median(np.abs(predicted / measured - 1)))
+    return Chart(
+        x_title="Measured energy (J)",
+        y_title="Predicted energy (J)",
+        series=(
+            Series("before it was measured", "blue", predicted, measured, line=False, points=True),
+            Series("as measured", "orange", ends, ends, dashed=True),
+        ),
+        caption=f"{count_text(len(predicted))} kernels; half of them were predicted to within {percent(off)}. Each was "
+        "predicted by the model of the round before, which did not know it.",
+    )
+
+
 def _stairs(at: np.ndarray, values: np.ndarray, end: int) -> tuple[np.ndarray, np.ndarray]:
     """A step curve's corners, drawn on to the last evaluation."""
     x = np.append(np.repeat(at, 2)[1:], end).astype(np.float64)
@@ -351,6 +397,8 @@ CHARTS: tuple[AnalysisChart, ...] = (
     AnalysisChart("effect", "Main effect of a parameter", main_effect, (effect_goals, effect_parameters)),
     AnalysisChart("best", "Convergence: best so far", best_curve),
     AnalysisChart("hypervolume", "Convergence: hypervolume", hypervolume_curve),
+    AnalysisChart("k", "Energy search: share measured", k_over_rounds),
+    AnalysisChart("predicted", "Energy search: predicted energies", predicted_energies),
     AnalysisChart("difficulty", "Difficulty by centrality", difficulty_curves),
     AnalysisChart("drift", "Drift of the reference kernel", drift_curves),
     AnalysisChart("failures", "Failures by kind and place", failure_bars, (failure_kinds,)),

@@ -27,6 +27,7 @@ from ..chart import Chart
 from ..formats.names import heading, unit_of
 from ..measurement import Measurement, spreads
 from ..models.description import describe_fit
+from ..strategies.energy_log import EnergyLog
 from ..tuning_methods.description import describe_sweep
 from . import plots
 from .content import ReportContent
@@ -90,6 +91,8 @@ def search(content: ReportContent) -> str:
     """How the search went, and how hard it is."""
     session = Analysed(content.analysis, content.plan)
     made = (charts.best_curve(session), charts.hypervolume_curve(session), charts.difficulty_curves(session))
+    if EnergyLog.of_origin(content.plan.origin) is not None:
+        made = (charts.k_over_rounds(session), charts.predicted_energies(session), *made)
     return section("The search", *map(_chart, made), titled(describe_difficulty(content.analysis)))
 
 

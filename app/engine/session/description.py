@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ...numbers import duration, number, percent
 from ..analysis.failures import most_frequent
 from ..analysis.peak_share import peak_share
+from ..analysis.tradeoff import change_words, relative_change
 from ..description import Cell, Description, Figure, Listing
 from ..formats.names import unit_of
 from ..measurement import Measurement, scattered
@@ -15,6 +16,7 @@ from ..runner.baseline import Baseline
 from ..runner.stating import Statement
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
+from ..strategies.energy_log import EnergyLog
 from .plan import SessionPlan
 from .summary import by_goal, front_indices
 
@@ -67,8 +69,7 @@ def describe_session(
         outcome = list(_failure(table))
     else:
         measurement = compared.measurement(best)
-        outcome = list(_best(plan, measurement))
-        outcome += describe_baseline(plan)
+        outcome = [*_best(plan, measurement), *describe_energy_search(plan, compared), *describe_baseline(plan)]
         listings = [_repeats(plan, measurement), _front(plan, compared)]
     return Description(
         title=f"Session {session}: {plan.title}" if session is not None else plan.title,
@@ -89,6 +90,22 @@ def describe_statement(plan: SessionPlan) -> Iterator[Figure]:
     yield Figure("Repeatability", f"±{percent(within)}", note="of power within the session, 95 %")
     yield Figure("Reproducibility", f"±{percent(between)}", note="between sessions at that condition, 95 %")
     yield Figure("Gain of the sensor", None, unknown="needs a meter; up to ±5 % of a board's own [Yang2024]")
+
+
+def describe_energy_search(plan: SessionPlan, table: ResultTable) -> Iterator[Figure]:
+    """What an energy-aware search saved and gained; nothing of other searches."""
+    log = EnergyLog.of_origin(plan.origin)
+    if log is None:
+        return
+    note = f"k of the last round {log.rounds[-1].k:.2f}" if log.rounds else ""
+    yield Figure("Energies measured", f"{log.measured} of {log.offered} candidates, {log.saved} saved", note=note)
+    measured = [table.measurement(index).values for index in range(len(table))]
+    known = [(each["energy_j"], each["time_s"]) for each in measured if {"energy_j", "time_s"} <= each.keys()]
+    if known:
+        (energy, time), fastest = min(known), min(known, key=lambda each: each[1])
+        words = change_words(relative_change(fastest[0], energy), "energy")
+        words += f" and {change_words(relative_change(fastest[1], time), 'time')} than the fastest that was measured"
+        yield Figure("It gained", words if energy < fastest[0] else "nothing: the fastest needs the least energy")
 
 
 def _failure(table: ResultTable) -> Iterator[Figure]:

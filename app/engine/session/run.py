@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -63,7 +63,8 @@ def run_session(
     chosen = chosen.informed(background_of(runner))
     try:
         run = SessionRun(plan, store, on_event, runner, stop, attend)
-        return run.to_the_end(chosen.search(plan.space, np.random.default_rng(plan.seed), runner.batch, options))
+        search = chosen.search(plan.space, np.random.default_rng(plan.seed), runner.batch, options)
+        return run.to_the_end(search, chosen.report)
     finally:
         runner.close()
 
@@ -127,8 +128,11 @@ class SessionRun(LiveSession):
 
     # --- the loop ---------------------------------------------------------------------------------------------------
 
-    def to_the_end(self, search: strategies.Search) -> SessionResult:
-        """Drive the strategy until it, the budget, the user or a failure ends the session."""
+    def to_the_end(self, search: strategies.Search, report: Callable[[], Mapping[str, str]]) -> SessionResult:
+        """Drive the strategy until it, the budget, the user or a failure ends the session.
+
+        `report` is what the strategy says of its search at the end, for the session's origin.
+        """
         try:
             try:
                 self._drive(search)
@@ -136,6 +140,7 @@ class SessionRun(LiveSession):
             except _Ended as how:
                 state, reason = how.state, how.reason
             self._clock.halt()
+            self._keep_report(report())
             self._state_figures()
         except WattridgeError as error:
             self._on_event(EngineFault.of(error))
@@ -227,7 +232,7 @@ class SessionRun(LiveSession):
     def _useful_timing(self) -> Times | None:
         """The runner, where it can time rows and that leaves something of the goals open: else it saves nothing."""
         runner, objective = self._runner, self.plan.objective
-        if not isinstance(runner, Times) or not runner.timed:
+        if not isinstance(runner, Times) or "time_s" not in runner.timed:
             return None
         goals = {goal.name for goal in (objective.goal, *objective.front)}
         return None if goals <= runner.timed else runner
@@ -275,6 +280,13 @@ class SessionRun(LiveSession):
     def _attend_to_stop(self) -> None:
         if self._stop.is_set() and (self._attend is None or not self._attend(self)):
             raise _Ended(SessionState.STOPPED, "stopped")
+
+    def _keep_report(self, report: Mapping[str, str]) -> None:
+        """What the strategy says of its search becomes part of the session; those who show it hear of that."""
+        if report:
+            self.plan = replace(self.plan, origin={**self.plan.origin, **report})
+            self._store.restate(self.session, (), self.plan.origin)
+            self._on_event(FiguresRestated(self.session, self.plan, self.table, self._progress()))
 
     def _state_figures(self) -> None:
         """State all figures once more, with what the session has shown of its board by its end. Not for its budget.

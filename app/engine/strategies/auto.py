@@ -5,6 +5,9 @@ measured next, while that pays. After `learn_for` evaluations, when little is le
 less than a proposal, a search with little computation takes over with everything that is known. With one goal, that is
 Bayesian optimisation and then greedy iterated local search from the best row; with a front, Bayesian optimisation of
 the front and then NSGA-II, with all that is known as its first generation.
+
+Where the goals need energy and the runner can time rows for less, the first sample is timed and the models learn both
+depths (`two_depths`): what promises most is timed, and its energy measured where that can matter.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..measurement import Depth
 from ..space.search_space import SearchSpace
 from .base import CheckedOptions, Search, Strategy, option
 from .bayesian_optimisation import BayesianOptimisation, LearningOptions, MultiObjectiveBayesian
@@ -33,11 +37,21 @@ class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         known = Evaluations(space, rng)
         first = space.sample_latin_hypercube(rng, min(LearningOptions().first_samples, options.learn_for)).tolist()
-        yield from known.ask(first)
-        if len(known.outcome(first[0]).front) > 1:
+        heard = yield from known.time(first)
+        if any(outcome.depth is Depth.TIME for outcome in heard):
+            yield from self._at_two_depths(known, batch, len(heard[0].front), options.learn_for)
+        if not len(known):
+            yield from known.ask(first)
+        if len(known.outcome(next(iter(known))).front) > 1:
             yield from MultiObjectiveBayesian().proceed(known, batch, LearningOptions(), options.learn_for)
             yield from Nsga2().proceed(known, Nsga2.Options())
         else:
             model = BayesianOptimisation()
             yield from model.proceed(known, batch, BayesianOptimisation.Options(), options.learn_for)
             yield from GreedyIls().proceed(known, batch, GreedyIls.Options())
+
+    def _at_two_depths(self, known: Evaluations, batch: int, goals: int, until: int) -> Search:
+        from .two_depths import TwoDepths
+
+        together = max(1, min(batch, LearningOptions().together))
+        yield from TwoDepths(known, max(1, goals)).proceed(together, until)

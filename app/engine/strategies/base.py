@@ -153,6 +153,10 @@ class Strategy(ABC):
         """The strategy, for a search about which that much is known; itself where it has no use for it."""
         return self
 
+    def report(self) -> Mapping[str, str]:
+        """What a session keeps of how this strategy's search went, in its origin; as far as it came."""
+        return {}
+
     @abstractmethod
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Any) -> Search:
         """Propose rows. `batch` is how many the runner can prepare at once; a strategy may yield fewer or more."""

@@ -14,7 +14,7 @@ or board, saves most of the first measurements where it passes a test on the oth
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -26,6 +26,7 @@ from ..models.energy_cost import MISSING_LIBRARY, EnergyCostModel, Sample, error
 from ..space.numbers import RowNumbers
 from ..space.search_space import SearchSpace
 from .base import Background, CheckedOptions, Outcome, Search, Strategy, option
+from .energy_log import EnergyLog, Round
 from .evaluations import Evaluations
 from .genetic_algorithm import GeneticAlgorithm, next_generation
 from .methods import energy_of
@@ -41,7 +42,7 @@ class EnergyAware(Strategy, name="energy_aware", label="Energy-aware (genetic, w
 
     @dataclass(frozen=True)
     class Options(CheckedOptions):
-        first_generation: int = option(128, "random configurations timed before the first round, at least 4", least=4)
+        first_generation: int = option(384, "random configurations timed before the first round, at least 4", least=4)
         generation: int = option(96, "configurations timed in each round, at least 4", least=4)
         fastest: int = option(32, "M: of them, those that are candidates for an energy measurement", least=2)
         threshold: float = option(0.06, "error of predicted energies, relative, below which k shrinks", least=0, most=1)
@@ -49,7 +50,7 @@ class EnergyAware(Strategy, name="energy_aware", label="Energy-aware (genetic, w
             0.65, "what k is multiplied by where it shrinks, divided by where it grows", least=0.1, most=1
         )
         least_k: float = option(0.125, "the smallest share of M that is measured; 1: all of M", least=0, most=1)
-        neighbours: float = option(0.25, "share of each generation near the best, 0..1", least=0, most=1)
+        neighbours: float = option(0.25, "share of each generation bred near the best, 0..1", least=0, most=1)
         mutation_chance: float = option(0.3, "chance that a child moves to a neighbour, 0..1", least=0, most=1)
         newcomers: float = option(0.1, "share of each generation drawn at random, 0..1", least=0, most=1)
         patience: int = option(8, "rounds without less energy after which the search ends, at least 1", least=1)
@@ -58,12 +59,17 @@ class EnergyAware(Strategy, name="energy_aware", label="Energy-aware (genetic, w
 
     def __init__(self, background: Background | None = None) -> None:
         self._background = background or Background()
+        self._log: EnergyLog | None = None  # of the search that was begun last
 
     def informed(self, background: Background) -> EnergyAware:
         return EnergyAware(background)
 
+    def report(self) -> Mapping[str, str]:
+        return {} if self._log is None or not self._log.rounds else self._log.to_origin()
+
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         rounds = _Rounds(Evaluations(space, rng), options, _Knowledge(space, self._background))
+        self._log = rounds.log
         yield from rounds.first()
         while not rounds.over:
             yield from rounds.next()
@@ -79,8 +85,9 @@ class _Rounds:
         self._waiting: dict[int, None] = {}  # candidates whose energy was not measured
         self._parents: list[int] = []
         self._k = 1.0
-        self._round = 0
-        self._offered = self._taken = 0  # candidates of all rounds, and energies measured
+        self._offered = self._taken = 0  # candidates of this round, and energies measured
+        self._off: float | None = None
+        self.log = EnergyLog()
         self._best, self._stale = math.inf, 0
         self._said = "" if library() else MISSING_LIBRARY
 
@@ -97,21 +104,23 @@ class _Rounds:
         )
         if self._knowledge.prior is not None and options.aim != "time":
             yield from self._measure(list(self._waiting)[:: round(1 / PRIOR_SHARE)])
-            self._said = f"{self._knowledge.test_prior()} {self._said}"
+            self.log.prior = self._said = self._knowledge.test_prior()
             self._k = 1.0 if self._knowledge.prior is None else PRIOR_SHARE
         if self._k == 1.0:
             yield from self._measure(self._promising())
+        self._end_round()
         self._breed(fastest)
 
     def next(self) -> Search:
         """One round: a generation is timed, the most promising are measured, and k follows the error of the model."""
-        self._round += 1
+        k = self._k
         generation = self._generation()
         if not generation:  # all were timed: the slower ones are candidates too
             self._waiting |= dict.fromkeys(self._known.timed)
             self._offered += min(self._options.fastest, len(self._waiting))
         fastest = yield from self._time(generation)
         yield from self._measure(self._promising())
+        self._end_round(k)
         self._breed(fastest)
 
     # --- the stages -------------------------------------------------------------------------------------------------
@@ -139,20 +148,31 @@ class _Rounds:
         for row in rows:
             self._waiting.pop(row, None)
         self._follow(predicted, np.array([_energy(self._known.outcome(row)) for row in rows]))
-        self._knowledge.learn([self._known.outcome(row) for row in self._known])
+        if self._options.least_k < 1:  # else nothing asks the model
+            self._knowledge.learn([self._known.outcome(row) for row in self._known])
 
     def _follow(self, predicted: Floats, measured: Floats) -> None:
         """k shrinks where the predictions were right, and grows where they were not."""
-        there = np.isfinite(measured) & np.isfinite(predicted)
+        there = np.isfinite(measured) & np.isfinite(predicted) & (measured > 0)
         if not there.any():
             return
         off = math.sqrt(error_share(predicted[there], measured[there]))
         k = self._k * (self._options.k_step if off < self._options.threshold else 1 / self._options.k_step)
         self._k = min(1.0, max(self._options.least_k, k))
-        self._said = (
-            f"Round {self._round}: predicted energies were off by {100 * off:.1f} %, k is {self._k:.2f}; "
-            f"{self._offered - self._taken} of {self._offered} energy measurements saved so far."
-        )
+        self._off = off
+        self.log.predicted_j += predicted[there].tolist()
+        self.log.measured_j += measured[there].tolist()
+
+    def _end_round(self, k: float = 1.0) -> None:
+        """Log a round that had candidates, and say with the next batch how it went."""
+        if self._offered or self._taken:
+            self.log.rounds.append(Round(k, self._offered, self._taken, self._off))
+        if self._off is not None:
+            self._said = (
+                f"Round {len(self.log.rounds) - 1}: predicted energies were off by {100 * self._off:.1f} %, k is now "
+                f"{self._k:.2f}; {self.log.saved} of {self.log.offered} energy measurements saved so far."
+            )
+        self._offered, self._taken, self._off = 0, 0, None
 
     def _promising(self) -> list[int]:
         """The candidates to measure: k M of them, those of least predicted energy or first on the front."""
@@ -198,8 +218,15 @@ class _Rounds:
     def _order(self, rows: Sequence[int]) -> npt.NDArray[np.intp]:
         """From the best row to the worst: by measured energy, else by the predicted one; by time where none is."""
         paces = np.array([self._pace.of(row) for row in rows])
+        energies = self._costs(rows)
+        if self._options.aim == "front":
+            return crowded_order(np.column_stack([paces, energies]))
+        return np.lexsort((paces, energies))
+
+    def _costs(self, rows: Sequence[int]) -> Floats:
+        """Of timed rows what is searched for little of: energy, measured or predicted; inf where none is known."""
         if self._options.aim == "time" or not rows:
-            return np.argsort(paces, kind="stable")
+            return np.array([self._pace.of(row) for row in rows])
         predicted = self._knowledge.energies([self._looked.outcome(row) for row in rows])
         energies = np.array(
             [
@@ -207,10 +234,7 @@ class _Rounds:
                 for row, guess in zip(rows, predicted.tolist(), strict=True)
             ]
         )
-        energies = np.where(np.isnan(energies), np.inf, energies)
-        if self._options.aim == "front":
-            return crowded_order(np.column_stack([paces, energies]))
-        return np.lexsort((paces, energies))
+        return np.where(np.isnan(energies), np.inf, energies)
 
 
 class _Pace:
@@ -266,9 +290,11 @@ class _Knowledge:
         """Drop the prior unless energies are predicted better with it; what came of that, in words."""
         assert self.prior is not None
         with_prior, without = helps(self.prior, self._sample(self._learnt), self._energies())
-        figures = f"{100 * with_prior:.1f} % off with what is known from before, {100 * without:.1f} % without it"
+        figures = f"{100 * with_prior:.1f} % off with what earlier sessions learnt, {100 * without:.1f} % without it"
         if with_prior < without:
             return f"Energies are predicted {figures}: it is used."
+        if math.isnan(without):
+            figures = "nobody knows how well with what earlier sessions learnt: too few were measured"
         self.prior = None
         self._model = fit(self._sample(self._learnt), self._energies()) if self._learnt else None
         return f"Energies are predicted {figures}: it is dropped."

@@ -18,7 +18,7 @@ from scipy.stats import rankdata
 
 from ..space.search_space import Rows, SearchSpace
 from .features import Features, Floats
-from .gaussian_process import Kernel, Posterior, fit_kernel
+from .gaussian_process import Kernel, Posterior, fit_kernel, log_likelihood
 
 Indices = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
@@ -61,8 +61,8 @@ class Surrogate:
         self._rows: list[int] = []
         self._costs: list[tuple[float, ...]] = []  # inf where it failed
         self._believed: list[Floats] = []  # means of a batch's rows
-        self._cost_models = [_Model(features) for _ in range(goals)]
-        self._works_model = _Model(features)
+        self._cost_models = [Model(features) for _ in range(goals)]
+        self._works_model = Model(features)
         self._modelled = 0  # points that the models were given
         self._fitted = 0  # points when the models were last fitted
 
@@ -176,7 +176,7 @@ class Surrogate:
         merit = np.where(works, np.nan_to_num(scores, nan=np.inf).min(axis=1), np.inf)
         order = np.argsort(merit, kind="stable")
         self.candidates.renew(rows[order[:_AROUND]].tolist())
-        points = self._chosen(order)
+        points = chosen_points(order, self._rng)
         working = points[works[points]]
         if not works.all() or len(working) < _FEWEST:
             self._works_model.fit(points, rows, works.astype(np.float64), self.candidates.rows)
@@ -184,17 +184,8 @@ class Surrogate:
             for goal, model in enumerate(self._cost_models):
                 model.fit(working, rows, scores[:, goal], self.candidates.rows)
 
-    def _chosen(self, order: Indices) -> Indices:
-        """Which points a model holds: all, or the best half, the latest quarter and a random part of the others."""
-        if len(order) <= MOST_POINTS:
-            return np.arange(len(order))
-        latest = np.arange(len(order) - MOST_POINTS // 4, len(order))
-        kept = np.union1d(order[: MOST_POINTS // 2], latest)
-        others = np.setdiff1d(order, kept)
-        return np.union1d(kept, self._rng.choice(others, size=MOST_POINTS - len(kept), replace=False))
 
-
-class _Model:
+class Model:
     """One Gaussian process: the points it holds, and its predictions for the candidates."""
 
     def __init__(self, features: Features) -> None:
@@ -217,6 +208,11 @@ class _Model:
         capacity = len(points) + max(_ROOM, int(len(points) * (_GROWTH - 1)) + 1)
         self.posterior = Posterior(self._kernel, rows[points], candidates, capacity)
 
+    def likelihood(self, rows: Rows, values: Floats) -> float:
+        """Log marginal likelihood of the values of rows, with the kernel as it is, up to a constant."""
+        few = np.linspace(0, len(rows) - 1, min(len(rows), FIT_POINTS)).astype(np.intp)
+        return log_likelihood(self._kernel, rows[few], values[few])[0]
+
     def add(self, index: int, row: int) -> None:
         """Hold one point more."""
         if self.posterior is not None:
@@ -237,6 +233,17 @@ class _Model:
     def draw(self, values: Floats, rng: np.random.Generator, at: Indices) -> Floats:
         assert self.posterior is not None
         return self.posterior.draw(values[self._points], rng, at)
+
+
+def chosen_points(order: Indices, rng: np.random.Generator) -> Indices:
+    """Which points a model holds, of all from the best to the worst: all, or the best half, the latest quarter and a
+    random part of the others."""
+    if len(order) <= MOST_POINTS:
+        return np.arange(len(order))
+    latest = np.arange(len(order) - MOST_POINTS // 4, len(order))
+    kept = np.union1d(order[: MOST_POINTS // 2], latest)
+    others = np.setdiff1d(order, kept)
+    return np.union1d(kept, rng.choice(others, size=MOST_POINTS - len(kept), replace=False))
 
 
 def normal_scores(costs: Floats) -> Floats:

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+import json
 import re
+import threading
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from energy_tables import Table, model_of, search, twin_table
+from engine_fakes import Listener
+from hypothesis import given
+from hypothesis import strategies as st
 
+from app.engine.analysis.charts import Analysed, k_over_rounds, predicted_energies
+from app.engine.analysis.session import analyse
+from app.engine.chart import Chart
+from app.engine.measurement import Depth
 from app.engine.models.energy_cost import MISSING_LIBRARY
+from app.engine.objectives import parse_goal
 from app.engine.pareto import front, hypervolume, reference_point
+from app.engine.session.description import describe_session
+from app.engine.session.load import load_specification
+from app.engine.session.plan import SearchOptions
+from app.engine.session.planning import plan_of, plan_specification
+from app.engine.session.run import run_session
+from app.engine.store.database import Store
+from app.engine.strategies.energy_log import EnergyLog
+from app.paths import resources
+from app.sensors.clock import VirtualClock
+from app.sensors.simulated.gpu import SimulatedGpu
+from app.sensors.simulated.twin import load_twin
 
 pytest.importorskip("xgboost", reason="the model's library is not installed")
 EVERYTHING = {"least_k": 1}
@@ -18,7 +41,7 @@ EVERYTHING = {"least_k": 1}
 
 @pytest.fixture(scope="module")
 def table() -> Table:
-    return twin_table("stencil", "h200")
+    return twin_table("n_body", "h200")
 
 
 def test_half_the_measurements_find_as_little_energy_as_all_of_them(table: Table) -> None:
@@ -37,8 +60,8 @@ def test_the_same_seed_gives_the_same_search(table: Table) -> None:
 
 def test_whatever_is_measured_in_the_first_round_all_arms_time_the_same() -> None:
     table = twin_table("gemm", "a100")
-    arms = [search(table, 2, options) for options in ({}, EVERYTHING, {"aim": "time"})]
-    assert arms[0].timed[:128] == arms[1].timed[:128] == arms[2].timed[:128]
+    arms = [search(table, 2, {"first_generation": 40, **each}) for each in ({}, EVERYTHING, {"aim": "time"})]
+    assert arms[0].timed[:40] == arms[1].timed[:40] == arms[2].timed[:40]
 
 
 def test_a_search_by_time_alone_measures_the_energy_of_hardly_anything() -> None:
@@ -50,9 +73,12 @@ def test_a_search_by_time_alone_measures_the_energy_of_hardly_anything() -> None
 
 
 def test_it_says_how_well_it_predicts_what_k_became_and_what_that_saves() -> None:
-    said = [remark for remark in search(twin_table("gemm", "a100"), 1).remarks if remark.startswith("Round")]
+    found = search(twin_table("gemm", "a100"), 1, {"first_generation": 64, "fastest": 16})
+    said = [remark for remark in found.remarks if remark.startswith("Round")]
     assert said
-    pattern = r"Round \d+: predicted energies were off by [\d.]+ %, k is (\d\.\d\d); (\d+) of (\d+) energy measurements"
+    pattern = (
+        r"Round \d+: predicted energies were off by [\d.]+ %, k is now (\d\.\d\d); (\d+) of (\d+) energy measurements"
+    )
     figures = [match.groups() for remark in said if (match := re.match(pattern, remark))]
     assert len(figures) == len(said)
     ks = [float(k) for k, _, _ in figures]
@@ -66,7 +92,7 @@ def test_k_grows_back_where_predictions_are_wrong() -> None:
     real = twin_table("gemm", "h200")
     luck = np.exp(np.random.default_rng(1).normal(0, 1, real.space.size))
     said = [remark for remark in search(replace(real, energy_j=luck), 1).remarks if remark.startswith("Round")]
-    assert all("k is 1.00" in remark for remark in said)
+    assert all("k is now 1.00" in remark for remark in said)
 
 
 def test_a_front_is_found_where_one_is_asked_for() -> None:
@@ -86,7 +112,7 @@ def test_a_front_is_found_where_one_is_asked_for() -> None:
 
 
 def test_a_prior_of_another_board_saves_first_measurements(table: Table) -> None:
-    prior = model_of(twin_table("stencil", "a4000"), 256)
+    prior = model_of(twin_table("n_body", "a4000"), 256)
     alone, helped = search(table, 1), search(table, 1, prior=prior)
     assert any("it is used" in remark for remark in helped.remarks)
     assert len(helped.measured) < 0.9 * len(alone.measured)
@@ -107,3 +133,47 @@ def test_without_the_library_it_searches_and_says_what_is_missing(monkeypatch: p
     found = search(twin_table("gemm", "h200"), 1)
     assert found.remarks[0] == MISSING_LIBRARY
     assert found.regret <= 0.02
+
+
+def test_a_session_keeps_how_the_search_went_and_its_charts_and_figures_show_it(tmp_path: Path) -> None:
+    spec = load_specification(resources() / "examples" / "gemm.toml")
+    gpu = SimulatedGpu(load_twin("a100"), seed=1, clock=VirtualClock())
+    options = SearchOptions(
+        strategy="energy_aware",
+        strategy_options={"first_generation": 40, "generation": 24, "fastest": 12, "patience": 2},
+        objective=parse_goal("min:energy_j"),
+        max_evaluations=80,
+    )
+    plan = plan_specification(replace(spec, device_settings={}), gpu, options)
+    with closing(Store(tmp_path / "sessions.sqlite")) as store:
+        heard = Listener()
+        run_session(plan, store, heard, threading.Event())
+        kept = store.load(1)
+    log = EnergyLog.of_origin(kept.record.origin)
+    assert log is not None
+    energies = np.array([kept.table.measurement(at).depth is Depth.ENERGY for at in range(len(kept.table))])
+    assert log.measured == energies.sum()
+    assert log.saved > 0
+    assert np.median(np.abs(np.array(log.predicted_j) / log.measured_j - 1)) < 0.1
+    shown = Analysed(analyse(kept.table, plan.objective, with_difficulty=False), kept.record)
+    rounds = k_over_rounds(shown)
+    assert isinstance(rounds, Chart)
+    assert rounds.series[0].y[0] == 1.0
+    assert isinstance(predicted_energies(shown), Chart)
+    figures = {each.label: each.value for each in describe_session(plan_of(kept), kept.table).figures}
+    assert figures["Energies measured"] == f"{log.measured} of {log.offered} candidates, {log.saved} saved"
+    assert "the fastest" in str(figures["It gained"])
+    predictions = set(log.predicted_j)
+    everything = {value for at in range(len(kept.table)) for value in kept.table.measurement(at).values.values()}
+    assert not predictions & everything  # a prediction never appears as a measurement
+
+
+ANYTHING = st.none() | st.booleans() | st.floats() | st.text(max_size=3) | st.lists(st.floats(), max_size=3)
+ROUND = st.fixed_dictionaries({}, optional=dict.fromkeys(("k", "offered", "measured", "off"), ANYTHING))
+LISTS = {"rounds": st.lists(ROUND | ANYTHING, max_size=3), "predicted_j": ANYTHING, "measured_j": ANYTHING}
+
+
+@given(ANYTHING | st.fixed_dictionaries({}, optional=LISTS))
+def test_a_damaged_log_is_none(document: object) -> None:
+    log = EnergyLog.of_origin({"energy_search": json.dumps(document)})
+    assert log is None or log.saved == log.offered - log.measured

@@ -1,0 +1,151 @@
+"""`auto` where rows can be timed for less: it measures few, finds the best, and is not led astray by their time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import app.engine.strategies  # noqa: F401  (registers them)
+from app.engine.measurement import Depth, State
+from app.engine.pareto import front, hypervolume, reference_point
+from app.engine.space.build import build_space
+from app.engine.strategies import base
+from app.engine.strategies.base import Batch, Outcome
+from app.sensors.device_limits import limits_of
+
+Floats = npt.NDArray[np.float64]
+SPACE = build_space(
+    {"x": list(range(12)), "y": list(range(12))}, [], {}, limits_of((8, 0)), {"graphics_clock_mhz": (900, 1200, 1500)}
+)
+X, Y, CLOCK = (SPACE.column(name).astype(float) for name in ("x", "y", "graphics_clock_mhz"))
+RNG = np.random.default_rng(5)
+# A kernel as boards have them: a bowl, rough; slower at a lower clock, which draws less than in proportion.
+TIME = (1.0 + 0.1 * np.hypot(X - 8, Y - 3)) * np.exp(RNG.normal(0, 0.05, 144).repeat(3)) * (1500 / CLOCK) ** 0.8
+POWER = (100.0 + 200.0 * (CLOCK / 1500) ** 3) * (1.0 + 0.01 * X)
+FAILS = (X % 4 == 1) & (Y % 3 == 0)
+
+
+@dataclass
+class Searched:
+    """What a search asked for and found."""
+
+    timed: list[int]
+    measured: list[int]
+
+
+def search(
+    costs: Callable[[int], tuple[float, ...]] | Floats,
+    measured: int,
+    *,
+    times: Floats = TIME,
+    fails: npt.NDArray[np.bool_] | None = None,
+    seed: int = 1,
+    batch: int = 4,
+    known_at_time: tuple[int, ...] = (),
+) -> Searched:
+    """Run `auto` until so many rows are measured; costs of one goal, or of a front of those in columns."""
+    of = np.atleast_2d(np.asarray(costs).T).T
+    chosen, found = base.get("auto"), Searched([], [])
+    steps = chosen.search(SPACE, np.random.default_rng(seed), batch, chosen.Options())
+    asked = Batch.of(next(steps))
+    while True:
+        outcomes = []
+        for row in asked:
+            timed = asked.depth is Depth.TIME
+            (found.timed if timed else found.measured).append(row)
+            if fails is not None and fails[row]:
+                failed = (math.inf,) * of.shape[1]
+                outcomes.append(Outcome(row, math.inf, State.COMPILE, failed[1:] and failed, depth=asked.depth))
+                continue
+            known = [c if not timed or goal in known_at_time else math.nan for goal, c in enumerate(of[row].tolist())]
+            goals = tuple(known) if len(known) > 1 else ()
+            outcomes.append(Outcome(row, known[0], front=goals, values={"time_s": times[row]}, depth=asked.depth))
+        if len(found.measured) >= measured or len(found.timed) + len(found.measured) > 600:
+            steps.close()
+            return found
+        try:
+            asked = Batch.of(steps.send(outcomes))
+        except StopIteration:
+            return found
+
+
+def best_of(costs: Floats, rows: list[int]) -> float:
+    """How far the best of the rows is above the best there is."""
+    return float(costs[rows].min() / costs.min() - 1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_few_rows_are_measured_until_the_least_energy_is_found(seed: int) -> None:
+    found = search(TIME * POWER, 20, seed=seed)
+    assert best_of(TIME * POWER, found.measured) < 0.02
+    assert len(found.timed) > len(found.measured)
+
+
+def test_noise_of_the_time_of_one_per_cent_does_not_matter() -> None:
+    noisy = TIME * np.exp(np.random.default_rng(2).normal(0, 0.01, len(TIME)))
+    assert best_of(TIME * POWER, search(TIME * POWER, 20, times=noisy).measured) < 0.02
+
+
+def test_where_the_lowest_clock_is_slowest_and_needs_least_energy_it_is_found() -> None:
+    costs = TIME * POWER
+    at_best = CLOCK[int(costs.argmin())]
+    assert at_best < CLOCK[int(TIME.argmin())], "the fastest row is at another clock"
+    found = search(costs, 20)
+    assert best_of(costs, found.measured) < 0.02
+    assert np.mean(CLOCK[found.measured[5:]] == at_best) > 0.5
+
+
+def test_where_time_says_nothing_rows_are_measured_at_once() -> None:
+    times = np.exp(np.random.default_rng(4).normal(0, 1.0, len(TIME)))
+    found = search(TIME * POWER, 60, times=times)
+    assert best_of(TIME * POWER, found.measured) < 0.05
+    assert len(found.timed) < 60, "it does not go on timing"
+
+
+def test_work_per_energy_which_is_to_be_large_is_found_too() -> None:
+    efficiency = -1e3 / (TIME * POWER)
+    found = search(efficiency, 20)
+    assert efficiency[found.measured].min() < 0.98 * efficiency.min()
+
+
+def test_what_fails_when_timed_is_never_asked_for_again() -> None:
+    costs = np.where(FAILS, np.inf, TIME * POWER)
+    found = search(TIME * POWER, 25, fails=FAILS)
+    assert not FAILS[found.measured].any()
+    assert FAILS[found.timed].any()
+    assert len(set(found.timed)) == len(found.timed)
+    assert costs[found.measured].min() < 1.03 * costs.min()
+
+
+def test_where_everything_fails_it_comes_to_an_end() -> None:
+    found = search(TIME, 10_000, fails=np.ones(len(TIME), dtype=bool))
+    assert sorted([*found.timed, *found.measured]) == list(range(SPACE.size))
+
+
+@pytest.mark.parametrize("costs", [np.zeros(len(TIME)), TIME * POWER - 300.0], ids=["zero", "of both signs"])
+def test_costs_without_a_logarithm_are_searched_as_without_timing(costs: Floats) -> None:
+    found = search(costs, 40)
+    assert len(found.timed) <= 20
+    assert len(found.measured) >= 40
+
+
+def share_of_front(costs: Floats, rows: list[int]) -> float:
+    smaller = (False,) * costs.shape[1]
+    reference = reference_point(costs, smaller)
+    return hypervolume(costs[rows], smaller, reference) / hypervolume(costs, smaller, reference)
+
+
+@pytest.mark.parametrize("goals", [2, 3])
+def test_a_front_is_found_by_measuring_part_of_what_is_timed(goals: int) -> None:
+    costs = np.stack([TIME, POWER * (1 + 0.05 * np.abs(X - 2)), TIME * POWER][:goals], axis=1)
+    found = search(costs, 40, known_at_time=(0,))
+    assert len(front(costs, (False,) * goals)) > 3
+    assert goals == 3 or share_of_front(costs, found.measured) > 0.97
+    assert best_of(costs[:, 0], found.measured) < 0.05, "the fastest is measured, as it is on the front"
+    assert best_of(costs[:, 1], found.measured) < 0.05
+    assert len(found.timed) > 20
