@@ -167,3 +167,27 @@ def test_time_ends_a_session_between_two_timings() -> None:
         result = run(store, slow, max_seconds=0.15)
     assert result.reason == "the time is used up"
     assert 0 < len(slow.only_timed) + len(slow.measured) < 40
+
+
+@pytest.mark.parametrize("stop_after", [3, 12, 17, 40])
+def test_auto_is_resumed_as_if_it_had_never_stopped(stop_after: int) -> None:
+    """Here the slowest row needs the least energy."""
+    auto = {"strategy": "auto", "max_evaluations": 16}
+    whole, stop, seen = FakeTimer(SPACE), threading.Event(), [0]
+
+    def count(row: int) -> None:
+        seen[0] += 1
+        if seen[0] > stop_after:
+            stop.set()
+
+    cut, rest = FakeTimer(SPACE, before=count), FakeTimer(SPACE)
+    with Store() as store:
+        uncut = run(store, whole, **auto)
+        first = run_session(made(cut, **auto), store, Listener(), stop)
+        result = run(store, rest, resume=first.session, **auto)
+    assert uncut.progress.timed > 0
+    assert uncut.progress.best_value == 2.0, "row 0"
+    assert not set(cut.measured) & set(rest.measured)
+    assert not set(cut.only_timed) & set(rest.only_timed)
+    assert result.progress.best_value == uncut.progress.best_value
+    assert sorted(cut.measured + rest.measured) == sorted(whole.measured)
