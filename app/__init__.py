@@ -6,14 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .measuring import measure as measure
+    from .scripting.kernel_tuner import run_kernel as run_kernel
+    from .scripting.kernel_tuner import tune_kernel as tune_kernel
 
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> Any:
-    """`from wattridge import measure`, loaded only when asked for: the window and the command line start without it."""
-    if name == "measure":
-        from .measuring import measure
+_PUBLIC = {  # name -> the module that has it
+    "measure": "measuring",
+    "run_kernel": "scripting.kernel_tuner",
+    "tune_kernel": "scripting.kernel_tuner",
+}
 
-        return measure
+
+def __getattr__(name: str) -> Any:
+    """`from wattridge import tune`, loaded only when asked for: the window and the command line start without it."""
+    if name in _PUBLIC:
+        from importlib import import_module
+
+        return getattr(import_module(f".{_PUBLIC[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

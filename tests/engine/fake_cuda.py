@@ -58,6 +58,9 @@ class FakeBackend:
     def write(self, buffer: Array, array: Array) -> None:
         buffer[...] = array
 
+    def read(self, buffer: Array, array: Array) -> None:
+        array[...] = buffer
+
     def copy(self, source: Array, target: Array, nbyte: int) -> None:
         target[...] = source
 

@@ -65,7 +65,7 @@ def plan_replay(path: Path, options: SearchOptions | None = None, *, read: Recor
         space=replace(recording.space(), notes=recording.notes),
         objective=objective,
         strategy="brute_force",
-        make_runner=lambda: ReplayRunner(recording),
+        make_runner=lambda: ReplayRunner(recording.measurement),
         strategy_options=dict(options.strategy_options),
         units=dict(recording.units),
         origin={
@@ -223,6 +223,9 @@ def plan_resume(
     where the session, its file or its board is gone, or where the file is not what it was.
     """
     loaded = store.load(session)
+    if loaded.record.origin.get("kind") == "script":
+        what = f"session {session} was run by a Python script, whose functions are not stored"
+        raise InputError(what, "resume", "run the script again; with cache=FILE it goes on where it was")
     record, path = loaded.record, Path(loaded.record.origin.get("file", ""))
     if loaded.left_out:
         what = f"{loaded.left_out} stored measurements of session {session} are damaged"
@@ -235,7 +238,7 @@ def plan_resume(
     origin = record.origin
     if record.origin.get("kind") == "replay":
         recording = read_recording(path)
-        space, make_runner = recording.space(), lambda: ReplayRunner(recording)
+        space, make_runner = recording.space(), lambda: ReplayRunner(recording.measurement)
     else:
         if gpu is None:
             gpu = open_gpu(record.origin.get("gpu"), seed=int(record.origin.get("sim_seed", "0")))

@@ -47,6 +47,16 @@ class Build:
 
 
 @dataclass(frozen=True, slots=True)
+class LaunchShape:
+    """How one configuration is launched."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_byte: int  # dynamic
+    work: int  # the problem's size, over all its dimensions
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
     """One configuration, ready to be compiled and launched."""
 
@@ -88,8 +98,19 @@ class CudaKernel:
 
     def prepare(self, configuration: Configuration) -> Prepared:
         """Raises KernelRefused where the board cannot launch it, InputError for a senseless value."""
-        kernel = self._kernel
         scope: dict[str, Value] = {**self._limits.as_names(), **self._spec.constants, **configuration}
+        shape = self._shape(configuration, scope)
+        self._check_launch(shape)
+        return Prepared(
+            build=self._build(configuration, shape),
+            launch=Launch(self._kernel.name, shape.grid, shape.block, shape.shared_byte),
+            reference=self._reference_launch(shape.work),
+            calls=self._calls(scope),
+            instructions=self._instructions(scope),
+        )
+
+    def _shape(self, configuration: Configuration, scope: Mapping[str, Value]) -> LaunchShape:
+        kernel = self._kernel
         sizes = [self._whole(text, scope, "problem_size") for text in kernel.problem_size]
         block = _three([self._block_size(text, scope) for text in kernel.block_size_names])
         divisors = [kernel.grid_divisors.get(axis, ()) for axis in "xyz"]
@@ -98,14 +119,7 @@ class CudaKernel:
             raise KernelRefused(State.CONSTRAINTS, f"problem {sizes}, grid divisors {by}, block {list(block)}")
         grid = _three([-(-size // divisor) for size, divisor in zip(sizes, by, strict=False)])
         shared = self._whole(kernel.shared_memory, scope, "shared_memory")
-        self._check_launch(grid, block, shared)
-        return Prepared(
-            build=self._build(configuration),
-            launch=Launch(kernel.name, grid, block, shared),
-            reference=self._reference_launch(math.prod(sizes)),
-            calls=self._calls(scope),
-            instructions=self._instructions(scope),
-        )
+        return LaunchShape(grid, block, shared, math.prod(sizes))
 
     def hidden_parameters(self) -> str:
         """Why a compiler may refuse the source: parameters of the kernel that a #define replaces; empty without any."""
@@ -139,8 +153,8 @@ class CudaKernel:
     def _block_size(self, text: str, scope: Mapping[str, Value]) -> int:
         return self._whole(text, scope, "block_size_names") if text in scope or not text.isidentifier() else 1
 
-    def _check_launch(self, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int) -> None:
-        threads = math.prod(block)
+    def _check_launch(self, shape: LaunchShape) -> None:
+        grid, shared, threads = shape.grid, shape.shared_byte, math.prod(shape.block)
         if threads > self._limits.max_threads_per_block:
             most = self._limits.max_threads_per_block
             raise KernelRefused(State.CONSTRAINTS, f"{threads} threads, {most} are the most per block")
@@ -150,7 +164,7 @@ class CudaKernel:
         if any(size > most for size, most in zip(grid, MAX_GRID, strict=True)):
             raise KernelRefused(State.CONSTRAINTS, f"a grid of {grid} blocks, {MAX_GRID} are the most")
 
-    def _build(self, configuration: Configuration) -> Build:
+    def _build(self, configuration: Configuration, shape: LaunchShape) -> Build:
         kernel, references = self._kernel, self._reference_sources()
         lines = define_lines(self._spec, configuration)
         lines += [f'#include "{path.as_posix()}"' for path in (*kernel.sources, *references)]

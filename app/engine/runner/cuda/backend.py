@@ -89,6 +89,10 @@ class CudaBackend(Protocol):
         """From the host into a buffer."""
         ...
 
+    def read(self, buffer: Any, array: Array) -> None:
+        """From a buffer to the host, after all that is queued. Raises DeviceFault."""
+        ...
+
     def copy(self, source: Any, target: Any, nbyte: int) -> None:
         """From one device buffer to another, in the queue's order."""
         ...

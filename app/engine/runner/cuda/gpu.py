@@ -12,6 +12,7 @@ from ....sensors.device_limits import DeviceLimits
 from ....sensors.gpu import Gpu, Held, HoldsValues
 from ....sensors.load import Execution, Load
 from .backends import find_library, other_library
+from .own_process import OwnProcess, OwnThread
 from .process import KernelFailed, RunnerProcess, RunnerProcesses
 
 DRAIN_S: Final = 20.0  # beyond a launch's own time limit: what is queued may have to run first
@@ -20,10 +21,11 @@ DRAIN_S: Final = 20.0  # beyond a launch's own time limit: what is queued may ha
 class CudaGpu:
     """Implements `LaunchingGpu` over the sensors of a board. A load's name is the name of a kernel loaded before."""
 
-    def __init__(self, sensors: Gpu, *, backend: str | None = None) -> None:
+    def __init__(self, sensors: Gpu, *, backend: str | None = None, isolated: bool = True) -> None:
         """Starts the runner process and waits for its context. Raises WattridgeError where there is none.
 
-        `backend` is the module that opens the device, by default that of the library which `backends` chooses.
+        `backend` is the module that opens the device, by default that of the library which `backends` chooses. Unless
+        `isolated`, the context is this process's own.
         """
         self.info = sensors.info
         self.channels = sensors.channels
@@ -32,7 +34,8 @@ class CudaGpu:
         self.sensors = sensors
         self.backend = backend or find_library(sensors.info.label).module
         self._prepared: list[tuple[dict[str, Any], Sequence[bytes]]] = []
-        self.processes = RunnerProcesses(self._start, self._prepare)
+        self.processes: RunnerProcesses | OwnProcess
+        self.processes = RunnerProcesses(self._start, self._prepare) if isolated else self._own_process()
         try:
             described = self.processes.current.request({"do": "describe"})
         except KernelFailed as failure:
@@ -107,6 +110,11 @@ class CudaGpu:
         visible = {"CUDA_VISIBLE_DEVICES": uuid} if uuid.startswith(("GPU-", "MIG-")) else {}
         return RunnerProcess(self.backend, "0", visible)
 
-    def _prepare(self, process: RunnerProcess) -> None:
+    def _own_process(self) -> OwnProcess:
+        """Launches in this process, whose CUDA may count its devices in another order than NVML."""
+        device = self.info.uuid if self.info.uuid.startswith("GPU-") else "0"
+        return OwnProcess(self.backend, device, self._prepare, self.clock.now_ns)
+
+    def _prepare(self, process: RunnerProcess | OwnThread) -> None:
         for message, blocks in self._prepared:
             process.post(message, blocks)

@@ -16,6 +16,7 @@ from .backends import find_library, usable_libraries
 from .compiler import Compiler
 from .gpu import CudaGpu
 from .runner import CudaRunner
+from .script_side import ScriptSide
 from .toolchain import Toolchain, find_toolchain
 
 
@@ -51,13 +52,19 @@ def open_cuda_runner(
     backend: str | None = None,
     toolchain: Toolchain | None = None,
     jobs: int | None = None,
+    script: ScriptSide | None = None,
+    isolated: bool = True,
 ) -> CudaRunner:
-    """A runner, its processes started. Takes over the guard. Raises WattridgeError and InputError."""
+    """A runner, its processes started. Takes over the guard. Raises WattridgeError and InputError.
+
+    `script` is what a script contributes. Unless `isolated`, kernels are launched in this process, which one that
+    faults takes along.
+    """
     with ExitStack() as undo:
-        gpu = CudaGpu(sensors, backend=backend)
+        gpu = CudaGpu(sensors, backend=backend, isolated=isolated)
         undo.callback(gpu.close)
         compiler = Compiler(gpu.compute_capability, toolchain=toolchain, jobs=jobs)
         undo.callback(compiler.close)
-        runner = CudaRunner(gpu, spec, space, guard, compiler, condition)
+        runner = CudaRunner(gpu, spec, space, guard, compiler, condition, script)
         undo.pop_all()
     return runner

@@ -38,6 +38,7 @@ from .drift import LOAD, Drift, reference_figures
 from .gpu import CudaGpu
 from .kernels import LoadedKernels
 from .process import KernelFailed
+from .script_side import ScriptSide
 from .square_wave import characterise_once
 
 LEAST_BATCH: Final = 16
@@ -82,8 +83,9 @@ class CudaRunner:
         guard: DeviceGuard,
         compiler: Compiler,
         condition: Condition | None = None,
+        script: ScriptSide | None = None,
     ) -> None:
-        """`condition` is the one to state figures for, where the user chose it."""
+        """`condition` is the one to state figures for, where the user chose it; `script` what a script contributes."""
         self.source: str = gpu.info.source
         self.batch = max(LEAST_BATCH, min(MOST_BATCH, 4 * compiler.jobs))
         self.settle_s = 0.0  # lower bounds, beyond what the meter takes by itself
@@ -93,7 +95,9 @@ class CudaRunner:
         self._space = space
         self._guard = guard
         self._compiler = compiler
-        self._kernel = CudaKernel.of(spec, gpu.limits, gpu.shared_memory_opt_in)
+        self._script = script
+        make_kernel = CudaKernel.of if script is None else script.kernel
+        self._kernel = make_kernel(spec, gpu.limits, gpu.shared_memory_opt_in)
         timeout_s = spec.kernel.timeout_s if spec.kernel else 10.0
         self._kernels = LoadedKernels(gpu, compiler, timeout_s, self._settle)
         self._meter = Meter(gpu, needs=spec.uses)
@@ -226,8 +230,15 @@ class CudaRunner:
             candidate.said = compiled.said
             candidate.facts = self._kernels.load(candidate.name, candidate.prepared, compiled.image)
             wrong = shortfall(compiled.image, candidate.prepared.instructions) or self._kernels.check(candidate.name)
+            if not wrong and self._script is not None:
+                wrong = self._script.wrong(candidate.configuration, self._kernels.outputs)
             if wrong:
                 return self._failed(candidate, State.CORRECTNESS, wrong)
+            if self._script is not None:
+                launches = self._kernels.launches(candidate.name)
+                candidate.facts |= self._script.observe(
+                    candidate.row, candidate.configuration, launches, candidate.facts
+                )
             self._run_repeats(candidate, stop)
         except KernelFailed as failure:
             self._settle()

@@ -1,0 +1,77 @@
+"""What a script is run with: on which board, with which rights, and who runs its sessions.
+
+A script that Python runs has the defaults; `wattridge kernel-tuner` says otherwise.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..engine.session.events import Event
+from ..engine.session.live_session import SessionResult
+from ..engine.session.plan import SessionPlan
+from ..engine.session_state import SessionState
+from ..engine.store.database import Store
+from ..errors import WattridgeError
+from ..session_progress import watch_session
+
+Run = Callable[[SessionPlan, Callable[[Event], None], bool], SessionResult]  # (plan, on_event, quiet)
+
+
+def _run_here(plan: SessionPlan, on_event: Callable[[Event], None], quiet: bool) -> SessionResult:
+    with Store() as store:
+        return watch_session(plan, store, quiet=quiet, also=on_event)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Of the calls of one script."""
+
+    gpu: str | None = None  # wins over the device that a script names
+    sim_seed: int = 0
+    profile: str = ""  # how simulated boards cost its kernels
+    allow_control: bool = False
+    run: Run = _run_here
+
+
+_USUAL = Surroundings()
+_present: ContextVar[Surroundings | None] = ContextVar("surroundings", default=None)
+
+
+def surroundings() -> Surroundings:
+    """Those of the present script."""
+    return _present.get() or _USUAL
+
+
+@contextmanager
+def running_with(chosen: Surroundings) -> Iterator[None]:
+    """Within it, scripts run with these."""
+    token = _present.set(chosen)
+    try:
+        yield
+    finally:
+        _present.reset(token)
+
+
+def run_session_of_script(plan: SessionPlan, on_event: Callable[[Event], None], quiet: bool) -> SessionResult:
+    """Run a plan to its end. Raises WattridgeError where it failed, KeyboardInterrupt where the user stopped it.
+
+    What was measured by then is in the store.
+    """
+    result = surroundings().run(plan, on_event, quiet)
+    if result.state is SessionState.FAILED:
+        raise WattridgeError(result.reason or "the session failed", f"session {result.session}")
+    if result.state is SessionState.STOPPED:
+        raise KeyboardInterrupt(f"session {result.session} was stopped")
+    return result
+
+
+def script_path() -> Path:
+    """The script that runs, as far as Python says; the working directory's name stands for a prompt or a notebook."""
+    name = sys.argv[0] if sys.argv else ""
+    return Path(name).absolute() if name and name != "-c" else Path.cwd() / "script"
