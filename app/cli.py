@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         with end_on_signals():
-            return _guarded(words, "--json" in words)
+            return _guarded(words, "--json" in _of_ours(words))
     finally:
         abandon_output()  # what could not be written must not fail again at the interpreter's end
 
@@ -101,6 +101,11 @@ def _of_system(error: OSError) -> WattridgeError:
     return (kind or WattridgeError)(reason, where, "check the path, its permissions and the free space")
 
 
+def _of_ours(words: list[str]) -> list[str]:
+    """Those words that are no arguments of a script."""
+    return words[: words.index("kernel-tuner")] if "kernel-tuner" in words else words
+
+
 def split_program(words: list[str]) -> tuple[list[str], list[str]]:
     """Our words, and for `measure` those of the program after `--`, which are not parsed."""
     if "measure" not in words or "--" not in words[words.index("measure") :]:
@@ -137,6 +142,7 @@ _COMMANDS: Final = {  # module of `commands` and help; the module has the functi
     "report": ("report", "a session as one HTML file, to be read or printed"),
     "compare": ("analyse", "several sessions or boards side by side"),
     "strategies": ("strategies", "the search strategies and their options"),
+    "kernel-tuner": ("kernel_tuner", "run a script that imports kernel_tuner, unchanged, through Wattridge"),
     "sessions": ("search", "the sessions kept on disk"),
     "twin": ("watch", "a simulated board: with --truth what its sensors hide"),
 }

@@ -43,6 +43,12 @@ def say(text: str) -> None:
     _to_stderr(one_line(text) + "\n")
 
 
+def say_lines(text: str) -> None:
+    """Lines as they are, but for what would act on a terminal."""
+    for line in text.splitlines():
+        _to_stderr(visible(line) + "\n")
+
+
 def ask(text: str) -> None:
     """A question on standard error, over the one before it; an empty one ends the line."""
     _to_stderr(f"\r{visible(text)}" if text else "\n")

@@ -25,6 +25,7 @@ from ..plain_text import safe_json, visible
 from ..standard_error import ProgressBar as ProgressBar
 from ..standard_error import ask as ask
 from ..standard_error import say as say
+from ..standard_error import say_lines as say_lines
 
 if TYPE_CHECKING:
     from ..engine.description import Description, Listing

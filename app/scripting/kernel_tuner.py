@@ -5,9 +5,12 @@ What cannot be honoured is refused in one line and never ignored: `PARAMETERS` s
 
 from __future__ import annotations
 
+import logging
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
@@ -24,7 +27,7 @@ from ..engine.session.events import Event, FiguresRestated, MeasurementsAdded, S
 from ..engine.session.live_session import SessionResult
 from ..engine.session.plan import SessionPlan
 from ..engine.space.result_table import ResultTable
-from ..errors import InputError, WattridgeError
+from ..errors import InputError
 from ..observers import DECLARED, BenchmarkObserver, NVMLObserver, RegisterObserver
 from ..plain_text import one_line
 from ..sensors.gpu import Gpu
@@ -62,7 +65,7 @@ PARAMETERS: Final[Mapping[str, str]] = {
     "compiler": "refused: it is for C, and the compiler of CUDA is found",
     "compiler_options": "honoured",
     "defines": "text, numbers, or functions of the parameters",
-    "log": "refused: nothing is logged to a file",
+    "log": "a log of that level in the working directory, as Kernel Tuner names it",
     "iterations": "so many single launches are timed for `times`; time and energy are those of a longer window",
     "block_size_names": "honoured",
     "quiet": "no progress and no remarks",
@@ -82,9 +85,9 @@ _UNSUPPORTED: Final = {  # what must stay at its default, and what to do
     "platform": "leave it out: CUDA has none",
     "texmem_args": "read through __ldg or pass a pointer: CUDA 12 has no texture references",
     "compiler": "leave it out, or set NVCC's with compiler_options",
-    "log": "leave it out: sessions are in the Library",
     "parallel": "leave it out: kernels are compiled in parallel, and measured one at a time",
 }
+_LOG: Final = logging.getLogger("wattridge")
 _TIMEOUT_S: Final = 60.0  # of one launch: a script's kernel may be a long one
 
 
@@ -139,7 +142,8 @@ def tune_kernel(
     Raises InputError for what cannot be used or honoured, WattridgeError where the session fails, KeyboardInterrupt
     where the user stops it, and what the script's own functions raise.
     """
-    _refuse(platform=platform, texmem_args=texmem_args, compiler=compiler, log=log, parallel=parallel)
+    _refuse(platform=platform, texmem_args=texmem_args, compiler=compiler, parallel=parallel)
+    _begin_log(kernel_name, log)
     watched = _Observers(observers)
     figures = Figures(read_metrics(metrics), watched.observed)
     wanted = Wanted(
@@ -191,7 +195,7 @@ def tune_kernel(
                 raise InputError("simulation_mode has no cache", "cache", "name the file to answer from")
             plan = plan_from_cache(kernel, wanted, file)
         else:
-            board = stack.enter_context(_board(gpu, device))
+            board = stack.enter_context(board_of(gpu, device))
             guard = stack.enter_context(closing(_guard(board)))
             plan = plan_on_board(kernel, wanted, board, guard, side, file)
         result = _run(plan, figures, None if simulation_mode else file, quiet=quiet, verbose=verbose)
@@ -228,7 +232,8 @@ def run_kernel(
     """
     from .single_run import run_once
 
-    _refuse(platform=platform, texmem_args=texmem_args, compiler=compiler, log=log)
+    _refuse(platform=platform, texmem_args=texmem_args, compiler=compiler)
+    _begin_log(kernel_name, log)
     with ExitStack() as stack:
         folder = stack.enter_context(_scratch())
         kernel = describe_kernel(
@@ -247,7 +252,7 @@ def run_kernel(
             defines=defines,
             timeout_s=_TIMEOUT_S,
         )
-        board = stack.enter_context(_board(gpu, device))
+        board = stack.enter_context(board_of(gpu, device))
         return run_once(kernel, board, folder, dict(params), quiet=quiet)
 
 
@@ -282,6 +287,13 @@ def _made(given: Any, at: int) -> Any:
     return made
 
 
+def _begin_log(kernel_name: str, level: int | None) -> None:
+    """What is logged goes to a file with the kernel's name and the time, unless the script has set up its own log."""
+    if level:
+        stem = re.sub(r"[^A-Za-z0-9._-]+", "-", str(kernel_name))
+        logging.basicConfig(filename=f"{stem}{datetime.now():%Y%m%d-%H-%M-%S}.log", level=level)
+
+
 def _refuse(**given: Any) -> None:
     for name, value in given.items():
         if value not in (None, 0, False):
@@ -298,7 +310,7 @@ def _scratch() -> Iterator[Path]:
 
 
 @contextmanager
-def _board(gpu: Gpu | str | None, device: Any) -> Iterator[Gpu]:
+def board_of(gpu: Gpu | str | None, device: Any) -> Iterator[Gpu]:
     """An open board as it is; else one that is named, as fast as it can be computed where it is simulated."""
     if gpu is not None and not isinstance(gpu, str | int):
         yield gpu
@@ -336,6 +348,7 @@ def _run(
             measurement = table.measurement(at)
             if verbose and measurement.error and isinstance(event, MeasurementsAdded):
                 say(f"{_words(measurement.configuration)}: {measurement.state}: {measurement.error}")
+            _LOG.info("%s: %s %s", _words(measurement.configuration), measurement.state, dict(measurement.values))
             if cache is not None:
                 cache.add(measurement, about, figures.more.get(measurement.row, {}))
         seen = len(table)
@@ -360,7 +373,15 @@ def _about(plan: SessionPlan) -> About:
     return About(plan.gpu, plan.title, Objective(their), plan.source, plan.origin["problem_size"], plan.units)
 
 
-def _results(result: SessionResult, figures: Figures) -> tuple[list[Result], Result]:
+class Results(list[Result]):
+    """Results as a list, and the session that they are of."""
+
+    def __init__(self, results: Sequence[Result], session: SessionResult) -> None:
+        super().__init__(results)
+        self.plan, self.table = session.plan, session.table
+
+
+def _results(result: SessionResult, figures: Figures) -> tuple[Results, Result]:
     plan, table = result.plan, result.table
     goal = plan.objective.goal
     name = "time" if goal.name == "time_s" else goal.name
@@ -382,7 +403,7 @@ def _results(result: SessionResult, figures: Figures) -> tuple[list[Result], Res
         environment["warning"] = NOT_ISOLATED
     if worked:
         environment["best_config"] = (max if goal.maximise else min)(worked, key=lambda each: each[name])
-    return results, environment
+    return Results(results, result), environment
 
 
-__all__ = ["PARAMETERS", "WattridgeError", "run_kernel", "tune_kernel"]
+__all__ = ["PARAMETERS", "Results", "board_of", "run_kernel", "tune_kernel"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,23 +38,23 @@ class Surroundings:
     run: Run = _run_here
 
 
-_USUAL = Surroundings()
-_present: ContextVar[Surroundings | None] = ContextVar("surroundings", default=None)
+_present = Surroundings()  # of the process: a script may have threads
 
 
 def surroundings() -> Surroundings:
     """Those of the present script."""
-    return _present.get() or _USUAL
+    return _present
 
 
 @contextmanager
 def running_with(chosen: Surroundings) -> Iterator[None]:
     """Within it, scripts run with these."""
-    token = _present.set(chosen)
+    global _present
+    before, _present = _present, chosen
     try:
         yield
     finally:
-        _present.reset(token)
+        _present = before
 
 
 def run_session_of_script(plan: SessionPlan, on_event: Callable[[Event], None], quiet: bool) -> SessionResult:

@@ -92,7 +92,6 @@ def test_it_is_said_of_every_parameter_what_happens_to_it() -> None:
         ({"platform": 1}, "platform"),
         ({"texmem_args": {"t": X}}, "texmem_args"),
         ({"compiler": "gcc"}, "compiler"),
-        ({"log": 10}, "log"),
         ({"parallel": True}, "parallel"),
         ({"lang": "OpenCL"}, "OpenCL"),
         ({"lang": "Klingon"}, "lang"),
