@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .measuring import measure as measure
+    from .scripting.callables import tunable as tunable
+    from .scripting.callables import tune as tune
     from .scripting.kernel_tuner import run_kernel as run_kernel
     from .scripting.kernel_tuner import tune_kernel as tune_kernel
 
@@ -14,6 +16,8 @@ __version__ = "0.1.0"
 
 _PUBLIC = {  # name -> the module that has it
     "measure": "measuring",
+    "tunable": "scripting.callables",
+    "tune": "scripting.callables",
     "run_kernel": "scripting.kernel_tuner",
     "tune_kernel": "scripting.kernel_tuner",
 }

@@ -17,6 +17,7 @@ from ..engine.runner.replay import ReplayRunner
 from ..engine.runner.simulated import SimulatedRunner
 from ..engine.session.on_board import allowed_settings, limits_on
 from ..engine.session.plan import SessionPlan
+from ..engine.session.planning import checked_plan
 from ..engine.space.build import build_space
 from ..engine.space.device_settings import resolve_device_settings
 from ..engine.space.filtering import filtered
@@ -135,7 +136,7 @@ def _plan(
     known: Mapping[int, Measurement],
 ) -> SessionPlan:
     spec, search = kernel.spec, wanted.search
-    return SessionPlan(
+    plan = SessionPlan(
         title=spec.name,
         gpu="",
         driver="",
@@ -152,6 +153,7 @@ def _plan(
         complete=wanted.figures.complete,
         origin={"kind": "script", "file": str(spec.path), "problem_size": kernel.problem_size},
     )
+    return checked_plan(plan)
 
 
 def _space(

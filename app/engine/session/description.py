@@ -21,6 +21,7 @@ _SOURCES = {
     "nvml": "measured on the board",
     "simulated": "SIMULATED: from a model of the board, not from one",
     "recorded": "replayed from a recording",
+    "host": "timed on this computer; no board was watched, so energy is not known",
 }
 
 

@@ -75,7 +75,7 @@ def plan_replay(path: Path, options: SearchOptions | None = None, *, read: Recor
             "problem_size": recording.problem_size,
         },
     )
-    return _checked(replace(plan, **options.search()))
+    return checked_plan(replace(plan, **options.search()))
 
 
 def plan_specification(
@@ -139,7 +139,7 @@ def plan_specification(
             **chosen_here,
         },
     )
-    return _checked(replace(plan, **options.search()))
+    return checked_plan(replace(plan, **options.search()))
 
 
 def own_search(spec: Specification, space: SearchSpace) -> dict[str, Any]:
@@ -258,7 +258,7 @@ def plan_resume(
         make_runner = runner_on(spec, gpu, space, guard, condition)
         origin = {**origin, "gpu": gpu.info.uuid}  # another one of the same name
     budget = options.budget() if options is not None else {}
-    return _checked(replace(plan_of(loaded), space=space, origin=origin, make_runner=make_runner, **budget))
+    return checked_plan(replace(plan_of(loaded), space=space, origin=origin, make_runner=make_runner, **budget))
 
 
 def objective_over(own: Objective, names: Sequence[str], options: SearchOptions) -> Objective:
@@ -365,7 +365,7 @@ def check_search(spec: Specification) -> None:
         raise InputError(error.what, f"{spec.path}: search.{key}", error.remedy) from None
 
 
-def _checked(plan: SessionPlan) -> SessionPlan:
+def checked_plan(plan: SessionPlan) -> SessionPlan:
     """The plan, once its strategy, options and limits are known to be valid; nothing was written yet."""
     strategies.make_options(strategies.get(plan.strategy), dict(plan.strategy_options))
     for name in ("max_evaluations", "max_seconds", "patience"):
