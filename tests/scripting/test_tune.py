@@ -53,7 +53,7 @@ def test_energy_is_the_boards_over_the_calls_and_time_against_energy_is_a_front(
 
 
 def test_a_simulated_board_says_that_a_function_draws_nothing_there(capsys: pytest.CaptureFixture[str]) -> None:
-    result = tune(works, {"seconds": [0.001]}, gpu="simulated:a100", target=0.5)
+    result = tune(works, {"seconds": [0.001]}, gpu="simulated:h200", target=0.5)
     assert "draws nothing on a simulated board" in capsys.readouterr().err
     assert "SIMULATED" in result.source
     assert result.rows()[0]["energy_j"] > 0
