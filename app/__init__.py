@@ -23,10 +23,15 @@ _PUBLIC = {  # name -> the module that has it
 }
 
 
+_MODULES = ("observers", "triton")
+
+
 def __getattr__(name: str) -> Any:
     """`from wattridge import tune`, loaded only when asked for: the window and the command line start without it."""
-    if name in _PUBLIC:
-        from importlib import import_module
+    from importlib import import_module
 
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    if name in _PUBLIC:
         return getattr(import_module(f".{_PUBLIC[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

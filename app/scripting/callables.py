@@ -14,18 +14,18 @@ import functools
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 from ..engine.expressions.expression import parse
-from ..engine.measurement import MEASURED
+from ..engine.measurement import MEASURED, Value
 from ..engine.metering.watching import Watch, watch
 from ..engine.objectives import Goal, Objective, likely_goal
 from ..engine.runner.command import not_its_own
 from ..engine.runner.function import HOST, FunctionRunner, FunctionWork
-from ..engine.session.plan import SessionPlan
+from ..engine.session.plan import SearchOptions, SessionPlan
 from ..engine.session.planning import checked_plan
-from ..engine.space.build import build_space
+from ..engine.space.build import build_space, space_of_table
 from ..engine.space.filtering import filtered
 from ..engine.space.search_space import SearchSpace
 from ..engine.strategies import base as strategies
@@ -93,28 +93,94 @@ def tune(
     space = _space(parameters, restrictions)
     options = dict(strategy_options or {})
     strategies.make_options(strategies.get(strategy), options)
-    with _watched(gpu) as watched:
-        source = HOST if watched is None else watched.gpu.info.source
-        objective = _objective(minimise, maximise, front, tuple(figures.metrics), known=watched is not None)
-        keeps = _limits(limits, tuple(figures.metrics))
-        notes = [said for said in (_note(source),) if said]
-        if not quiet:
-            for note in notes:
-                say(note)
-        work = FunctionWork(function, tuple(arguments), dict(keywords or {}), verify, synchronise, keeps)
-        plan = SessionPlan(
-            title=name or getattr(function, "__name__", type(function).__name__),
-            gpu=_computer() if watched is None else watched.gpu.info.name,
-            driver="" if watched is None else watched.gpu.info.driver,
-            source=source,
-            space=replace(space, notes=(*space.notes, *notes)),
-            objective=objective,
+    keeps = _limits(limits, tuple(figures.metrics))
+    return _tuned(
+        FunctionWork(function, tuple(arguments), dict(keywords or {}), verify, synchronise, False, keeps),
+        space,
+        figures,
+        (minimise, maximise, front),
+        SearchOptions(
             strategy=strategy,
             strategy_options=options,
             max_evaluations=max_evaluations,
             max_seconds=max_seconds,
             patience=patience,
             seed=seed,
+        ),
+        within=within,
+        target=target,
+        gpu=gpu,
+        name=name or getattr(function, "__name__", type(function).__name__),
+        quiet=quiet,
+    )
+
+
+def tune_launches(
+    launch: Callable[..., Any],
+    names: Sequence[str],
+    rows: Sequence[Sequence[Value]],
+    *,
+    name: str,
+    minimise: str,
+    within: float | None,
+    verify: Callable[[Any], object] | None,
+    gpu: Gpu | str | int | None,
+    target: float,
+    quiet: bool,
+    **search: Any,
+) -> Tuned:
+    """Measure a function that does nothing but launch kernels, for exactly these configurations.
+
+    Launches of microseconds are recorded, so that no gap between them is counted. Raises as `tune` does.
+    """
+    known = {each.name for each in fields(SearchOptions)} - {"objective", "front", "repeats", "condition"}
+    for each in search:
+        if each not in known:
+            raise InputError(f"'{each}' is not known", "tune", f"one of {', '.join(sorted(known))}")
+    space = space_of_table(dict.fromkeys(names, ()), rows)
+    work = FunctionWork(launch, verify=verify, launches_only=True)
+    options = SearchOptions(**{"strategy": "brute_force", "seed": 0, **search})
+    strategies.make_options(strategies.get(str(options.strategy)), dict(options.strategy_options))
+    goals = (minimise, None, None)
+    return _tuned(
+        work, space, Figures({}), goals, options, within=within, target=target, gpu=gpu, name=name, quiet=quiet
+    )
+
+
+def _tuned(
+    work: FunctionWork,
+    space: SearchSpace,
+    figures: Figures,
+    goals: tuple[str | None, str | None, Sequence[str] | None],
+    options: SearchOptions,
+    *,
+    within: float | None,
+    target: float,
+    gpu: Gpu | str | int | None,
+    name: str,
+    quiet: bool,
+) -> Tuned:
+    """The session of a function over a space; `goals` are what to minimise, what to maximise, and the front."""
+    with _watched(gpu) as watched:
+        source = HOST if watched is None else watched.gpu.info.source
+        objective = _objective(*goals, tuple(figures.metrics), known=watched is not None)
+        notes = [said for said in (_note(source),) if said]
+        if not quiet:
+            for note in notes:
+                say(note)
+        plan = SessionPlan(
+            title=name,
+            gpu=_computer() if watched is None else watched.gpu.info.name,
+            driver="" if watched is None else watched.gpu.info.driver,
+            source=source,
+            space=replace(space, notes=(*space.notes, *notes)),
+            objective=objective,
+            strategy=options.strategy or "auto",
+            strategy_options=dict(options.strategy_options),
+            max_evaluations=options.max_evaluations,
+            max_seconds=options.max_seconds,
+            patience=options.patience,
+            seed=options.seed or 0,
             make_runner=lambda: FunctionRunner(work, space, _again(watched), target),
             complete=figures.complete,
             origin={"kind": "script", "file": str(script_path()), "isolated": "False"},

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any, Final, Protocol
 
@@ -20,6 +20,12 @@ from .confidence import Interval, confidence_interval
 BATCH_S: Final = 0.012  # of calls between two marks
 AHEAD: Final = 2  # batches in the queue
 MOST_CALLS: Final = 20_000  # in one batch
+SHORT_S: Final = 5e-4  # a call this long is launched well ahead of its turn
+GRAPH_S: Final = 2e-3  # of calls in one graph
+MOST_RECORDED: Final = 256
+FEWEST: Final = 4  # calls that are issued to see whether the device waits, and ...
+MANY: Final = 50  # ... most: fewer than a queue takes
+HOST_SHARE: Final = 0.9
 LEAST_BATCHES: Final = 3  # before their scatter says anything
 
 
@@ -79,6 +85,25 @@ class TorchStopwatch:
     def seconds(self, first: Any, last: Any) -> float:
         return float(first.elapsed_time(last)) / 1e3
 
+    def record(self, call: Callable[[], object], times: int) -> Callable[[], object] | None:
+        """A function that launches so many calls at once, as a CUDA graph; None where they cannot be recorded."""
+        cuda = self._torch.cuda
+        try:
+            stream = cuda.Stream()
+            stream.wait_stream(cuda.current_stream())
+            with cuda.stream(stream):  # what a first call on a stream allocates is no part of the graph
+                call()
+            cuda.current_stream().wait_stream(stream)
+            graph = cuda.CUDAGraph()
+            with cuda.graph(graph):
+                for _ in range(times):
+                    call()
+        except RuntimeError:  # what it calls cannot be captured
+            cuda.synchronize()
+            return None
+        replay: Callable[[], object] = graph.replay
+        return replay
+
 
 class CupyStopwatch:
     """CuPy's CUDA events."""
@@ -112,6 +137,48 @@ def find_stopwatch(synchronise: Callable[[], object] | None = None) -> Stopwatch
     return HostStopwatch()
 
 
+def recorded(call: Callable[[], object], stopwatch: Stopwatch) -> tuple[Callable[[], object], int]:
+    """The call, or as many of it at once as keep a device busy that Python cannot; and how many those are.
+
+    A kernel of microseconds is over before Python launches the next one: the device idles between them, and what it
+    draws is not the kernel's.
+    """
+    record = getattr(stopwatch, "record", None)
+    once_s = _once(call, stopwatch)
+    if record is None or (once_s >= SHORT_S and not waits_for_host(call, stopwatch)):
+        return call, 1
+    times = max(2, min(MOST_RECORDED, round(GRAPH_S / once_s)))
+    found = record(call, times)
+    return (call, 1) if found is None else (found, times)
+
+
+def waits_for_host(call: Callable[[], object], stopwatch: Stopwatch) -> bool:
+    """Whether a device waits for Python between calls that return before it is done.
+
+    Issuing them takes as long then as they take on the device; else the device is behind, and its queue never empty.
+    """
+    calls = max(FEWEST, min(MANY, round(BATCH_S / _once(call, stopwatch))))
+    first = stopwatch.mark()
+    stopwatch.wait(first)
+    began = time.perf_counter()
+    for _ in range(calls):
+        call()
+    issued_s = time.perf_counter() - began
+    last = stopwatch.mark()
+    stopwatch.wait(last)
+    return issued_s > HOST_SHARE * stopwatch.seconds(first, last)
+
+
+def _once(call: Callable[[], object], stopwatch: Stopwatch) -> float:
+    """Seconds of one call alone."""
+    first = stopwatch.mark()
+    stopwatch.wait(first)
+    call()
+    last = stopwatch.mark()
+    stopwatch.wait(last)
+    return max(stopwatch.seconds(first, last), 1e-7)
+
+
 @dataclass(frozen=True, slots=True)
 class Repeated:
     """How the calls of one stretch went."""
@@ -122,6 +189,11 @@ class Repeated:
     start_ns: int  # on the clock given
     end_ns: int
     busy: float  # share of the stretch that the stopwatch saw, 1 where the device never waited
+
+    def divided(self, calls: int) -> Repeated:
+        """The same where each call was so many."""
+        interval = self.interval_s and (self.interval_s[0] / calls, self.interval_s[1] / calls)
+        return replace(self, time_s=self.time_s / calls, interval_s=interval, calls=self.calls * calls)
 
 
 def call_repeatedly(
@@ -139,12 +211,7 @@ def call_repeatedly(
 
     The stretch opens after `rise_s` of calls and lasts from `least_s` to about `most_s`.
     """
-    first = stopwatch.mark()
-    stopwatch.wait(first)
-    call()
-    last = stopwatch.mark()
-    stopwatch.wait(last)
-    once_s = max(stopwatch.seconds(first, last), 1e-7)
+    once_s = _once(call, stopwatch)
     opens_ns = now_ns() + round(rise_s * 1e9)
     while now_ns() < opens_ns:
         _batch(call, stopwatch, once_s)

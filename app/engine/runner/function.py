@@ -15,7 +15,7 @@ from typing import Any, Final
 from ..measurement import Configuration, Measurement, State
 from ..metering.confidence import Interval
 from ..metering.meter import RISE_S, least_window_s
-from ..metering.repeating import Repeated, Stopwatch, call_repeatedly, find_stopwatch
+from ..metering.repeating import Repeated, Stopwatch, call_repeatedly, find_stopwatch, recorded
 from ..metering.span import Span, read_span
 from ..metering.watching import Watch
 from ..space.search_space import SearchSpace
@@ -36,6 +36,7 @@ class FunctionWork:
     keywords: Mapping[str, Any] = field(default_factory=dict)
     verify: Callable[[Any], object] | None = None
     synchronise: Callable[[], object] | None = None
+    launches_only: bool = False  # nothing but launches of kernels: short ones are recorded, so that no gap is counted
     limits: Callable[[Mapping[str, Any]], str] = lambda _: ""  # which limit a measurement does not keep, in words
 
 
@@ -111,25 +112,33 @@ class FunctionRunner:
         )
 
     def _repeat(self, call: Callable[[], Any], stopwatch: Stopwatch, stop: threading.Event) -> Repeated | None:
-        if self._watch is None:
-            times = {"least_s": TIME_LEAST_S, "most_s": TIME_MOST_S}
-            return call_repeatedly(call, stopwatch, time.monotonic_ns, **times, target=self._target, stop=stop)
-        sensor = self._watch.sensor()
-        least_s = TIME_LEAST_S if sensor is None else least_window_s(sensor)
-        return call_repeatedly(
-            call,
-            stopwatch,
-            self._watch.gpu.clock.now_ns,
-            rise_s=RISE_S,
-            least_s=least_s,
-            most_s=least_s + ENERGY_MOST_S,
-            target=self._target,
-            stop=stop,
-        )
+        call, calls = recorded(call, stopwatch) if self._work.launches_only else (call, 1)
+        repeated = repeat_watched(call, stopwatch, self._watch, self._target, stop)
+        return None if repeated is None else repeated.divided(calls)
 
     def _failed(self, row: int, configuration: Configuration, state: State, error: str, began: float) -> Measurement:
         cost_s = time.monotonic() - began
         return Measurement.failed(row, configuration, state, error, source=self.source, cost_s=cost_s)
+
+
+def repeat_watched(
+    call: Callable[[], Any],
+    stopwatch: Stopwatch,
+    watch: Watch | None,
+    target: float,
+    stop: threading.Event | None = None,
+) -> Repeated | None:
+    """Call until the time is known, and for as long as the board's power source needs; None when `stop` was set."""
+    if watch is None:
+        now_ns, times = time.monotonic_ns, {"least_s": TIME_LEAST_S, "most_s": TIME_MOST_S}
+    else:
+        sensor = watch.sensor()
+        least_s = TIME_LEAST_S if sensor is None else least_window_s(sensor)
+        now_ns, times = (
+            watch.gpu.clock.now_ns,
+            {"rise_s": RISE_S, "least_s": least_s, "most_s": least_s + ENERGY_MOST_S},
+        )
+    return call_repeatedly(call, stopwatch, now_ns, **times, target=target, stop=stop)
 
 
 def figures_of_calls(repeated: Repeated, span: Span | None) -> tuple[dict[str, float], dict[str, Interval]]:
