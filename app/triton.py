@@ -127,9 +127,8 @@ class Bench:
             span = read_span(watched, repeated.start_ns, repeated.end_ns)
         finally:
             watched.release()
-        values: dict[str, Any]
-        values, _ = figures_of_calls(repeated.divided(calls), span)
-        values["unknown"] = span.unknown
+        figures, _ = figures_of_calls(repeated.divided(calls), span)
+        values: dict[str, Any] = {**figures, "unknown": span.unknown}
         if waits:
             values["unknown"] = "the GPU waits for Python between launches, and they cannot be recorded as a graph"
             values = {key: value for key, value in values.items() if key not in ("energy_j", "power_w")}

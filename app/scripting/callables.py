@@ -110,7 +110,7 @@ def tune(
         within=within,
         target=target,
         gpu=gpu,
-        name=name or getattr(function, "__name__", type(function).__name__),
+        name=name or str(getattr(function, "__name__", type(function).__name__)),
         quiet=quiet,
     )
 
@@ -204,7 +204,8 @@ class TunedFunction(Generic[P, R]):
 
     def __call__(self, *arguments: P.args, **keywords: P.kwargs) -> R:
         chosen = {} if self.result is None else {**self.result.best}
-        return self._function(*arguments, **{**chosen, **keywords})
+        given: Any = {**chosen, **keywords}
+        return self._function(*arguments, **given)
 
 
 def tunable(

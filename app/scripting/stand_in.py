@@ -46,9 +46,9 @@ def get_nvml_pwr_limits(device: int, n: int | None = None, quiet: bool = False) 
     """Power limits of a board as a parameter in W: `n` of them, or those 5 W apart. Nothing is set."""
     with kernel_tuner.board_of(None, device) as board:
         limit = board.info.power_limit
-    if limit.min_w is None or limit.max_w is None:
+    if limit.minimum_w is None or limit.maximum_w is None:
         raise InputError("the board does not report the range of its power limit", board.info.label, "list limits")
-    low, high = round(limit.min_w), round(limit.max_w)
+    low, high = round(limit.minimum_w), round(limit.maximum_w)
     return {"nvml_pwr_limit": _spread([*range(low, high, 5), high], n)}
 
 

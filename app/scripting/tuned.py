@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
+from importlib import import_module
 from typing import Any
 
 from ..engine.measurement import Measurement, State, Value
@@ -62,7 +63,7 @@ class Tuned:
     def table(self) -> Any:
         """The rows as a pandas DataFrame where pandas is installed, else as a list of dicts."""
         try:
-            import pandas
+            pandas = import_module("pandas")
         except ImportError:
             return self.rows()
         return pandas.DataFrame(self.rows())

@@ -47,7 +47,7 @@ class FunctionRunner:
 
     def __init__(self, work: FunctionWork, space: SearchSpace, watch: Watch | None, target: float) -> None:
         """`watch` None: time only. `target` is half of the interval of the mean time, relative."""
-        self.source = HOST if watch is None else watch.gpu.info.source
+        self.source: str = HOST if watch is None else watch.gpu.info.source
         self._work = work
         self._space = space
         self._watch = watch
