@@ -12,10 +12,11 @@ import numpy as np
 from ..engine.formats.names import DEVICE_SETTINGS
 from ..engine.measurement import Value
 from ..engine.specification.model import ArgumentSpec, KernelSpec, Specification, VerifySpec
+from ..engine.workloads.cuda_source import parameter_names
 from ..engine.workloads.scripted_kernel import AXES, ScriptedParts
 from ..errors import InputError
 from .arrays import to_numpy
-from .sources import kernel_symbol, read_source, scalars_by_name
+from .sources import KernelSource, kernel_symbol, read_source
 from .surroundings import script_path
 
 BLOCK_SIZE_NAMES = ("block_size_x", "block_size_y", "block_size_z")
@@ -68,7 +69,7 @@ def describe_kernel(
     parameters, settings = _parameters(tune_params)
     blocks = _block_names(block_size_names)
     given = [to_numpy(each, f"arguments[{at}]") for at, each in enumerate(_listed(arguments, "arguments"))]
-    names = tuple(f"argument_{at}" for at in range(len(given)))
+    names = _names(source, symbol, len(given))
     expected = _answer(answer, given, compare=compare)
     described = [
         _argument(folder, name, value, output=expected is not None and expected[at] is not None)
@@ -115,11 +116,19 @@ def describe_kernel(
         path=script_path(),
         name=symbol,
         parameters=parameters,
-        constants=scalars_by_name(source, symbol, given) if profile else {},
+        constants=_scalars(names, given, parameters) if profile else {},
         kernel=kernel,
         device_settings=settings,
     )
     return DescribedKernel(spec, parts, names, None if expected is None else tuple(expected))
+
+
+def _names(source: KernelSource, kernel: str, count: int) -> tuple[str, ...]:
+    """Of the arguments, as the source has them; numbered where it does not say."""
+    found = parameter_names(source.text, kernel) if isinstance(source.text, str) else ()
+    if len(found) == count and len(set(found)) == count:
+        return found
+    return tuple(f"argument_{at}" for at in range(count))
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
@@ -212,6 +221,12 @@ def _answer(given: Any, arguments: Sequence[Any], *, compare: bool) -> list[Any]
             raise InputError(what, f"answer[{at}]", "give the argument as it must be afterwards")
         expected.append(array)
     return expected if any(each is not None for each in expected) else None
+
+
+def _scalars(names: Sequence[str], given: Sequence[Any], parameters: Mapping[str, Any]) -> dict[str, Value]:
+    """Numbers that the kernel is called with: a profile of the simulated boards knows its sizes by their names."""
+    named = zip(names, given, strict=True)
+    return {name: each.item() for name, each in named if isinstance(each, np.generic) and name not in parameters}
 
 
 def _argument(folder: Path, name: str, value: Any, *, output: bool = False) -> ArgumentSpec:

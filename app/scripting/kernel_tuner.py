@@ -385,7 +385,10 @@ def _results(result: SessionResult, figures: Figures) -> tuple[Results, Result]:
     plan, table = result.plan, result.table
     goal = plan.objective.goal
     name = "time" if goal.name == "time_s" else goal.name
-    results = [figures.result(table.measurement(at), name) for at in range(len(table))]
+    measured = [table.measurement(at) for at in range(len(table))]
+    if plan.strategy == "brute_force":  # they come as they are compiled
+        measured.sort(key=lambda each: each.row)
+    results = [figures.result(each, name) for each in measured]
     worked = [each for each in results if "__error__" not in each and each.get(name) is not None]
     environment: Result = {
         "device_name": plan.gpu,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -83,15 +83,3 @@ def kernel_symbol(name: str) -> tuple[str, str]:
     """A kernel's name, and the arguments of its template where it is one: 'add<float, tile>' is 'add' and the rest."""
     bare, _, template = name.strip().partition("<")
     return bare.strip(), template.rpartition(">")[0].strip()
-
-
-def scalars_by_name(source: KernelSource, kernel: str, arguments: Sequence[Any]) -> Mapping[str, float]:
-    """Numbers that the kernel is called with, by the names of its parameters as far as the source says them."""
-    import numpy as np
-
-    from ..engine.workloads.cuda_source import parameter_names
-
-    names = parameter_names(source.text, kernel) if isinstance(source.text, str) else ()
-    if len(names) != len(arguments):
-        return {}
-    return {name: value.item() for name, value in zip(names, arguments, strict=True) if isinstance(value, np.generic)}
