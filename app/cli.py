@@ -74,7 +74,11 @@ def _run(words: list[str]) -> int:
         return int(done.code or 0)
     _use_defaults(arguments)
     arguments.program = program
-    command: Callable[[argparse.Namespace], int] = _demo if arguments.command_name == "demo" else arguments.command
+    command: Callable[[argparse.Namespace], int] = arguments.command
+    if arguments.command_name == "demo":
+        return _demo(arguments)
+    if arguments.command_name == "kernel-tuner" and arguments.window:
+        return _script_in_window(arguments)
     return command(arguments)
 
 
@@ -239,6 +243,31 @@ def _demo(arguments: argparse.Namespace) -> int:
             say("No display here: the demo runs in the terminal.")
     command: Callable[[argparse.Namespace], int] = arguments.command
     return command(arguments)
+
+
+def _script_in_window(arguments: argparse.Namespace) -> int:
+    """A script beside the window that shows its sessions; the script's exit status once the window is closed."""
+    problem = _why_no_window()
+    if problem is not None:
+        raise problem
+    ended = [0]
+
+    def script(run: Any) -> None:
+        ended[0] = _guarded_call(lambda: arguments.command(arguments, run))
+
+    status = _open_window(arguments.gpu, seed=arguments.sim_seed, speed=1.0, demo=False, script=script)
+    return ended[0] or status
+
+
+def _guarded_call(call: Callable[[], int]) -> int:
+    """The status of a call, and what failed in one line."""
+    try:
+        return call()
+    except WattridgeError as error:
+        return _failed(error)
+    except KeyboardInterrupt:
+        say("wattridge: stopped")
+        return 1
 
 
 def _why_no_window() -> WattridgeError | None:

@@ -13,27 +13,38 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import InputError, WattridgeError
 from ..input_files import is_input
+from .arguments import positive_float, positive_int
 from .terminal import say, say_lines
+
+if TYPE_CHECKING:
+    from ..scripting.surroundings import Run
 
 _HERE = str(Path(__file__).parents[1])
 
 
 def kernel_tuner_arguments(parser: ArgumentParser) -> None:
     """Declare the options of `wattridge kernel-tuner`."""
-    parser.usage = "wattridge kernel-tuner [--gpu GPU] [--profile NAME] [--allow-control] SCRIPT.py [ARGUMENT ...]"
+    parser.usage = "wattridge kernel-tuner [OPTION ...] SCRIPT.py [ARGUMENT ...]"
     parser.add_argument("script", metavar="SCRIPT", help="the script, which is run as Python runs it")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="ARGUMENT", help="arguments of the script")
     parser.add_argument("--gpu", metavar="GPU", help="in place of the device that the script names")
     parser.add_argument("--sim-seed", type=int, default=0, metavar="N", help="seed of a simulated board's noise")
     parser.add_argument("--profile", default="", metavar="NAME", help="how a simulated board costs the kernels")
+    parser.add_argument("--max-evaluations", type=positive_int, metavar="N", help="of each session of the script")
+    parser.add_argument("--max-seconds", type=positive_float, metavar="S", help="of each session of the script")
+    parser.add_argument("--window", action="store_true", help="watch its sessions in the window")
     parser.add_argument("--allow-control", action="store_true", help="clocks and limits of the script may be set")
 
 
-def kernel_tuner(arguments: Namespace) -> int:
-    """Run the script; its exit status. Raises InputError where there is none, and what this program refuses."""
+def kernel_tuner(arguments: Namespace, run: Run | None = None) -> int:
+    """Run the script; its exit status. Raises InputError where there is none, and what this program refuses.
+
+    `run` is who runs its sessions, where that is a window.
+    """
     from ..scripting.stand_in import standing_for_kernel_tuner
     from ..scripting.surroundings import Surroundings, running_with
 
@@ -45,6 +56,9 @@ def kernel_tuner(arguments: Namespace) -> int:
         sim_seed=arguments.sim_seed,
         profile=arguments.profile,
         allow_control=arguments.allow_control,
+        max_evaluations=arguments.max_evaluations,
+        max_seconds=arguments.max_seconds,
+        **({} if run is None else {"run": run}),
     )
     with _as_main(path, arguments.words), standing_for_kernel_tuner(), running_with(around):
         try:

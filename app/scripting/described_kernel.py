@@ -41,7 +41,7 @@ class DescribedKernel:
 
 
 def describe_kernel(
-    folder: Path,
+    folder: Path | None,
     kernel_name: str,
     kernel_source: Any,
     problem_size: Any,
@@ -61,8 +61,9 @@ def describe_kernel(
     profile: str = "",
     timeout_s: float = 10.0,
 ) -> DescribedKernel:
-    """Arrays are written to `folder`, which must outlast the measurements. `compare` False leaves the check to a
-    function. Raises InputError naming what cannot be used.
+    """Arrays are written to `folder`, which must outlast the measurements; None where no kernel will run.
+
+    `compare` False leaves the check to a function. Raises InputError naming what cannot be used.
     """
     symbol, template = kernel_symbol(str(kernel_name))
     source = read_source(kernel_source, lang)
@@ -80,7 +81,7 @@ def describe_kernel(
         for name, value in _mapped(cmem_args, "cmem_args").items()
     ]
     verify = None
-    if expected is not None and compare:
+    if expected is not None and compare and folder is not None:
         references = {
             name: _kept(folder, f"answer_{name}", each)
             for name, each in zip(names, expected, strict=True)
@@ -229,15 +230,17 @@ def _scalars(names: Sequence[str], given: Sequence[Any], parameters: Mapping[str
     return {name: each.item() for name, each in named if isinstance(each, np.generic) and name not in parameters}
 
 
-def _argument(folder: Path, name: str, value: Any, *, output: bool = False) -> ArgumentSpec:
+def _argument(folder: Path | None, name: str, value: Any, *, output: bool = False) -> ArgumentSpec:
     kind = value.dtype.name
     if not isinstance(value, np.ndarray) or value.ndim == 0:
         return ArgumentSpec(name, kind, value=value.item())
     return ArgumentSpec(name, kind, tuple(map(str, value.shape)), _kept(folder, name, value), output=output)
 
 
-def _kept(folder: Path, name: str, array: Any) -> str:
-    """The path of a file with the array."""
+def _kept(folder: Path | None, name: str, array: Any) -> str:
+    """The path of a file with the array; zeros where none is needed."""
+    if folder is None:
+        return "zeros"
     path = folder / f"{name}.npy"
     np.save(path, array, allow_pickle=False)
     return str(path)

@@ -169,9 +169,10 @@ def tune_kernel(
         )
 
     with ExitStack() as stack:
-        folder = stack.enter_context(_scratch())
+        board = None if simulation_mode else stack.enter_context(board_of(gpu, device))
+        runs = board is not None and board.info.source == "nvml"
         kernel = describe_kernel(
-            folder,
+            stack.enter_context(_scratch()) if runs else None,
             kernel_name,
             kernel_source,
             problem_size,
@@ -190,12 +191,11 @@ def tune_kernel(
             profile=profile or surroundings().profile,
             timeout_s=_TIMEOUT_S,
         )
-        if simulation_mode:
+        if board is None:
             if file is None:
                 raise InputError("simulation_mode has no cache", "cache", "name the file to answer from")
             plan = plan_from_cache(kernel, wanted, file)
         else:
-            board = stack.enter_context(board_of(gpu, device))
             guard = stack.enter_context(closing(_guard(board)))
             plan = plan_on_board(kernel, wanted, board, guard, side, file)
         result = _run(plan, figures, None if simulation_mode else file, quiet=quiet, verbose=verbose)

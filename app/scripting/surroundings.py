@@ -8,8 +8,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from ..engine.session.events import Event
 from ..engine.session.live_session import SessionResult
@@ -19,6 +20,7 @@ from ..engine.store.database import Store
 from ..errors import WattridgeError
 from ..session_progress import watch_session
 
+Limit = TypeVar("Limit", int, float)
 Run = Callable[[SessionPlan, Callable[[Event], None], bool], SessionResult]  # (plan, on_event, quiet)
 
 
@@ -35,6 +37,8 @@ class Surroundings:
     sim_seed: int = 0
     profile: str = ""  # how simulated boards cost its kernels
     allow_control: bool = False
+    max_evaluations: int | None = None  # of each session, whatever the script allows
+    max_seconds: float | None = None
     run: Run = _run_here
 
 
@@ -62,12 +66,22 @@ def run_session_of_script(plan: SessionPlan, on_event: Callable[[Event], None], 
 
     What was measured by then is in the store.
     """
-    result = surroundings().run(plan, on_event, quiet)
+    around = surroundings()
+    limited = replace(
+        plan,
+        max_evaluations=_least(plan.max_evaluations, around.max_evaluations),
+        max_seconds=_least(plan.max_seconds, around.max_seconds),
+    )
+    result = around.run(limited, on_event, quiet)
     if result.state is SessionState.FAILED:
         raise WattridgeError(result.reason or "the session failed", f"session {result.session}")
     if result.state is SessionState.STOPPED:
         raise KeyboardInterrupt(f"session {result.session} was stopped")
     return result
+
+
+def _least(one: Limit | None, other: Limit | None) -> Limit | None:
+    return min((each for each in (one, other) if each is not None), default=None)
 
 
 def script_path() -> Path:
