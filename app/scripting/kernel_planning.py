@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ..engine.control.guard import DeviceGuard
 from ..engine.formats.growing_cache import GrowingCache
-from ..engine.measurement import Measurement, Value
+from ..engine.measurement import Measurement, State, Value
 from ..engine.metering.launching import require_launching
 from ..engine.objectives import Goal, Objective
 from ..engine.runner.base import Runner
@@ -89,8 +90,8 @@ def plan_on_board(
 
     known: dict[int, Measurement] = {}
     if cache is not None:
-        cache.require(spec.name, gpu.info.name, space.names)
-        known = _known(cache, space, wanted.figures)
+        cache.require(space.names, kernel=spec.name, problem_size=kernel.problem_size, board=gpu.info.name)
+        known = _with_objective(_known(cache, space, wanted.figures), wanted)
     plan = _plan(kernel, wanted, space, make_runner, known)
     origin = {**plan.origin, "gpu": gpu.info.uuid, "isolated": str(isolated)}
     objective = plan.objective if plan.objective.front else replace(plan.objective, front=_TIME_AND_ENERGY)
@@ -109,6 +110,7 @@ def plan_from_cache(kernel: DescribedKernel, wanted: Wanted, cache: GrowingCache
         name: tuple(values) for name, values in kernel.spec.device_settings.items() if isinstance(values, tuple)
     }
     space = _space(kernel, wanted, limits_of((8, 0)), settings, recording.notes)
+    cache.require(space.names, kernel=kernel.spec.name, problem_size=kernel.problem_size)
     known = _known(cache, space, wanted.figures)
     missing = next((row for row in range(space.size) if row not in known), None)
     if missing is not None:
@@ -126,6 +128,16 @@ def _known(cache: GrowingCache, space: SearchSpace, figures: Figures) -> dict[in
     for row, measurement in known.items():
         figures.more[row] = dict(cache.other_values(measurement))
     return known
+
+
+def _with_objective(known: dict[int, Measurement], wanted: Wanted) -> dict[int, Measurement]:
+    """Those that failed, and those that have a value of the objective: the others are measured again."""
+    goal = wanted.objective.goal
+    return {
+        row: each
+        for row, each in known.items()
+        if each.state is not State.OK or goal.cost(wanted.figures.complete(each).values) < math.inf
+    }
 
 
 def _plan(

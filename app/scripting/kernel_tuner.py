@@ -335,6 +335,7 @@ def _run(
     table: ResultTable | None = None
     seen = 0
     about = _about(plan)
+    taken_over = {each.row for each in plan.known}
 
     def on_event(event: Event) -> None:
         nonlocal table, seen
@@ -349,7 +350,7 @@ def _run(
             if verbose and measurement.error and isinstance(event, MeasurementsAdded):
                 say(f"{_words(measurement.configuration)}: {measurement.state}: {measurement.error}")
             _LOG.info("%s: %s %s", _words(measurement.configuration), measurement.state, dict(measurement.values))
-            if cache is not None:
+            if cache is not None and measurement.row not in taken_over:
                 cache.add(measurement, about, figures.more.get(measurement.row, {}))
         seen = len(table)
         if cache is not None:

@@ -357,12 +357,32 @@ def test_a_cache_grows_is_read_back_and_keeps_what_was_there(virtual_board: Virt
     assert kept["64,2"]["note"] == "by another program"
     assert list(kept) == ["64,1", "64,2", "64,4"]
     assert len(read_recording(tmp_path / "scale.json")) == 3
-    with pytest.raises(InputError, match="another parameters"):
+    with pytest.raises(InputError, match="another set of parameters"):
         tuned(virtual_board, {"other": [1]}, cache=path)
+    with pytest.raises(InputError, match="another problem size: 1000"):
+        tune_kernel("scale", SOURCE, 7, [Y, X], {"block_size_x": [64], "launch_ms": [1]}, cache=path, gpu=virtual_board)
+    assert written["tune_params"]["launch_ms"] == [1, 2]
+    assert json.loads((tmp_path / "scale.json").read_text())["tune_params"]["launch_ms"] == [1, 2, 4]
     replayed, simulated = tuned(virtual_board, {"launch_ms": [1, 4]}, cache=path, simulation_mode=True)
     assert [each["launch_ms"] for each in replayed] == [1, 4]
     assert simulated["source"] == "recorded"
     assert environment["source"] == "nvml"
+
+
+def test_what_a_cache_knows_without_the_objective_is_measured_and_added(
+    virtual_board: VirtualBoard, tmp_path: Path
+) -> None:
+    path = tmp_path / "theirs.json"
+    entry = {"block_size_x": 64, "time": 9.0, "times": [9.0, 9.0], "theirs": "kept"}
+    names = {"tune_params_keys": ["block_size_x"], "tune_params": {"block_size_x": [64]}}
+    path.write_text(json.dumps({"kernel_name": "scale", **names, "cache": {"64": entry}}))
+    by_time, _ = tuned(virtual_board, {}, cache=path)
+    assert by_time[0]["time"] == 9.0
+    by_energy, _ = tuned(virtual_board, {}, cache=path, objective="nvml_energy", objective_higher_is_better=False)
+    assert by_energy[0]["time"] != 9.0
+    kept = json.loads(path.read_text())["cache"]["64"]
+    assert kept["energy_j"] == by_energy[0]["energy_j"]
+    assert {name: kept[name] for name in entry} == entry
 
 
 def test_simulation_answers_from_a_public_cache_as_kernel_tuner_does(shared_data: Path) -> None:
@@ -385,15 +405,10 @@ def test_simulation_answers_from_a_public_cache_as_kernel_tuner_does(shared_data
     assert len(results) == len(document["cache"])
     assert environment["best_config"]["ps_energy"] == min(each["ps_energy"] for each in entries)
     assert results[0]["times"] == next(iter(entries))["times"]
+    other = {"block_size_x": [3], "nvml_gr_clock": [1080]}
     with pytest.raises(InputError, match="configurations are not in the cache"):
         tune_kernel(
-            "vector_add",
-            SOURCE,
-            1,
-            [Y],
-            {"block_size_x": [3], "nvml_gr_clock": [1080]},
-            cache=path,
-            simulation_mode=True,
+            "vector_add", SOURCE, document["problem_size"], [Y], other, cache=path, simulation_mode=True, quiet=True
         )
 
 

@@ -45,17 +45,23 @@ class GrowingCache:
             self._entries = self._document.pop("cache")
             self._found = frozenset(self._entries)
 
-    def require(self, kernel: str, device: str, names: Iterable[str]) -> None:
-        """Raises InputError where the file is of another kernel, board or set of parameters."""
+    def require(self, names: Iterable[str], *, kernel: str, problem_size: str = "", board: str = "") -> None:
+        """Raises InputError where the file is of another kernel, problem size, board or set of parameters.
+
+        What is not known on one side is not compared.
+        """
         if self.recording is None:
             return
-        here = {"kernel": kernel, "board": device, "parameters": ", ".join(names)}
-        keys = ("kernel_name", "device_name", "tune_params_keys")
-        there = [self._document.get(key) for key in keys]
-        there[2] = ", ".join(map(str, there[2] or ()))
-        for (what, mine), its in zip(here.items(), there, strict=True):
-            if mine and its and mine != its:
-                raise InputError(f"it is of another {what}: {its}", str(self.path), f"name another file for {mine}")
+        there = {
+            "kernel": self._document.get("kernel_name"),
+            "problem size": self.recording.problem_size,
+            "board": self._document.get("device_name"),
+            "set of parameters": ", ".join(map(str, self._document.get("tune_params_keys") or ())),
+        }
+        mine = (kernel, problem_size, board, ", ".join(their_names(tuple(names), str(self.path))))
+        for (what, its), here in zip(there.items(), mine, strict=True):
+            if here and its and here != its:
+                raise InputError(f"it is of another {what}: {its}", str(self.path), f"name another file for {here}")
 
     def known(self, space: SearchSpace) -> dict[int, Measurement]:
         """What the file holds of a space, by its rows."""
@@ -75,15 +81,15 @@ class GrowingCache:
         return {name: value for name, value in entry.items() if isinstance(value, list)}
 
     def add(self, measurement: Measurement, about: About, more: Mapping[str, Any]) -> None:
-        """One entry, with what is no number of it, unless the file held it before; the next `write` writes it."""
-        if _key(measurement) in self._found:
-            return
+        """One entry, with what is no number of it; the next `write` writes it. What the file held of it stays."""
         names = their_names(tuple(measurement.configuration), str(self.path))
         entry = cache_entry(measurement, about, names, ()) | {
             name: value for name, value in more.items() if isinstance(value, list) and name not in names
         }
         values = measurement.configuration.values()
-        self._entries[_key(measurement)] = dict(zip(names, values, strict=True)) | entry
+        key = _key(measurement)
+        before = self._entries[key] if key in self._found else {}
+        self._entries[key] = dict(zip(names, values, strict=True)) | entry | before
 
     def write(self, space: SearchSpace, about: About, *, at_last: bool = False) -> None:
         """Write the file, unless it was written a moment ago and more is to come. Raises WattridgeError."""
@@ -92,6 +98,9 @@ class GrowingCache:
             return
         names = their_names(space.names, str(self.path))
         header = self._document or cache_header(space, about, names)
+        listed = header.setdefault("tune_params", {})
+        for name, parameter in zip(names, space.parameters, strict=True):
+            listed[name] = list(dict.fromkeys([*listed.get(name, ()), *parameter.values]))
         entries = ",\n".join(f"{json.dumps(key)}: {json.dumps(entry)}" for key, entry in self._entries.items())
         text = f'{json.dumps(header, indent=0)[:-2]},\n"cache": {{\n{entries}}}\n}}'
         write_text(self.path, text, overwrite=True)
