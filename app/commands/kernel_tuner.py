@@ -47,6 +47,7 @@ def kernel_tuner(arguments: Namespace, run: Run | None = None) -> int:
     """
     from ..scripting.stand_in import standing_for_kernel_tuner
     from ..scripting.surroundings import Surroundings, running_with
+    from .control import guard_of
 
     path = Path(arguments.script)
     if not is_input(path):
@@ -55,7 +56,7 @@ def kernel_tuner(arguments: Namespace, run: Run | None = None) -> int:
         gpu=arguments.gpu,
         sim_seed=arguments.sim_seed,
         profile=arguments.profile,
-        allow_control=arguments.allow_control,
+        guard=lambda gpu: guard_of(gpu, allow_control=arguments.allow_control, by="script"),
         max_evaluations=arguments.max_evaluations,
         max_seconds=arguments.max_seconds,
         **({} if run is None else {"run": run}),

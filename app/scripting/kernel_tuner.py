@@ -19,7 +19,6 @@ import numpy as np
 
 from .. import __version__
 from ..engine.children.scratch import scratch_folder
-from ..engine.control.guard import DeviceGuard
 from ..engine.formats.growing_cache import GrowingCache
 from ..engine.formats.own import About
 from ..engine.objectives import Goal, Objective
@@ -196,7 +195,7 @@ def tune_kernel(
                 raise InputError("simulation_mode has no cache", "cache", "name the file to answer from")
             plan = plan_from_cache(kernel, wanted, file)
         else:
-            guard = stack.enter_context(closing(_guard(board)))
+            guard = stack.enter_context(closing(surroundings().guard(board)))
             plan = plan_on_board(kernel, wanted, board, guard, side, file)
         result = _run(plan, figures, None if simulation_mode else file, quiet=quiet, verbose=verbose)
     return _results(result, figures)
@@ -319,10 +318,6 @@ def board_of(gpu: Gpu | str | None, device: Any) -> Iterator[Gpu]:
     named = around.gpu or (str(device) if gpu is None else str(gpu))
     with closing(open_gpu(named, seed=around.sim_seed, speed=float("inf"))) as opened:
         yield opened
-
-
-def _guard(board: Gpu) -> DeviceGuard:
-    return DeviceGuard(board, allow_control=surroundings().allow_control, by="script")
 
 
 def _run(

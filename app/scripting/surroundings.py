@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from ..engine.control.guard import DeviceGuard
 from ..engine.session.events import Event
 from ..engine.session.live_session import SessionResult
 from ..engine.session.plan import SessionPlan
 from ..engine.session_state import SessionState
 from ..engine.store.database import Store
 from ..errors import WattridgeError
+from ..sensors.gpu import Gpu
 from ..session_progress import watch_session
 
 Limit = TypeVar("Limit", int, float)
@@ -29,6 +31,11 @@ def _run_here(plan: SessionPlan, on_event: Callable[[Event], None], quiet: bool)
         return watch_session(plan, store, quiet=quiet, also=on_event)
 
 
+def _guard(gpu: Gpu) -> DeviceGuard:
+    """Without rights: only simulated boards can be set."""
+    return DeviceGuard(gpu, by="script")
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """Of the calls of one script."""
@@ -36,7 +43,7 @@ class Surroundings:
     gpu: str | None = None  # wins over the device that a script names
     sim_seed: int = 0
     profile: str = ""  # how simulated boards cost its kernels
-    allow_control: bool = False
+    guard: Callable[[Gpu], DeviceGuard] = _guard  # of the boards that it tunes
     max_evaluations: int | None = None  # of each session, whatever the script allows
     max_seconds: float | None = None
     run: Run = _run_here

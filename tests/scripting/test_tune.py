@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,14 @@ def test_limits_and_a_limit_on_slowdown_choose_among_all() -> None:
     assert limited.rows()[2]["state"] == "constraints"
     assert "limit is: time_s <= 0.012" in limited.rows()[2]["error"]
     assert tune(works, parameters, within=1.5, **slowest_first).best == {"seconds": 0.006}
+
+
+def test_a_table_is_a_data_frame_where_pandas_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = tune(works, {"seconds": [0.001]}, target=0.5, quiet=True)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert result.table() == result.rows()
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=lambda rows: ("frame", rows)))
+    assert result.table() == ("frame", result.rows())
 
 
 def test_a_decorated_function_is_called_with_the_best_once_it_is_tuned() -> None:

@@ -492,6 +492,14 @@ def test_a_scripts_observers_watch_launches_in_its_own_process(steady_board: Ste
     assert "not isolated" in environment["warning"]
 
 
+def test_a_second_look_of_the_session_is_not_the_observers_business(steady_board: SteadySensors) -> None:
+    """At its end a session measures its first configurations again."""
+    watching = Watching()
+    results, _ = tuned(steady_board, {"launch_ms": [1, 2, 3, 4]}, observers=[watching], iterations=1)
+    assert [each["launches"] for each in results] == [1, 2, 3, 4]
+    assert watching.called.count("before_start") == 4
+
+
 def test_a_lost_context_ends_a_session_in_the_scripts_process(steady_board: SteadySensors) -> None:
     from app.errors import WattridgeError
 
