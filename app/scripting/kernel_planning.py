@@ -27,7 +27,7 @@ from ..engine.workloads.profiled import ProfiledKernel
 from ..errors import InputError
 from ..sensors.device_limits import DeviceLimits, limits_of
 from ..sensors.gpu import Gpu
-from ..sensors.simulated.profiles import LaunchRefused
+from ..sensors.simulated.profiles import PROFILES, LaunchRefused
 from .described_kernel import DescribedKernel
 from .figures import Figures
 from .restrictions import Restrictions
@@ -81,6 +81,10 @@ def plan_on_board(
             return open_cuda_runner(spec, gpu, space, guard.nested("session"), script=script, isolated=isolated)
     else:
         board = require_launching(gpu)
+        if not spec.kernel.profile:
+            what = "a simulated GPU runs no kernels, and it is not said how it costs this one"
+            remedy = f"give profile= (--profile), one of {', '.join(PROFILES)}, or choose a real GPU"
+            raise InputError(what, spec.name, remedy)
         profiled = ProfiledKernel.of(spec, board.limits)
         with suppress(LaunchRefused):
             profiled.prepare(space.configuration(0))

@@ -57,14 +57,14 @@ def configs(*names: int) -> list[Config]:
 
 def test_the_hook_measures_a_launch_and_triton_takes_the_least(device: Device, triton: Any) -> None:
     def launch(block: int, num_warps: int) -> None:
-        device.launch(block * 1e-3)
+        device.launch(block * 0.1)  # long enough that a busy host is never behind
 
     hook = wattridge_triton.bench(minimise="energy", gpu=SteadySensors(), target=0.2)
     best = triton.Autotuner(Kernel(launch), configs(4, 2), hook).run()
     assert best.kwargs == {"block": 2}
     four, two = hook.rows
     assert four["configuration"].startswith("block: 4")
-    assert two["time_s"] == pytest.approx(2e-3, rel=0.1)
+    assert two["time_s"] == pytest.approx(0.2)
     assert two["energy_j"] == pytest.approx(300.0 * two["time_s"], rel=0.01)
     assert four["energy_j"] > two["energy_j"]
 
@@ -80,11 +80,12 @@ def test_short_launches_are_recorded_and_gaps_are_never_counted(
     hook = wattridge_triton.bench(gpu=SteadySensors(), target=0.2)
     with pytest.raises(WattridgeError, match="waits for Python"):
         hook(launch)
-    assert wattridge_triton.bench(minimise="time", gpu=SteadySensors(), target=0.2)(launch)[1] > 5e-4
+    by_time = wattridge_triton.bench(minimise="time", gpu=SteadySensors(), target=0.2)
+    assert by_time(launch)[0] == pytest.approx(1e-4)
     monkeypatch.setitem(sys.modules, "torch", torch_stand_in(device, graphs=True))
     score = hook(launch)
-    assert hook.rows[-1]["time_s"] == pytest.approx(1e-4, rel=0.2)
-    assert score[0] == pytest.approx(300.0 * 1e-4, rel=0.2)
+    assert hook.rows[-1]["time_s"] == pytest.approx(1e-4)
+    assert score[0] == pytest.approx(300.0 * 1e-4, rel=0.02)
 
 
 def test_a_limit_on_slowdown_is_about_the_whole_set_whatever_the_order(

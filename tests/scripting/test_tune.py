@@ -14,20 +14,45 @@ from cuda_bench import POWER_W, SteadySensors
 from stand_in_torch import Device, stand_in
 
 from app import tunable, tune
-from app.engine.metering.repeating import call_repeatedly, find_stopwatch
+from app.cli import main
+from app.engine.metering.repeating import BATCH_S, call_repeatedly, find_stopwatch
 from app.engine.store.database import Store
 from app.errors import InputError, WattridgeError
 
 
+class Clock:
+    """Time that passes only in `works`: what the machine is busy with changes nothing that is measured."""
+
+    words = "a clock of the test's own"
+    now_s = 0.0
+
+    def mark(self) -> float:
+        return self.now_s
+
+    def wait(self, mark: float) -> None:
+        pass
+
+    def seconds(self, first: float, last: float) -> float:
+        return last - first
+
+
+CLOCK = Clock()
+
+
 def works(seconds: float) -> None:
-    """As long as it is told, whatever else the machine does: a sleep is never shorter."""
-    time.sleep(seconds)
+    """Takes as long as it is told."""
+    CLOCK.now_s += seconds
+
+
+@pytest.fixture(autouse=True)
+def own_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.engine.runner.function.find_stopwatch", lambda *_: CLOCK)
 
 
 def test_the_best_is_found_and_the_session_is_in_the_store() -> None:
     result = tune(works, {"seconds": [0.02, 0.005, 0.01]}, strategy="brute_force", target=0.5, quiet=True)
     assert result.best == {"seconds": 0.005}
-    assert result.best_values["time_s"] >= 0.005
+    assert result.best_values["time_s"] == pytest.approx(0.005)
     assert [row["seconds"] for row in result.rows()] == [0.02, 0.005, 0.01]
     assert "not known" in result.source
     assert "seconds=0.005" in repr(result)
@@ -40,12 +65,19 @@ def test_the_best_is_found_and_the_session_is_in_the_store() -> None:
     assert any("energy is not known" in note for note in loaded.space.notes)
 
 
+def test_a_script_session_is_not_resumed_without_its_script(capsys: pytest.CaptureFixture[str]) -> None:
+    result = tune(works, {"seconds": [0.01]}, target=0.5, quiet=True)
+    assert main(["tune", "--resume", str(result.session)]) == 2
+    assert "run the script again" in capsys.readouterr().err
+
+
 def test_energy_is_the_boards_over_the_calls_and_time_against_energy_is_a_front() -> None:
     result = tune(
         works, {"seconds": [0.004, 0.008]}, strategy="brute_force", gpu=SteadySensors(), target=0.5, quiet=True
     )
     for row in result.rows():
-        assert row["energy_j"] == pytest.approx(POWER_W * row["time_s"], rel=0.02)
+        assert row["time_s"] == pytest.approx(row["seconds"])
+        assert row["energy_j"] == pytest.approx(POWER_W * row["seconds"], rel=0.02)
     assert result.best == {"seconds": 0.004}
     assert [row["seconds"] for row in result.front] == [0.004]
     page = result._repr_html_()
@@ -101,7 +133,7 @@ def test_a_table_is_a_data_frame_where_pandas_is_installed(monkeypatch: pytest.M
 def test_a_decorated_function_is_called_with_the_best_once_it_is_tuned() -> None:
     @tunable({"seconds": [0.01, 0.002]}, target=0.5, strategy="brute_force", quiet=True)
     def waits(word: str, seconds: float = 0.0) -> tuple[str, float]:
-        time.sleep(seconds)
+        works(seconds)
         return word, seconds
 
     assert waits("before") == ("before", 0.0)
@@ -150,14 +182,14 @@ def test_launches_that_return_at_once_are_timed_by_the_devices_events(monkeypatc
     assert "PyTorch" in stopwatch.words
     found = call_repeatedly(lambda: device.launch(0.0005), stopwatch, time.monotonic_ns, least_s=0.05)
     assert found is not None
-    assert found.time_s == pytest.approx(0.0005, rel=0.2)
-    assert found.calls >= 50
+    assert found.time_s == pytest.approx(0.0005)
+    assert found.calls >= 3 * round(BATCH_S / 0.0005)
     assert "synchronise" in find_stopwatch(lambda: None).words
     unwaited = call_repeatedly(
         lambda: device.launch(0.0), find_stopwatch(lambda: None), time.monotonic_ns, least_s=0.01
     )
     assert unwaited is not None
-    assert unwaited.time_s < 0.0005
+    assert unwaited.time_s > 0
 
 
 def test_the_package_loads_neither_qt_nor_the_engine_until_something_is_asked_for() -> None:
