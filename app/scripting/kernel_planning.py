@@ -63,6 +63,8 @@ def plan_on_board(
     if spec.kernel.language != "CUDA":
         what = f"its kernel is written in {spec.kernel.language}, and CUDA kernels are run"
         raise InputError(what, spec.name, "say lang='CUDA' where it is CUDA")
+    if gpu.info.source == "unmetered":
+        raise InputError("CUDA kernels do not run on this device", gpu.info.label, "choose a real or a simulated GPU")
     if gpu.info.source == "nvml":
         require_cuda(gpu)
     settings, refused = allowed_settings(spec.device_settings, gpu, guard)

@@ -18,6 +18,7 @@ from app.cli import main
 from app.engine.metering.repeating import BATCH_S, call_repeatedly, find_stopwatch
 from app.engine.store.database import Store
 from app.errors import InputError, WattridgeError
+from app.sensors.unmetered import NO_ENERGY
 
 
 class Clock:
@@ -69,6 +70,14 @@ def test_a_script_session_is_not_resumed_without_its_script(capsys: pytest.Captu
     result = tune(works, {"seconds": [0.01]}, target=0.5, quiet=True)
     assert main(["tune", "--resume", str(result.session)]) == 2
     assert "run the script again" in capsys.readouterr().err
+
+
+def test_on_a_device_that_reports_no_energy_only_time_can_be_the_objective(capsys: pytest.CaptureFixture[str]) -> None:
+    result = tune(works, {"seconds": [0.001]}, gpu="host", target=0.5)
+    assert NO_ENERGY in capsys.readouterr().err
+    assert set(result.best_values) == {"time_s"}
+    with pytest.raises(InputError, match=NO_ENERGY):
+        tune(works, {"seconds": [0.001]}, gpu="host", minimise="energy_j", quiet=True)
 
 
 def test_energy_is_the_boards_over_the_calls_and_time_against_energy_is_a_front() -> None:

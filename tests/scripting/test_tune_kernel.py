@@ -29,7 +29,7 @@ from app.observers import (
     RegisterObserver,
 )
 from app.scripting.arrays import to_numpy
-from app.scripting.kernel_tuner import PARAMETERS
+from app.scripting.kernel_tuner import PARAMETERS, Results
 from app.scripting.restrictions import read_restrictions
 from app.scripting.strategies import MINIMISERS, STRATEGIES, read_strategy
 from app.sensors.device_limits import limits_of
@@ -369,6 +369,27 @@ def test_a_cache_grows_is_read_back_and_keeps_what_was_there(virtual_board: Virt
     assert environment["source"] == "nvml"
 
 
+def test_what_was_only_timed_is_no_result_of_a_script(virtual_board: VirtualBoard, tmp_path: Path) -> None:
+    path = tmp_path / "deep.json"
+    results, _ = tuned(
+        virtual_board,
+        {"launch_ms": [1, 2, 3, 4], "draws_w": [150, 200, 250]},
+        strategy="multi_objective_bayesian",
+        strategy_options={"max_fevals": 6, "first_samples": 8},
+        metrics={"per joule": lambda result: 1 / result["nvml_energy"]},
+        observers=[NVMLObserver(["nvml_energy"])],
+        objective="nvml_energy",
+        cache=path,
+    )
+    assert isinstance(results, Results)
+    assert results.table.timed().any()
+    assert len(results) == 6
+    assert all(each["per joule"] == pytest.approx(1 / each["nvml_energy"]) for each in results)
+    kept = json.loads(path.read_text())["cache"]
+    assert {f"64,{each['launch_ms']},{each['draws_w']}" for each in results} == set(kept)
+    assert all(each["energy_j"] > 0 for each in kept.values())
+
+
 def test_what_a_cache_knows_without_the_objective_is_measured_and_added(
     virtual_board: VirtualBoard, tmp_path: Path
 ) -> None:
@@ -544,6 +565,11 @@ def test_run_kernel_returns_the_arguments_as_the_kernel_leaves_them(steady_board
     assert np.array_equal(y, 5 * X)
     assert np.array_equal(x, X)
     assert not Y.any()
+
+
+def test_a_device_without_cuda_is_refused_in_one_line() -> None:
+    with pytest.raises(InputError, match="CUDA kernels do not run on this device"):
+        tuned("host", {})
 
 
 def test_clocks_are_refused_where_the_board_may_not_be_set(virtual_board: VirtualBoard) -> None:
