@@ -137,7 +137,8 @@ def report(on: Recorded, seeds: int, batch: int) -> None:
     whole, timed = np.median([run.counts() for run in both], axis=0)
     print(f"  until then: energy only, {measured:g} measured; at two depths, {whole:g} measured and {timed:g} timed")
     print(
-        f"  {'a look at the time costs':58}{'energy only':>20}{'two depths':>20}{'ratio':>7}{'worse by':>20}{'later':>10}"
+        f"  {'a look at the time costs':58}{'energy only':>20}{'two depths':>20}"
+        f"{'ratio':>7}{'worse by':>20}{'later':>10}"
     )
     points = np.arange(FROM_S, MOST_S, STEP_S)
     for words, prices in PRICES.items():
