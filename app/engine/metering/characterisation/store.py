@@ -84,7 +84,10 @@ def known_characterisation(info: GpuInfo) -> Characterisation | None:
 def latest_characterisation(gpu: str, driver: str) -> Characterisation | None:
     """The newest of all boards of that name under that driver, complete ones first; None where nothing is kept."""
     alike = [found for found in _all_kept() if (found.gpu, found.driver) == (gpu, driver)]
-    return max(alike, key=lambda found: (found.complete, found.timestamp_s), default=None)
+    newest = max(alike, key=lambda found: (found.complete, found.timestamp_s), default=None)
+    if newest is None or len({found.uuid for found in alike}) == 1:
+        return newest
+    return replace(newest, notes=(*newest.notes, "several GPUs of this model were looked at; this is the newest look"))
 
 
 @contextmanager
