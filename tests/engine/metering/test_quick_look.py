@@ -452,6 +452,8 @@ def test_one_process_at_a_time_looks_at_a_board() -> None:
         assert (first, second, elsewhere) == (True, False, True)
     with one_look(gpu.info) as again:
         assert again
+    with one_look(gpu.info), pytest.raises(BrokenPipeError), one_look(gpu.info):
+        raise BrokenPipeError("of what is done meanwhile, not of the lock")
 
 
 def test_a_look_with_time_waits_for_a_board_that_works() -> None:

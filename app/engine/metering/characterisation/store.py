@@ -93,15 +93,12 @@ def latest_characterisation(gpu: str, driver: str) -> Characterisation | None:
 @contextmanager
 def one_look(info: GpuInfo) -> Iterator[bool]:
     """Whether this process may look at the board now: one at a time, since two would see each other's load."""
-    lock = None
+    lock, taken = None, False
     with suppress(OSError):  # without a data folder one can look, too
-        path = _path(info.uuid, info.name, info.driver).with_suffix(".lock")
-        lock = SessionLock.acquire(path)
-        if lock is None:
-            yield False
-            return
+        lock = SessionLock.acquire(_path(info.uuid, info.name, info.driver).with_suffix(".lock"))
+        taken = lock is None
     try:
-        yield True
+        yield not taken
     finally:
         if lock is not None:
             lock.release()
