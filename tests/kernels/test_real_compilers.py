@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kernels_on_cpu import cuda_examples
 
 from app.engine.measurement import State
 from app.engine.runner.cuda.comparer import SOURCE, TYPES
@@ -25,10 +26,9 @@ from app.engine.runner.kernels.process import KernelFailed
 from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
 from app.engine.workloads.source_kernel import Build, SourceKernel
-from app.paths import resources
 from app.sensors.device_limits import limits_of
 
-EXAMPLES = sorted((resources() / "examples").glob("*.toml"))
+EXAMPLES = cuda_examples()
 NVRTC = pytest.param(
     "nvrtc", marks=pytest.mark.skipif(library_version() is None, reason="no NVRTC library (nvidia-cuda-nvrtc)")
 )
