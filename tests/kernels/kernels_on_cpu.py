@@ -14,7 +14,6 @@ import numpy.typing as npt
 from app.engine.expressions.expression import parse
 from app.engine.measurement import Value
 from app.engine.specification.model import ArgumentSpec, Specification
-from app.paths import resources
 
 HERE = Path(__file__).parent
 _C_TYPES = {"float32": "float", "float64": "double", "int32": "int"}
@@ -26,12 +25,6 @@ Arrays = dict[str, npt.NDArray[np.generic]]
 def defines(values: Mapping[str, Value]) -> list[str]:
     """How constants and parameters reach a kernel's text."""
     return [f"#define {name} {int(value) if isinstance(value, bool) else value}" for name, value in values.items()]
-
-
-def cuda_examples() -> list[Path]:
-    """The examples whose kernels are in CUDA."""
-    found = sorted((resources() / "examples").glob("*.toml"))
-    return [path for path in found if "\nlanguage = " not in path.read_text(encoding="utf-8")]
 
 
 class KernelOnCpu:

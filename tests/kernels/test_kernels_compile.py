@@ -8,16 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernels_on_cpu import cuda_examples, defines
+from kernels_on_cpu import defines
 
 from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
+from app.paths import resources
 from app.sensors.device_limits import limits_of
 
 pytestmark = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc to compile with")
 
 
-@pytest.mark.parametrize("path", cuda_examples(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted((resources() / "examples").glob("*.toml")), ids=lambda path: path.stem)
 def test_configurations_of_an_example_compile_without_a_warning(path: Path, tmp_path: Path) -> None:
     spec = load_specification(path)
     assert spec.kernel is not None

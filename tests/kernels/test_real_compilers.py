@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernels_on_cpu import cuda_examples
 
 from app.engine.measurement import State
 from app.engine.runner.cuda.comparer import SOURCE, TYPES
@@ -26,9 +25,10 @@ from app.engine.runner.kernels.process import KernelFailed
 from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
 from app.engine.workloads.source_kernel import Build, SourceKernel
+from app.paths import resources
 from app.sensors.device_limits import limits_of
 
-EXAMPLES = cuda_examples()
+EXAMPLES = sorted((resources() / "examples").glob("*.toml"))
 NVRTC = pytest.param(
     "nvrtc", marks=pytest.mark.skipif(library_version() is None, reason="no NVRTC library (nvidia-cuda-nvrtc)")
 )
