@@ -44,6 +44,7 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
         Figure("Search", f"{plan.strategy}, seed {plan.seed}"),
         Figure("Budget", budget or "none"),
         *describe_statement(plan),
+        *describe_baseline(plan),
     ]
     if math.isfinite(seconds):
         figures.append(Figure("Took", duration(seconds)))
@@ -64,7 +65,6 @@ def describe_session(
     else:
         measurement = compared.measurement(best)
         outcome = list(_best(plan, measurement))
-        outcome += describe_baseline(plan)
         listings = [_repeats(plan, measurement), _front(plan, compared)]
     return Description(
         title=f"Session {session}: {plan.title}" if session is not None else plan.title,
