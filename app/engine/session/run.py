@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -15,6 +15,7 @@ import numpy as np
 from ...errors import InputError, WattridgeError
 from ...numbers import percent
 from ..measurement import Depth, Measurement, State
+from ..models.energy_cost_store import keep_model, kept_model
 from ..runner.base import KnowsFeatures, PreparationFailed, Prepares, Runner, StatesFigures, Times
 from ..session_state import SessionState
 from ..space.result_table import ResultTable
@@ -60,7 +61,7 @@ def run_session(
     chosen = strategies.get(plan.strategy)
     options = strategies.make_options(chosen, dict(plan.strategy_options))
     runner = plan.make_runner()
-    chosen = chosen.informed(background_of(runner))
+    chosen = chosen.informed(background_of(runner, plan))
     try:
         run = SessionRun(plan, store, on_event, runner, stop, attend)
         search = chosen.search(plan.space, np.random.default_rng(plan.seed), runner.batch, options)
@@ -69,11 +70,12 @@ def run_session(
         runner.close()
 
 
-def background_of(runner: Runner) -> strategies.Background:
-    """What a strategy may know of the runner's rows."""
+def background_of(runner: Runner, plan: SessionPlan) -> strategies.Background:
+    """What a strategy may know of the runner's rows and, unless it is resumed, of earlier sessions of the kernel."""
+    prior = None if plan.resume is not None else lambda: kept_model(plan.board, plan.space.names)
     if not isinstance(runner, KnowsFeatures):
-        return strategies.Background()
-    return strategies.Background(runner.feature_names, runner.features)
+        return strategies.Background(prior=prior)
+    return strategies.Background(runner.feature_names, runner.features, prior)
 
 
 class _Ended(Exception):
@@ -127,10 +129,10 @@ class SessionRun(LiveSession):
 
     # --- the loop ---------------------------------------------------------------------------------------------------
 
-    def to_the_end(self, search: strategies.Search, report: Callable[[], Mapping[str, str]]) -> SessionResult:
+    def to_the_end(self, search: strategies.Search, report: Callable[[], strategies.Report]) -> SessionResult:
         """Drive the strategy until it, the budget, the user or a failure ends the session.
 
-        `report` is what the strategy says of its search at the end, for the session's origin.
+        `report` is what the strategy wants to be kept of its search at the end.
         """
         try:
             try:
@@ -276,10 +278,12 @@ class SessionRun(LiveSession):
         if self._stop.is_set() and (self._attend is None or not self._attend(self)):
             raise _Ended(SessionState.STOPPED, "stopped")
 
-    def _keep_report(self, report: Mapping[str, str]) -> None:
+    def _keep_report(self, report: strategies.Report) -> None:
         """What the strategy says of its search becomes part of the session; those who show it hear of that."""
-        if report:
-            self.plan = replace(self.plan, origin={**self.plan.origin, **report})
+        if report.model is not None and self._runner.source != "recorded":
+            keep_model(self.plan.board, self.plan.space.names, report.model)
+        if report.origin:
+            self.plan = replace(self.plan, origin={**self.plan.origin, **report.origin})
             self._store.restate(self.session, (), self.plan.origin)
             self._on_event(FiguresRestated(self.session, self.plan, self.table, self._progress()))
 
