@@ -90,9 +90,9 @@ def causes(content: ReportContent) -> str:
 def search(content: ReportContent) -> str:
     """How the search went, and how hard it is."""
     session = Analysed(content.analysis, content.plan)
-    made = (charts.best_curve(session), charts.hypervolume_curve(session), charts.difficulty_curves(session))
+    made = [charts.best_curve(session), charts.hypervolume_curve(session), charts.difficulty_curves(session)]
     if EnergyLog.of_origin(content.plan.origin) is not None:
-        made = (charts.k_over_rounds(session), charts.predicted_energies(session), *made)
+        made = [charts.k_over_rounds(session), charts.predicted_energies(session), *made]
     return section("The search", *map(_chart, made), titled(describe_difficulty(content.analysis)))
 
 

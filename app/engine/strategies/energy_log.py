@@ -59,10 +59,12 @@ class EnergyLog:
         try:
             document = json.loads(origin[ORIGIN_KEY])
             rounds = [_round(each) for each in document["rounds"][:_MOST_ROUNDS]]
-            pairs = [[_figure(each) for each in document[name][:_MOST_PAIRS]] for name in ("predicted_j", "measured_j")]
-            if len(pairs[0]) != len(pairs[1]):
+            predicted, measured = (
+                [_figure(each) for each in document[name][:_MOST_PAIRS]] for name in ("predicted_j", "measured_j")
+            )
+            if len(predicted) != len(measured):
                 raise ValueError("a prediction without a measurement")
-            return cls(rounds, *pairs, str(document.get("prior", ""))[:500])
+            return cls(rounds, predicted, measured, str(document.get("prior", ""))[:500])
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             return None
 
