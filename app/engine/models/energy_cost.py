@@ -31,7 +31,7 @@ from ...errors import InputError
 from .arrays import Floats
 
 LEAST_POINTS: Final = 6  # of which trees are grown; of fewer, mean power x time is all there is
-_TREES: Final = 100
+_TREES: Final = 200
 _SETTINGS: Final = {
     "max_depth": 4,
     "eta": 0.1,
