@@ -37,7 +37,6 @@ FLUSH_S = 0.05  # measurements are written and reported together, at most this o
 FLUSH_COUNT = 4096  # ... or this many at once
 AGAIN: Final = 8  # of the first configurations are measured again at the end, on a board as warm as it became,
 AGAIN_SHARE: Final = 3  # one of so many at most
-TIMED_FOR_ONE: Final = 4  # as many rows may be only timed for each that may be measured: that costs about as long
 SAME_TIME: Final = 0.01  # a second look at a time per launch that differs by more is worth a word
 
 
@@ -223,7 +222,8 @@ class SessionRun(LiveSession):
 
     def _room_to_time(self) -> int:
         """How many rows more may be timed. Without a budget of evaluations, the whole space."""
-        most = self.plan.space.size if self.plan.max_evaluations is None else TIMED_FOR_ONE * self._budget()
+        for_one = strategies.get(self.plan.strategy).timed_for_one
+        most = self.plan.space.size if self.plan.max_evaluations is None else for_one * self._budget()
         return most - (len(self._known) - self._evaluated)
 
     def _useful_timing(self) -> Times | None:
