@@ -14,11 +14,12 @@ from app.engine.measurement import Depth, State
 from app.engine.objectives import Goal, Objective
 from app.engine.session.live_session import SessionResult
 from app.engine.session.plan import SessionPlan
-from app.engine.session.run import TIMED_FOR_ONE, run_session
+from app.engine.session.run import run_session
 from app.engine.session_state import SessionState
 from app.engine.space.result_table import ResultTable
 from app.engine.store.database import Store
 from app.engine.strategies import base
+from app.engine.strategies.base import Strategy
 
 SPACE = grid(10, 6)
 LEAST_ENERGY = Objective(Goal("energy_j", maximise=False))
@@ -88,7 +89,7 @@ def test_a_budget_counts_what_is_measured_and_bounds_what_is_timed() -> None:
     assert result.reason == "the budget is used up"
     assert result.progress.evaluated == 4 == len(runner.measured)
     # the first chunk is timed only up to the room there is; then what was to be timed is measured, which is more
-    assert len(runner.only_timed) == 4 * TIMED_FOR_ONE
+    assert len(runner.only_timed) == 4 * Strategy.timed_for_one
 
 
 def test_a_compile_error_counts_once_and_is_never_tried_again() -> None:
