@@ -23,7 +23,7 @@ from app.engine.session.live_session import SessionResult
 from app.engine.session.opening import import_recording
 from app.engine.session.plan import SearchOptions, SessionPlan
 from app.engine.session.planning import plan_replay
-from app.engine.session.run import TIMED_FOR_ONE, run_session
+from app.engine.session.run import run_session
 from app.engine.session.summary import session_summary
 from app.engine.session_state import SessionState
 from app.engine.space.result_table import ResultTable
