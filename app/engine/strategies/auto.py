@@ -16,17 +16,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..measurement import Depth
 from ..space.search_space import SearchSpace
 from .base import CheckedOptions, Search, Strategy, option
-from .bayesian_optimisation import BayesianOptimisation, LearningOptions, MultiObjectiveBayesian
+from .bayesian_optimisation import (
+    BayesianOptimisation,
+    LearningOptions,
+    MultiObjectiveBayesian,
+    sample_at_two_depths,
+)
 from .evaluations import Evaluations
 from .greedy_ils import GreedyIls
 from .nsga2 import Nsga2
 
 
 class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)"):
-    """Bayesian optimisation while it learns, local search afterwards; of the front and NSGA-II where there is one."""
+    """Bayesian optimisation while it learns, local search afterwards; of the front and NSGA-II where there is one.
+
+    Where energy counts and timing is cheaper, it times what promises most and measures the energy of what may be best.
+    """
 
     @dataclass(frozen=True)
     class Options(CheckedOptions):
@@ -37,11 +44,7 @@ class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         known = Evaluations(space, rng)
         first = space.sample_latin_hypercube(rng, min(LearningOptions().first_samples, options.learn_for)).tolist()
-        heard = yield from known.time(first)
-        if any(outcome.depth is Depth.TIME for outcome in heard):
-            yield from self._at_two_depths(known, batch, len(heard[0].front), options.learn_for)
-        if not len(known):
-            yield from known.ask(first)
+        yield from sample_at_two_depths(known, first, batch, LearningOptions(), options.learn_for)
         if len(known.outcome(next(iter(known))).front) > 1:
             yield from MultiObjectiveBayesian().proceed(known, batch, LearningOptions(), options.learn_for)
             yield from Nsga2().proceed(known, Nsga2.Options())
@@ -49,9 +52,3 @@ class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)
             model = BayesianOptimisation()
             yield from model.proceed(known, batch, BayesianOptimisation.Options(), options.learn_for)
             yield from GreedyIls().proceed(known, batch, GreedyIls.Options())
-
-    def _at_two_depths(self, known: Evaluations, batch: int, goals: int, until: int) -> Search:
-        from .two_depths import TwoDepths
-
-        together = max(1, min(batch, LearningOptions().together))
-        yield from TwoDepths(known, max(1, goals)).proceed(together, until)

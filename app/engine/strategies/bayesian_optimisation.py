@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ..measurement import Depth
 from ..space.search_space import SearchSpace
 from .base import CheckedOptions, Search, Strategy, option
 from .evaluations import Evaluations
@@ -55,6 +56,20 @@ class _Learning(Strategy):
         """Continue from at least one known row, until `until` rows are known, or all."""
 
 
+def sample_at_two_depths(
+    known: Evaluations, first: list[int], batch: int, options: LearningOptions, until: float = math.inf
+) -> Search:
+    """Time the first sample and learn at two depths; where timing saves nothing, that is the sample measured."""
+    heard = yield from known.time(first)
+    if any(outcome.depth is Depth.TIME for outcome in heard):
+        from .two_depths import TwoDepths
+
+        goals = len(costs_of(heard[0]))
+        yield from TwoDepths(known, goals).proceed(max(1, min(batch, options.together)), until)
+    if not len(known):
+        yield from known.ask(first)
+
+
 class BayesianOptimisation(_Learning, name="bayesian_optimisation", label="Bayesian optimisation"):
     """A Gaussian process learns cost and failures from a first sample on; what promises most by it is measured next."""
 
@@ -94,6 +109,12 @@ def _promise(surrogate: Surrogate, acquisition: str, prediction: Prediction) -> 
 
 class MultiObjectiveBayesian(_Learning, name="multi_objective_bayesian", label="Bayesian optimisation of the front"):
     """A Gaussian process per goal of the front; the configuration that should widen the front most is measured next."""
+
+    def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: LearningOptions) -> Search:
+        known = Evaluations(space, rng)
+        first = space.sample_latin_hypercube(rng, options.first_samples).tolist()
+        yield from sample_at_two_depths(known, first, batch, options)
+        yield from self.proceed(known, batch, options)
 
     def proceed(self, known: Evaluations, batch: int, options: LearningOptions, until: float = math.inf) -> Search:
         from .surrogate import Surrogate

@@ -32,6 +32,7 @@ Mask = npt.NDArray[np.bool_]
 FIRST: Final = 5  # of the first sample that are measured: the fastest, and two others
 FEWEST: Final = 3  # measured rows that worked, before there is a model
 PATIENCE: Final = 20.0  # a row is measured once timing another would improve on the best so many times less
+REMARK: Final = "Configurations are timed first, and those are measured that may be best by what that shows."
 SURE: Final = 1.0  # a row is measured at once where its time is uncertain by no more than so much of the rest
 EXPONENTS: Final = tuple(np.linspace(0.0, 2.0, 21).tolist())
 EXPONENT: Final = (1.0, 0.5)  # mean and deviation of a normal prior: most goals are of energy
@@ -77,7 +78,7 @@ class TwoDepths:
         """Measure the fastest of the first sample and a few others; more where too few of these work."""
         known = self._known
         first = self._fastest()
-        yield from known.ask([*first[: FIRST - 2], *first[FIRST - 2 :: 3][:2]])
+        yield from known.ask([*first[: FIRST - 2], *first[FIRST - 2 :: 3][:2]], REMARK)
         while sum(_worked(known, row) for row in known) < FEWEST and not known.exhausted:
             if not known.timed:
                 yield from known.time(known.draw(FIRST))
