@@ -171,6 +171,63 @@ T __shfl_xor_sync(unsigned, T value, unsigned mask) {
     return value;
 }
 
+// --- the tensor cores' words: matrices of 8 x 8 halves, spread over a warp as PTX has it (ldmatrix, mma.m16n8k16)
+
+#define MATRICES
+namespace cpu {
+inline float of_half(unsigned short bits) {
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    const float size = exponent ? std::ldexp(1.0f + fraction / 1024.0f, exponent - 15) : std::ldexp(fraction / 1024.0f, -14);
+    return bits >> 15 ? -size : size;
+}
+// What a lane of this warp hands out, as long as all of them look.
+template <typename T, typename Look>
+void exchange(const T &mine, Look look) {
+    const size_t first = current / 32 * 32;
+    memcpy(&fibers[current].exchanged, &mine, sizeof(T));
+    wait(State::at_warp);
+    look([first](size_t lane) {
+        T found;
+        memcpy(&found, &fibers[first + lane].exchanged, sizeof(T));
+        return found;
+    });
+    wait(State::at_warp);
+}
+}  // namespace cpu
+template <bool transposed>
+void read_matrices(unsigned (&to)[4], const unsigned short *from) {
+    const size_t lane = cpu::current % 32;
+    cpu::exchange(from, [&](auto row) {
+        for (size_t matrix = 0; matrix < 4; matrix++) {
+            unsigned halves[2];
+            for (size_t at = 0; at < 2; at++) {
+                const size_t pair = lane % 4 * 2 + at, other = lane / 4;
+                halves[at] = transposed ? row(matrix * 8 + pair)[other] : row(matrix * 8 + other)[pair];
+            }
+            to[matrix] = halves[0] | halves[1] << 16;
+        }
+    });
+}
+inline void multiply_matrices(float *sum, const unsigned (&a)[4], const unsigned *b) {
+    const size_t lane = cpu::current % 32;
+    float left[2][16], right[16][2];  // this lane's rows of a and columns of b
+    for (size_t part = 0; part < 4; part++)
+        cpu::exchange(a[part], [&](auto of) {
+            for (size_t pair = 0; pair < 8; pair++)
+                left[part % 2][part / 2 * 8 + pair] = cpu::of_half(of(lane / 4 * 4 + pair / 2) >> pair % 2 * 16 & 0xffff);
+        });
+    for (size_t part = 0; part < 2; part++)
+        cpu::exchange(b[part], [&](auto of) {
+            for (size_t column = 0; column < 2; column++)
+                for (size_t pair = 0; pair < 8; pair++)
+                    right[part * 8 + pair][column] =
+                        cpu::of_half(of((lane % 4 * 2 + column) * 4 + pair / 2) >> pair % 2 * 16 & 0xffff);
+        });
+    for (size_t row = 0; row < 2; row++)
+        for (size_t column = 0; column < 2; column++)
+            for (size_t k = 0; k < 16; k++) sum[row * 2 + column] += left[row][k] * right[k][column];
+}
+
 template <typename T>
 T atomicAdd(T *address, T value) {
     const T before = *address;

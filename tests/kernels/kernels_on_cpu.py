@@ -16,7 +16,7 @@ from app.engine.measurement import Value
 from app.engine.specification.model import ArgumentSpec, Specification
 
 HERE = Path(__file__).parent
-_C_TYPES = {"float32": "float", "float64": "double", "int32": "int", "uint32": "unsigned"}
+_C_TYPES = {"float32": "float", "float64": "double", "int32": "int", "uint32": "unsigned", "float16": "unsigned short"}
 _SHARED = "alignas(16) thread_local float shared[232448 / 4];"  # of dynamic size: under that name
 _MARGIN = 256  # numbers before and behind every array, which nobody may touch
 
@@ -46,8 +46,11 @@ class KernelOnCpu:
         subprocess.run(command, check=True, timeout=60)
         self._library = ctypes.CDLL(str(library))
 
-    def run(self, arrays: Arrays, name: str = "", backwards: bool = False) -> Arrays:
-        """The outputs after one launch. `name`: another kernel of the source. `backwards`: the last thread first."""
+    def run(self, arrays: Arrays, name: str = "", backwards: bool = False, launches: int = 1) -> Arrays:
+        """The outputs after that many launches on the same arrays, outputs empty before each.
+
+        `name`: another kernel of the source. `backwards`: the last thread first.
+        """
         arguments = self._kernel.arguments
         guarded = {argument.name: self._guarded(argument, arrays) for argument in arguments}
         pointers = [
@@ -55,7 +58,11 @@ class KernelOnCpu:
         ]
         launch = getattr(self._library, f"launch_{name or self._kernel.name}")
         grid, block = (ctypes.c_uint * 3)(*self.grid()), (ctypes.c_uint * 3)(*self.block())
-        launch(grid, block, (ctypes.c_void_p * len(pointers))(*pointers), int(backwards))
+        for _ in range(launches):
+            for argument in arguments:
+                if argument.output:
+                    guarded[argument.name][_MARGIN:-_MARGIN] = 0
+            launch(grid, block, (ctypes.c_void_p * len(pointers))(*pointers), int(backwards))
         for argument in arguments:
             whole = guarded[argument.name]
             ends = np.concatenate([whole[:_MARGIN], whole[-_MARGIN:]]) if argument.shape else whole[:0]

@@ -31,6 +31,7 @@ from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 
 MM, MV, CONV = "mm:1,40,36,96", "mv:2,1,37,264", "conv2d:1,9,8,12,5,3,2,1"
+HALF = "mm:1,40,36,96:fp16"
 
 
 Exported = tuple[Path, Path, dict[str, object], SimulatedGpu]
@@ -122,7 +123,7 @@ def test_the_header_is_c_and_cpp(exported: Callable[..., Exported], tmp_path: Pa
 def test_every_operator_compiles_for_boards_old_and_new(
     arch: int, board: str, exported: Callable[..., Exported]
 ) -> None:
-    for text in (MM, MV, CONV):
+    for text in (MM, MV, CONV, *([HALF] if arch >= 80 else [])):
         source, *_ = exported(text, board)
         image, said = compile_text(source.read_text(), [f"-arch=sm_{arch}"])
         assert image.startswith(b"\x7fELF"), said

@@ -45,6 +45,10 @@ def specification(text: str) -> Specification:
         ("conv2d:1,9,8,14,5,3,2,1", "split_k == 2", HOPPER),
         ("conv2d:2,6,5,16,32,1,1,0", "stages == 2 and copy_async == 0", HOPPER),
         ("conv2d:1,9,11,3,10,5,2,2", "stages == 1", VOLTA),
+        ("conv2d:1,5,5,6,8,2,1,0", "block_k == 8", VOLTA),  # channels divide by two, the depth by four
+        ("mm:2,50,44,72:fp16", "stages == 3", HOPPER),
+        ("mm:1,33,35,131:fp16", "split_k == 1 and slices_k == 2", HOPPER),
+        ("conv2d:1,6,5,8,20,3,1,1:fp16", "split_k == 2", HOPPER),
     ],
 )
 def test_a_configuration_computes_what_the_operator_is(
@@ -59,7 +63,7 @@ def test_a_configuration_computes_what_the_operator_is(
     assert (kernel.grid(), kernel.block()) == (prepared.launch.grid, prepared.launch.block)
     given = {a.name: make_array(a, place) for place, a in enumerate(prepared.calls.arguments)}
     right = by_definition(parse_operator(text), given)
-    for outputs in (kernel.run(given), kernel.run(given, backwards=True)):
+    for outputs in (kernel.run(given), kernel.run(given, backwards=True, launches=2)):  # what a launch leaves is used
         [(_, found)] = outputs.items()
         np.testing.assert_allclose(found, right, rtol=_ROUNDING, atol=_ROUNDING * np.abs(right).max())
 

@@ -74,6 +74,7 @@ def _document(
         "restrictions": space.restrictions,
         "kernel": {
             "name": operator.kind,
+            "compiler_options": ["-std=c++17"],  # older compilers take C++14 by default
             "source": str(resources() / "kernels" / "operators" / f"{operator.kind}.cu"),
             "problem_size": space.problem_size,
             "block_size_names": space.block,

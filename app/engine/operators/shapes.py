@@ -20,7 +20,11 @@ MEANINGS: Final[Mapping[str, str]] = {
     "mv": "y[b] = w[b] x[b]: w of N x K numbers, row by row; M is 1",
     "conv2d": "a convolution, forward: images as batch, H, W, Cin; weights as kernel, kernel, Cin, Cout",
 }
-PRECISIONS: Final[Mapping[str, tuple[str, int]]] = {"fp32": ("float32", 4)}  # NumPy type of the operands, its bytes
+PRECISIONS: Final[Mapping[str, tuple[str, int]]] = {  # NumPy type of the operands, its bytes; outputs are float32
+    "fp32": ("float32", 4),
+    "fp16": ("float16", 2),  # on tensor cores, sums in FP32
+}
+_LARGEST_IMAGE: Final = 2**14  # along an edge
 _MOST: Final = 2**24  # of one extent
 _MOST_NUMBERS: Final = 2**33  # of one array
 
@@ -40,6 +44,8 @@ class Operator:
             raise InputError(f"there is no operator '{self.kind}'", where, f"one of {', '.join(KINDS)}")
         if self.precision not in PRECISIONS:
             raise InputError(f"no {self.kind} in '{self.precision}'", where, f"one of {', '.join(PRECISIONS)}")
+        if self.kind == "mv" and self.precision != "fp32":
+            raise InputError(f"no mv in '{self.precision}'", where, "memory bounds it: take fp32")
         if len(self.shape) != len(axes):
             raise InputError(f"{len(self.shape)} numbers", where, f"{self.kind} takes {', '.join(axes)}")
         for axis, size in zip(axes, self.shape, strict=True):
@@ -50,7 +56,9 @@ class Operator:
             raise InputError("M of a matrix-vector product is 1", where, f"for others use mm:{_listed(self.shape)}")
         if self.kind == "conv2d" and min(self.output_extents) < 1:
             raise InputError("the kernel is larger than the padded image", where, "enlarge H, W or pad")
-        if max(self.numbers) > _MOST_NUMBERS:
+        if self.kind == "conv2d" and (max(self.shape[1:3]) > _LARGEST_IMAGE or max(self.shape[5:]) > 1000):
+            raise InputError("the image or the kernel is too large", where, f"H and W at most {_LARGEST_IMAGE}")
+        if max(self.numbers) > (_MOST_NUMBERS if self.kind != "conv2d" else 2**31 - 1):
             raise InputError(f"an array of {max(self.numbers):.2g} numbers", where, "make the shape smaller")
 
     @property
@@ -107,7 +115,8 @@ class Operator:
     @property
     def least_byte(self) -> int:
         """Operands and output through device memory once."""
-        return sum(self.numbers) * PRECISIONS[self.precision][1]
+        written, *read = self.numbers
+        return written * 4 + sum(read) * PRECISIONS[self.precision][1]
 
 
 def parse_operator(text: str) -> Operator:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..measurement import Value
-from .shapes import Operator
+from .shapes import PRECISIONS, Operator
 
 _WORKSPACE: Final = (2**20, 2**24)  # numbers for parts of tiles, at least and at most
 
@@ -33,31 +33,33 @@ def tile_space(operator: Operator) -> KernelSpace:
     cp.async, 0 through registers. split_k: blocks that share a tile. stream_k: 0, or the blocks per multiprocessor
     among which the steps of all tiles are dealt out. min_blocks: those of a multiprocessor that the compiler leaves
     registers for. group_m: rows of tiles in a band that blocks running at once belong to.
+
+    On tensor cores a warp's share, warp_m x warp_n, takes the place of thread_m, thread_n and lanes_n.
     """
+    units = _tensor_units() if operator.precision == "fp16" else _core_units()
+    size = PRECISIONS[operator.precision][1]
     batch, rows, columns, depth = operator.product
     outputs = batch * rows * columns
     workspace = min(max(16 * outputs, _WORKSPACE[0]), _WORKSPACE[1])
-    threads = "(slices_k * (block_m * block_n // (thread_m * thread_n)))"
+    threads = f"(slices_k * {units.slice})"
     tiles = f"({batch} * (({rows} + block_m - 1) // block_m) * (({columns} + block_n - 1) // block_n))"
     steps = f"(({depth} + block_k - 1) // block_k)"
-    a_vector, b_vector = _vector(depth), _vector(columns)
-    stripes = "stages * 4 * (block_m * (block_k + 4) + block_k * block_n)"
+    a_vector, b_vector = _vector(_along(operator), size), _vector(columns, size)
+    a_pad = 16 // size
+    stripes = f"stages * {size} * (block_m * (block_k + {a_pad}) + block_k * (block_n + {units.b_pad}))"
     shared = f"max({stripes}, (slices_k > 1) * 4 * block_m * block_n)"
-    registers = "(thread_m * thread_n + 4 * thread_m + 2 * thread_n + 32)"
-    tight = "(thread_m * thread_n + 2 * thread_m + thread_n + 24)"
     slots = f"(2 * stream_k * multiprocessors if stream_k > 0 else split_k * {tiles})"
+    asynchronous: list[Value] = [0, 1] if min(a_vector, b_vector) * size >= 4 else [0]
     return KernelSpace(
-        constants={"WORKSPACE": workspace},
+        constants={"WORKSPACE": workspace, **units.constants},
         parameters={
             "block_m": _extents(rows, (16, 32, 64, 128, 256)),
             "block_n": _extents(columns, (32, 64, 128, 256)),
-            "block_k": _extents(depth, (8, 16, 32)),
-            "thread_m": [2, 4, 8, 16],
-            "thread_n": [4, 8, 16],
-            "lanes_n": [4, 8, 16],
+            "block_k": _extents(depth, units.steps),
+            **units.parameters,
             "slices_k": [1, 2, 4],
             "stages": [1, 2, 3, 4],
-            "copy_async": [0, 1],
+            "copy_async": asynchronous,
             "split_k": [each for each in (1, 2, 3, 4, 6, 8, 12, 16) if each <= max(1, depth // 32)],
             "stream_k": [0, 1, 2, 3, 4],
             "min_blocks": [1, 2, 3, 4],
@@ -65,16 +67,16 @@ def tile_space(operator: Operator) -> KernelSpace:
         },
         restrictions=[
             f"32 * slices_k <= {threads} <= min(512, max_threads_per_block)",
-            "slices_k == 1 or 4 * slices_k <= block_k and block_m * block_n <= 8192 and thread_m * thread_n >= 32",
-            # whole warps, and as many vectors for every thread
-            "block_m % (32 // lanes_n * thread_m) == 0 and block_n % (lanes_n * thread_n) == 0",
+            # as many vectors for every thread
             f"block_m * block_k % ({a_vector} * {threads}) == 0 and block_k * block_n % ({b_vector} * {threads}) == 0",
+            f"{threads} * {a_vector} % block_k == 0",
+            *units.restrictions,
             # a thread's sums and fragments live in registers
-            f"{registers} <= 255 and {registers} * {threads} <= registers_per_block",
+            f"{units.registers} <= 255 and {units.registers} * {threads} <= registers_per_block",
             # more blocks than would fit anyway, and as few registers as that takes
-            f"min_blocks == 1 or (min_blocks - 1) * {threads} * {registers} < registers_per_multiprocessor"
-            f" and min_blocks * {threads} * {registers} > registers_per_multiprocessor"
-            f" and min_blocks * {threads} * {tight} <= registers_per_multiprocessor",
+            f"min_blocks == 1 or (min_blocks - 1) * {threads} * {units.registers} < registers_per_multiprocessor"
+            f" and min_blocks * {threads} * {units.registers} > registers_per_multiprocessor"
+            f" and min_blocks * {threads} * {units.tight} <= registers_per_multiprocessor",
             "copy_async == 0 and stages <= 2 or copy_async == 1 and stages >= 2 and compute_capability >= 8.0",
             # of the shared memory a block may ask for all but what the system keeps
             f"{shared} <= (shared_memory_per_multiprocessor - 1024 if compute_capability >= 7.0"
@@ -92,6 +94,53 @@ def tile_space(operator: Operator) -> KernelSpace:
             {"name": "workspace", "type": "float32", "shape": ["WORKSPACE"], "fill": "zeros"},
             {"name": "arrived", "type": "uint32", "shape": [_most_tiles(operator)], "fill": "zeros"},
         ],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """What multiplies, as far as a space depends on it."""
+
+    constants: dict[str, Value]
+    parameters: dict[str, list[Value]]
+    steps: tuple[int, ...]  # along the depth
+    slice: str  # threads that cover a tile once
+    b_pad: int
+    registers: str  # of a thread, if it may have what it likes
+    tight: str  # at least
+    restrictions: tuple[str, ...]
+
+
+def _core_units() -> _Units:
+    return _Units(
+        constants={},
+        parameters={"thread_m": [2, 4, 8, 16], "thread_n": [4, 8, 16], "lanes_n": [4, 8, 16]},
+        steps=(8, 16, 32),
+        slice="(block_m * block_n // (thread_m * thread_n))",
+        b_pad=0,
+        registers="(thread_m * thread_n + 4 * thread_m + 2 * thread_n + 32)",
+        tight="(thread_m * thread_n + 2 * thread_m + thread_n + 24)",
+        restrictions=(
+            "block_m % (32 // lanes_n * thread_m) == 0 and block_n % (lanes_n * thread_n) == 0",  # whole warps
+            "slices_k == 1 or 4 * slices_k <= block_k and block_m * block_n <= 8192 and thread_m * thread_n >= 32",
+        ),
+    )
+
+
+def _tensor_units() -> _Units:
+    return _Units(
+        constants={"TENSOR": 1, "precision": "fp16_tensor"},
+        parameters={"warp_m": [16, 32, 64], "warp_n": [16, 32, 64]},
+        steps=(16, 32, 64),
+        slice="(block_m * block_n // (warp_m * warp_n) * 32)",
+        b_pad=8,
+        registers="(warp_m * warp_n // 32 + (warp_m + warp_n) // 4 + 40)",
+        tight="(warp_m * warp_n // 32 + (warp_m + warp_n) // 4 + 24)",
+        restrictions=(
+            "compute_capability >= 8.0",
+            "block_m % warp_m == 0 and block_n % warp_n == 0",
+            "16 * slices_k <= block_k and (slices_k == 1 or block_m * block_n <= 8192)",
+        ),
     )
 
 
@@ -151,6 +200,11 @@ def _extents(size: int, candidates: tuple[int, ...]) -> list[Value]:
     return [each for each in candidates if each == candidates[0] or each < 2 * size]
 
 
-def _vector(size: int) -> int:
+def _vector(size: int, byte: int = 4) -> int:
     """Numbers at once of a row of so many: up to 16 bytes."""
-    return next(width for width in (4, 2, 1) if size % width == 0)
+    return next(width for width in (16 // byte, 4, 2, 1) if size % width == 0)
+
+
+def _along(operator: Operator) -> int:
+    """How many numbers of the left matrix follow each other."""
+    return operator.sizes["Cin"] if operator.kind == "conv2d" else operator.sizes["K"]

@@ -1,15 +1,13 @@
-// C = A B by tiles, in FP32: what mm.cu and conv2d.cu have in common. A has ROWS x DEPTH numbers, B DEPTH x COLUMNS; a
+// C = A B by tiles: what mm.cu and conv2d.cu have in common, whatever units multiply (cores.cuh in FP32, tensor.cuh on
+// tensor cores, with FP16 operands and FP32 sums). A has ROWS x DEPTH numbers, B DEPTH x COLUMNS; a
 // Problem says where they lie. Products of the same sizes may follow each other (PRODUCTS of them).
 //
-// A block computes a tile of block_m x block_n numbers in steps of block_k along the depth; a thread thread_m x thread_n
-// of them. 32 / lanes_n x lanes_n threads of a warp stand beside each other, so that a warp's tile is compact. With
-// slices_k above 1 as many sets of threads share the tile, each with its part of every step, and are summed at the end:
-// small tiles keep large shares of a thread, which read less shared memory for each multiply-add.
+// A block computes a tile of block_m x block_n numbers in steps of block_k along the depth. With slices_k above 1 as many
+// sets of threads share the tile, each with its part of every step, and are summed at the end: small tiles keep large
+// shares of a thread, which read less shared memory for each multiply-add.
 //
 // Stripes of A and B go through shared memory in `stages` buffers: by cp.async where copy_async is set (8.0 on), else
-// through registers. A's stripe keeps its rows, read four numbers along the depth at once; a pad of four spreads them
-// over the banks. Of neighbours in a warp one pair shares a row and the next a column, so that a read of 16 bytes by all
-// takes two turns of shared memory instead of four.
+// through registers. A pad of 16 bytes after each row spreads them over the banks where that helps.
 //
 // All steps of all tiles form one line, cut into equal parts, one for each block: as many as tiles (each block a tile),
 // split_k times as many (split-K), or stream_k for each multiprocessor (stream-K: a block may begin and end within a
@@ -17,31 +15,39 @@
 // result does not depend on which that is. min_blocks is how many blocks of a multiprocessor the compiler leaves
 // registers for.
 
-#define SLICE (block_m * block_n / (thread_m * thread_n))  // threads that cover the tile once
+#ifdef TENSOR
+typedef unsigned short Number;  // the bits of a half
+#define SLICE (block_m * block_n / (warp_m * warp_n) * 32)  // threads that cover the tile once
+#else
+typedef float Number;
+#define SLICE (block_m * block_n / (thread_m * thread_n))
+#endif
 #define THREADS (SLICE * slices_k)
 
-constexpr int LANES_M = 32 / lanes_n;
-constexpr int WARP_M = LANES_M * thread_m, WARP_N = lanes_n * thread_n;
-constexpr int WARPS_N = block_n / WARP_N;
+constexpr int WIDEST = 16 / sizeof(Number);  // numbers in 16 bytes
+constexpr int SUMS = block_m * block_n / SLICE;  // of a thread
 constexpr int SLICE_K = block_k / slices_k;
 constexpr int TILES_M = (ROWS + block_m - 1) / block_m, TILES_N = (COLUMNS + block_n - 1) / block_n;
 constexpr int TILES = TILES_M * TILES_N * PRODUCTS;
 constexpr int STEPS = (DEPTH + block_k - 1) / block_k;
-constexpr int A_PITCH = block_k + 4;
-constexpr int A_STRIPE = block_m * A_PITCH, B_STRIPE = block_k * block_n;  // numbers in shared memory
+constexpr int A_PITCH = block_k + WIDEST;
+#ifdef TENSOR
+constexpr int B_PITCH = block_n + WIDEST;
+#else
+constexpr int B_PITCH = block_n;  // read along its rows
+#endif
+constexpr int A_STRIPE = block_m * A_PITCH, B_STRIPE = block_k * B_PITCH;  // numbers in shared memory
 constexpr int A_LOADS = block_m * block_k / (A_VECTOR * THREADS), B_LOADS = block_k * block_n / (B_VECTOR * THREADS);
 constexpr bool WHOLE_TILES = split_k == 1 && stream_k == 0;  // no block shares a tile with another
 
-static_assert(block_m % WARP_M == 0 && block_n % WARP_N == 0, "whole warps");
-static_assert(thread_n % 4 == 0 && SLICE_K % 4 == 0 && SLICE_K * slices_k == block_k, "whole fours");
+static_assert(SLICE_K * slices_k == block_k && SUMS % 4 == 0, "whole slices");
 static_assert(A_LOADS * A_VECTOR * THREADS == block_m * block_k, "every thread reads as much of A");
 static_assert(THREADS % (block_k / A_VECTOR) == 0, "every thread reads one column of A's stripe");
 static_assert(B_LOADS * B_VECTOR * THREADS == block_k * block_n, "every thread reads as much of B");
 
-template <int width> struct Vector;
-template <> struct __align__(4) Vector<1> { float lane[1]; };
-template <> struct __align__(8) Vector<2> { float lane[2]; };
-template <> struct __align__(16) Vector<4> { float lane[4]; };
+template <int width> struct __align__(width * sizeof(Number)) Vector { Number lane[width]; };
+struct __align__(16) Four { float lane[4]; };
+typedef float Sums[SUMS];
 
 // Four numbers at once, past the L1 cache: what another block has written is seen.
 __device__ __forceinline__ void store(float *to, const float *from) {
@@ -51,8 +57,8 @@ __device__ __forceinline__ void store(float *to, const float *from) {
     for (int lane = 0; lane < 4; lane++) to[lane] = from[lane];
 #endif
 }
-__device__ __forceinline__ Vector<4> load(const float *from) {
-    Vector<4> v;
+__device__ __forceinline__ Four load(const float *from) {
+    Four v;
 #ifdef __CUDA_ARCH__
     asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v.lane[0]), "=f"(v.lane[1]), "=f"(v.lane[2]), "=f"(v.lane[3]) : "l"(from) : "memory");
 #else
@@ -65,7 +71,7 @@ __device__ __forceinline__ Vector<4> load(const float *from) {
 
 #ifndef COPY_ASYNC
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-template <int bytes> __device__ __forceinline__ void begin_copy(float *target, const float *source, bool inside) {
+template <int bytes> __device__ __forceinline__ void begin_copy(Number *target, const Number *source, bool inside) {
     const unsigned at = (unsigned)__cvta_generic_to_shared(target);
     const int wanted = inside ? bytes : 0;  // the rest is zeros
     if constexpr (bytes == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(source), "r"(wanted) : "memory");
@@ -75,8 +81,10 @@ template <int bytes> __device__ __forceinline__ void begin_copy(float *target, c
 #define COPIES_END_GROUP() asm volatile("cp.async.commit_group;" ::: "memory")
 #define COPIES_AWAIT(groups) asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory")
 #else  // an older board: copied at once
-#define COPY_ASYNC(bytes, target, source, inside) \
-    *reinterpret_cast<Vector<bytes / 4> *>(target) = inside ? *reinterpret_cast<const Vector<bytes / 4> *>(source) : Vector<bytes / 4>{}
+#define COPY_ASYNC(bytes, target, source, inside) put<bytes / sizeof(Number)>(target, source, inside)
+template <int width> __device__ __forceinline__ void put(Number *target, const Number *source, bool inside) {
+    *reinterpret_cast<Vector<width> *>(target) = inside ? *reinterpret_cast<const Vector<width> *>(source) : Vector<width>{};
+}
 #define COPIES_END_GROUP()
 #define COPIES_AWAIT(groups)
 #endif
@@ -120,19 +128,19 @@ template <class Problem> struct Reader {
         problem.begin_columns(place.product, place.column);
     }
     // one step's stripes on their way to shared memory
-    __device__ __forceinline__ void copy(int step, float *stage) {
+    __device__ __forceinline__ void copy(int step, Number *stage) {
         problem.begin_step(step * block_k + a_column(), step * block_k + b_row(0));
 #pragma unroll
         for (int i = 0; i < A_LOADS; i++) {
             bool inside;
-            const float *from = problem.a(i, inside);
-            COPY_ASYNC(A_VECTOR * 4, stage + a_row(i) * A_PITCH + a_column(), from, inside);
+            const Number *from = problem.a(i, inside);
+            COPY_ASYNC(A_VECTOR * sizeof(Number), stage + a_row(i) * A_PITCH + a_column(), from, inside);
         }
 #pragma unroll
         for (int i = 0; i < B_LOADS; i++) {
             bool inside;
-            const float *from = problem.b(b_row(i) - b_row(0), b_column(i), inside);
-            COPY_ASYNC(B_VECTOR * 4, stage + A_STRIPE + b_row(i) * block_n + b_column(i), from, inside);
+            const Number *from = problem.b(b_row(i) - b_row(0), b_column(i), inside);
+            COPY_ASYNC(B_VECTOR * sizeof(Number), stage + A_STRIPE + b_row(i) * B_PITCH + b_column(i), from, inside);
         }
     }
     // the same by way of registers
@@ -141,63 +149,37 @@ template <class Problem> struct Reader {
 #pragma unroll
         for (int i = 0; i < A_LOADS; i++) {
             bool inside;
-            const float *from = problem.a(i, inside);
+            const Number *from = problem.a(i, inside);
             a_kept[i] = inside ? *reinterpret_cast<const Vector<A_VECTOR> *>(from) : Vector<A_VECTOR>{};
         }
 #pragma unroll
         for (int i = 0; i < B_LOADS; i++) {
             bool inside;
-            const float *from = problem.b(b_row(i) - b_row(0), b_column(i), inside);
+            const Number *from = problem.b(b_row(i) - b_row(0), b_column(i), inside);
             b_kept[i] = inside ? *reinterpret_cast<const Vector<B_VECTOR> *>(from) : Vector<B_VECTOR>{};
         }
     }
-    __device__ __forceinline__ void store(float *stage) const {
+    __device__ __forceinline__ void store(Number *stage) const {
 #pragma unroll
         for (int i = 0; i < A_LOADS; i++)
             *reinterpret_cast<Vector<A_VECTOR> *>(stage + a_row(i) * A_PITCH + a_column()) = a_kept[i];
 #pragma unroll
         for (int i = 0; i < B_LOADS; i++)
-            *reinterpret_cast<Vector<B_VECTOR> *>(stage + A_STRIPE + b_row(i) * block_n + b_column(i)) = b_kept[i];
+            *reinterpret_cast<Vector<B_VECTOR> *>(stage + A_STRIPE + b_row(i) * B_PITCH + b_column(i)) = b_kept[i];
     }
 };
 
-typedef float Sums[thread_m][thread_n];
-
-// Where a thread's numbers lie in the block's tile: rows LANES_M apart, columns in fours lanes_n fours apart.
-__device__ __forceinline__ int first_row() {
-    const int lane = threadIdx.x % 32;
-    return (int)threadIdx.x % SLICE / 32 / WARPS_N * WARP_M + (lane & 1) + lane / (2 * lanes_n) * 2;
-}
-__device__ __forceinline__ int first_column() {
-    return (int)threadIdx.x % SLICE / 32 % WARPS_N * WARP_N + (int)threadIdx.x / 2 % lanes_n * 4;
-}
 __device__ __forceinline__ bool in_first_slice() { return slices_k == 1 || threadIdx.x < SLICE; }
 
-__device__ __forceinline__ void multiply(const float *stage, Sums &sums) {
-    const int from = threadIdx.x / SLICE * SLICE_K;
-    const float *a = stage + first_row() * A_PITCH + from, *b = stage + A_STRIPE + first_column() + from * block_n;
-#pragma unroll
-    for (int k = 0; k < SLICE_K; k += 4) {
-        Vector<4> left[thread_m];
-#pragma unroll
-        for (int i = 0; i < thread_m; i++) left[i] = *reinterpret_cast<const Vector<4> *>(a + i * LANES_M * A_PITCH + k);
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            Vector<4> right[thread_n / 4];
-#pragma unroll
-            for (int n4 = 0; n4 < thread_n / 4; n4++)
-                right[n4] = *reinterpret_cast<const Vector<4> *>(b + (k + j) * block_n + n4 * lanes_n * 4);
-#pragma unroll
-            for (int i = 0; i < thread_m; i++)
-#pragma unroll
-                for (int n1 = 0; n1 < thread_n; n1++) sums[i][n1] += left[i].lane[j] * right[n1 / 4].lane[n1 % 4];
-        }
-    }
-}
+#ifdef TENSOR
+#include "tensor.cuh"
+#else
+#include "cores.cuh"
+#endif
 
 // The steps from `first` to before `last` of a tile.
 template <class Problem>
-__device__ __forceinline__ void accumulate(Reader<Problem> &reader, float *shared, int first, int last, Sums &sums) {
+__device__ __forceinline__ void accumulate(Reader<Problem> &reader, Number *shared, int first, int last, Sums &sums) {
     constexpr int STAGE = A_STRIPE + B_STRIPE;
     __syncthreads();  // of the tile before nothing is read any more
     if constexpr (copy_async) {
@@ -221,7 +203,7 @@ __device__ __forceinline__ void accumulate(Reader<Problem> &reader, float *share
         reader.store(shared);
         __syncthreads();
         for (int step = first; step < last; step++) {
-            float *now = shared + (step - first) % 2 * STAGE, *next = shared + (step - first + 1) % 2 * STAGE;
+            Number *now = shared + (step - first) % 2 * STAGE, *next = shared + (step - first + 1) % 2 * STAGE;
             if (step + 1 < last) reader.load(step + 1);
             multiply(now, sums);
             if (step + 1 < last) reader.store(next);
@@ -241,46 +223,19 @@ __device__ __forceinline__ void accumulate(Reader<Problem> &reader, float *share
 
 // The sums of all slices in the first one, in their order.
 __device__ __forceinline__ void combine(float *shared, Sums &sums) {
-    Vector<4> *kept = reinterpret_cast<Vector<4> *>(shared) + threadIdx.x % SLICE;
+    Four *kept = reinterpret_cast<Four *>(shared) + threadIdx.x % SLICE;
 #pragma unroll
     for (int slice = 1; slice < slices_k; slice++) {
         __syncthreads();
         if (threadIdx.x / SLICE == slice) {
 #pragma unroll
-            for (int at = 0; at < thread_m * thread_n / 4; at++) {
-                const float *of = &sums[at * 4 / thread_n][at * 4 % thread_n];
-                kept[at * SLICE] = {of[0], of[1], of[2], of[3]};
-            }
+            for (int at = 0; at < SUMS; at += 4)
+                kept[at / 4 * SLICE] = {sums[at], sums[at + 1], sums[at + 2], sums[at + 3]};
         }
         __syncthreads();
         if (threadIdx.x < SLICE) {
 #pragma unroll
-            for (int at = 0; at < thread_m * thread_n / 4; at++)
-#pragma unroll
-                for (int lane = 0; lane < 4; lane++)
-                    sums[at * 4 / thread_n][at * 4 % thread_n + lane] += kept[at * SLICE].lane[lane];
-        }
-    }
-}
-
-__device__ __forceinline__ void write(float *c, const Place &place, const Sums &sums) {
-    float *to = c + (size_t)place.product * ROWS * COLUMNS;
-    const int row = place.row + first_row(), column = place.column + first_column();
-#pragma unroll
-    for (int i = 0; i < thread_m; i++) {
-        if (ROWS % block_m && row + i * LANES_M >= ROWS) continue;
-        float *line = to + (size_t)(row + i * LANES_M) * COLUMNS;
-#pragma unroll
-        for (int n4 = 0; n4 < thread_n / 4; n4++) {
-            const int at = column + n4 * lanes_n * 4;
-            if constexpr (COLUMNS % 4 == 0) {
-                if (COLUMNS % block_n && at >= COLUMNS) continue;
-                store(line + at, &sums[i][n4 * 4]);
-            } else {
-#pragma unroll
-                for (int lane = 0; lane < 4; lane++)
-                    if (at + lane < COLUMNS) line[at + lane] = sums[i][n4 * 4 + lane];
-            }
+            for (int at = 0; at < SUMS; at++) sums[at] += kept[at / 4 * SLICE].lane[at % 4];
         }
     }
 }
@@ -315,8 +270,8 @@ __device__ __forceinline__ float *slot_of(float *workspace, int block, int tile)
 __device__ __forceinline__ bool gather(float *workspace, unsigned *arrived, unsigned &seen, int tile, Sums &sums) {
     float *kept = slot_of(workspace, blockIdx.x, tile);
 #pragma unroll
-    for (int at = 0; at < thread_m * thread_n / 4; at++)
-        if (in_first_slice()) store(kept + at * SLICE * 4, &sums[at * 4 / thread_n][at * 4 % thread_n]);
+    for (int at = 0; at < SUMS; at += 4)
+        if (in_first_slice()) store(kept + at * SLICE, sums + at);
     __threadfence();
     __syncthreads();
     const int first = first_block_of(tile);
@@ -329,17 +284,15 @@ __device__ __forceinline__ bool gather(float *workspace, unsigned *arrived, unsi
     if (threadIdx.x == 0) arrived[tile] = 0;  // for the next launch
     if (!in_first_slice()) return false;
 #pragma unroll
-    for (int i = 0; i < thread_m; i++)
-#pragma unroll
-        for (int n1 = 0; n1 < thread_n; n1++) sums[i][n1] = 0.0f;
+    for (int at = 0; at < SUMS; at++) sums[at] = 0.0f;
 #pragma unroll 1
     for (int block = first; block <= last; block++) {
         const float *part = slot_of(workspace, block, tile);
 #pragma unroll
-        for (int at = 0; at < thread_m * thread_n / 4; at++) {
-            const Vector<4> four = load(part + at * SLICE * 4);
+        for (int at = 0; at < SUMS; at += 4) {
+            const Four four = load(part + at * SLICE);
 #pragma unroll
-            for (int lane = 0; lane < 4; lane++) sums[at * 4 / thread_n][at * 4 % thread_n + lane] += four.lane[lane];
+            for (int lane = 0; lane < 4; lane++) sums[at + lane] += four.lane[lane];
         }
     }
     return true;
@@ -351,7 +304,7 @@ __device__ __forceinline__ void product(float *c, Reader<Problem> &reader, float
         const Place place = place_of(blockIdx.x);
         Sums sums = {};
         reader.begin(place);
-        accumulate(reader, shared, 0, STEPS, sums);
+        accumulate(reader, reinterpret_cast<Number *>(shared), 0, STEPS, sums);
         combine(shared, sums);
         if (in_first_slice()) write(c, place, sums);
     } else {
@@ -361,7 +314,7 @@ __device__ __forceinline__ void product(float *c, Reader<Problem> &reader, float
             const Place place = place_of(tile);
             Sums sums = {};
             reader.begin(place);
-            accumulate(reader, shared, first, last, sums);
+            accumulate(reader, reinterpret_cast<Number *>(shared), first, last, sums);
             combine(shared, sums);
             const bool whole = last - first == STEPS;
             __syncthreads();  // shared memory is free for `seen`

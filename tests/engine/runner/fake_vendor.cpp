@@ -1,6 +1,8 @@
 // cuBLAS and cuDNN as their manuals define them, on the host: by index, matrices column by column, NCHW.
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 static int lasting;
 enum { N, T };
@@ -9,6 +11,11 @@ struct How { int pad, stride; };
 
 static float at(const float *matrix, int transposed, int row, int column, int apart) {
     return transposed ? matrix[column + int64_t(row) * apart] : matrix[row + int64_t(column) * apart];
+}
+
+static float of_half(uint16_t bits) {  // of numbers from 0 to 1
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    return exponent ? std::ldexp(1 + fraction / 1024.0f, exponent - 15) : std::ldexp(fraction / 1024.0f, -14);
 }
 
 extern "C" {
@@ -30,6 +37,18 @@ int cublasSgemmStridedBatched(void *, int ta, int tb, int m, int n, int k, const
                 to = float(*alpha * sum) + (*beta ? *beta * to : 0.0f);
             }
     return 0;
+}
+int cublasGemmStridedBatchedEx(void *handle, int ta, int tb, int m, int n, int k, const float *alpha, const uint16_t *a,
+                               int type_a, int lda, long long apart_a, const uint16_t *b, int type_b, int ldb,
+                               long long apart_b, const float *beta, float *c, int type_c, int ldc, long long apart_c,
+                               int batch, int compute, int algorithm) {
+    if (type_a != 2 || type_b != 2 || type_c != 0 || compute != 68 || algorithm != -1) return 15;  // NOT_SUPPORTED
+    const size_t size_a = apart_a * batch, size_b = apart_b * batch;
+    std::vector<float> left(size_a), right(size_b);
+    for (size_t i = 0; i < size_a; i++) left[i] = of_half(a[i]);
+    for (size_t i = 0; i < size_b; i++) right[i] = of_half(b[i]);
+    return cublasSgemmStridedBatched(handle, ta, tb, m, n, k, alpha, left.data(), lda, apart_a, right.data(), ldb, apart_b,
+                                     beta, c, ldc, apart_c, batch);
 }
 int cublasSgemm_v2(void *handle, int ta, int tb, int m, int n, int k, const float *alpha, const float *a, int lda,
                    const float *b, int ldb, const float *beta, float *c, int ldc) {

@@ -67,12 +67,28 @@ def test_convolution_is_the_textbooks(kind: str) -> None:
     np.testing.assert_allclose(reported, expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("kernel", "stride", "pad"), [(1, 1, 0), (3, 1, 1), (3, 2, 0), (2, 3, 2)])
+def test_a_convolution_of_networks_is_the_one_by_its_definition(kernel: int, stride: int, pad: int) -> None:
+    rng = np.random.default_rng(2)
+    images, weights = rng.random((2, 7, 6, 3)), rng.random((kernel, kernel, 3, 4))
+    high, wide = ((size + 2 * pad - kernel) // stride + 1 for size in (7, 6))
+    expected = np.zeros((2, high, wide, 4))
+    for n, y, x, r, s in np.ndindex(2, high, wide, kernel, kernel):
+        row, column = y * stride - pad + r, x * stride - pad + s
+        if 0 <= row < 7 and 0 <= column < 6:
+            expected[n, y, x] += images[n, row, column] @ weights[r, s]
+    given = {"x": images, "w": weights, "STRIDE": float(stride), "PAD": float(pad)}
+    np.testing.assert_allclose(evaluate_array("conv2d(x, w, STRIDE, PAD)", "here", given), expected, rtol=1e-12)
+
+
 def test_half_precision_is_calculated_in_single() -> None:
     a = np.full((4, 4), 300.0, np.float16)
     assert evaluate_array("a @ a", "here", {"a": a})[0, 0] == 360_000.0  # beyond half's range
 
 
-@pytest.mark.parametrize("text", ["a @ c", "a @ a", "dot(a)", "a.sum()", "__import__('os')", "a[0]"])
+@pytest.mark.parametrize(
+    "text", ["a @ c", "a @ a", "dot(a)", "a.sum()", "conv2d(a, a, 1, 0)", "__import__('os')", "a[0]"]
+)
 def test_what_cannot_be_calculated_is_one_clear_line(text: str) -> None:
     with pytest.raises(InputError):
         evaluate_array(text, "here", {"a": np.ones((2, 3))})

@@ -93,7 +93,7 @@ def operands(operator: Operator, driver: HostDriver) -> vendor.Operands:
     """The session's arguments of an operator, as its specification has them."""
     from app.engine.specification.check import specification_of
 
-    own = {"kind": operator.kind, "shape": list(operator.shape)}
+    own = {"kind": operator.kind, "shape": list(operator.shape), "precision": operator.precision}
     spec, limits = specification_of({"operator": own}, Path("o.toml")), limits_of((9, 0), 4)
     space = build_space(spec.parameters, spec.restrictions, spec.constants, limits)
     prepared = CudaKernel.of(spec, limits, 232448).prepare(space.configuration(0))
@@ -119,7 +119,7 @@ def expected(operator: Operator, given: vendor.Operands) -> np.ndarray:  # type:
 
 
 CASES = (
-    *("mm:1,5,7,9", "mm:3,6,4,5", "mv:1,1,6,11", "mv:3,1,5,7"),
+    *("mm:1,5,7,9", "mm:3,6,4,5", "mv:1,1,6,11", "mv:3,1,5,7", "mm:2,5,7,9:fp16"),
     *("conv2d:2,6,5,3,4,3,1,1", "conv2d:1,7,7,4,5,3,2,0", "conv2d:2,4,5,3,6,1,1,0"),
 )
 

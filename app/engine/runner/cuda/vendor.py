@@ -19,6 +19,11 @@ from .recorded import launch_recorded
 
 _WORKSPACE: Final = 32 << 20  # as NVIDIA recommends for Hopper: given to cuBLAS, it asks for none while recorded
 
+_R_32F: Final = 0  # CUDA_R_32F, a cudaDataType
+_R_16F: Final = 2
+_COMPUTE_32F: Final = 68  # CUBLAS_COMPUTE_32F
+_DEFAULT_ALGORITHM: Final = -1  # CUBLAS_GEMM_DEFAULT
+
 Operands = Mapping[str, tuple[int, Array]]  # by an argument's name: its device address, and the array it holds
 
 
@@ -89,8 +94,8 @@ class VendorOperator:
 
 def _calls(driver: Driver, operator: Operator, operands: Operands) -> _Calls:
     """Raises OSError where no library does this."""
-    if operator.precision != "fp32":
-        raise OSError(f"no vendor library is asked for {operator.precision}")
+    if operator.kind == "conv2d" and operator.precision != "fp32":
+        raise OSError(f"cuDNN is not asked for {operator.precision}")
     if operator.kind == "conv2d" and (library := cudnn()) is not None:
         return _ByCudnn(driver, library, operator, operands)
     size = operator.sizes
@@ -130,6 +135,14 @@ class _ByCublas:
         c, a, b = (ctypes.c_void_p(operands[name][0]) for name in names)
         one, zero = ctypes.byref(ONE), ctypes.byref(ZERO)
         shape = (NO_TRANSPOSE, NO_TRANSPOSE, columns, rows, depth)
+        if operator.precision == "fp16":  # sums and c in FP32
+            first, second = (b, _R_16F, columns), (a, _R_16F, depth)
+            apart = [ctypes.c_longlong(each) for each in (depth * columns, rows * depth, rows * columns)]
+            end = (batch, _COMPUTE_32F, _DEFAULT_ALGORITHM)
+            return lambda: self._blas.call(
+                "cublasGemmStridedBatchedEx",
+                *(*shape, one, *first, apart[0], *second, apart[1], zero, c, _R_32F, columns, apart[2], *end),
+            )
         if batch == 1:
             return lambda: self._blas.call("cublasSgemm_v2", *shape, one, b, columns, a, depth, zero, c, columns)
         apart_c, apart_a, apart_b = (

@@ -19,12 +19,12 @@ from .residency import (
     Residency,
     bounded,
     issue_cycles,
-    issue_slots_per_fma,
     latency_hiding,
     residency,
 )
+from .tile_units import Units, units_of
 
-_WORD: Final = 4
+_WORD: Final = 4  # bytes of what is written, and of what blocks leave for each other
 _FIXED_REGISTERS: Final = 34  # addresses, places, loop counters
 _FETCH_CYCLES: Final = 700.0  # from asking device memory or the L2 cache to having it in shared memory
 _TILE_CYCLES: Final = 500.0  # a tile's beginning and end: places, first addresses, writing
@@ -32,7 +32,6 @@ _SLICE_CYCLES: Final = 120.0  # to add the sums of another set of threads
 _PART_CYCLES: Final = 900.0  # to leave a part of a tile, to know of it, to fetch it
 _STEP_INSTRUCTIONS: Final = 14.0  # per step and thread: barrier, loop, buffers
 _FETCH_INSTRUCTIONS: Final = 3.0  # per vector and thread: the copy, its address, its edge
-_SHARED_LINE_BYTE: Final = 128.0
 _L2_BYTE: Final = {8.0: 370e3, 9.0: 380e3}  # per multiprocessor: 40 MB of the A100's 108, 50 MB of the H200's 132
 _SMALL_L2_BYTE: Final = 72e3  # of the others: 6 MB for 80 to 84
 _L2_DRIFT: Final = 1.15  # blocks of a wave do not keep step: some stripes are fetched again
@@ -52,9 +51,7 @@ class TiledOperator:
     block_m: int
     block_n: int
     block_k: int
-    thread_m: int
-    thread_n: int
-    lanes_n: int
+    units: Units
     slices_k: int
     stages: int
     copy_async: bool
@@ -64,19 +61,18 @@ class TiledOperator:
     group_m: int
 
     @classmethod
-    def of(cls, given: Arguments, **sizes: float | str) -> TiledOperator:
-        """Of a configuration; raises InputError for a senseless value."""
+    def of(cls, given: Arguments, limits: DeviceLimits, **sizes: float | str) -> TiledOperator:
+        """Of a configuration; raises InputError for a senseless value, LaunchRefused where the tile does not divide."""
 
         def whole(name: str, default: int, least: int = 1) -> int:
             return given.whole(default, name, least=least, most=4096)
 
+        block_m, block_n = whole("block_m", 64), whole("block_n", 64)
         return cls(
-            block_m=whole("block_m", 64),
-            block_n=whole("block_n", 64),
+            units=units_of(given, block_m, block_n, limits),
+            block_m=block_m,
+            block_n=block_n,
             block_k=whole("block_k", 16),
-            thread_m=whole("thread_m", 8),
-            thread_n=whole("thread_n", 8),
-            lanes_n=whole("lanes_n", 8),
             slices_k=whole("slices_k", 1),
             stages=whole("stages", 1),
             copy_async=bool(whole("copy_async", 0, least=0)),
@@ -90,14 +86,12 @@ class TiledOperator:
     def load(self, limits: DeviceLimits) -> Load:
         """One launch. Raises LaunchRefused where the parameters do not fit together or the board."""
         threads = self._threads(limits)
-        outputs = self.thread_m * self.thread_n
+        units = self.units
         down, across = -(-self.rows // self.block_m), -(-self.columns // self.block_n)
         tiles, steps = self.batch * down * across, -(-self.depth // self.block_k)
         blocks = self.stream_k * limits.multiprocessors if self.stream_k else tiles * self.split_k
-        fetches = self.block_k * (self.block_m + self.block_n) / (4.0 * threads)  # vectors of a thread in a step
-        wish = round(
-            _FIXED_REGISTERS + outputs + 4 * self.thread_m + self.thread_n + (0 if self.copy_async else 4 * fetches)
-        )
+        fetches = self.block_k * (self.block_m + self.block_n) * units.word / (16.0 * threads)  # vectors in a step
+        wish = round(_FIXED_REGISTERS + units.sums + units.fragments + (0 if self.copy_async else 4 * fetches))
         granted = limits.registers_per_multiprocessor // (threads * self.min_blocks)
         seat = residency(
             _with_dynamic_shared(limits),
@@ -106,16 +100,15 @@ class TiledOperator:
             shared_byte=self._shared_byte,
             blocks=blocks,
         )
-        slots = issue_slots_per_fma(limits.compute_capability)
 
         # issue slots of a thread in a step
         share = self.block_k / self.slices_k
-        useful, reads = outputs * share, (self.thread_m + self.thread_n) * share / 4.0
+        useful, reads, slots = units.useful * share, units.reads * share, units.slots
         copies = fetches * ((1.0 if self.copy_async else 2.0) + _FETCH_INSTRUCTIONS + self.gathering)
         spills = 4.0 * seat.spilled
         busy = issue_cycles(slots * useful, useful + reads + copies + _STEP_INSTRUCTIONS + spills)
         issue = slots * useful / busy
-        issue *= latency_hiding(seat.warps, min(outputs, 64.0))
+        issue *= units.reach * latency_hiding(seat.warps, units.independent)
         issue *= min(1.0, (granted / wish) ** 0.2)  # fewer registers: fragments come later
 
         # waiting: for a step's stripes, for a tile's first ones, for the other parts of a tile
@@ -133,24 +126,25 @@ class TiledOperator:
 
         wanted = float(self.batch) * self.rows * self.columns * self.depth
         done = float(tiles) * self.block_m * self.block_n * steps * self.block_k  # edges included
-        from_l2 = done * _WORD * (1.0 / self.block_n + 1.0 / self.block_m)
+        from_l2 = done * units.word * (1.0 / self.block_n + 1.0 / self.block_m)
         parted = blocks * self.block_m * self.block_n * _WORD * 2.0 if self._shares_tiles else 0.0
         active = min(1.0, blocks / limits.multiprocessors)  # of the multiprocessors
         return Load(
             name=self.name,
-            precision="fp32",
+            precision=units.precision,
             work_flop=2.0 * wanted,
             traffic_byte=self._device_traffic(limits, down, across, seat)
             + (parted if self._spills_over(limits) else 0.0),
             occupancy=seat.occupancy * active,
             issue_efficiency=bounded(issue * wanted / done / _saturation_undone(seat.occupancy * active)),
-            onchip_byte=done * self._shared_byte_per_step() + 3.0 * from_l2 + 2.0 * parted,
+            onchip_byte=done * units.shared_byte + 3.0 * from_l2 + 2.0 * parted,
         )
 
     @property
     def _shared_byte(self) -> int:
-        stripes = self.stages * _WORD * (self.block_m * (self.block_k + 4) + self.block_k * self.block_n)
-        return max(stripes, (self.slices_k > 1) * _WORD * self.block_m * self.block_n)
+        word, pad = self.units.word, 16 // self.units.word
+        stripes = self.block_m * (self.block_k + pad) + self.block_k * (self.block_n + self.units.b_pad)
+        return max(self.stages * word * stripes, (self.slices_k > 1) * _WORD * self.block_m * self.block_n)
 
     @property
     def _shares_tiles(self) -> bool:
@@ -158,26 +152,11 @@ class TiledOperator:
 
     def _threads(self, limits: DeviceLimits) -> int:
         """Of a block. Raises LaunchRefused where the tiles do not divide into warps, as the source's assertions do."""
-        outputs = self.thread_m * self.thread_n
-        threads = self.block_m * self.block_n // outputs * self.slices_k
-        lanes_m = limits.warp_size // self.lanes_n
-        whole = (
-            self.block_m % (lanes_m * self.thread_m or 1) == 0 and self.block_n % (self.lanes_n * self.thread_n) == 0
-        )
-        if not whole or not lanes_m or self.thread_n % 4 or self.block_k % (4 * self.slices_k):
-            what = (
-                f"a tile of {self.block_m} x {self.block_n} does not divide into warps of {lanes_m} x {self.lanes_n} "
-            )
-            raise LaunchRefused("compile", f"{what} threads with {self.thread_m} x {self.thread_n} numbers")
+        if self.block_k % (self.units.deep * self.slices_k):
+            raise LaunchRefused("compile", f"a step of {self.block_k} does not divide into {self.slices_k} slices")
         if self.copy_async and (limits.compute_capability < 8.0 or self.stages < 2):
             raise LaunchRefused("compile", "cp.async needs compute capability 8.0 and two stages")
-        return threads
-
-    def _shared_byte_per_step(self) -> float:
-        """Bytes of shared memory's time for each multiply-add: a warp's read of 16 bytes a thread takes two turns of
-        128 bytes, as neighbours share rows and columns."""
-        turns = 2.0 * (self.thread_m + self.thread_n) / 4.0  # of one number along the depth
-        return turns * _SHARED_LINE_BYTE / (32.0 * self.thread_m * self.thread_n)
+        return self.units.threads * self.slices_k
 
     def _spills_over(self, limits: DeviceLimits) -> bool:
         """Whether the operands and the output are more than the L2 cache holds."""
@@ -194,7 +173,7 @@ class TiledOperator:
         high = min(down, self.group_m, concurrent)
         wide = min(across, math.ceil(concurrent / high))
         waves = self.batch * down * across / (high * wide)
-        stripes = waves * (high * self.block_m + wide * self.block_n) * self.depth * _WORD * _L2_DRIFT
+        stripes = waves * (high * self.block_m + wide * self.block_n) * self.depth * self.units.word * _L2_DRIFT
         return max(min(stripes, 4.0 * self.operand_byte), self.operand_byte) + written
 
 
@@ -211,12 +190,16 @@ def _saturation_undone(occupancy: float) -> float:
     return max(0.05, x * (2.0 - x))
 
 
+def _operand_word(given: Arguments) -> int:
+    return 2 if given.switch(False, "TENSOR") else _WORD
+
+
 def mm(given: Arguments, limits: DeviceLimits) -> Load:
     """One launch of `mm.cu`: sizes `BATCH, M, N, K`. Raises LaunchRefused."""
     batch, m, n, k = (given.whole(1024 if name != "BATCH" else 1, name) for name in ("BATCH", "M", "N", "K"))
-    operands = float(batch) * (m * k + k * n) * _WORD
+    operands = float(batch) * (m * k + k * n) * _operand_word(given)
     sizes = {"batch": batch, "rows": m, "columns": n, "depth": k, "operand_byte": operands}
-    return TiledOperator.of(given, name="mm", gathering=0.0, **sizes).load(limits)
+    return TiledOperator.of(given, limits, name="mm", gathering=0.0, **sizes).load(limits)
 
 
 def conv2d(given: Arguments, limits: DeviceLimits) -> Load:
@@ -235,7 +218,7 @@ def conv2d(given: Arguments, limits: DeviceLimits) -> Load:
         "rows": batch * high * wide,
         "columns": out,
         "depth": taps * taps * channels,
-        "operand_byte": float(batch * h * w * channels + taps * taps * channels * out) * _WORD,
+        "operand_byte": float(batch * h * w * channels + taps * taps * channels * out) * _operand_word(given),
     }
     direct = taps == 1 and stride == 1 and pad == 0
-    return TiledOperator.of(given, name="conv2d", gathering=0.0 if direct else 6.0, **sizes).load(limits)
+    return TiledOperator.of(given, limits, name="conv2d", gathering=0.0 if direct else 6.0, **sizes).load(limits)
