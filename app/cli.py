@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         with end_on_signals():
-            return _guarded(words, "--json" in words)
+            return _guarded(words, "--json" in _of_ours(words))
     finally:
         abandon_output()  # what could not be written must not fail again at the interpreter's end
 
@@ -73,7 +73,11 @@ def _run(words: list[str]) -> int:
         return int(done.code or 0)
     _use_defaults(arguments)
     arguments.program = program
-    command: Callable[[argparse.Namespace], int] = _demo if arguments.command_name == "demo" else arguments.command
+    command: Callable[[argparse.Namespace], int] = arguments.command
+    if arguments.command_name == "demo":
+        return _demo(arguments)
+    if arguments.command_name == "kernel-tuner" and arguments.window:
+        return _script_in_window(arguments)
     return command(arguments)
 
 
@@ -98,6 +102,11 @@ def _of_system(error: OSError) -> WattridgeError:
     where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else str(error.filename)
     kind = InputError if error.errno in (errno.ENAMETOOLONG, errno.ENOENT, errno.EISDIR, errno.ENOTDIR) else None
     return (kind or WattridgeError)(reason, where, "check the path, its permissions and the free space")
+
+
+def _of_ours(words: list[str]) -> list[str]:
+    """Those words that are no arguments of a script."""
+    return words[: words.index("kernel-tuner")] if "kernel-tuner" in words else words
 
 
 def split_program(words: list[str]) -> tuple[list[str], list[str]]:
@@ -137,6 +146,7 @@ _COMMANDS: Final = {  # module of `commands` and help; the module has the functi
     "compare": ("analyse", "several sessions or boards side by side"),
     "operators": ("operators", "operators of neural networks to be tuned by kind and shape, with examples"),
     "strategies": ("strategies", "the search strategies and their options"),
+    "kernel-tuner": ("kernel_tuner", "run a script that imports kernel_tuner, unchanged, through Wattridge"),
     "sessions": ("search", "the sessions kept on disk"),
     "twin": ("watch", "a simulated board: with --truth what its sensors hide"),
 }
@@ -235,6 +245,31 @@ def _demo(arguments: argparse.Namespace) -> int:
             say("No display here: the demo runs in the terminal.")
     command: Callable[[argparse.Namespace], int] = arguments.command
     return command(arguments)
+
+
+def _script_in_window(arguments: argparse.Namespace) -> int:
+    """A script beside the window that shows its sessions; the script's exit status once the window is closed."""
+    problem = _why_no_window()
+    if problem is not None:
+        raise problem
+    ended = [0]
+
+    def script(run: Any) -> None:
+        ended[0] = _guarded_call(lambda: arguments.command(arguments, run))
+
+    status = _open_window(arguments.gpu, seed=arguments.sim_seed, speed=1.0, demo=False, script=script)
+    return ended[0] or status
+
+
+def _guarded_call(call: Callable[[], int]) -> int:
+    """The status of a call, and what failed in one line."""
+    try:
+        return call()
+    except WattridgeError as error:
+        return _failed(error)
+    except KeyboardInterrupt:
+        say("wattridge: stopped")
+        return 1
 
 
 def _why_no_window() -> WattridgeError | None:

@@ -68,8 +68,8 @@ def _of_board(path: Path, arguments: Namespace, wanted: tuple[str, ...]) -> Meth
     from ..engine.strategies.methods import compare_methods as compare
     from ..engine.tuning_methods.steering import steer_by_sweep
     from ..engine.tuning_methods.tables import measured_rows
+    from ..session_progress import watch_session
     from .control import guarded_board
-    from .search import watch_session
 
     spec = load_specification(path)
     with guarded_board(arguments, by="compare-methods") as (gpu, guard):

@@ -57,7 +57,7 @@ def _of_board(arguments: Namespace) -> list[Sweep]:
     from ..engine.store.database import Store
     from ..engine.tuning_methods.roofline_points import PRECISIONS
     from ..engine.tuning_methods.roofline_sweeps import sweep_of_session
-    from .search import watch_session
+    from ..session_progress import watch_session
 
     wanted = arguments.precision.split(",") if arguments.precision else list(PRECISIONS)
     sweeps = []

@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..engine.objectives import Goal, parse_front
-from ..engine.session.events import EngineFault, Event, MeasurementsAdded, Preparing, SessionRemark
 from ..engine.session_state import SessionState
 from ..errors import InputError, WattridgeError
 from ..input_files import is_input, is_there
-from ..numbers import duration, number
 from ..paths import data_folder, resources
+from ..session_progress import watch_session
 from .arguments import add_board, add_condition, add_control, add_search, positive_int, session_number
 from .sources import SPECIFICATION, recording_path, specification_path
-from .terminal import ProgressBar, print_description, print_json, print_table, say, show, stop_on_interrupt
+from .terminal import print_description, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
     from ..engine.description import Description
@@ -234,35 +233,6 @@ def _description(result: SessionResult) -> Description:
     from ..engine.session.description import describe_session
 
     return describe_session(result.plan, result.table, session=result.session, seconds=result.progress.elapsed_s)
-
-
-def watch_session(plan: SessionPlan, store: Store, *, quiet: bool) -> SessionResult:
-    """Run a plan to its end with a progress bar; Ctrl+C stops it and keeps what was measured."""
-    from ..engine.session.run import run_session
-
-    bar = ProgressBar(quiet=quiet)
-
-    def on_event(event: Event) -> None:
-        if isinstance(event, MeasurementsAdded):
-            progress = event.progress
-            best = f"best {number(progress.best_value)} {plan.objective.goal.name}"
-            left = f"  ETA {duration(progress.eta_s)}" if progress.budget else ""
-            timed = f", {progress.timed} timed" if progress.timed else ""
-            bar.show(progress.evaluated, progress.budget, f"{progress.rate_per_s:.0f}/s{timed}  {best}{left}")
-        elif isinstance(event, SessionRemark):
-            say(event.text)
-        elif isinstance(event, Preparing):
-            bar.show(round(event.done_s), round(event.total_s), f"s at most: {event.what}")
-        elif isinstance(event, EngineFault):
-            say(f"{event.what} {event.remedy}".strip())
-
-    with stop_on_interrupt() as stop:
-        result = run_session(plan, store, on_event, stop)
-    progress = result.progress
-    done, seconds = progress.evaluated, duration(progress.elapsed_s)
-    timed = f", {progress.timed} timed" if progress.timed else ""
-    bar.show(done, done, f"{result.state} after {seconds}{timed}", final=True)
-    return result
 
 
 def sessions_arguments(parser: ArgumentParser) -> None:

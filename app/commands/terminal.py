@@ -11,17 +11,21 @@ import io
 import json
 import os
 import shutil
-import signal
 import sys
 import textwrap
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from ..interrupts import Stop as Stop
+from ..interrupts import end_on_signals as end_on_signals
+from ..interrupts import stop_on_interrupt as stop_on_interrupt
 from ..numbers import as_json, number
-from ..plain_text import one_line, safe_json, visible
+from ..plain_text import safe_json, visible
+from ..standard_error import ProgressBar as ProgressBar
+from ..standard_error import ask as ask
+from ..standard_error import say as say
+from ..standard_error import say_lines as say_lines
 
 if TYPE_CHECKING:
     from ..engine.description import Description, Listing
@@ -179,104 +183,3 @@ def _elided(text: str, room: int) -> str:
     """The text, without its middle where it is too long."""
     kept = room - 1
     return text if len(text) <= room else f"{text[: kept - kept // 2]}…{text[len(text) - kept // 2 :]}"[:room]
-
-
-class ProgressBar:
-    """One line on standard error: a bar with rate, best so far and ETA. Silent lines apart where it is no terminal."""
-
-    def __init__(self, *, quiet: bool = False) -> None:
-        self._terminal = sys.stderr.isatty()
-        self._quiet = quiet
-        self._last = 0.0
-        self._width = 0
-
-    def show(self, done: int, total: int, details: str, *, final: bool = False) -> None:
-        now = time.monotonic()
-        if self._quiet or (not final and now - self._last < (0.1 if self._terminal else 2.0)):
-            return
-        self._last = now
-        details = one_line(details)
-        line = f"{done} so far  {details}"
-        if total:  # how many there will be is known
-            filled = round(min(1.0, done / total) * 24)
-            line = f"[{'█' * filled}{'░' * (24 - filled)}] {done}/{total}  {details}"
-        if self._terminal:
-            columns = shutil.get_terminal_size().columns
-            line = line[: columns - 1]
-            _to_stderr("\r" + line.ljust(self._width) + ("\n" if final else ""))
-            self._width = len(line)
-        else:
-            _to_stderr(line + "\n")
-
-
-class Stop(threading.Event):
-    """Set when the command is to end and keep what it has; `interrupted` where Ctrl+C was the reason."""
-
-    interrupted = False
-
-    def handle(self, number: int) -> None:
-        self.interrupted = number == signal.SIGINT
-        self.set()
-
-
-@contextmanager
-def stop_on_interrupt() -> Iterator[Stop]:
-    """While inside, Ctrl+C, SIGTERM and SIGHUP set the event instead of breaking off: what was measured is kept."""
-    stop = Stop()
-    with _handling((signal.SIGINT, *_ending()), stop.handle):
-        yield stop
-
-
-@contextmanager
-def end_on_signals() -> Iterator[None]:
-    """While inside, SIGTERM and SIGHUP end the program as an exception does: its contexts are closed.
-
-    The exit status is the one that a shell shows for that signal.
-    """
-    seen = False
-
-    def end(number: int) -> None:
-        nonlocal seen
-        if not seen:  # a second one must not break off that
-            seen = True
-            raise SystemExit(128 + number)
-
-    with _handling(_ending(), end):
-        yield
-
-
-def _ending() -> tuple[signal.Signals, ...]:
-    """Signals that ask a program to end, without those that it was started to ignore (`nohup`)."""
-    found = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    return tuple(each for each in found if signal.getsignal(each) is not signal.SIG_IGN)
-
-
-@contextmanager
-def _handling(numbers: Sequence[signal.Signals], handle: Callable[[int], None]) -> Iterator[None]:
-    """Python hears of signals on the main thread only; elsewhere nothing is changed."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = {number: signal.signal(number, lambda heard, _: handle(heard)) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
-
-
-def say(text: str) -> None:
-    """A remark on standard error, in one line, so that standard output stays the document."""
-    _to_stderr(one_line(text) + "\n")
-
-
-def ask(text: str) -> None:
-    """A question on standard error, over the one before it; an empty one ends the line."""
-    _to_stderr(f"\r{visible(text)}" if text else "\n")
-
-
-def _to_stderr(text: str) -> None:
-    """Write without failing: a full disk behind standard error must not end what is being measured."""
-    with suppress(OSError, ValueError):  # ValueError: it was closed
-        sys.stderr.write(text)
-        sys.stderr.flush()

@@ -20,6 +20,7 @@ from ...errors import InputError
 from ...files import write_text
 from ..measurement import Measurement, State
 from ..space.result_table import ResultTable
+from ..space.search_space import SearchSpace
 from .entries import OWN, EntryReader, text_of
 from .names import THEIR_SETTINGS
 from .own import About, OwnHeader, own_entry, own_header, plain_lists
@@ -121,24 +122,28 @@ def time_of(seconds: float) -> str:
 
 
 def _pieces(table: ResultTable, about: About, names: list[str]) -> Iterator[str]:
-    goals = [goal.name for goal in about.objective.front] or [about.objective.goal.name]
-    header = {
-        "device_name": about.device,
-        "kernel_name": about.kernel,
-        **_problem_size_entry(about.problem_size),
-        "tune_params_keys": names,
-        "tune_params": {n: list(p.values) for n, p in zip(names, table.space.parameters, strict=True)},
-        "objective": goals[0] if len(goals) == 1 else goals,
-        OWN: own_header(table, about),
-    }
+    header = {**cache_header(table.space, about, names), OWN: own_header(table, about)}
     yield json.dumps(header, indent=0)[:-2] + ',\n"cache": {'  # without the newline and the closing brace
     for index in range(len(table)):
         measurement = table.measurement(index)
         values = list(measurement.configuration.values())
         key = json.dumps(",".join(str(value) for value in values))
-        entry = dict(zip(names, values, strict=True)) | _entry(measurement, about, names, table.value_names)
+        entry = dict(zip(names, values, strict=True)) | cache_entry(measurement, about, names, table.value_names)
         yield f"{',' if index else ''}\n{key}: {json.dumps(entry)}"
     yield "}\n}\n"
+
+
+def cache_header(space: SearchSpace, about: About, names: list[str]) -> dict[str, Any]:
+    """What Kernel Tuner expects above the entries; `names` are the parameters as it calls them."""
+    goals = [goal.name for goal in about.objective.front] or [about.objective.goal.name]
+    return {
+        "device_name": about.device,
+        "kernel_name": about.kernel,
+        **_problem_size_entry(about.problem_size),
+        "tune_params_keys": names,
+        "tune_params": {n: list(p.values) for n, p in zip(names, space.parameters, strict=True)},
+        "objective": goals[0] if len(goals) == 1 else goals,
+    }
 
 
 def _problem_size_entry(text: str) -> dict[str, Any]:
@@ -149,8 +154,11 @@ def _problem_size_entry(text: str) -> dict[str, Any]:
     return {"problem_size": text} if text else {}
 
 
-def _entry(m: Measurement, about: About, names: Sequence[str], value_names: Sequence[str]) -> dict[str, Any]:
-    """What was measured; where a parameter has the name of a value, the parameter stays."""
+def cache_entry(m: Measurement, about: About, names: Sequence[str], value_names: Sequence[str]) -> dict[str, Any]:
+    """What was measured of one configuration, without its parameters.
+
+    Where a parameter has the name of a value, the parameter stays.
+    """
     entry: dict[str, Any] = {name: value for name, value in m.values.items() if math.isfinite(value)}
     if m.state is not State.OK:
         mark = _MARKS.get(m.state, "RuntimeFailedConfig")

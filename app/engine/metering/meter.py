@@ -29,7 +29,7 @@ from .characterisation.store import known_characterisation
 from .condition import Condition
 from .confidence import limited_interval
 from .launching import LaunchingGpu, lap
-from .power_source import PowerSource, find_sensor
+from .power_source import PowerSensor, PowerSource, find_sensor
 from .window import STEADY_TIME, Run, Window, steady
 
 RISE_S: Final = 0.04  # clock and power after a launch or a new clock, before a window opens
@@ -58,6 +58,13 @@ WARM_STEP_S: Final = 1.0
 WARM_STEADY_C: Final = 0.25  # change over a step
 WARM_MOST_S: Final = 30.0
 COLD_AFTER_S: Final = 3.0  # idle for longer: warm up again
+
+
+def least_window_s(sensor: PowerSensor) -> float:
+    """The shortest window worth looking at through these power readings."""
+    if sensor.buffered:
+        return BUFFER_WINDOW_S
+    return sensor.lead_s + sensor.refresh_s + (sensor.window_s or max(POLLED_WINDOW_S, 10 * sensor.refresh_s))
 
 
 class Meter:
@@ -180,9 +187,9 @@ class Meter:
         `window` may be called later, while something else runs. Raises WattridgeError where the board reports no power.
         """
         settle_s = max(settle_s, RISE_S, MEMORY_POWER_S if self._wants_memory_power else 0.0)
-        run = self._run_once(load, stop, settle_s, max(window_s, self._least_s()))
+        run = self._run_once(load, stop, settle_s, max(window_s, least_window_s(self._source.sensor)))
         if run is not None and self._disturbed(run):  # something else ran, or the clock moved unseen
-            run = self._run_once(load, stop, settle_s, max(window_s, self._least_s()))
+            run = self._run_once(load, stop, settle_s, max(window_s, least_window_s(self._source.sensor)))
         return run
 
     def _run_once(self, load: Load, stop: threading.Event | None, settle_s: float, least_s: float) -> Run | None:
@@ -232,13 +239,6 @@ class Meter:
                 raise WattridgeError("the board reports no power", self._gpu.info.label, remedy)
             self._found = PowerSource(sensor)
         return self._found
-
-    def _least_s(self) -> float:
-        """The shortest window worth looking at."""
-        sensor = self._source.sensor
-        if sensor.buffered:
-            return BUFFER_WINDOW_S
-        return sensor.lead_s + sensor.refresh_s + (sensor.window_s or max(POLLED_WINDOW_S, 10 * sensor.refresh_s))
 
     def _begin(self, load: Load) -> None:
         self._gpu.begin(load)

@@ -28,14 +28,14 @@ from .figures import Figures, measurement_of
 from .settings_order import by_setting, setting_names, settings_of
 
 
-def not_its_own(source: str) -> str:
+def not_its_own(source: str, what: str = "a program") -> str:
     """What to say of power on a board that is not there, or not known; empty for a real one."""
     if source == "nvml":
         return ""
     if source == "unmetered":
         return NO_ENERGY
     power_of = "idle board's, as simulated" if source == "simulated" else "recording's"
-    return f"a program draws nothing on a {source} board: time is the program's, power and energy are the {power_of}"
+    return f"{what} draws nothing on a {source} board: time is its own, power and energy are the {power_of}"
 
 
 class CommandRunner:

@@ -1,9 +1,9 @@
-"""`ReplayRunner`: answers from a recording of measurements instead of a GPU."""
+"""`ReplayRunner`: answers with what was measured before instead of a GPU."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -21,23 +21,34 @@ _ONLY_TIMED: Final = "it was only timed when it was recorded"
 
 
 class ReplayRunner:
-    """Implements `Runner` and `Times` over the rows of `recording.space()`."""
+    """Implements `Runner`, `Times` and `KnowsFeatures` over rows whose measurements are known."""
 
     source = "recorded"
     batch = 64  # an answer costs nothing, but stopping should take effect at once
 
-    def __init__(self, recording: Recording) -> None:
-        self._recording = recording
-        self.timed = recording.names_at_time
-        self._recorded = [name for name in recording.value_names if name in RECORDED]
+    def __init__(
+        self,
+        measurement: Callable[[int], Measurement],
+        timed: frozenset[str] = frozenset(),
+        value_names: Collection[str] = (),
+    ) -> None:
+        """`measurement` gives that of a row; `timed` are the values that timing alone gives, among `value_names`."""
+        self._measurement = measurement
+        self.timed = timed
+        self._recorded = [name for name in value_names if name in RECORDED]
         self.feature_names = tuple(dict.fromkeys(RECORDED[name] for name in self._recorded))
 
+    @classmethod
+    def of(cls, recording: Recording) -> ReplayRunner:
+        """Over the rows of `recording.space()`."""
+        return cls(recording.measurement, recording.names_at_time, recording.value_names)
+
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
-        """The recorded measurements of the rows, in the order asked for."""
+        """The known measurements of the rows, in the order asked for."""
         for row in rows:
             if stop.is_set():
                 return
-            measurement = self._recording.measurement(row)
+            measurement = self._measurement(row)
             yield measurement if measurement.final else replace(measurement, depth=Depth.ENERGY, message=_ONLY_TIMED)
 
     def time(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
@@ -47,7 +58,7 @@ class ReplayRunner:
 
     def features(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
         """What the recording holds of the rows' compiled kernels."""
-        values = [self._recording.measurement(row).values for row in rows]
+        values = [self._measurement(row).values for row in rows]
         known = [{RECORDED[name]: each[name] for name in self._recorded if name in each} for each in values]
         return as_rows(self.feature_names, known)
 

@@ -24,7 +24,7 @@ _SOURCES = {
     "nvml": "measured on the board",
     "simulated": "SIMULATED: from a model of the board, not from one",
     "recorded": "replayed from a recording",
-    "unmetered": "measured on the device, which reports no energy",
+    "unmetered": "timed; energy is not known: what it ran on reports none",
 }
 
 

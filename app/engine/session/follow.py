@@ -212,7 +212,7 @@ class FollowRun(LiveSession):
             self.plan,
             space=recording.space(),
             origin=origin,
-            make_runner=lambda: ReplayRunner(recording),
+            make_runner=lambda: ReplayRunner.of(recording),
             follow=None,
         )
         session = self._store.create_session(plan)

@@ -42,6 +42,11 @@ class SearchOptions:
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
+def as_measured(measurement: Measurement) -> Measurement:
+    """Nothing is added."""
+    return measurement
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionPlan(NewSession):
     """A session ready to run. `make_runner` is called on the engine thread."""
@@ -50,3 +55,4 @@ class SessionPlan(NewSession):
     resume: int | None = None  # id of a stored session that is continued
     follow: Path | None = None  # a growing cache that is shown instead of a search
     known: tuple[Measurement, ...] = ()  # from a file: they count as evaluated from the start
+    complete: Callable[[Measurement], Measurement] = as_measured  # what a script's functions add to each of them

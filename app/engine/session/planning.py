@@ -67,7 +67,7 @@ def plan_replay(path: Path, options: SearchOptions | None = None, *, read: Recor
         space=replace(recording.space(), notes=recording.notes),
         objective=objective,
         strategy="brute_force",
-        make_runner=lambda: ReplayRunner(recording),
+        make_runner=lambda: ReplayRunner.of(recording),
         strategy_options=dict(options.strategy_options),
         units=dict(recording.units),
         origin={
@@ -77,7 +77,7 @@ def plan_replay(path: Path, options: SearchOptions | None = None, *, read: Recor
             "problem_size": recording.problem_size,
         },
     )
-    return _checked(replace(plan, **options.search()))
+    return checked_plan(replace(plan, **options.search()))
 
 
 def plan_specification(
@@ -143,7 +143,7 @@ def plan_specification(
             **chosen_here,
         },
     )
-    return _checked(replace(plan, **options.search()))
+    return checked_plan(replace(plan, **options.search()))
 
 
 def own_search(spec: Specification, space: SearchSpace) -> dict[str, Any]:
@@ -227,6 +227,9 @@ def plan_resume(
     where the session, its file or its board is gone, or where the file is not what it was.
     """
     loaded = store.load(session)
+    if loaded.record.origin.get("kind") == "script":
+        what = f"session {session} was run by a Python script, whose functions are not stored"
+        raise InputError(what, "resume", "run the script again; with cache=FILE it goes on where it was")
     record, path = loaded.record, Path(loaded.record.origin.get("file", ""))
     if loaded.left_out:
         what = f"{loaded.left_out} stored measurements of session {session} are damaged"
@@ -239,7 +242,7 @@ def plan_resume(
     origin = record.origin
     if record.origin.get("kind") == "replay":
         recording = read_recording(path)
-        space, make_runner = recording.space(), lambda: ReplayRunner(recording)
+        space, make_runner = recording.space(), lambda: ReplayRunner.of(recording)
     else:
         if gpu is None:
             gpu = open_gpu(record.origin.get("gpu"), seed=int(record.origin.get("sim_seed", "0")))
@@ -261,7 +264,7 @@ def plan_resume(
         make_runner = runner_on(spec, gpu, space, guard, condition)
         origin = {**origin, "gpu": gpu.info.uuid}  # another one of the same name
     budget = options.budget() if options is not None else {}
-    return _checked(replace(plan_of(loaded), space=space, origin=origin, make_runner=make_runner, **budget))
+    return checked_plan(replace(plan_of(loaded), space=space, origin=origin, make_runner=make_runner, **budget))
 
 
 def objective_over(own: Objective, names: Sequence[str], options: SearchOptions) -> Objective:
@@ -391,7 +394,7 @@ def check_search(spec: Specification) -> None:
         raise InputError(error.what, f"{spec.path}: search.{key}", error.remedy) from None
 
 
-def _checked(plan: SessionPlan) -> SessionPlan:
+def checked_plan(plan: SessionPlan) -> SessionPlan:
     """The plan, once its strategy, options and limits are known to be valid; nothing was written yet."""
     strategies.make_options(strategies.get(plan.strategy), dict(plan.strategy_options))
     for name in ("max_evaluations", "max_seconds", "patience"):

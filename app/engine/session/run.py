@@ -302,7 +302,8 @@ class SessionRun(LiveSession):
         again = {} if self._stop.is_set() else self._look_again()
         measured = [self.table.measurement(index) for index in range(len(self.table))]
         taken_over = {each.row for each in self.plan.known}
-        own = iter(self._runner.restated([each for each in measured if each.row not in taken_over]))
+        restated = self._runner.restated([each for each in measured if each.row not in taken_over])
+        own = map(self.plan.complete, restated)
         stated = [each if each.row in taken_over else _compared(next(own), again.get(each.row)) for each in measured]
         self.plan = replace(self.plan, origin={**self.plan.origin, **self._runner.conclude()})
         self._store.restate(self.session, stated, self.plan.origin)
@@ -354,7 +355,8 @@ class SessionRun(LiveSession):
             self.table.append(measurement)
         self._note_costs(range(len(self.table)))
 
-    def _take(self, measurement: Measurement) -> None:
+    def _take(self, measured: Measurement) -> None:
+        measurement = self.plan.complete(measured)
         if len(self._fresh) < AGAIN_SHARE * AGAIN:
             self._fresh.append(measurement)
         self._learn(measurement)

@@ -130,9 +130,9 @@ def _random(shape: Sequence[int], kind: np.dtype[Any], rng: np.random.Generator)
     return rng.integers(0, 2 if kind.kind == "b" else 100, shape).astype(kind)
 
 
-def read_array(path: Path, shape: Sequence[int] | None, kind: np.dtype[Any]) -> Array:
+def read_array(path: Path, shape: Sequence[int] | None, kind: np.dtype[Any] | None = None) -> Array:
     """An array from a .npy file, or from one of bare numbers, of that shape and type. Raises InputError."""
-    if path.suffix != ".npy" and shape is not None:
+    if path.suffix != ".npy" and shape is not None and kind is not None:
         return _bare_numbers(path, shape, kind)
     try:
         loaded = np.load(path, allow_pickle=False)
@@ -141,7 +141,7 @@ def read_array(path: Path, shape: Sequence[int] | None, kind: np.dtype[Any]) -> 
     if not isinstance(loaded, np.ndarray) or (shape is not None and loaded.shape != tuple(shape)):
         shaped = getattr(loaded, "shape", "no array")
         raise InputError(f"it has shape {shaped} instead of {tuple(shape or ())}", str(path), "write it in that shape")
-    return np.ascontiguousarray(loaded).astype(kind, copy=False)
+    return np.ascontiguousarray(loaded).astype(kind or loaded.dtype, copy=False)
 
 
 def _bare_numbers(path: Path, shape: Sequence[int], kind: np.dtype[Any]) -> Array:

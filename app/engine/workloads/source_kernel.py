@@ -101,10 +101,11 @@ class SourceKernel:
     def prepare(self, configuration: Configuration) -> Prepared:
         """Raises KernelRefused where the board cannot launch it, InputError for a senseless value."""
         scope: dict[str, Value] = {**self._limits.as_names(), **self._spec.constants, **configuration}
-        launch, size = self._launch(scope) if self._dialect.launched else (CALL, 1)
+        launch, size = self._launch(configuration, scope) if self._dialect.launched else (CALL, 1)
+        self._check_launch(launch)
         values = {**self._spec.constants, **configuration}
         return Prepared(
-            build=self._build(configuration, values),
+            build=self._build(configuration, values, launch),
             launch=replace(launch, name=self._kernel.name),
             reference=self._reference_launch(size),
             calls=self._calls(scope),
@@ -119,8 +120,8 @@ class SourceKernel:
         arrays = {argument.name for argument in self._kernel.arguments if argument.value is None}
         return tuple(self._verifier.words({name: value for name, value in values.items() if name not in arrays}))
 
-    def _launch(self, scope: Mapping[str, Value]) -> tuple[Launch, int]:
-        """How it is launched, and the size of the problem. Raises KernelRefused."""
+    def _launch(self, configuration: Configuration, scope: Mapping[str, Value]) -> tuple[Launch, int]:
+        """How it is launched, and the size of the problem over all its dimensions. Raises KernelRefused."""
         kernel = self._kernel
         sizes = [self._whole(text, scope, "problem_size") for text in kernel.problem_size]
         block = _three([self._block_size(text, scope) for text in kernel.block_size_names])
@@ -130,7 +131,6 @@ class SourceKernel:
             raise KernelRefused(State.CONSTRAINTS, f"problem {sizes}, grid divisors {by}, block {list(block)}")
         grid = _three([-(-size // divisor) for size, divisor in zip(sizes, by, strict=False)])
         shared = self._whole(kernel.shared_memory, scope, "shared_memory")
-        self._check_launch(grid, block, shared)
         return Launch(kernel.name, grid, block, shared), math.prod(sizes)
 
     def hidden_parameters(self) -> str:
@@ -165,8 +165,8 @@ class SourceKernel:
     def _block_size(self, text: str, scope: Mapping[str, Value]) -> int:
         return self._whole(text, scope, "block_size_names") if text in scope or not text.isidentifier() else 1
 
-    def _check_launch(self, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int) -> None:
-        threads = math.prod(block)
+    def _check_launch(self, launch: Launch) -> None:
+        grid, shared, threads = launch.grid, launch.shared_byte, math.prod(launch.block)
         if threads > self._limits.max_threads_per_block:
             most = self._limits.max_threads_per_block
             raise KernelRefused(State.CONSTRAINTS, f"{threads} threads, {most} are the most per block")
@@ -176,7 +176,7 @@ class SourceKernel:
         if any(size > most for size, most in zip(grid, MAX_GRID, strict=True)):
             raise KernelRefused(State.CONSTRAINTS, f"a grid of {grid} blocks, {MAX_GRID} are the most")
 
-    def _build(self, configuration: Configuration, values: Configuration) -> Build:
+    def _build(self, configuration: Configuration, values: Configuration, launch: Launch) -> Build:
         kernel, references = self._kernel, self._reference_sources()
         lines = define_lines(self._spec, configuration)
         for path in (*kernel.sources, *references):

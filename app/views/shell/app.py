@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import shiboken6
@@ -19,6 +20,7 @@ from ..settings import Settings
 from ..threads.collector import Collector
 from ..watched_board import watched_gpu
 from .log import Log
+from .script import Run, ScriptRun
 from .services import Services
 from .window import EXAMPLE, MainWindow
 
@@ -71,11 +73,13 @@ def run(
     seed: int = 0,
     speed: float = 1.0,
     specification: Path | None = None,
+    script: Callable[[Run], None] | None = None,
 ) -> int:
     """Open the window on a GPU and stay until it is closed; the exit status.
 
     Of several comma-separated selectors the first is shown in full, the others at a glance.
-    `demo` runs the GEMM example at once; `specification` opens one without starting it. Raises InputError and
+    `demo` runs the GEMM example at once; `specification` opens one without starting it; `script` runs beside
+    the window, which runs its sessions. Raises InputError and
     SensorError where the GPU does not open.
     """
     sys.setswitchinterval(5e-5)  # the engine's thread hands over to Qt's a hundred times sooner than by default
@@ -84,7 +88,10 @@ def run(
     qt = application()
     program = Program(gpu, seed=seed, speed=speed, others=tuple(each.strip() for each in others if each.strip()))
     log = Log(program.show_fault)
-    if not demo:  # which shows by itself what the tour would
+    running = None if script is None else ScriptRun(program.window.bridge, script)
+    if running is not None:
+        running.start()
+    elif not demo:  # which shows by itself what the tour would
         program.offer_tour()
     if demo and specification is None:
         specification = resources() / "examples" / EXAMPLE
@@ -101,8 +108,10 @@ def run(
         if signal.getsignal(number := getattr(signal, name, signal.SIGTERM)) is not signal.SIG_IGN:  # as by nohup
             signal.signal(number, end)  # the monitor's timer lets Python look at signals
     status = 0 if ended else qt.exec()
+    if running is not None:
+        running.close()
     program.close()
     log.close()
-    del program
+    del running, program
     shiboken6.delete(qt)
     return status

@@ -17,13 +17,15 @@ def main(words: list[str]) -> int:
     text = source.read_text(encoding="utf-8")
     names = KERNEL.findall(text)
     for included in re.findall(r'^#include "(.+)"$', text, re.MULTILINE):
-        names += KERNEL.findall(Path(included).read_text(encoding="utf-8"))
+        if Path(included).is_file():  # else it is found by the options, and holds no kernel
+            names += KERNEL.findall(Path(included).read_text(encoding="utf-8"))
     ways = "".join(f"WAY_IN({name})\n" for name in names)
     listed = "".join(f'".text.{name}\\0"' for name in names)
     whole = (
         f'#include "{HERE / "kernel.h"}"\n#line 1 "{source}"\n{text}\n{ways}extern "C" const char names[] = {listed};\n'
     )
-    command = ["c++", "-std=c++17", "-O1", "-shared", "-fPIC", "-x", "c++", "-o", image, "-"]
+    folders = [word for word in words if word.startswith("-I")]
+    command = ["c++", "-std=c++17", "-O1", "-shared", "-fPIC", *folders, "-x", "c++", "-o", image, "-"]
     return subprocess.run(command, input=whole, text=True, check=False).returncode
 
 

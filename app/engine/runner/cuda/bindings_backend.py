@@ -23,8 +23,20 @@ NAME_BYTES: Final = 256
 
 
 def open_backend(device: str) -> DeviceBackend:
-    """A context on the device of that number (among those that CUDA shows). Raises DeviceFault."""
-    return DeviceBackend(BindingsDriver(int(device)))
+    """A context on the device of that number (among those that CUDA shows), or of that UUID. Raises DeviceFault."""
+    return DeviceBackend(BindingsDriver(device))
+
+
+def _device_of(text: str) -> Any:
+    """The device of a number or of a UUID as `nvidia-smi -L` has it."""
+    if text.isdigit():
+        return _call(cuda.cuDeviceGet, int(text))
+    wanted = text.removeprefix("GPU-").replace("-", "").lower()
+    for number in range(_call(cuda.cuDeviceGetCount)):
+        device = _call(cuda.cuDeviceGet, number)
+        if bytes(_call(cuda.cuDeviceGetUuid, device).bytes)[:16].hex() == wanted:
+            return device
+    raise DeviceFault(f"CUDA shows no device {text} here", fatal=True)
 
 
 def _call(function: Callable[..., tuple[Any, ...]], *arguments: Any) -> Any:
@@ -49,10 +61,10 @@ def _fault(name: str, status: Any) -> DeviceFault:
 class BindingsDriver:
     """Implements `Driver`. The context is the device's primary one, as the libraries of CUDA's runtime use."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, device: str) -> None:
         try:
             _call(cuda.cuInit, 0)
-            self._device = _call(cuda.cuDeviceGet, number)
+            self._device = _device_of(device)
             _call(cuda.cuCtxSetCurrent, _call(cuda.cuDevicePrimaryCtxRetain, self._device))
         except DeviceFault as fault:
             raise DeviceFault(str(fault), fatal=True) from None

@@ -9,6 +9,7 @@ from ...workloads.kernel_features import FEATURES
 from ...workloads.source_kernel import Build, Prepared, SourceKernel
 from ..base import OnPreparation
 from ..kernels.drift import Drift
+from ..kernels.language import MakesKernel
 from .comparer import SOURCE
 from .compiler import cuda_compiler, symbol
 from .features import image_features
@@ -31,8 +32,8 @@ class CudaLanguage:
         self._load = self.compiler.submit(wave_build())
         self.drift: Drift | None = Drift(self._load, wave_launch(gpu.limits.multiprocessors))
 
-    def kernel(self, spec: Specification) -> SourceKernel:
-        return SourceKernel.of(spec, self._gpu.limits, self._gpu.shared_memory_opt_in)
+    def kernel(self, spec: Specification, make: MakesKernel = SourceKernel.of) -> SourceKernel:
+        return make(spec, self._gpu.limits, self._gpu.shared_memory_opt_in)
 
     def symbol(self, image: bytes, name: str) -> str:
         return symbol(image, name)

@@ -13,6 +13,7 @@ from ...space.search_space import SearchSpace
 from ...specification.model import Specification
 from ...workloads.source_kernel import SourceKernel
 from ..kernels.runner import KernelRunner
+from ..kernels.script_side import ScriptSide
 from .backends import find_library, usable_libraries
 from .gpu import CudaGpu
 from .language import CudaLanguage
@@ -51,13 +52,19 @@ def open_cuda_runner(
     backend: str | None = None,
     toolchain: Toolchain | None = None,
     jobs: int | None = None,
+    script: ScriptSide | None = None,
+    isolated: bool = True,
 ) -> KernelRunner:
-    """A runner, its processes started. Takes over the guard. Raises WattridgeError and InputError."""
+    """A runner, its processes started. Takes over the guard. Raises WattridgeError and InputError.
+
+    `script` is what a script contributes. Unless `isolated`, kernels are launched in this process, which one that
+    faults takes along.
+    """
     with ExitStack() as undo:
-        gpu = CudaGpu(sensors, backend=backend)
+        gpu = CudaGpu(sensors, backend=backend, isolated=isolated)
         undo.callback(gpu.close)
         language = CudaLanguage(gpu, toolchain=toolchain, jobs=jobs)
         undo.callback(language.compiler.close)
-        runner = KernelRunner(gpu, spec, space, guard, language, condition)
+        runner = KernelRunner(gpu, spec, space, guard, language, condition, script)
         undo.pop_all()
     return runner

@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 def open_backend(device: str) -> DeviceBackend:
     """A context on the device of that number (among those that CUDA shows). Raises DeviceFault."""
+    if not device.isdigit():
+        raise DeviceFault(f"PyCUDA does not find {device} by its UUID: install cuda-bindings", fatal=True)
     return DeviceBackend(PyCudaDriver(int(device)))
 
 

@@ -13,6 +13,7 @@ from ..base import OnPreparation
 from ..kernels.compiler import Compiler
 from ..kernels.drift import Drift
 from ..kernels.gpu import ProcessGpu
+from ..kernels.language import MakesKernel
 from ..kernels.process import KernelFailed
 from .compilers import HostTarget
 
@@ -30,8 +31,8 @@ class HostLanguage:
         self._gpu = gpu
         self.compiler = Compiler(target, jobs=jobs)
 
-    def kernel(self, spec: Specification) -> SourceKernel:
-        return SourceKernel.of(spec, self._gpu.limits)
+    def kernel(self, spec: Specification, make: MakesKernel = SourceKernel.of) -> SourceKernel:
+        return make(spec, self._gpu.limits, 0)
 
     def symbol(self, image: bytes, name: str) -> str:
         return function_name(image, name)

@@ -261,7 +261,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _included(build: Build) -> Iterator[tuple[Path, bytes]]:
     """The files that a text includes, and those which they include, as far as they are found: not the toolkit's own."""
-    waiting = list(build.sources)
+    waiting = [*build.sources, *_named_in(build.text.encode(), build.include)]
     seen: set[Path] = set()
     while waiting and len(seen) < MAX_INCLUDES:
         path = waiting.pop()
@@ -273,9 +273,13 @@ def _included(build: Build) -> Iterator[tuple[Path, bytes]]:
         except OSError:
             continue
         yield path, text
-        for name in _INCLUDE.findall(text):
-            for folder in (path.parent, *build.include):
-                candidate = folder / name.decode("utf-8", "replace")
-                if candidate.is_file():
-                    waiting.append(candidate)
-                    break
+        waiting += _named_in(text, (path.parent, *build.include))
+
+
+def _named_in(text: bytes, folders: Sequence[Path]) -> Iterator[Path]:
+    """The files that a text includes, each from the first of the folders that has it."""
+    for name in _INCLUDE.findall(text):
+        candidates = (folder / name.decode("utf-8", "replace") for folder in folders)
+        found = next((candidate for candidate in candidates if candidate.is_file()), None)
+        if found is not None:
+            yield found

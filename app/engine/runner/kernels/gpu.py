@@ -11,6 +11,7 @@ from ....sensors.channel import PowerSample, Reading
 from ....sensors.device_limits import DeviceLimits
 from ....sensors.gpu import Gpu, Held, HoldsValues
 from ....sensors.load import Execution, Load
+from .own_process import OwnProcess, OwnThread
 from .process import KernelFailed, RunnerProcess, RunnerProcesses
 
 DRAIN_S: Final = 20.0  # beyond a launch's own time limit: what is queued may have to run first
@@ -28,11 +29,12 @@ class ProcessGpu:
         *,
         context: str,
         remedy: str = "is the board free, its driver whole?",
+        isolated: bool = True,
     ) -> None:
         """Starts the runner process and waits for its context. Raises WattridgeError, with the remedy, without one.
 
         `backend` is the module that opens the device, in a process with so much more in its environment; `context` is
-        what it opens, in words.
+        what it opens, in words. Unless `isolated`, the context is this process's own, in its environment as it is.
         """
         self.info = sensors.info
         self.channels = sensors.channels
@@ -43,7 +45,8 @@ class ProcessGpu:
         self._device = device
         self._environment = dict(environment or {})
         self._prepared: list[tuple[dict[str, Any], Sequence[bytes]]] = []
-        self.processes = RunnerProcesses(self._start, self._prepare)
+        self.processes: RunnerProcesses | OwnProcess
+        self.processes = RunnerProcesses(self._start, self._prepare) if isolated else self._own_process()
         try:
             self.described = self.processes.current.request({"do": "describe"})
         except KernelFailed as failure:
@@ -113,6 +116,9 @@ class ProcessGpu:
     def _start(self) -> RunnerProcess:
         return RunnerProcess(self.backend, self._device, self._environment)
 
-    def _prepare(self, process: RunnerProcess) -> None:
+    def _own_process(self) -> OwnProcess:
+        return OwnProcess(self.backend, self._device, self._prepare, self.clock.now_ns)
+
+    def _prepare(self, process: RunnerProcess | OwnThread) -> None:
         for message, blocks in self._prepared:
             process.post(message, blocks)

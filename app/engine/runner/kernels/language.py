@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Protocol
 
+from ....sensors.device_limits import DeviceLimits
 from ...specification.model import Specification
 from ...workloads.source_kernel import Build, Prepared, SourceKernel
 from ..base import OnPreparation
 from .compiler import Compiler
 from .drift import Drift
+
+MakesKernel = Callable[[Specification, DeviceLimits, int], SourceKernel]  # the last: shared memory by opting in, bytes
 
 
 class Language(Protocol):
@@ -20,8 +24,8 @@ class Language(Protocol):
     feature_names: tuple[str, ...]  # of `workloads.kernel_features.FEATURES`, those that its images tell
     drift: Drift | None  # the reference kernel of a session; None where there is none
 
-    def kernel(self, spec: Specification) -> SourceKernel:
-        """The kernel of a specification. Raises InputError where it cannot run."""
+    def kernel(self, spec: Specification, make: MakesKernel = SourceKernel.of) -> SourceKernel:
+        """The kernel of a specification, made for the device. Raises InputError where it cannot run."""
         ...
 
     def symbol(self, image: bytes, name: str) -> str:

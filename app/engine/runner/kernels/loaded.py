@@ -11,7 +11,7 @@ from ....errors import WattridgeError
 from ....sensors.load import Load
 from ...children.scratch import scratch_folder
 from ...measurement import State
-from ...workloads.cuda_arguments import CallPlan, Launch
+from ...workloads.cuda_arguments import Array, CallPlan, Launch, read_array
 from ...workloads.source_kernel import Prepared
 from .gpu import ProcessGpu
 from .language import Language
@@ -90,6 +90,18 @@ class LoadedKernels:
             for wrong in found["wrong"]
         )
 
+    def outputs(self) -> dict[str, Array]:
+        """What the outputs hold since the last check, by their names. Raises KernelFailed."""
+        folder = self._scratch / "outputs"
+        folder.mkdir(exist_ok=True)
+        names = [argument.name for argument in self._calls.outputs] if self._calls is not None else []
+        self._gpu.ask({"do": "save", "names": names, "folder": str(folder)})
+        return {name: read_array(folder / f"{name}.npy", None) for name in names}
+
+    def launches(self, name: str) -> Launches:
+        """Single launches of a loaded kernel, each timed."""
+        return Launches(self._gpu, name, self._timeout_s)
+
     @contextmanager
     def keep_board_busy(self) -> Iterator[None]:
         """The last kernel that worked runs on, so that the board stays warm."""
@@ -128,3 +140,27 @@ class LoadedKernels:
     def _named(self, launch: Launch, image: bytes) -> dict[str, Any]:
         """A launch as a message, under the name that the image has."""
         return launch.as_message(self._language.symbol(image, launch.name))
+
+
+class Launches:
+    """Single launches of one loaded kernel. All raise KernelFailed."""
+
+    def __init__(self, gpu: ProcessGpu, name: str, timeout_s: float) -> None:
+        self._gpu = gpu
+        self._name = name
+        self._timeout_s = timeout_s
+
+    def times_s(self, launches: int) -> list[float]:
+        """That many launches, one after the other."""
+        message = {"do": "times", "id": self._name, "launches": launches}
+        reply = self._gpu.ask(message, timeout_s=launches * self._timeout_s + SPARE_S)
+        return [float(each) for each in reply["times_s"]]
+
+    def start(self) -> None:
+        """Queue one launch; returns at once."""
+        self._gpu.ask({"do": "start", "id": self._name})
+
+    def finished_s(self) -> float | None:
+        """How long the launch that was started took; None while it runs."""
+        reply = self._gpu.ask({"do": "finished"})
+        return None if reply["time_s"] is None else float(reply["time_s"])

@@ -45,6 +45,7 @@ from .language import Language
 from .loaded import LoadedKernels
 from .process import KernelFailed
 from .reporting import idle_words, reader_of, what_is_wrong
+from .script_side import ScriptSide
 from .vendor_look import LOAD as VENDOR
 from .vendor_look import VendorLook
 from .verifying import verify_by_program
@@ -100,8 +101,9 @@ class KernelRunner:
         guard: DeviceGuard,
         language: Language,
         condition: Condition | None = None,
+        script: ScriptSide | None = None,
     ) -> None:
-        """`condition` is the one to state figures for, where the user chose it."""
+        """`condition` is the one to state figures for, where the user chose it; `script` what a script contributes."""
         self.source: str = gpu.info.source
         self.batch = max(LEAST_BATCH, min(MOST_BATCH, 4 * language.compiler.jobs))
         by_meter = gpu.info.source != "unmetered" and spec.kernel is not None and spec.kernel.language == "CUDA"
@@ -117,7 +119,8 @@ class KernelRunner:
         self._language = language
         self.feature_names = language.feature_names
         self._compiler = language.compiler
-        self._kernel = language.kernel(spec)
+        self._script = script
+        self._kernel = language.kernel(spec) if script is None else language.kernel(spec, script.kernel)
         timeout_s = spec.kernel.timeout_s if spec.kernel else 10.0
         self._kernels = LoadedKernels(gpu, language, timeout_s, self._settle)
         self._metered = gpu.info.source != "unmetered"
@@ -302,6 +305,8 @@ class KernelRunner:
                 settle_s = self._guard.settling_s
                 candidate.time_s = self._meter.time(candidate.load, stop=stop, settle_s=settle_s)
             else:
+                if self._script is not None:
+                    candidate.facts |= self._observed(self._script, candidate)
                 self._run_repeats(candidate, stop)
         except KernelFailed as failure:
             self._settle()
@@ -321,13 +326,21 @@ class KernelRunner:
         return None
 
     def _verify(self, candidate: _Candidate, stop: threading.Event) -> str:
-        """What the user's program finds wrong with the outputs, where there is one."""
+        """What the user's program or script finds wrong with the outputs, where there is one."""
+        if self._script is not None and (wrong := self._script.wrong(candidate.configuration, self._kernels.outputs)):
+            return wrong
         words = candidate.prepared.verifier
         if not words:
             return ""
         self._settle()
         arrays = [argument.name for argument in candidate.prepared.calls.arguments if argument.shape is not None]
         return verify_by_program(words, arrays, self._gpu, self._spec.path.resolve().parent, stop)
+
+    def _observed(self, script: ScriptSide, candidate: _Candidate) -> dict[str, float]:
+        """What a script's own launches and observers show."""
+        self._settle()
+        launches = self._kernels.launches(candidate.name)
+        return script.observe(candidate.row, candidate.configuration, launches, candidate.facts)
 
     def _run_repeats(self, candidate: _Candidate, stop: threading.Event) -> None:
         """Every repeat's run; `run` stays None where the first was stopped."""

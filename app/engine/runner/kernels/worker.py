@@ -69,6 +69,7 @@ class Worker:
         self._launched = 0
         self._fault: DeviceFault | None = None
         self._reference_kernel: Message | None = None
+        self._once: tuple[Mark, Mark] | None = None  # around the launch that was started last
 
     @property
     def running(self) -> bool:
@@ -96,6 +97,14 @@ class Worker:
                 return self._load_drift(message, blocks[0])
             case "vendor":
                 return self._load_vendor(message)
+            case "times":
+                loaded = self._kernels[message["id"]]
+                self._stop_launching()
+                return {"times_s": [self._timed(loaded) for _ in range(message["launches"])]}
+            case "start":
+                return self._start_once(self._kernels[message["id"]])
+            case "finished":
+                return self._once_finished()
             case "begin":
                 self._begin(self._kernels[message["id"]])
                 return {}
@@ -228,6 +237,20 @@ class Worker:
             nbyte = self._arrays[argument.name].nbytes
             self._backend.copy(self._buffers[f"start of {argument.name}"], self._buffers[argument.name], nbyte)
         return self._timed(loaded)
+
+    def _start_once(self, loaded: Loaded) -> Message:
+        """Queue one launch between two marks and return at once; `finished` says when it has run."""
+        self._stop_launching()
+        before = self._backend.mark()
+        loaded.kernel.launch(1)
+        self._once = before, self._backend.mark()
+        return {}
+
+    def _once_finished(self) -> Message:
+        if self._once is None:
+            raise InputError("no launch was started", "runner process")
+        before, after = self._once
+        return {"time_s": after.seconds_since(before) if after.passed else None}
 
     def _timed(self, loaded: Loaded) -> float:
         before = self._backend.mark()

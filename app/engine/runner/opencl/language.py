@@ -18,6 +18,7 @@ from ..base import OnPreparation, PreparationFailed
 from ..kernels.compiler import Compiler
 from ..kernels.drift import Drift
 from ..kernels.gpu import ProcessGpu
+from ..kernels.language import MakesKernel
 from ..kernels.process import KernelFailed
 from .image import read_image
 
@@ -49,8 +50,8 @@ class OpenclLanguage:
         self._gpu = gpu
         self.compiler = Compiler(OpenclTarget(device), jobs=jobs)
 
-    def kernel(self, spec: Specification) -> SourceKernel:
-        return SourceKernel.of(spec, self._gpu.limits)
+    def kernel(self, spec: Specification, make: MakesKernel = SourceKernel.of) -> SourceKernel:
+        return make(spec, self._gpu.limits, 0)
 
     def symbol(self, image: bytes, name: str) -> str:
         names, _ = read_image(image)

@@ -1,0 +1,38 @@
+"""The `ScriptSide` seam: what a Python script contributes to the measurement of its kernels.
+
+Its functions are called in the script's process, between two steps of a measurement, and never in the runner process:
+what they are given came from there as plain arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from ....sensors.device_limits import DeviceLimits
+from ...measurement import Configuration
+from ...specification.model import Specification
+from ...workloads.cuda_arguments import Array
+from ...workloads.source_kernel import SourceKernel
+from .loaded import Launches
+
+
+class ScriptSide(Protocol):
+    """What a script adds to a specification."""
+
+    def kernel(self, spec: Specification, limits: DeviceLimits, shared_opt_in: int) -> SourceKernel:
+        """The kernel, its text and launch by the script's functions."""
+        ...
+
+    def wrong(self, configuration: Configuration, outputs: Callable[[], Mapping[str, Array]]) -> str:
+        """What is wrong with the outputs of the first launch, in words; empty where nothing is."""
+        ...
+
+    def observe(
+        self, row: int, configuration: Configuration, launches: Launches, facts: Mapping[str, float]
+    ) -> dict[str, float]:
+        """Launch as the script asks, and watch; the figures that come of it, for the measurement of that row.
+
+        `facts` is what the driver reports of the kernel, by the names of a measurement.
+        """
+        ...

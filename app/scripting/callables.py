@@ -1,0 +1,309 @@
+"""`wattridge.tune`: any callable over its own keyword arguments, for time, energy or a figure of the user's.
+
+    result = wattridge.tune(attention, {"block": [32, 64, 128]}, arguments=(q, k, v), minimise="energy_j")
+    result.best          # {"block": 64}
+
+The function is called in this process, again and again until its time is known; the board's power source says what
+was drawn meanwhile. Calls that return before the device is done are timed by events of PyTorch or CuPy where the
+function uses them, else after `synchronise()`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from typing import Any, Final, Generic, ParamSpec, TypeVar
+
+from ..engine.expressions.expression import parse
+from ..engine.measurement import MEASURED, Value
+from ..engine.metering.watching import Watch, watch
+from ..engine.objectives import Goal, Objective, likely_goal
+from ..engine.runner.command import not_its_own
+from ..engine.runner.function import UNMETERED, FunctionRunner, FunctionWork
+from ..engine.session.plan import SearchOptions, SessionPlan
+from ..engine.session.planning import checked_plan
+from ..engine.space.build import build_space, space_of_table
+from ..engine.space.filtering import filtered
+from ..engine.space.search_space import SearchSpace
+from ..engine.strategies import base as strategies
+from ..errors import InputError
+from ..sensors.device_limits import limits_of
+from ..sensors.errors import NoDriver
+from ..sensors.gpu import Gpu, GpuInfo
+from ..sensors.unmetered import this_processor
+from ..standard_error import say
+from .figures import Figures, read_metrics
+from .restrictions import read_restrictions
+from .surroundings import run_session_of_script, script_path, surroundings
+from .tuned import Tuned
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_TARGET: Final = 0.01  # half of the 95 % interval of the mean time
+_NAMES: Final = (*MEASURED, "busy_share")
+_NO_DRIVER: Final = "no NVIDIA driver answers here: time is measured, and energy is not known"
+
+
+def tune(
+    function: Callable[..., Any],
+    parameters: Mapping[str, Sequence[Any] | str],
+    *,
+    arguments: Sequence[Any] = (),
+    keywords: Mapping[str, Any] | None = None,
+    minimise: str | None = None,
+    maximise: str | None = None,
+    front: Sequence[str] | None = None,
+    limits: Mapping[str, str] | None = None,
+    within: float | None = None,
+    restrictions: Any = None,
+    metrics: Mapping[str, Any] | None = None,
+    strategy: str = "auto",
+    strategy_options: Mapping[str, Any] | None = None,
+    max_evaluations: int | None = None,
+    max_seconds: float | None = None,
+    patience: int | None = None,
+    seed: int = 0,
+    verify: Callable[[Any], object] | None = None,
+    synchronise: Callable[[], object] | None = None,
+    target: float = _TARGET,
+    gpu: Gpu | str | int | None = None,
+    name: str | None = None,
+    quiet: bool = False,
+) -> Tuned:
+    """Measure `function(*arguments, **keywords, **configuration)` for configurations of the parameters.
+
+    `parameters` are lists of values, or ranges as text over other parameters; `restrictions` text or functions.
+    Figures are `time_s`, `energy_j`, `power_w` and the metrics, which are text over parameters and figures, or
+    functions of a dict of them. `limits` must hold, as `{"time_s": "<= 0.002"}`; `within=0.03` chooses among those at
+    most 3 % slower than the fastest, once all are measured. `verify` is asked of what the first call returns. `gpu` is
+    the board whose energy counts, by default GPU 0; without a board there is time only. A configuration whose call
+    raises is a failed one.
+
+    Raises InputError for what cannot be used, and for an objective of energy where none is known; KeyboardInterrupt
+    where the user stops it: what was measured by then is in the store.
+    """
+    if not callable(function):
+        raise InputError(f"it is of type {type(function).__name__}", "tune", "pass a function, then its parameters")
+    if not 0 < target < 1:
+        raise InputError(f"it is {target}", "target", "give a share between 0 and 1, as 0.01")
+    if within is not None and not within >= 0:
+        raise InputError(f"it is {within}", "within", "give a share from 0, as 0.03")
+    figures = Figures(read_metrics(metrics))
+    space = _space(parameters, restrictions)
+    options = dict(strategy_options or {})
+    strategies.make_options(strategies.get(strategy), options)
+    keeps = _limits(limits, tuple(figures.metrics))
+    return _tuned(
+        FunctionWork(function, tuple(arguments), dict(keywords or {}), verify, synchronise, False, keeps),
+        space,
+        figures,
+        (minimise, maximise, front),
+        SearchOptions(
+            strategy=strategy,
+            strategy_options=options,
+            max_evaluations=max_evaluations,
+            max_seconds=max_seconds,
+            patience=patience,
+            seed=seed,
+        ),
+        within=within,
+        target=target,
+        gpu=gpu,
+        name=name or str(getattr(function, "__name__", type(function).__name__)),
+        quiet=quiet,
+    )
+
+
+def tune_launches(
+    launch: Callable[..., Any],
+    names: Sequence[str],
+    rows: Sequence[Sequence[Value]],
+    *,
+    name: str,
+    minimise: str,
+    within: float | None,
+    verify: Callable[[Any], object] | None,
+    gpu: Gpu | str | int | None,
+    target: float,
+    quiet: bool,
+    **search: Any,
+) -> Tuned:
+    """Measure a function that does nothing but launch kernels, for exactly these configurations.
+
+    Launches of microseconds are recorded, so that no gap between them is counted. Raises as `tune` does.
+    """
+    known = {each.name for each in fields(SearchOptions)} - {"objective", "front", "repeats", "condition"}
+    for each in search:
+        if each not in known:
+            raise InputError(f"'{each}' is not known", "tune", f"one of {', '.join(sorted(known))}")
+    space = space_of_table(dict.fromkeys(names, ()), rows)
+    work = FunctionWork(launch, verify=verify, launches_only=True)
+    options = SearchOptions(**{"strategy": "brute_force", "seed": 0, **search})
+    strategies.make_options(strategies.get(str(options.strategy)), dict(options.strategy_options))
+    goals = (minimise, None, None)
+    return _tuned(
+        work, space, Figures({}), goals, options, within=within, target=target, gpu=gpu, name=name, quiet=quiet
+    )
+
+
+def _tuned(
+    work: FunctionWork,
+    space: SearchSpace,
+    figures: Figures,
+    goals: tuple[str | None, str | None, Sequence[str] | None],
+    options: SearchOptions,
+    *,
+    within: float | None,
+    target: float,
+    gpu: Gpu | str | int | None,
+    name: str,
+    quiet: bool,
+) -> Tuned:
+    """The session of a function over a space; `goals` are what to minimise, what to maximise, and the front."""
+    with _watched(gpu) as (info, watched):
+        named = gpu is not None or surroundings().gpu is not None
+        note = not_its_own(info.source, "a function") if watched is not None or named else _NO_DRIVER
+        objective = _objective(*goals, tuple(figures.metrics), unknown="" if watched is not None else note)
+        notes = [note] if note else []
+        if not quiet:
+            for note in notes:
+                say(note)
+        plan = SessionPlan(
+            title=name,
+            gpu=info.name,
+            driver=info.driver,
+            source=info.source,
+            space=replace(space, notes=(*space.notes, *notes)),
+            objective=objective,
+            strategy=options.strategy or "auto",
+            strategy_options=dict(options.strategy_options),
+            max_evaluations=options.max_evaluations,
+            max_seconds=options.max_seconds,
+            patience=options.patience,
+            seed=options.seed or 0,
+            make_runner=lambda: FunctionRunner(work, space, _again(watched), target),
+            complete=figures.complete,
+            origin={"kind": "script", "file": str(script_path()), "isolated": "False"},
+        )
+        return Tuned(run_session_of_script(checked_plan(plan), lambda _event: None, quiet), within)
+
+
+class TunedFunction(Generic[P, R]):
+    """A function with parameters to be tuned; until it is, it is called with its own defaults."""
+
+    def __init__(self, function: Callable[P, R], parameters: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self._function, self._parameters, self._options = function, parameters, options
+        self.result: Tuned | None = None
+
+    def tune(self, *arguments: Any, **keywords: Any) -> Tuned:
+        """Tune it for these arguments; later calls use the best configuration. Raises as `tune` does."""
+        options = {**self._options, "arguments": arguments, "keywords": keywords}
+        self.result = tune(self._function, self._parameters, **options)
+        return self.result
+
+    def __call__(self, *arguments: P.args, **keywords: P.kwargs) -> R:
+        chosen = {} if self.result is None else {**self.result.best}
+        given: Any = {**chosen, **keywords}
+        return self._function(*arguments, **given)
+
+
+def tunable(
+    parameters: Mapping[str, Sequence[Any] | str], **options: Any
+) -> Callable[[Callable[P, R]], TunedFunction[P, R]]:
+    """A decorator: `@tunable({"block": [32, 64]}, minimise="energy_j")`, then `function.tune(x)` and `function(x)`.
+
+    The options are those of `tune`.
+    """
+    return lambda function: TunedFunction(function, parameters, options)
+
+
+# --- inside -----------------------------------------------------------------------------------------------------------
+
+
+def _space(parameters: Mapping[str, Sequence[Any] | str], restrictions: Any) -> SearchSpace:
+    if not isinstance(parameters, Mapping):
+        raise InputError(f"they are of type {type(parameters).__name__}", "parameters", "pass a dict of lists")
+    listed: dict[str, Any] = {n: each if isinstance(each, str) else tuple(each) for n, each in parameters.items()}
+    for each, values in listed.items():
+        for value in () if isinstance(values, str) else values:
+            if not isinstance(value, bool | int | float | str):
+                what = f"the value {value!r} is of type {type(value).__name__}"
+                raise InputError(what, f"parameters[{each!r}]", "list numbers, flags or text")
+    found = read_restrictions(restrictions, tuple(listed))
+    where = str(script_path())
+    space = build_space(listed, found.texts, {}, limits_of((8, 0)), block_size_names=(), where=where)
+    for each, accepts in found.functions.items():
+        space = filtered(space, accepts, each, where)
+    return space
+
+
+def _objective(
+    minimise: str | None, maximise: str | None, front: Sequence[str] | None, metrics: Sequence[str], *, unknown: str
+) -> Objective:
+    """`unknown` says why energy is not known, where it is not. Raises InputError."""
+    if minimise is not None and maximise is not None:
+        raise InputError("both are given", "minimise and maximise", "give one, and the others as front")
+    named = minimise or maximise or ("time_s" if unknown else "energy_j")
+    goal = Goal(named, maximise=maximise is not None)
+    goals = tuple(likely_goal(each) for each in front or ())
+    if not goals:
+        goals = () if unknown else tuple(Goal(each, maximise=False) for each in ("time_s", "energy_j"))
+    for each in (goal, *goals):
+        if each.name not in (*_NAMES, *metrics):
+            names = ", ".join((*_NAMES[:3], *metrics))
+            raise InputError(f"there is no figure '{each.name}'", "objective", f"known: {names}")
+        if unknown and each.name in ("energy_j", "power_w"):
+            raise InputError(unknown, "objective", "minimise time_s, or name a board by gpu=")
+    return Objective(goal, goals)
+
+
+def _limits(given: Mapping[str, str] | None, metrics: Sequence[str]) -> Callable[[Mapping[str, Any]], str]:
+    """Which limit figures do not keep, in words. Raises InputError for a limit that cannot be read."""
+    tests = {}
+    for name, text in (given or {}).items():
+        if name in metrics or name not in _NAMES:
+            raise InputError(f"there is no measured figure '{name}'", "limits", f"one of {', '.join(_NAMES[:3])}")
+        tests[name] = parse(f"{name} {text}", f"limits[{name!r}]")
+        tests[name].check_names(_NAMES)
+
+    def broken(figures: Mapping[str, Any]) -> str:
+        for name, test in tests.items():
+            known = all(each in figures for each in test.names)
+            if not known or not bool(test.evaluate(figures)):
+                return f"{name} is {figures.get(name, 'not known')}, and the limit is: {test.text}"
+        return ""
+
+    return broken
+
+
+@contextmanager
+def _watched(gpu: Gpu | str | int | None) -> Iterator[tuple[GpuInfo, Watch | None]]:
+    """The board, and its watch meanwhile; no watch where it reports nothing.
+
+    Where none is named and no driver answers, it is this computer's processor.
+    """
+    named = surroundings().gpu if gpu is None else gpu
+    if named is None:
+        from ..sensors.nvml.gpu import boards
+
+        try:
+            found = boards()
+        except NoDriver:
+            found = []
+        if not found:
+            yield this_processor().info, None
+            return
+    watched = watch(named)
+    try:
+        info = watched.gpu.info
+        yield info, None if info.source == UNMETERED else watched
+    finally:
+        watched.release()
+
+
+def _again(watched: Watch | None) -> Watch | None:
+    """The same board for the runner, which gives it back by itself."""
+    return None if watched is None else watch(watched.gpu)

@@ -1,0 +1,124 @@
+"""Figures by the names that Kernel Tuner's scripts use: times in milliseconds, metrics, results as dicts."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from ..engine.expressions.expression import Expression, parse
+from ..engine.formats.names import THEIR_SETTINGS
+from ..engine.measurement import Measurement, State
+from ..engine.objectives import Goal, Objective
+from ..errors import InputError
+from ..observers import NVML_OBSERVABLES
+
+Result = dict[str, Any]
+_OURS: Final = {"time": "time_s", **NVML_OBSERVABLES, "num_regs": "registers_per_thread"}
+_FAILURES: Final = {State.COMPILE: "CompilationFailedConfig", State.CONSTRAINTS: "InvalidConfig"}
+_RATE: Final = re.compile(r"[kMGTPE]?(FLOP|OP|B|bit)S?/(s|W|J)|[kMGTPE]?(FLOPS|OPS|B|bit)/(s|W|J)")
+_LESS: Final = ("time", "energy", "cost", "loss", *("nvml_energy", "nvml_power"))
+
+
+class FailedConfig(str):
+    """How a configuration failed, in a word, as Kernel Tuner's results have it under `__error__`."""
+
+
+@dataclass(slots=True)
+class Figures:
+    """Completes measurements by a script's metrics, and writes them as a script expects them."""
+
+    metrics: Mapping[str, Expression | Callable[[Result], Any]]
+    observed: Sequence[str] = ()  # what observers are asked for, beside the time
+    more: dict[int, Result] = field(default_factory=dict)  # by row, what is no number of a measurement
+
+    def complete(self, measurement: Measurement) -> Measurement:
+        """With the script's metrics among its values. What a metric's function raises goes to the script."""
+        if measurement.state is not State.OK or not measurement.final:  # of what was only timed they may be unknown
+            return measurement
+        result = self.result(measurement)
+        found = {name: result[name] for name in self.metrics}
+        numbers = {name: float(value) for name, value in found.items()}
+        return replace(measurement, values={**measurement.values, **numbers})
+
+    def result(self, measurement: Measurement, objective: str = "time") -> Result:
+        """One configuration with all that is known of it."""
+        parameters = {THEIR_SETTINGS.get(n, n): value for n, value in measurement.configuration.items()}
+        found = {**parameters, **measurement.values, **self._named(measurement), **self.more.get(measurement.row, {})}
+        if math.isfinite(measurement.cost_s):
+            found.setdefault("benchmark_time", measurement.cost_s * 1e3)
+        if math.isfinite(measurement.timestamp_s):
+            found.setdefault("timestamp", datetime.fromtimestamp(measurement.timestamp_s, UTC).isoformat(sep=" "))
+        if measurement.state is not State.OK:
+            mark = FailedConfig(_FAILURES.get(measurement.state, "RuntimeFailedConfig"))
+            return found | {objective: mark, "__error__": mark, "error": measurement.error}
+        for name, metric in self.metrics.items():
+            found[name] = _number(name, metric.number(found) if isinstance(metric, Expression) else metric(found))
+        return found
+
+    def _named(self, measurement: Measurement) -> Result:
+        """The time, and what was asked for, by Kernel Tuner's names."""
+        wanted = ("time", *self.observed)
+        return {name: self._value(measurement, name) for name in wanted if _OURS[name] in measurement.values}
+
+    def _value(self, measurement: Measurement, name: str) -> float:
+        value = measurement.values[_OURS[name]]
+        return value * 1e3 if name == "time" else value
+
+
+def read_metrics(given: Any) -> dict[str, Expression | Callable[[Result], Any]]:
+    """Metrics by name, in their order: each may use those before it. Raises InputError."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise InputError(f"they are of type {type(given).__name__}", "metrics", "pass a dict of text or functions")
+    found: dict[str, Expression | Callable[[Result], Any]] = {}
+    for name, metric in given.items():
+        if isinstance(metric, str):
+            found[str(name)] = parse(metric, f"metrics[{name!r}]")
+        elif callable(metric):
+            found[str(name)] = metric
+        else:
+            raise InputError(f"it is of type {type(metric).__name__}", f"metrics[{name!r}]", "write text or a function")
+    return found
+
+
+def read_objective(objective: Any, higher: Any, objectives: Any, metrics: Sequence[str]) -> Objective:
+    """What the search works for, by our names; of several objectives the first, and the front of all.
+
+    Raises InputError where the direction of one is neither given nor known.
+    """
+    if objectives is not None:
+        if not isinstance(objectives, Mapping) or not objectives:
+            what = f"it is of type {type(objectives).__name__}"
+            raise InputError(what, "objectives", "pass a dict of names and whether higher is better")
+        if objective is not None:
+            raise InputError("both objective and objectives are given", "objectives", "give one of them")
+        objective, higher = list(objectives), list(objectives.values())
+    names = ["time"] if objective is None else [objective] if isinstance(objective, str) else list(objective)
+    directions = list(higher) if isinstance(higher, Sequence) else [higher] * len(names)
+    if len(directions) != len(names):
+        what = f"{len(names)} objectives and {len(directions)} directions"
+        raise InputError(what, "objective_higher_is_better", "give one for each")
+    goals = tuple(_goal(str(name), each, metrics) for name, each in zip(names, directions, strict=True))
+    return Objective(goals[0], goals if len(goals) > 1 else ())
+
+
+def _goal(name: str, higher: bool | None, metrics: Sequence[str]) -> Goal:
+    if higher is None:
+        if name not in _LESS and name != "fitness" and not _RATE.fullmatch(name):
+            remedy = f"say objective_higher_is_better=True or False for {name}"
+            raise InputError(f"it is not known whether more or less of '{name}' is better", "objective", remedy)
+        higher = name not in _LESS
+    return Goal(name if name in metrics else _OURS.get(name, name), bool(higher))
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        what = f"it gave {value!r}"
+        raise InputError(what, f"metrics[{name!r}]", "a metric must give a number") from None

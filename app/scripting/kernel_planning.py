@@ -1,0 +1,196 @@
+"""From a script's kernel to a session's plan: on a board, or answered from a cache."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from ..engine.control.guard import DeviceGuard
+from ..engine.formats.growing_cache import GrowingCache
+from ..engine.measurement import Measurement, State, Value
+from ..engine.metering.launching import require_launching
+from ..engine.objectives import Goal, Objective
+from ..engine.runner.base import Runner
+from ..engine.runner.cuda.open import open_cuda_runner, require_cuda
+from ..engine.runner.replay import ReplayRunner
+from ..engine.runner.simulated import SimulatedRunner
+from ..engine.session.on_board import allowed_settings, limits_on
+from ..engine.session.plan import SessionPlan
+from ..engine.session.planning import checked_plan
+from ..engine.space.build import build_space
+from ..engine.space.device_settings import resolve_device_settings
+from ..engine.space.filtering import filtered
+from ..engine.space.search_space import SearchSpace
+from ..engine.workloads.profiled import ProfiledKernel
+from ..errors import InputError
+from ..sensors.device_limits import DeviceLimits, limits_of
+from ..sensors.gpu import Gpu
+from ..sensors.simulated.profiles import PROFILES, LaunchRefused
+from .described_kernel import DescribedKernel
+from .figures import Figures
+from .restrictions import Restrictions
+from .script_side import ScriptOfKernel
+from .strategies import Search
+
+NOT_ISOLATED = "the script's observers run its kernels in its own process: faults are not isolated"
+_TIME_AND_ENERGY = (Goal("time_s", maximise=False), Goal("energy_j", maximise=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a script asks for besides its kernel."""
+
+    restrictions: Restrictions
+    objective: Objective
+    search: Search
+    figures: Figures
+    seed: int
+
+
+def plan_on_board(
+    kernel: DescribedKernel,
+    wanted: Wanted,
+    gpu: Gpu,
+    guard: DeviceGuard,
+    side: Callable[[DescribedKernel, Gpu], ScriptOfKernel],
+    cache: GrowingCache | None,
+) -> SessionPlan:
+    """Raises InputError and WattridgeError where it cannot be run there, before anything is measured."""
+    spec = kernel.spec
+    assert spec.kernel is not None
+    if spec.kernel.language != "CUDA":
+        what = f"its kernel is written in {spec.kernel.language}, and CUDA kernels are run"
+        raise InputError(what, spec.name, "say lang='CUDA' where it is CUDA")
+    if gpu.info.source == "nvml":
+        require_cuda(gpu)
+    settings, refused = allowed_settings(spec.device_settings, gpu, guard)
+    if refused:
+        raise InputError(refused[0], "tune_params", "leave the clocks and limits out, or allow control")
+    resolved, notes = resolve_device_settings(settings, gpu)
+    space = _space(kernel, wanted, limits_on(gpu), resolved, notes)
+    script = side(kernel, gpu)
+    isolated = not script.observers
+    if not isolated:
+        space = replace(space, notes=(*space.notes, NOT_ISOLATED))
+    make_runner: Callable[[], Runner]
+    if gpu.info.source == "nvml":
+
+        def make_runner() -> Runner:
+            return open_cuda_runner(spec, gpu, space, guard.nested("session"), script=script, isolated=isolated)
+    else:
+        board = require_launching(gpu)
+        if not spec.kernel.profile:
+            what = "a simulated GPU runs no kernels, and it is not said how it costs this one"
+            remedy = f"give profile= (--profile), one of {', '.join(PROFILES)}, or choose a real GPU"
+            raise InputError(what, spec.name, remedy)
+        profiled = ProfiledKernel.of(spec, board.limits)
+        with suppress(LaunchRefused):
+            profiled.prepare(space.configuration(0))
+
+        def make_runner() -> Runner:
+            return SimulatedRunner(board, spec, space, guard.nested("session"))
+
+    known: dict[int, Measurement] = {}
+    if cache is not None:
+        cache.require(space.names, kernel=spec.name, problem_size=kernel.problem_size, board=gpu.info.name)
+        known = _with_objective(_known(cache, space, wanted.figures), wanted)
+    plan = _plan(kernel, wanted, space, make_runner, known)
+    origin = {**plan.origin, "gpu": gpu.info.uuid, "isolated": str(isolated)}
+    objective = plan.objective if plan.objective.front else replace(plan.objective, front=_TIME_AND_ENERGY)
+    info = gpu.info
+    return replace(plan, gpu=info.name, driver=info.driver, source=info.source, origin=origin, objective=objective)
+
+
+def plan_from_cache(kernel: DescribedKernel, wanted: Wanted, cache: GrowingCache) -> SessionPlan:
+    """A search that is answered from the file. Raises InputError where it lacks a configuration of the space."""
+    recording = cache.recording
+    if recording is None:
+        raise InputError(
+            "there is no such cache", str(cache.path), "simulation_mode answers from a cache that is there"
+        )
+    settings = {
+        name: tuple(values) for name, values in kernel.spec.device_settings.items() if isinstance(values, tuple)
+    }
+    space = _space(kernel, wanted, limits_of((8, 0)), settings, recording.notes)
+    cache.require(space.names, kernel=kernel.spec.name, problem_size=kernel.problem_size)
+    known = _known(cache, space, wanted.figures)
+    missing = next((row for row in range(space.size) if row not in known), None)
+    if missing is not None:
+        named = ", ".join(f"{name}={value}" for name, value in space.configuration(missing).items())
+        what = f"{space.size - len(known)} of {space.size} configurations are not in the cache, the first is {named}"
+        raise InputError(what, str(cache.path), "in simulation_mode every configuration must be there")
+    timed, names = recording.names_at_time, recording.value_names
+    plan = _plan(kernel, wanted, space, lambda: ReplayRunner(known.__getitem__, timed, names), {})
+    origin = {**plan.origin, "kind": "replay", "cache": str(cache.path.resolve())}
+    return replace(plan, gpu=recording.device, source="recorded", units=dict(recording.units), origin=origin)
+
+
+def _known(cache: GrowingCache, space: SearchSpace, figures: Figures) -> dict[int, Measurement]:
+    """What the file holds of the space, with what is no number of it."""
+    known = cache.known(space)
+    for row, measurement in known.items():
+        figures.more[row] = dict(cache.other_values(measurement))
+    return known
+
+
+def _with_objective(known: dict[int, Measurement], wanted: Wanted) -> dict[int, Measurement]:
+    """Those that failed, and those that have a value of the objective: the others are measured again."""
+    goal = wanted.objective.goal
+    return {
+        row: each
+        for row, each in known.items()
+        if each.state is not State.OK or goal.cost(wanted.figures.complete(each).values) < math.inf
+    }
+
+
+def _plan(
+    kernel: DescribedKernel,
+    wanted: Wanted,
+    space: SearchSpace,
+    make_runner: Callable[[], Runner],
+    known: Mapping[int, Measurement],
+) -> SessionPlan:
+    spec, search = kernel.spec, wanted.search
+    plan = SessionPlan(
+        title=spec.name,
+        gpu="",
+        driver="",
+        source="",
+        space=space,
+        objective=wanted.objective,
+        strategy=search.strategy,
+        strategy_options=dict(search.options),
+        max_evaluations=search.evaluations(space.size),
+        max_seconds=search.max_seconds,
+        seed=wanted.seed,
+        make_runner=make_runner,
+        known=tuple(map(wanted.figures.complete, known.values())),
+        complete=wanted.figures.complete,
+        origin={"kind": "script", "file": str(spec.path), "problem_size": kernel.problem_size},
+    )
+    return checked_plan(plan)
+
+
+def _space(
+    kernel: DescribedKernel,
+    wanted: Wanted,
+    limits: DeviceLimits,
+    settings: Mapping[str, tuple[Value, ...]],
+    notes: tuple[str, ...],
+) -> SearchSpace:
+    spec = kernel.spec
+    space = build_space(
+        spec.parameters,
+        wanted.restrictions.texts,
+        {},
+        limits,
+        settings,
+        block_size_names=kernel.parts.block_size_names,
+        notes=notes,
+        where=str(spec.path),
+    )
+    for name, accepts in wanted.restrictions.functions.items():
+        space = filtered(space, accepts, name, str(spec.path))
+    return space

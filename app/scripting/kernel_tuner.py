@@ -1,0 +1,413 @@
+"""`tune_kernel` and `run_kernel` with the signature and the meaning of Kernel Tuner 1.5's.
+
+What cannot be honoured is refused in one line and never ignored: `PARAMETERS` says of each parameter what happens.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final
+
+import numpy as np
+
+from .. import __version__
+from ..engine.children.scratch import scratch_folder
+from ..engine.formats.growing_cache import GrowingCache
+from ..engine.formats.own import About
+from ..engine.objectives import Goal, Objective
+from ..engine.session.events import Event, FiguresRestated, MeasurementsAdded, SessionStarted
+from ..engine.session.live_session import SessionResult
+from ..engine.session.plan import SessionPlan
+from ..engine.space.result_table import ResultTable
+from ..errors import InputError
+from ..observers import DECLARED, BenchmarkObserver, NVMLObserver, RegisterObserver
+from ..plain_text import one_line
+from ..sensors.gpu import Gpu
+from ..sensors.select import open_gpu
+from ..standard_error import say
+from .described_kernel import DescribedKernel, describe_kernel
+from .figures import Figures, Result, read_metrics, read_objective
+from .kernel_planning import NOT_ISOLATED, Wanted, plan_from_cache, plan_on_board
+from .restrictions import read_restrictions
+from .script_side import ScriptOfKernel, read_verify
+from .strategies import read_strategy
+from .surroundings import run_session_of_script, surroundings
+
+# What becomes of each parameter of Kernel Tuner's `tune_kernel`.
+PARAMETERS: Final[Mapping[str, str]] = {
+    "kernel_name": "honoured; 'name<arguments>' instantiates a template",
+    "kernel_source": "text, a file, several files or a function of the parameters; languages but CUDA are refused",
+    "problem_size": "numbers, text, or functions of the parameters",
+    "arguments": "NumPy scalars; arrays of NumPy, CuPy, PyTorch, JAX or with DLPack, which are copied",
+    "tune_params": "honoured; nvml_gr_clock, nvml_mem_clock and nvml_pwr_limit need control of the board",
+    "grid_div_x": "a list of text, or a function of the parameters",
+    "grid_div_y": "as grid_div_x",
+    "grid_div_z": "as grid_div_x",
+    "restrictions": "text, which is parsed and never evaluated as Python; functions filter the space in this process",
+    "answer": "honoured, None for inputs",
+    "atol": "honoured, beside a relative tolerance of 1e-5 as numpy.allclose has it",
+    "verify": "called in this process, with what the kernel wrote",
+    "verbose": "prints why configurations fail",
+    "lang": "CUDA, CuPy and NVCUDA are CUDA; others are refused",
+    "device": "the board of that index as the driver counts; --gpu of `wattridge kernel-tuner` wins",
+    "platform": "refused unless 0: it is OpenCL's",
+    "smem_args": "size, as a number, text or function of the parameters",
+    "cmem_args": "honoured",
+    "texmem_args": "refused: CUDA 12 has no texture references",
+    "compiler": "refused: it is for C, and the compiler of CUDA is found",
+    "compiler_options": "honoured",
+    "defines": "text, numbers, or functions of the parameters",
+    "log": "a log of that level in the working directory, as Kernel Tuner names it",
+    "iterations": "so many single launches are timed for `times`; time and energy are those of a longer window",
+    "block_size_names": "honoured",
+    "quiet": "no progress and no remarks",
+    "strategy": "ours of the same method; others are refused with the list",
+    "strategy_options": "max_fevals and time_limit, and options that mean the same; others are refused with the list",
+    "cache": "Kernel Tuner's format, read and written",
+    "metrics": "text, which is parsed and never evaluated as Python; functions are called in this process",
+    "simulation_mode": "answers from the cache, which must hold every configuration",
+    "parallel": "refused: one board measures one kernel at a time, and compiling is parallel anyway",
+    "observers": "NVMLObserver and RegisterObserver by name; others watch launches in this process, without isolation",
+    "objective": "a name, or several, which become a front",
+    "objective_higher_is_better": "honoured",
+    "objectives": "a dict of names and directions",
+    "seed": "honoured; 0 without one",
+}
+_UNSUPPORTED: Final = {  # what must stay at its default, and what to do
+    "platform": "leave it out: CUDA has none",
+    "texmem_args": "read through __ldg or pass a pointer: CUDA 12 has no texture references",
+    "compiler": "leave it out, or set NVCC's with compiler_options",
+    "parallel": "leave it out: kernels are compiled in parallel, and measured one at a time",
+}
+_LOG: Final = logging.getLogger("wattridge")
+_TIMEOUT_S: Final = 60.0  # of one launch: a script's kernel may be a long one
+
+
+def tune_kernel(
+    kernel_name: str,
+    kernel_source: Any,
+    problem_size: Any,
+    arguments: Sequence[Any],
+    tune_params: Mapping[str, Sequence[Any]],
+    grid_div_x: Any = None,
+    grid_div_y: Any = None,
+    grid_div_z: Any = None,
+    restrictions: Any = None,
+    answer: Sequence[Any] | None = None,
+    atol: float = 1e-6,
+    verify: Callable[..., object] | None = None,
+    verbose: bool = False,
+    lang: str | None = None,
+    device: int = 0,
+    platform: int = 0,
+    smem_args: Mapping[str, Any] | None = None,
+    cmem_args: Mapping[str, Any] | None = None,
+    texmem_args: Mapping[str, Any] | None = None,
+    compiler: str | None = None,
+    compiler_options: Sequence[str] | None = None,
+    defines: Mapping[str, Any] | None = None,
+    log: int | None = None,
+    iterations: int = 7,
+    block_size_names: Sequence[str] | None = None,
+    quiet: bool = False,
+    strategy: str | None = None,
+    strategy_options: Mapping[str, Any] | None = None,
+    cache: str | Path | None = None,
+    metrics: Mapping[str, Any] | None = None,
+    simulation_mode: bool | None = None,
+    parallel: bool | int | None = None,
+    observers: Sequence[Any] | None = None,
+    objective: str | Sequence[str] | None = None,
+    objective_higher_is_better: bool | Sequence[bool] | None = None,
+    objectives: Mapping[str, bool] | None = None,
+    seed: int | None = None,
+    *,
+    gpu: Gpu | str | None = None,
+    profile: str = "",
+) -> tuple[list[Result], Result]:
+    """Tune a CUDA kernel; the results of all configurations, as dicts with times in ms, and the environment.
+
+    The parameters are Kernel Tuner's, and `PARAMETERS` says what happens to each. Of its own it has `gpu` in place of
+    `device`: what `--gpu` names, or an open board; and `profile`, how a simulated one costs the kernel. The session is
+    in the store, and energy is measured with the time: results have `energy_j` and `power_w` too.
+
+    Raises InputError for what cannot be used or honoured, WattridgeError where the session fails, KeyboardInterrupt
+    where the user stops it, and what the script's own functions raise.
+    """
+    _refuse(platform=platform, texmem_args=texmem_args, compiler=compiler, parallel=parallel)
+    _begin_log(kernel_name, log)
+    watched = _Observers(observers)
+    figures = Figures(read_metrics(metrics), watched.observed)
+    wanted = Wanted(
+        restrictions=read_restrictions(restrictions, tuple(tune_params)),
+        objective=read_objective(objective, objective_higher_is_better, objectives, tuple(figures.metrics)),
+        search=read_strategy(strategy, strategy_options),
+        figures=figures,
+        seed=0 if seed is None else int(seed),
+    )
+    if verify is not None and answer is None:
+        raise InputError("verify has no answer to compare with", "answer", "give answer too, None for inputs")
+    if not (isinstance(iterations, int | np.integer) and iterations >= 1):
+        raise InputError(f"iterations is {iterations!r}", "iterations", "give a whole number from 1")
+    check = read_verify(verify, float(atol))
+    file = None if cache is None else GrowingCache(Path(cache))
+
+    def side(kernel: DescribedKernel, board: Gpu) -> ScriptOfKernel:
+        seen = SimpleNamespace(name=board.info.name, num_regs=0, env={"uuid": board.info.uuid}, max_threads=1024)
+        for each in watched.own:
+            each.register_device(seen)
+        return ScriptOfKernel(
+            kernel.parts, kernel.names, answer, check, watched.own, int(iterations), _TIMEOUT_S, seen, figures.more
+        )
+
+    with ExitStack() as stack:
+        board = None if simulation_mode else stack.enter_context(board_of(gpu, device))
+        runs = board is not None and board.info.source == "nvml"
+        kernel = describe_kernel(
+            stack.enter_context(_scratch()) if runs else None,
+            kernel_name,
+            kernel_source,
+            problem_size,
+            arguments,
+            tune_params,
+            grid_div=(grid_div_x, grid_div_y, grid_div_z),
+            answer=answer,
+            atol=atol,
+            compare=check is None,
+            lang=lang,
+            smem_args=smem_args,
+            cmem_args=cmem_args,
+            compiler_options=compiler_options,
+            block_size_names=block_size_names,
+            defines=defines,
+            profile=profile or surroundings().profile,
+            timeout_s=_TIMEOUT_S,
+        )
+        if board is None:
+            if file is None:
+                raise InputError("simulation_mode has no cache", "cache", "name the file to answer from")
+            plan = plan_from_cache(kernel, wanted, file)
+        else:
+            guard = stack.enter_context(closing(surroundings().guard(board)))
+            plan = plan_on_board(kernel, wanted, board, guard, side, file)
+        result = _run(plan, figures, None if simulation_mode else file, quiet=quiet, verbose=verbose)
+    return _results(result, figures)
+
+
+def run_kernel(
+    kernel_name: str,
+    kernel_source: Any,
+    problem_size: Any,
+    arguments: Sequence[Any],
+    params: Mapping[str, Any],
+    grid_div_x: Any = None,
+    grid_div_y: Any = None,
+    grid_div_z: Any = None,
+    lang: str | None = None,
+    device: int = 0,
+    platform: int = 0,
+    smem_args: Mapping[str, Any] | None = None,
+    cmem_args: Mapping[str, Any] | None = None,
+    texmem_args: Mapping[str, Any] | None = None,
+    compiler: str | None = None,
+    compiler_options: Sequence[str] | None = None,
+    defines: Mapping[str, Any] | None = None,
+    block_size_names: Sequence[str] | None = None,
+    quiet: bool = False,
+    log: int | None = None,
+    *,
+    gpu: Gpu | str | None = None,
+) -> list[Any]:
+    """Launch a CUDA kernel once with these parameters; the arguments as they are afterwards, in their order.
+
+    Parameters as for `tune_kernel`. Raises InputError for what cannot be used, WattridgeError where the kernel fails.
+    """
+    from .single_run import run_once
+
+    _refuse(platform=platform, texmem_args=texmem_args, compiler=compiler)
+    _begin_log(kernel_name, log)
+    with ExitStack() as stack:
+        folder = stack.enter_context(_scratch())
+        kernel = describe_kernel(
+            folder,
+            kernel_name,
+            kernel_source,
+            problem_size,
+            arguments,
+            {name: [value] for name, value in params.items()},
+            grid_div=(grid_div_x, grid_div_y, grid_div_z),
+            lang=lang,
+            smem_args=smem_args,
+            cmem_args=cmem_args,
+            compiler_options=compiler_options,
+            block_size_names=block_size_names,
+            defines=defines,
+            timeout_s=_TIMEOUT_S,
+        )
+        board = stack.enter_context(board_of(gpu, device))
+        return run_once(kernel, board, folder, dict(params), quiet=quiet)
+
+
+# --- inside -----------------------------------------------------------------------------------------------------------
+
+
+class _Observers:
+    """What a script observes: figures that are measured in any case, by name, and observers of its own."""
+
+    def __init__(self, given: Sequence[Any] | None) -> None:
+        self.own: list[BenchmarkObserver] = []
+        observed: list[str] = []
+        for at, each in enumerate(given or ()):
+            observer = each if hasattr(each, "get_results") and not isinstance(each, type) else _made(each, at)
+            if isinstance(observer, NVMLObserver):
+                observed += observer.observables
+            elif isinstance(observer, RegisterObserver):
+                observed.append("num_regs")
+            elif type(observer).__module__.partition(".")[0] == "kernel_tuner" and not isinstance(observer, DECLARED):
+                remedy = "import it from wattridge.observers, or run the script by: wattridge kernel-tuner"
+                raise InputError(f"{type(observer).__name__} is Kernel Tuner's own", f"observers[{at}]", remedy)
+            else:
+                self.own.append(observer)
+        self.observed = tuple(dict.fromkeys(observed))
+
+
+def _made(given: Any, at: int) -> Any:
+    made = given() if callable(given) else None
+    if not hasattr(made, "get_results"):
+        what = f"it is of type {type(given).__name__}"
+        raise InputError(what, f"observers[{at}]", "pass a BenchmarkObserver, or a function that returns one")
+    return made
+
+
+def _begin_log(kernel_name: str, level: int | None) -> None:
+    """What is logged goes to a file with the kernel's name and the time, unless the script has set up its own log."""
+    if level:
+        stem = re.sub(r"[^A-Za-z0-9._-]+", "-", str(kernel_name))
+        logging.basicConfig(filename=f"{stem}{datetime.now():%Y%m%d-%H-%M-%S}.log", level=level)
+
+
+def _refuse(**given: Any) -> None:
+    for name, value in given.items():
+        if value not in (None, 0, False):
+            raise InputError(f"{name}={one_line(repr(value))[:80]} is not supported", name, _UNSUPPORTED[name])
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    folder = scratch_folder()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def board_of(gpu: Gpu | str | None, device: Any) -> Iterator[Gpu]:
+    """An open board as it is; else one that is named, as fast as it can be computed where it is simulated."""
+    if gpu is not None and not isinstance(gpu, str | int):
+        yield gpu
+        return
+    around = surroundings()
+    named = around.gpu or (str(device) if gpu is None else str(gpu))
+    with closing(open_gpu(named, seed=around.sim_seed, speed=float("inf"))) as opened:
+        yield opened
+
+
+def _run(
+    plan: SessionPlan, figures: Figures, cache: GrowingCache | None, *, quiet: bool, verbose: bool
+) -> SessionResult:
+    """The session; its cache grows with it, and failures are said where that was asked for."""
+    if not quiet:
+        for note in plan.space.notes:
+            say(note)
+    table: ResultTable | None = None
+    seen = 0
+    timed: list[int] = []  # places in the table of what was only timed until now
+    about = _about(plan)
+    taken_over = {each.row for each in plan.known}
+
+    def on_event(event: Event) -> None:
+        nonlocal table, seen, timed
+        if isinstance(event, SessionStarted | FiguresRestated):
+            table = event.table
+        if isinstance(event, FiguresRestated):
+            seen, timed = 0, []
+        if not isinstance(event, MeasurementsAdded | FiguresRestated) or table is None:
+            return
+        places, timed = [*timed, *range(seen, len(table))], []
+        for at in places:
+            measurement = table.measurement(at)
+            if not measurement.final:
+                timed.append(at)
+                continue
+            if verbose and measurement.error and isinstance(event, MeasurementsAdded):
+                say(f"{_words(measurement.configuration)}: {measurement.state}: {measurement.error}")
+            _LOG.info("%s: %s %s", _words(measurement.configuration), measurement.state, dict(measurement.values))
+            if cache is not None and measurement.row not in taken_over:
+                cache.add(measurement, about, figures.more.get(measurement.row, {}))
+        seen = len(table)
+        if cache is not None:
+            cache.write(plan.space, about)
+
+    try:
+        return run_session_of_script(plan, on_event, quiet)
+    finally:
+        if cache is not None:
+            cache.write(plan.space, about, at_last=True)
+
+
+def _words(configuration: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in configuration.items())
+
+
+def _about(plan: SessionPlan) -> About:
+    """Of the cache: Kernel Tuner knows the time as 'time'."""
+    goal = plan.objective.goal
+    their = Goal("time", maximise=False) if goal.name == "time_s" else goal
+    return About(plan.gpu, plan.title, Objective(their), plan.source, plan.origin["problem_size"], plan.units)
+
+
+class Results(list[Result]):
+    """Results as a list, and the session that they are of."""
+
+    def __init__(self, results: Sequence[Result], session: SessionResult) -> None:
+        super().__init__(results)
+        self.plan, self.table = session.plan, session.table
+
+
+def _results(result: SessionResult, figures: Figures) -> tuple[Results, Result]:
+    plan, table = result.plan, result.table
+    goal = plan.objective.goal
+    name = "time" if goal.name == "time_s" else goal.name
+    measured = [each for at in range(len(table)) if (each := table.measurement(at)).final]
+    if plan.strategy == "brute_force":  # they come as they are compiled
+        measured.sort(key=lambda each: each.row)
+    results = [figures.result(each, name) for each in measured]
+    worked = [each for each in results if "__error__" not in each and each.get(name) is not None]
+    environment: Result = {
+        "device_name": plan.gpu,
+        "driver": plan.driver,
+        "source": plan.source,
+        "wattridge": __version__,
+        "session": result.session,
+        "seconds": result.progress.elapsed_s,
+        "isolated": plan.origin.get("isolated", "True") == "True",
+        "notes": list(plan.space.notes),
+    }
+    if plan.source == "recorded":
+        environment["simulation"] = True
+    if not environment["isolated"]:
+        environment["warning"] = NOT_ISOLATED
+    if worked:
+        environment["best_config"] = (max if goal.maximise else min)(worked, key=lambda each: each[name])
+    return Results(results, result), environment
+
+
+__all__ = ["PARAMETERS", "Results", "board_of", "run_kernel", "tune_kernel"]

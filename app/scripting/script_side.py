@@ -1,0 +1,143 @@
+"""The side of a script in the measurement of its kernels: its `verify` function and its observers."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from ..engine.formats.names import THEIR_SETTINGS
+from ..engine.measurement import Configuration, State
+from ..engine.runner.kernels.loaded import Launches
+from ..engine.runner.kernels.process import KernelFailed
+from ..engine.specification.model import Specification
+from ..engine.workloads.cuda_arguments import Array
+from ..engine.workloads.scripted_kernel import ScriptedKernel, ScriptedParts
+from ..observers import BenchmarkObserver, ContinuousObserver, OutputObserver, PrologueObserver
+from ..sensors.device_limits import DeviceLimits
+from .figures import Result
+
+Verify = Callable[[Sequence[Any], Sequence[Any]], object]
+
+
+@dataclass(slots=True)
+class ScriptOfKernel:
+    """Implements `ScriptSide`."""
+
+    parts: ScriptedParts
+    names: Sequence[str]  # of the arguments
+    answer: Sequence[Any] | None
+    verify: Verify | None
+    observers: Sequence[BenchmarkObserver]  # the script's own
+    iterations: int
+    timeout_s: float
+    device: SimpleNamespace  # what observers see of the board
+    more: dict[int, Result]  # by row: what observers report that is no number, and the single times
+    observed: set[int] = field(default_factory=set)  # rows
+
+    def kernel(self, spec: Specification, limits: DeviceLimits, shared_opt_in: int) -> ScriptedKernel:
+        assert spec.kernel is not None
+        return ScriptedKernel(spec, spec.kernel, limits, shared_opt_in, self.parts)
+
+    def wrong(self, configuration: Configuration, outputs: Callable[[], Mapping[str, Array]]) -> str:
+        shown = [each for each in self.observers if isinstance(each, OutputObserver)]
+        if self.verify is None and not shown:
+            return ""
+        found = outputs()
+        written = [found.get(name) for name in self.names]
+        for observer in shown:
+            observer.process_output(self.answer, written)
+        if self.verify is not None and not self.verify(self.answer or (), written):
+            return "the script's verify function says that the outputs are wrong"
+        return ""
+
+    def observe(
+        self, row: int, configuration: Configuration, launches: Launches, facts: Mapping[str, float]
+    ) -> dict[str, float]:
+        if row in self.observed:  # a second look at it is the session's own
+            return {}
+        self.observed.add(row)
+        if not self.observers:
+            self.more[row] = {"times": [each * 1e3 for each in launches.times_s(self.iterations)]}
+            return {}
+        self.device.num_regs = int(facts["registers_per_thread"])
+        parameters = {THEIR_SETTINGS.get(name, name): value for name, value in configuration.items()}
+        for observer in self.observers:
+            observer.register_configuration(parameters)
+        prologue = [each for each in self.observers if isinstance(each, PrologueObserver)]
+        continuous = [each for each in self.observers if isinstance(each, ContinuousObserver)]
+        continuous += [found for each in self.observers if (found := getattr(each, "continuous_observer", None))]
+        usual = [each for each in self.observers if each not in prologue and each not in continuous]
+        results: Result = {}
+        for observer in prologue:
+            self._launch(launches, [observer])
+            results.update(observer.get_results())
+        times = [self._launch(launches, usual) * 1e3 for _ in range(self.iterations)]
+        results |= {"time": math.fsum(times) / len(times), "times": times}
+        for observer in usual:
+            results.update(observer.get_results())
+        for observer in continuous:
+            observer.results = results
+            self._launch_for(float(observer.continuous_duration), launches, observer)
+            results.update(observer.get_results())
+        del results["time"]  # the measurement's own is a mean over a longer window
+        return self._kept(row, results)
+
+    def _kept(self, row: int, results: Result) -> dict[str, float]:
+        """The numbers; the rest is kept beside the measurement."""
+        numbers: dict[str, float] = {}
+        for name, value in results.items():
+            try:
+                numbers[name] = float(value)
+            except (TypeError, ValueError):
+                self.more.setdefault(row, {})[name] = value
+        return numbers
+
+    def _launch(self, launches: Launches, observers: Sequence[BenchmarkObserver]) -> float:
+        """One launch, watched; its seconds."""
+        for each in observers:
+            each.before_start()
+        launches.start()
+        for each in observers:
+            each.after_start()
+        took_s = self._await(launches, observers)
+        for each in observers:
+            each.after_finish()
+        return took_s
+
+    def _launch_for(self, seconds: float, launches: Launches, observer: BenchmarkObserver) -> None:
+        """Launches one after the other for that long, watched as one."""
+        observer.before_start()
+        until = time.monotonic() + seconds
+        launches.start()
+        observer.after_start()
+        while True:
+            self._await(launches, [observer])
+            if time.monotonic() >= until:
+                break
+            launches.start()
+        observer.after_finish()
+
+    def _await(self, launches: Launches, observers: Sequence[BenchmarkObserver]) -> float:
+        deadline = time.monotonic() + self.timeout_s
+        while (took_s := launches.finished_s()) is None:
+            if time.monotonic() > deadline:
+                raise KernelFailed(State.TIMEOUT, f"one launch took longer than {self.timeout_s:g} s", lost=True)
+            for each in observers:
+                each.during()
+        return took_s
+
+
+def read_verify(given: Any, atol: float) -> Verify | None:
+    """A function of answer and output, and of `atol` where it takes one."""
+    if given is None:
+        return None
+    try:
+        takes_atol = "atol" in inspect.signature(given).parameters
+    except (TypeError, ValueError):
+        takes_atol = False
+    return (lambda answer, output: given(answer, output, atol=atol)) if takes_atol else given

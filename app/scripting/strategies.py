@@ -1,0 +1,109 @@
+"""Kernel Tuner's strategies and their options, and which of ours stand for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..engine.strategies import base as strategies
+from ..errors import InputError
+
+# By Kernel Tuner's names. Each is the same method, with the defaults of ours.
+STRATEGIES: Final[Mapping[str, str]] = {
+    "brute_force": "brute_force",
+    "random_sample": "random_sample",
+    "basinhopping": "basin_hopping",
+    "bayes_opt": "bayesian_optimisation",
+    "diff_evo": "differential_evolution",
+    "dual_annealing": "dual_annealing",
+    "firefly_algorithm": "firefly",
+    "genetic_algorithm": "genetic_algorithm",
+    "greedy_ils": "greedy_ils",
+    "greedy_mls": "greedy_mls",
+    "mls": "mls",
+    "ordered_greedy_mls": "ordered_greedy_mls",
+    "pso": "particle_swarm",
+    "simulated_annealing": "simulated_annealing",
+    "nsga2": "nsga2",
+}
+# The methods of "minimize", by SciPy's names.
+MINIMISERS: Final[Mapping[str, str]] = {
+    "Nelder-Mead": "nelder_mead",
+    "Powell": "powell",
+    "CG": "cg",
+    "BFGS": "bfgs",
+    "L-BFGS-B": "l_bfgs_b",
+    "TNC": "tnc",
+    "COBYLA": "cobyla",
+    "SLSQP": "slsqp",
+}
+_MINIMISER: Final = "L-BFGS-B"
+_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {  # of ours, by theirs, where both mean the same
+    "genetic_algorithm": {"popsize": "population_size"},
+    "differential_evolution": {"popsize": "population_size", "recombination": "recombination"},
+    "particle_swarm": {"popsize": "particles", "w": "inertia", "c1": "own_pull", "c2": "swarm_pull"},
+    "firefly": {"popsize": "fireflies", "B0": "attraction", "gamma": "absorption", "alpha": "wandering"},
+    "nsga2": {"pop_size": "population_size"},
+}
+
+
+_FRACTION: Final = 0.1  # of the space, that random_sample measures unless it is told otherwise
+_POPULATION: Final = 20  # individuals, and ...
+_GENERATIONS: Final = 100  # ... generations of the methods that have them, unless they are told otherwise
+_EVALUATIONS: Final = 100  # of all other methods but brute force, unless they are told otherwise
+_WITH_POPULATION: Final = ("genetic_algorithm", "differential_evolution", "particle_swarm", "firefly")
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A strategy of ours, its options and the limits that Kernel Tuner's would have."""
+
+    strategy: str
+    options: Mapping[str, Any]
+    max_evaluations: int | None = None
+    max_fraction: float | None = None  # of the space
+    max_seconds: float | None = None
+
+    def evaluations(self, size: int) -> int | None:
+        """At most, in a space of that size; None for all."""
+        if self.max_evaluations is not None or self.max_fraction is None:
+            return self.max_evaluations
+        return max(1, min(size, math.ceil(self.max_fraction * size)))
+
+
+def read_strategy(name: Any, options: Mapping[str, Any] | None) -> Search:
+    """Raises InputError for a strategy or an option that is not offered here."""
+    given = dict(options or {})
+    ours = _strategy(name, given)
+    evaluations, seconds = given.pop("max_fevals", None), given.pop("time_limit", None)
+    fraction = None
+    if ours == "random_sample":
+        fraction = given.pop("fraction", _FRACTION)
+    if evaluations is None and ours in _WITH_POPULATION:
+        evaluations = int(given.get("popsize", _POPULATION)) * int(given.pop("maxiter", _GENERATIONS))
+    elif evaluations is None and ours not in ("brute_force", "random_sample"):
+        evaluations = _EVALUATIONS
+    if ours in _WITH_POPULATION:
+        given.pop("maxiter", None)  # the evaluations say it
+    renamed = {_OPTIONS.get(ours, {}).get(key, key): value for key, value in given.items()}
+    strategies.make_options(strategies.get(ours), renamed)
+    return Search(ours, renamed, evaluations, fraction, seconds)
+
+
+def _strategy(name: Any, given: dict[str, Any]) -> str:
+    """Ours by Kernel Tuner's name or by its own; takes the method of minimize out of the options."""
+    if name is None:
+        return "brute_force"
+    if name == "minimize":
+        method = given.pop("method", _MINIMISER)
+        if method not in MINIMISERS:
+            known = ", ".join(MINIMISERS)
+            raise InputError(f"'{method}' is no method of minimize here", "strategy_options", f"one of {known}")
+        return MINIMISERS[method]
+    if isinstance(name, str) and (name in STRATEGIES or name in strategies.names()):
+        return STRATEGIES.get(name, name)
+    what = f"'{name}' is no strategy here" if isinstance(name, str) else "a strategy of the script's own is not run"
+    known = ", ".join(dict.fromkeys((*STRATEGIES, "minimize", *strategies.names())))
+    raise InputError(what, "strategy", f"one of {known}")

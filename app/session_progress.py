@@ -1,0 +1,51 @@
+"""Running a session to its end with a progress bar on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from .engine.session.events import EngineFault, Event, MeasurementsAdded, Preparing, SessionRemark
+from .interrupts import stop_on_interrupt
+from .numbers import duration, number
+from .standard_error import ProgressBar, say
+
+if TYPE_CHECKING:
+    from .engine.session.live_session import SessionResult
+    from .engine.session.plan import SessionPlan
+    from .engine.store.database import Store
+
+
+def watch_session(
+    plan: SessionPlan, store: Store, *, quiet: bool, also: Callable[[Event], None] = lambda _event: None
+) -> SessionResult:
+    """Run a plan to its end with a progress bar; Ctrl+C stops it and keeps what was measured.
+
+    `also` hears of every event too.
+    """
+    from .engine.session.run import run_session
+
+    bar = ProgressBar(quiet=quiet)
+
+    def on_event(event: Event) -> None:
+        also(event)
+        if isinstance(event, MeasurementsAdded):
+            progress = event.progress
+            best = f"best {number(progress.best_value)} {plan.objective.goal.name}"
+            left = f"  ETA {duration(progress.eta_s)}" if progress.budget else ""
+            timed = f", {progress.timed} timed" if progress.timed else ""
+            bar.show(progress.evaluated, progress.budget, f"{progress.rate_per_s:.0f}/s{timed}  {best}{left}")
+        elif isinstance(event, SessionRemark):
+            say(event.text)
+        elif isinstance(event, Preparing):
+            bar.show(round(event.done_s), round(event.total_s), f"s at most: {event.what}")
+        elif isinstance(event, EngineFault):
+            say(f"{event.what} {event.remedy}".strip())
+
+    with stop_on_interrupt() as stop:
+        result = run_session(plan, store, on_event, stop)
+    progress = result.progress
+    done, seconds = progress.evaluated, duration(progress.elapsed_s)
+    timed = f", {progress.timed} timed" if progress.timed else ""
+    bar.show(done, done, f"{result.state} after {seconds}{timed}", final=True)
+    return result

@@ -1,0 +1,149 @@
+"""`wattridge kernel-tuner SCRIPT.py`: scripts that import `kernel_tuner`, run as they are."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.cli import main
+from app.engine.formats.read import read_recording
+
+SCRIPT = """
+import sys
+import numpy as np
+import kernel_tuner
+from kernel_tuner import tune_kernel, store_results, create_device_targets
+from kernel_tuner.file_utils import store_output_file, store_metadata_file
+from kernel_tuner.observers import BenchmarkObserver
+from kernel_tuner.observers.nvml import NVMLObserver, get_nvml_gr_clocks
+from kernel_tuner.nvml import NVMLObserver as Older
+from kernel_tuner.util import get_best_config, get_config_string
+
+import beside
+
+n = np.int32(1_000_000)
+x = np.zeros(1000, np.float32)
+source = "__global__ void vector_add(float *c, const float *a, const float *b, int n) {}"
+parameters = {"block_size_x": [128, 256, 512]}
+results, environment = tune_kernel(
+    "vector_add", source, int(n), [x, x, x, n], parameters,
+    observers=[NVMLObserver(["nvml_energy"])], metrics={"GFLOPS/W": lambda p: n / 1e9 / p["nvml_energy"]},
+    strategy=kernel_tuner.strategies.brute_force, quiet=True,
+)
+best = get_best_config(results, "time")
+store_output_file("output", results, parameters)
+store_metadata_file("metadata.json")
+for size in (1, 2):
+    store_results("stored.json", "vector_add", source, parameters, (size, 7), results, environment, top=40)
+create_device_targets("targets.h", "stored.json")
+print(__name__, sys.argv[1:], beside.WORD, environment["source"], get_config_string(best, ["block_size_x"]))
+print(len(get_nvml_gr_clocks(0, n=5)["nvml_gr_clock"]))
+sys.exit(int(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "beside.py").write_text("WORD = 'found'\n")
+    return tmp_path
+
+
+def run(folder: Path, text: str, *words: str, options: tuple[str, ...] = ()) -> int:
+    (folder / "script.py").write_text(text)
+    return main(["kernel-tuner", *options, str(folder / "script.py"), *words])
+
+
+def test_a_script_runs_as_it_is_and_its_files_are_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before, argv = set(sys.modules), list(sys.argv)
+    status = run(folder, SCRIPT, "3", "--json", options=("--gpu", "simulated:a100", "--profile", "vector_add"))
+    out, err = capsys.readouterr()
+    assert status == 3, err
+    assert out.splitlines() == ["__main__ ['3', '--json'] found simulated block_size_x=512", "5"]
+    assert read_recording(folder / "output.json").device == "NVIDIA A100-PCIE-40GB"
+    assert json.loads((folder / "metadata.json").read_text())["python"]
+    stored = json.loads((folder / "stored.json").read_text())
+    assert [each["problem_size"] for each in stored["data"]] == ["1x7", "2x7"]
+    assert stored["data"][0]["tunable_parameters"] == {"block_size_x": 512}
+    targets = (folder / "targets.h").read_text()
+    assert "defined(TARGET_NVIDIA_A100_PCIE_40GB)" in targets
+    assert "#define block_size_x 512" in targets
+    assert sys.argv == argv
+    assert not any(name.startswith("kernel_tuner") for name in set(sys.modules) - before)
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("from kernel_tuner.accuracy import TunablePrecision", "kernel_tuner.accuracy.TunablePrecision"),
+        ("import kernel_tuner; kernel_tuner.tune_kernel_T1", "kernel_tuner.tune_kernel_T1"),
+        ("from kernel_tuner.observers.ncu import NCUObserver; NCUObserver([])", "NCUObserver"),
+        ("from kernel_tuner.observers.nvml import NVMLObserver; NVMLObserver(['power_readings'])", "power_readings"),
+        ("from kernel_tuner.observers.nvml import NVMLObserver; NVMLObserver([], save_all=True)", "save_all"),
+        (
+            "from kernel_tuner.observers.nvml import NVMLObserver; NVMLObserver([], nvidia_smi_fallback='nvidia-smi')",
+            "sudo",
+        ),
+        ("from kernel_tuner.observers.nvml import nvml; nvml(0).pwr_limit = 1", "nvml.nvml"),
+    ],
+)
+def test_what_is_not_here_is_refused_in_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], line: str, names: str
+) -> None:
+    assert run(folder, line) == 2
+    err = capsys.readouterr().err.strip()
+    assert names in err
+    assert "\n" not in err
+
+
+def test_a_fault_of_the_script_is_shown_as_python_shows_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(folder, "def fails():\n    raise KeyError('mine\\x1b[31m')\nfails()\n") == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert [line.split(", ")[1] for line in lines if line.startswith("  File")] == ["line 3", "line 2"]
+    assert lines[-1] == "KeyError: 'mine\\x1b[31m'"
+
+
+def test_a_script_that_is_not_there_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kernel-tuner", "missing.py"]) == 2
+    assert "missing.py" in capsys.readouterr().err
+
+
+def test_nothing_runs_a_script_but_the_command(folder: Path) -> None:
+    (folder / "script.py").write_text("import pathlib; pathlib.Path('ran').touch()")
+    for words in (["space"], ["tune"], ["replay"], ["analyse"], ["new"]):
+        main([*words, str(folder / "script.py")])
+    assert not (folder / "ran").exists()
+    assert main(["kernel-tuner", str(folder / "script.py")]) == 0
+    assert (folder / "ran").exists()
+
+
+def test_a_public_cache_is_searched_by_a_script_in_simulation_mode(
+    folder: Path, shared_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same 8 configurations, and the same best, as Kernel Tuner 1.5.0 gives for this script."""
+    with gzip.open(shared_data / "kernel-tuner" / "convolution_milo-A4000.json.gz", "rt") as file:
+        (folder / "conv.json").write_text(file.read())
+    script = """
+import json, pathlib
+import numpy as np
+from kernel_tuner import tune_kernel
+parameters = json.loads(pathlib.Path("conv.json").read_text())["tune_params"]
+restrictions = ["tile_size_x == 3", "tile_size_y == 4", "block_size_x == 32", "block_size_y >= 8",
+                "use_padding == 0 or (use_shmem == 1 and block_size_x % 32 != 0)"]
+results, env = tune_kernel(
+    "convolution_kernel", "__global__ void convolution_kernel(float *a) {}", (4096, 4096), [np.zeros(3, np.float32)],
+    parameters, restrictions=restrictions, cache="conv.json", simulation_mode=True, quiet=True,
+    metrics={"x": lambda p: p["time"] * 2, "y": "x * 2"},
+)
+best = env["best_config"]
+print(len(results), sum("__error__" in each for each in results), best["block_size_y"], best["use_shmem"])
+print(best["time"], best["y"], len(best["times"]))
+"""
+    assert run(folder, script) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ["8 1 8 1", "3.0634419843554497 12.253767937421799 32"]

@@ -1,0 +1,564 @@
+"""`tune_kernel`: a script's kernel through the engine, with Kernel Tuner's signature and meaning."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cuda_bench import SteadySensors
+from virtual_cuda import VirtualBoard
+
+from app import run_kernel, tune_kernel
+from app.engine.expressions.expression import parse
+from app.engine.formats.read import read_recording
+from app.engine.space.build import build_space
+from app.engine.store.database import Store
+from app.engine.strategies import base as strategies
+from app.errors import InputError
+from app.observers import (
+    BenchmarkObserver,
+    ContinuousObserver,
+    NVMLObserver,
+    OutputObserver,
+    PrologueObserver,
+    RegisterObserver,
+)
+from app.scripting.arrays import to_numpy
+from app.scripting.kernel_tuner import PARAMETERS
+from app.scripting.restrictions import read_restrictions
+from app.scripting.strategies import MINIMISERS, STRATEGIES, read_strategy
+from app.sensors.device_limits import limits_of
+
+SOURCE = "__global__ void scale(float *y, const float *x) { /* what the fake compiler reads are the defines */ }"
+X = np.arange(1000, dtype=np.float32)
+Y = np.zeros_like(X)
+
+# The signatures of Kernel Tuner 1.5.0, with their defaults.
+_KERNEL = ("kernel_name", "kernel_source", "problem_size", "arguments")
+TUNE_KERNEL = {
+    **dict.fromkeys((*_KERNEL, "tune_params"), inspect.Parameter.empty),
+    **dict.fromkeys(["grid_div_x", "grid_div_y", "grid_div_z", "restrictions", "answer"]),
+    "atol": 1e-06,
+    "verify": None,
+    "verbose": False,
+    "lang": None,
+    "device": 0,
+    "platform": 0,
+    **dict.fromkeys(["smem_args", "cmem_args", "texmem_args", "compiler", "compiler_options", "defines", "log"]),
+    "iterations": 7,
+    "block_size_names": None,
+    "quiet": False,
+    **dict.fromkeys(["strategy", "strategy_options", "cache", "metrics", "simulation_mode", "parallel", "observers"]),
+    **dict.fromkeys(["objective", "objective_higher_is_better", "objectives", "seed"]),
+}
+RUN_KERNEL = {
+    **dict.fromkeys((*_KERNEL, "params"), inspect.Parameter.empty),
+    **dict.fromkeys(["grid_div_x", "grid_div_y", "grid_div_z", "lang"]),
+    "device": 0,
+    "platform": 0,
+    **dict.fromkeys(
+        ["smem_args", "cmem_args", "texmem_args", "compiler", "compiler_options", "defines", "block_size_names"]
+    ),
+    "quiet": False,
+    "log": None,
+}
+
+
+def tuned(board: Any, parameters: Mapping[str, Any], **more: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    given = {"block_size_x": [64], **parameters}
+    source = more.pop("source", SOURCE)
+    return tune_kernel("scale", source, X.size, [Y, X], given, quiet=True, gpu=board, **more)
+
+
+@pytest.mark.parametrize(("function", "expected"), [(tune_kernel, TUNE_KERNEL), (run_kernel, RUN_KERNEL)])
+def test_the_signature_is_kernel_tuners(function: Callable[..., Any], expected: Mapping[str, Any]) -> None:
+    parameters = inspect.signature(function).parameters.values()
+    positional = {each.name: each.default for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD}
+    assert list(positional.items()) == list(expected.items())
+
+
+def test_it_is_said_of_every_parameter_what_happens_to_it() -> None:
+    assert list(PARAMETERS) == list(TUNE_KERNEL)
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ({"platform": 1}, "platform"),
+        ({"texmem_args": {"t": X}}, "texmem_args"),
+        ({"compiler": "gcc"}, "compiler"),
+        ({"parallel": True}, "parallel"),
+        ({"lang": "OpenCL"}, "OpenCL"),
+        ({"lang": "Klingon"}, "lang"),
+        ({"source": "__kernel void scale(){}"}, "OpenCL"),
+        ({"source": "missing.cu"}, "missing.cu"),
+        ({"source": 3}, "kernel_source"),
+        ({"strategy": "HybridVNDX"}, "strategy"),
+        ({"strategy": "minimize", "strategy_options": {"method": "nonsense"}}, "minimize"),
+        ({"strategy": "pso", "strategy_options": {"nonsense": 1}}, "nonsense"),
+        ({"observers": [3]}, "observers"),
+        ({"objective": "nonsense"}, "nonsense"),
+        ({"objectives": {"time": False}, "objective": "time"}, "objective"),
+        ({"answer": [Y]}, "answer"),
+        ({"answer": [Y[:3], None]}, "answer"),
+        ({"verify": lambda a, b: True}, "answer"),
+        ({"iterations": 0}, "iterations"),
+        ({"metrics": {"m": 3}}, "metrics"),
+        ({"metrics": {"m": "__import__('os')"}}, "metrics"),
+        ({"restrictions": ["().__class__"]}, "restrictions"),
+        ({"restrictions": [3]}, "restrictions"),
+        ({"restrictions": lambda p: False}, "restrictions"),
+        ({"smem_args": {"banks": 3}}, "smem_args"),
+        ({"simulation_mode": True}, "cache"),
+        ({"problem_size": None}, "problem_size"),
+        ({"block_size_names": ["a", "b", "c", "d"]}, "block_size_names"),
+        ({"compiler_options": "-O3"}, "compiler_options"),
+        ({"cmem_args": [1]}, "cmem_args"),
+        ({"defines": 3}, "defines"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_what_cannot_be_honoured_is_refused_in_one_line(
+    virtual_board: VirtualBoard, given: dict[str, Any], names: str
+) -> None:
+    arguments = {"kernel_name": "scale", "kernel_source": given.pop("source", SOURCE), "problem_size": 1000}
+    arguments |= {"arguments": [Y, X], "tune_params": {"block_size_x": [64]}, "gpu": virtual_board, **given}
+    with pytest.raises(InputError) as refused:
+        tune_kernel(**arguments, quiet=True)
+    assert names in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert refused.value.remedy
+
+
+@pytest.mark.parametrize("argument", [3, 2.5, None, "text", np.array(["a"]), np.zeros(0, np.float32), np.complex64(1)])
+def test_an_argument_that_no_kernel_takes_is_refused_by_its_place(argument: object) -> None:
+    with pytest.raises(InputError, match=r"arguments\[1\]"):
+        tune_kernel("scale", SOURCE, 1000, [Y, argument], {"block_size_x": [64]}, gpu="simulated:a100")
+
+
+def test_results_have_the_form_that_scripts_expect(virtual_board: VirtualBoard) -> None:
+    results, environment = tuned(
+        virtual_board,
+        {"launch_ms": [1, 2, 4]},
+        metrics={"MB/s": lambda p: 8e-6 * X.size / (p["time"] / 1e3), "doubled": "2 * time", "again": "doubled / 2"},
+        observers=[NVMLObserver(["nvml_energy", "temperature"]), RegisterObserver()],
+    )
+    assert [each["launch_ms"] for each in results] == [1, 2, 4]
+    for each in results:
+        assert each["time"] == pytest.approx(each["launch_ms"], rel=1e-3)
+        assert each["times"] == pytest.approx([each["launch_ms"]] * 7, rel=1e-2)
+        assert each["MB/s"] == pytest.approx(8e-3 / (each["time"] / 1e3))
+        assert each["again"] == each["time"] == each["doubled"] / 2
+        assert each["nvml_energy"] == each["energy_j"] > 0
+        assert each["temperature"] > 0
+        assert each["num_regs"] == 32
+    assert environment["best_config"] == results[0]
+    assert environment["device_name"] == virtual_board.info.name
+    assert environment["isolated"] is True
+
+
+def test_the_session_is_in_the_store_and_says_that_a_script_ran_it(virtual_board: VirtualBoard) -> None:
+    _, environment = tuned(virtual_board, {"launch_ms": [1, 2]}, metrics={"doubled": "2 * time"})
+    with Store() as store:
+        loaded = store.load(environment["session"])
+    assert loaded.record.origin["kind"] == "script"
+    assert loaded.record.evaluated == 2
+    assert loaded.table.values("doubled") == pytest.approx(loaded.table.values("time_s") * 2e3)
+
+
+def test_a_failure_is_a_result_and_the_best_is_another_one(virtual_board: VirtualBoard) -> None:
+    results, environment = tuned(virtual_board, {"fault": ["broken", "none", "wrong"]}, answer=[2 * X, None])
+    broken, fine, wrong = results
+    assert broken["__error__"] == broken["time"] == "CompilationFailedConfig"
+    assert wrong["__error__"] == "RuntimeFailedConfig"
+    assert "1 of 1000 values are wrong" in wrong["error"]
+    assert "__error__" not in fine
+    assert environment["best_config"]["fault"] == "none"
+
+
+def test_an_answer_is_compared_with_its_tolerance(virtual_board: VirtualBoard) -> None:
+    wanted = 2 * X
+    wanted[3] += 1  # as the fault has it, but for the tolerance
+    strict, loose = (
+        tuned(virtual_board, {"fault": ["none"]}, answer=[wanted, None], atol=atol)[0][0] for atol in (0.5, 1.5)
+    )
+    assert "__error__" in strict
+    assert "__error__" not in loose
+
+
+def test_a_verify_function_is_called_here_with_answer_and_output(virtual_board: VirtualBoard) -> None:
+    seen: list[tuple[Any, Any, float]] = []
+
+    def verify(answer: Any, output: Any, atol: float = 0.0) -> bool:
+        seen.append((answer, output, atol))
+        return bool(np.allclose(answer[0], output[0], atol=atol))
+
+    results, _ = tuned(virtual_board, {"fault": ["none", "wrong"]}, answer=[2 * X, None], verify=verify, atol=0.25)
+    assert ["__error__" in each for each in results] == [False, True]
+    answer, output, atol = seen[0]
+    assert answer[1] is None
+    assert output[1] is None
+    assert np.array_equal(output[0], 2 * X)
+    assert atol == 0.25
+
+
+def test_restrictions_may_be_text_or_functions_in_every_form(virtual_board: VirtualBoard) -> None:
+    forms = [
+        "launch_ms <= 4",
+        ["launch_ms <= 4"],
+        lambda p: p["launch_ms"] <= 4,
+        [lambda p: p["launch_ms"] <= 4],
+        [lambda block_size_x, launch_ms: launch_ms <= 4],
+        [(lambda launch_ms: launch_ms <= 4, ["launch_ms"])],
+    ]
+    space = build_space({"block_size_x": [64], "launch_ms": [2, 4, 8]}, (), {}, limits_of((9, 0)))
+    for form in forms:
+        found = read_restrictions(form, space.names)
+        kept = [
+            each["launch_ms"]
+            for each in space.configurations(range(space.size))
+            if all(parse(text, "").evaluate(each) for text in found.texts)
+            and all(accepts(each) for accepts in found.functions.values())
+        ]
+        assert kept == [2, 4]
+    results, _ = tuned(
+        virtual_board, {"launch_ms": [2, 4, 8]}, restrictions=["launch_ms > 2", lambda p: p["launch_ms"] < 8]
+    )
+    assert [each["launch_ms"] for each in results] == [4]
+
+
+def test_what_a_scripts_function_raises_goes_to_the_script(virtual_board: VirtualBoard) -> None:
+    def fails(_: object) -> float:
+        raise LookupError("of the script's own")
+
+    for given in ({"metrics": {"m": fails}}, {"restrictions": fails}, {"source": fails}, {"problem_size": fails}):
+        arguments = {"kernel_source": given.pop("source", SOURCE), "problem_size": 1000, **given}
+        with pytest.raises(LookupError, match="of the script's own"):
+            tune_kernel(
+                "scale",
+                arguments=[Y, X],
+                tune_params={"block_size_x": [64]},
+                gpu=virtual_board,
+                quiet=True,
+                **arguments,
+            )
+
+
+def test_the_source_may_be_a_file_several_or_a_function(virtual_board: VirtualBoard, tmp_path: Path) -> None:
+    (tmp_path / "scale.cu").write_text(f"#define factor 3\n{SOURCE}")
+    (tmp_path / "more.h").write_text("")
+    seen: list[dict[str, Any]] = []
+
+    def generate(parameters: dict[str, Any]) -> str:
+        seen.append(parameters)
+        return f"#define factor {parameters['by']}\n{SOURCE}"
+
+    path = tmp_path / "scale.cu"
+    for source in (path, [str(path), str(tmp_path / "more.h")]):
+        results, _ = tuned(virtual_board, {}, source=source, answer=[3 * X, None])
+        assert "__error__" not in results[0]
+    results, _ = tuned(virtual_board, {"by": [3, 4]}, source=generate, answer=[4 * X, None])
+    assert ["__error__" in each for each in results] == [True, False]
+    assert seen[0] == {"block_size_x": 64, "by": 3}
+
+
+def test_defines_replace_the_parameters(virtual_board: VirtualBoard) -> None:
+    defines = {"factor": lambda p: str(p["by"] + 1), "draws_w": "300"}
+    results, _ = tuned(virtual_board, {"by": [3]}, defines=defines, answer=[4 * X, None])
+    assert "__error__" not in results[0]
+    assert results[0]["power_w"] == pytest.approx(300, rel=0.01)
+
+
+def test_the_grid_follows_size_and_divisors_as_text_numbers_or_functions(virtual_board: VirtualBoard) -> None:
+    """The fake draws 100 W, and 400 W more for the share of its multiprocessors that have a block."""
+    forms: list[dict[str, Any]] = [
+        {"problem_size": 66 * 64},
+        {"problem_size": ("66 * block_size_x", 1)},
+        {"problem_size": lambda p: (66, p["block_size_x"]), "grid_div_x": [], "grid_div_y": ["block_size_x"]},
+        {"problem_size": (132, 1), "grid_div_x": lambda p: p["block_size_x"] / 32},
+        {"problem_size": 33, "grid_div_x": ["block_size_x / 128"]},
+        {"problem_size": 66, "grid_div_x": []},
+    ]
+    for form in forms:
+        size = form.pop("problem_size")
+        results, _ = tune_kernel(
+            "scale", SOURCE, size, [Y, X], {"block_size_x": [64]}, gpu=virtual_board, quiet=True, **form
+        )
+        assert results[0]["power_w"] == pytest.approx(300, rel=0.01), size
+
+
+def test_constant_memory_and_shared_memory_reach_the_kernel(virtual_board: VirtualBoard) -> None:
+    results, _ = tuned(
+        virtual_board,
+        {},
+        cmem_args={"bias": np.ones(1, np.float32)},
+        smem_args={"size": lambda p: 4 * p["block_size_x"]},
+        answer=[2 * X + 1, None],
+    )
+    assert "__error__" not in results[0]
+    assert results[0]["shared_memory_byte"] == 1024 + 256
+
+
+def test_several_objectives_become_a_front_and_a_metric_may_be_the_objective(virtual_board: VirtualBoard) -> None:
+    parameters = {"launch_ms": [1, 2], "draws_w": [200]}
+    _, environment = tuned(virtual_board, parameters, objectives={"nvml_energy": False, "time": False})
+    assert environment["best_config"]["draws_w"] == 200
+    with Store() as store:
+        front = store.load(environment["session"]).record.objective.front
+    assert [goal.name for goal in front] == ["energy_j", "time_s"]
+    _, environment = tuned(
+        virtual_board, parameters, metrics={"x": "time"}, objective="x", objective_higher_is_better=True
+    )
+    assert environment["best_config"]["launch_ms"] == 2
+
+
+def test_strategies_are_found_by_kernel_tuners_names_and_end_where_they_would(virtual_board: VirtualBoard) -> None:
+    counts = [
+        ("random_sample", {}, 50),  # a tenth of 500
+        ("random_sample", {"fraction": 0.5}, 250),
+        ("mls", {"max_fevals": 5}, 5),
+        ("mls", {}, 100),
+        ("genetic_algorithm", {"popsize": 5, "maxiter": 2}, 10),
+        ("pso", {}, 2000),
+        ("minimize", {"method": "Powell"}, 100),
+        (None, {}, None),
+    ]
+    assert [read_strategy(name, options).evaluations(500) for name, options, _ in counts] == [n for *_, n in counts]
+    results, _ = tuned(
+        virtual_board, {"launch_ms": [1, 2, 3]}, strategy="mls", strategy_options={"max_fevals": 2}, seed=1
+    )
+    assert len(results) == 2
+
+
+@pytest.mark.parametrize("name", [*STRATEGIES, *MINIMISERS])
+def test_every_strategy_that_is_named_is_one_of_ours(name: str) -> None:
+    found = {**STRATEGIES, **MINIMISERS}[name]
+    assert strategies.get(found).name == found
+
+
+def test_a_cache_grows_is_read_back_and_keeps_what_was_there(virtual_board: VirtualBoard, tmp_path: Path) -> None:
+    path = tmp_path / "scale"
+    first, _ = tuned(virtual_board, {"launch_ms": [1, 2]}, cache=path)
+    written = json.loads((tmp_path / "scale.json").read_text())
+    assert written["tune_params_keys"] == ["block_size_x", "launch_ms"]
+    assert written["cache"]["64,1"]["times"] == first[0]["times"]
+    written["cache"]["64,2"]["time"] = written["cache"]["64,2"]["time_s"] = 77.0
+    written["cache"]["64,2"]["note"] = "by another program"
+    (tmp_path / "scale.json").write_text(json.dumps(written))
+    again, environment = tuned(virtual_board, {"launch_ms": [1, 2, 4]}, cache=path)
+    assert {each["launch_ms"]: each["time_s"] for each in again}[2] == 77.0
+    assert {each["launch_ms"]: each["times"] for each in again}[1] == first[0]["times"]
+    kept = json.loads((tmp_path / "scale.json").read_text())["cache"]
+    assert kept["64,2"]["note"] == "by another program"
+    assert list(kept) == ["64,1", "64,2", "64,4"]
+    assert len(read_recording(tmp_path / "scale.json")) == 3
+    with pytest.raises(InputError, match="another set of parameters"):
+        tuned(virtual_board, {"other": [1]}, cache=path)
+    with pytest.raises(InputError, match="another problem size: 1000"):
+        tune_kernel("scale", SOURCE, 7, [Y, X], {"block_size_x": [64], "launch_ms": [1]}, cache=path, gpu=virtual_board)
+    assert written["tune_params"]["launch_ms"] == [1, 2]
+    assert json.loads((tmp_path / "scale.json").read_text())["tune_params"]["launch_ms"] == [1, 2, 4]
+    replayed, simulated = tuned(virtual_board, {"launch_ms": [1, 4]}, cache=path, simulation_mode=True)
+    assert [each["launch_ms"] for each in replayed] == [1, 4]
+    assert simulated["source"] == "recorded"
+    assert environment["source"] == "nvml"
+
+
+def test_what_a_cache_knows_without_the_objective_is_measured_and_added(
+    virtual_board: VirtualBoard, tmp_path: Path
+) -> None:
+    path = tmp_path / "theirs.json"
+    entry = {"block_size_x": 64, "time": 9.0, "times": [9.0, 9.0], "theirs": "kept"}
+    names = {"tune_params_keys": ["block_size_x"], "tune_params": {"block_size_x": [64]}}
+    path.write_text(json.dumps({"kernel_name": "scale", **names, "cache": {"64": entry}}))
+    by_time, _ = tuned(virtual_board, {}, cache=path)
+    assert by_time[0]["time"] == 9.0
+    by_energy, _ = tuned(virtual_board, {}, cache=path, objective="nvml_energy", objective_higher_is_better=False)
+    assert by_energy[0]["time"] != 9.0
+    kept = json.loads(path.read_text())["cache"]["64"]
+    assert kept["energy_j"] == by_energy[0]["energy_j"]
+    assert {name: kept[name] for name in entry} == entry
+
+
+def test_simulation_answers_from_a_public_cache_as_kernel_tuner_does(shared_data: Path) -> None:
+    path = shared_data / "kernel-tuner" / "kt_vector_add_RTX4000Ada_PowerSensor3_15.json"
+    document = json.loads(path.read_text())
+    results, environment = tune_kernel(
+        "vector_add",
+        SOURCE,
+        document["problem_size"],
+        [Y],
+        document["tune_params"],
+        restrictions=lambda p: f"{p['block_size_x']},1080" in document["cache"],
+        cache=path,
+        simulation_mode=True,
+        metrics={"GFLOPS/W": "80000000 / 1e9 / ps_energy"},
+        objective="GFLOPS/W",
+        quiet=True,
+    )
+    entries = document["cache"].values()
+    assert len(results) == len(document["cache"])
+    assert environment["best_config"]["ps_energy"] == min(each["ps_energy"] for each in entries)
+    assert results[0]["times"] == next(iter(entries))["times"]
+    other = {"block_size_x": [3], "nvml_gr_clock": [1080]}
+    with pytest.raises(InputError, match="configurations are not in the cache"):
+        tune_kernel(
+            "vector_add", SOURCE, document["problem_size"], [Y], other, cache=path, simulation_mode=True, quiet=True
+        )
+
+
+class Watching(BenchmarkObserver):
+    """Notes what is called."""
+
+    def __init__(self) -> None:
+        self.called: list[str] = []
+
+    def register_configuration(self, params: Mapping[str, Any]) -> None:
+        self.called.append(f"configuration {params['launch_ms']}")
+
+    def before_start(self) -> None:
+        self.called.append("before_start")
+
+    def after_start(self) -> None:
+        self.called.append("after_start")
+
+    def during(self) -> None:
+        if self.called[-1] != "during":
+            self.called.append("during")
+
+    def after_finish(self) -> None:
+        self.called.append("after_finish")
+
+    def get_results(self) -> dict[str, Any]:
+        return {"launches": self.called.count("before_start"), "said": list(self.called), "on": self.dev.name}
+
+
+class Before(Watching, PrologueObserver):
+    def get_results(self) -> dict[str, Any]:
+        return {"before": self.called.count("before_start")}
+
+
+class Long(Watching, ContinuousObserver):
+    continuous_duration = 0.02
+
+    def get_results(self) -> dict[str, Any]:
+        assert self.results is not None
+        return {"long": self.called.count("after_finish"), "mean": self.results["time"]}
+
+
+class Output(Watching, OutputObserver):
+    total = 0.0
+
+    def process_output(self, answer: Any, output: Any) -> None:
+        self.total = float(output[0].sum())
+
+    def get_results(self) -> dict[str, Any]:
+        return {"sum": self.total}
+
+
+def test_a_scripts_observers_watch_launches_in_its_own_process(steady_board: SteadySensors) -> None:
+    watching = Watching()
+    results, environment = tuned(
+        steady_board,
+        {"launch_ms": [30]},
+        observers=[watching, Before, lambda: Long(), Output()],
+        iterations=2,
+        answer=[2 * X, None],
+        metrics={"mean of sum": "sum / 1000"},
+    )
+    (result,) = results
+    assert result["launches"] == 2
+    assert "during" in result["said"]
+    once = ["before_start", "after_start", "after_finish"]
+    assert [each for each in result["said"] if each != "during"] == ["configuration 30", *once, *once]
+    assert result["on"] == "Fake board"
+    assert result["before"] == 1
+    assert result["long"] == 1
+    assert len(result["times"]) == 2
+    assert result["mean"] == pytest.approx(np.mean(result["times"]))
+    assert result["mean of sum"] == pytest.approx(float((2 * X).sum()) / 1000)
+    assert min(result["time"], *result["times"]) >= 29.9
+    assert environment["isolated"] is False
+    assert "not isolated" in environment["warning"]
+
+
+def test_a_second_look_of_the_session_is_not_the_observers_business(steady_board: SteadySensors) -> None:
+    """At its end a session measures its first configurations again."""
+    watching = Watching()
+    results, _ = tuned(steady_board, {"launch_ms": [1, 2, 3, 4]}, observers=[watching], iterations=1)
+    assert sorted(each["launches"] for each in results) == [1, 2, 3, 4]
+    assert watching.called.count("before_start") == 4
+
+
+def test_a_lost_context_ends_a_session_in_the_scripts_process(steady_board: SteadySensors) -> None:
+    from app.errors import WattridgeError
+
+    with pytest.raises(WattridgeError, match="cost this process its CUDA context"):
+        tuned(steady_board, {"launch_ms": [1], "fault": ["illegal_address"]}, observers=[Watching()])
+
+
+def test_arrays_of_other_libraries_are_copied_to_the_host() -> None:
+    class OnDevice:
+        """As CuPy's: it refuses to become a NumPy array unasked."""
+
+        __cuda_array_interface__ = None
+
+        def __array__(self, *_: Any) -> Any:
+            raise TypeError("implicit conversion")
+
+        def get(self) -> Any:
+            return X
+
+    class Tensor:
+        """As PyTorch's."""
+
+        def detach(self) -> Tensor:
+            return self
+
+        def cpu(self) -> Tensor:
+            return self
+
+        def numpy(self) -> Any:
+            return X
+
+    class Capsule:
+        """With DLPack alone."""
+
+        def __dlpack__(self, **options: Any) -> Any:
+            return X.__dlpack__(**options)
+
+        def __dlpack_device__(self) -> Any:
+            return X.__dlpack_device__()
+
+    for x in (OnDevice(), Tensor(), Capsule(), X):
+        assert np.array_equal(to_numpy(x, "x"), X)
+
+
+def test_run_kernel_returns_the_arguments_as_the_kernel_leaves_them(steady_board: SteadySensors) -> None:
+    y, x = run_kernel("scale", SOURCE, 1000, [Y, X], {"block_size_x": 64, "factor": 5}, gpu=steady_board, quiet=True)
+    assert np.array_equal(y, 5 * X)
+    assert np.array_equal(x, X)
+    assert not Y.any()
+
+
+def test_clocks_are_refused_where_the_board_may_not_be_set(virtual_board: VirtualBoard) -> None:
+    with pytest.raises(InputError, match="control is off"):
+        tuned(virtual_board, {"nvml_gr_clock": [1000, 1200]})
+
+
+def test_a_simulated_board_takes_clocks_and_costs_by_a_profile() -> None:
+    arguments = [Y, X, X, np.int32(1_000_000)]
+    source = "__global__ void vector_add(float *c, const float *a, const float *b, int n) {}"
+    given: dict[str, Any] = {"tune_params": {"block_size_x": [128, 256], "nvml_gr_clock": [900, 1410]}}
+    results, environment = tune_kernel(
+        "vector_add", source, 1_000_000, arguments, **given, gpu="simulated:a100", profile="vector_add", quiet=True
+    )
+    assert [each["nvml_gr_clock"] for each in results] == [900, 1410, 900, 1410] or len(results) == 4
+    assert environment["source"] == "simulated"
+    with pytest.raises(InputError, match="profile"):
+        tune_kernel("vector_add", source, 1_000_000, arguments, **given, gpu="simulated:a100", quiet=True)
