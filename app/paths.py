@@ -24,6 +24,7 @@ _FOLDERS: Final = (
         "characterisations",
         "boards",
         "drafts",
+        "energy-models",
         "operators",
         "wattridge-running",
     ),

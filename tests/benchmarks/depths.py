@@ -136,9 +136,8 @@ def report(on: Recorded, seeds: int, batch: int) -> None:
     measured = np.median([run.counts() for run in alone], axis=0)[0]
     whole, timed = np.median([run.counts() for run in both], axis=0)
     print(f"  until then: energy only, {measured:g} measured; at two depths, {whole:g} measured and {timed:g} timed")
-    print(
-        f"  {'a look at the time costs':58}{'energy only':>20}{'two depths':>20}{'ratio':>7}{'worse by':>20}{'later':>10}"
-    )
+    heads = f"{'energy only':>20}{'two depths':>20}{'ratio':>7}{'worse by':>20}{'later':>10}"
+    print(f"  {'a look at the time costs':58}{heads}")
     points = np.arange(FROM_S, MOST_S, STEP_S)
     for words, prices in PRICES.items():
         one, two = (np.array([run.reached(prices) for run in each]) for each in (alone, both))
@@ -191,9 +190,8 @@ def main() -> None:
     parser.add_argument("--twins", action="store_true")
     arguments = parser.parse_args()
     print(f"{arguments.seeds} seeds, up to {arguments.batch} rows at once; board time in s until within 1 %: median")
-    print(
-        "(quartiles); 'worse by': the most that the mean winner lies above that of energy only at an equal board time"
-    )
+    print("(quartiles). Worse by: the most that the mean winner lies above that of energy only at an equal board time;")
+    print("later: the same from the median time of energy only on")
     for path in arguments.caches:
         report(recorded(read_recording(path), GOAL), arguments.seeds, arguments.batch)
     for space in twins() if arguments.twins else ():

@@ -8,7 +8,8 @@
 FOLDER holds Kernel Tuner's caches with energies. `model`: rank correlation and median error of held-out kernels of one
 space, of all and of the fastest quarter, beside mean power x measured time. `arms`: each of ARMS with the same seeds
 and first candidates, on simulated boards and recorded caches: regret by the truth, energies measured, configurations
-timed; means with 95 % intervals by bootstrap over the seeds. `options`: the same with one constant changed at a time.
+timed; means with 95 % intervals by bootstrap over the seeds. `options`: the same with one constant changed at a time,
+on the recorded caches where there are any.
 `prior`: what the model of another shape or board saves. No board is measured: times and energies scatter by 0.5 %.
 """
 
@@ -151,6 +152,7 @@ def print_arms(tables: Iterator[Table], seeds: int, arms: Mapping[str, Mapping[s
 
 OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "as it is": {},
+    **{f"first_generation {n}": {"first_generation": n} for n in (128, 256)},
     **{f"generation {n}": {"generation": n} for n in (48, 192)},
     **{f"M {n}": {"fastest": n} for n in (16, 48)},
     **{f"threshold {x}": {"threshold": x} for x in (0.03, 0.12)},
@@ -175,6 +177,8 @@ def print_prior(seeds: int) -> None:
         begun = time.monotonic()
         prior = None if elsewhere is None else model_of(elsewhere, 256)
         found = [search(own, seed, prior=prior) for seed in range(seeds)]
+        early = np.mean([each.before[min(3, len(each.before) - 1)] for each in found])
+        print(f"{'':>30} {name}: {early:.0f} energies measured in the first three rounds")
         used = sum(any("it is used" in remark for remark in each.remarks) for each in found)
         print_arm(own.name, f"{name}{f' ({used} used)' if prior else ''}", found, time.monotonic() - begun)
 
@@ -195,8 +199,10 @@ def main() -> None:
         print_model(tables())
     elif given.what == "prior":
         print_prior(given.seeds)
+    elif given.what == "arms":
+        print_arms(tables(), given.seeds, ARMS)
     else:
-        print_arms(tables(), given.seeds, ARMS if given.what == "arms" else OPTIONS)
+        print_arms(caches(given.recorded) if given.recorded else twins(()), given.seeds, OPTIONS)
 
 
 if __name__ == "__main__":

@@ -60,6 +60,7 @@ class Found:
     table: Table
     timed: list[int] = field(default_factory=list)
     measured: dict[int, float] = field(default_factory=dict)  # row -> energy as it was told, J
+    before: list[int] = field(default_factory=list)  # energies measured before each generation was timed
     remarks: list[str] = field(default_factory=list)
 
     @property
@@ -147,9 +148,13 @@ def search(
     strategy: str = "energy_aware",
 ) -> Found:
     """Drive a strategy to its end; what it is told is the truth with its scatter."""
-    chosen = base.get(strategy).informed(Background(table.feature_names, lambda rows: table.features[rows], prior))
+    chosen = base.get(strategy).informed(
+        Background(table.feature_names, lambda rows: table.features[rows], lambda: prior)
+    )
     rng, scatter = np.random.default_rng((seed, 1)), np.random.default_rng((seed, 2))
-    asking = chosen.search(table.space, rng, 16, base.make_options(chosen, dict(options or {})))
+    asking = chosen.search(
+        table.space, rng, 16, base.make_options(chosen, {**({"use_prior": True} if prior else {}), **(options or {})})
+    )
     found = Found(table)
 
     def outcome(row: int, depth: Depth) -> Outcome:
@@ -166,7 +171,9 @@ def search(
         batch = Batch.of(next(asking))
         while True:
             found.remarks += [batch.remark] if batch.remark else []
-            found.timed += batch if batch.depth is Depth.TIME else []
+            if batch.depth is Depth.TIME:
+                found.before.append(len(found.measured))
+                found.timed += batch
             batch = Batch.of(asking.send([outcome(row, batch.depth) for row in batch]))
     except StopIteration:
         return found

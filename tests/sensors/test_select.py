@@ -194,7 +194,10 @@ def test_opencl_devices_are_listed_with_where_their_energy_comes_from(
 def test_every_selector_of_the_menu_opens(
     two_boards: tuple[Board, Board], opened: list[Gpu], recording: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    opencl(monkeypatch)
+    monkeypatch.setattr(devices, "opencl_installed", lambda: True)
     selectors = gpu_selectors()
+    assert {"opencl", "host"} <= {selector for selector, _ in selectors}
     assert [label for _, label in selectors[:2]] == ["0: NVIDIA H200", "1: NVIDIA A100"]
     assert sum("(simulated)" in label for _, label in selectors) >= 6
     for selector, _ in selectors:

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from ...sensors.gpu import GpuInfo
-from .characterisation.store import known_characterisation
+from .characterisation.store import stored_characterisation
 from .condition import Condition, usual_condition
 from .confidence import NORMAL_95
 from .thermal import Look, ThermalModel
@@ -21,7 +21,7 @@ class BoardLearning:
         """`chosen` is the condition that the user asks for."""
         self._info = info
         known = known_heat(info)
-        characterised = known_characterisation(info)
+        characterised = stored_characterisation(info)
         if characterised is not None and characterised.aftereffect is not None:
             known = replace(known, model=known.model.without_aftereffect())
         self._known = known

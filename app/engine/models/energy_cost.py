@@ -9,7 +9,7 @@ that. Relative to the fastest kernel (tau = t / t_min) and the one of least ener
 
 [Zhang2024] gives target and weight, with squared error; [Zheng2020] the settings that were the start: depth 10,
 step 0.2. Held out, shallower trees with smaller steps over parts of rows and columns, and the start from y_0 instead of
-a constant, have about half the error (`tests/benchmarks/energy_model.py`).
+a constant, have about half the error (`tests/benchmarks/energy_search.txt`).
 
 Nothing in it has a unit but what it is scaled by, so that a model of another shape or board can stand in for c tau: a
 prior. Whether it helps is tested on what has been measured; if it does not, it is dropped.
@@ -31,7 +31,7 @@ from ...errors import InputError
 from .arrays import Floats
 
 LEAST_POINTS: Final = 6  # of which trees are grown; of fewer, mean power x time is all there is
-_TREES: Final = 100
+_TREES: Final = 200
 _SETTINGS: Final = {
     "max_depth": 4,
     "eta": 0.1,

@@ -48,6 +48,7 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
         Figure("Search", f"{plan.strategy}, seed {plan.seed}"),
         Figure("Budget", budget or "none"),
         *describe_statement(plan),
+        *describe_baseline(plan),
     ]
     if timed:
         figures.insert(3, Figure("Only timed", str(timed), note="by a few launches: their energy is not known"))
@@ -69,7 +70,7 @@ def describe_session(
         outcome = list(_failure(table))
     else:
         measurement = compared.measurement(best)
-        outcome = [*_best(plan, measurement), *describe_energy_search(plan, compared), *describe_baseline(plan)]
+        outcome = [*_best(plan, measurement), *describe_energy_search(plan, compared)]
         listings = [_repeats(plan, measurement), _front(plan, compared)]
     return Description(
         title=f"Session {session}: {plan.title}" if session is not None else plan.title,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -15,6 +15,7 @@ import numpy as np
 from ...errors import InputError, WattridgeError
 from ...numbers import percent
 from ..measurement import Depth, Measurement, State
+from ..models.energy_cost_store import keep_model, kept_model
 from ..runner.base import KnowsFeatures, PreparationFailed, Prepares, Runner, StatesFigures, Times
 from ..session_state import SessionState
 from ..space.result_table import ResultTable
@@ -36,7 +37,6 @@ FLUSH_S = 0.05  # measurements are written and reported together, at most this o
 FLUSH_COUNT = 4096  # ... or this many at once
 AGAIN: Final = 8  # of the first configurations are measured again at the end, on a board as warm as it became,
 AGAIN_SHARE: Final = 3  # one of so many at most
-TIMED_FOR_ONE: Final = 4  # as many rows may be only timed for each that may be measured: that costs about as long
 SAME_TIME: Final = 0.01  # a second look at a time per launch that differs by more is worth a word
 
 
@@ -60,7 +60,7 @@ def run_session(
     chosen = strategies.get(plan.strategy)
     options = strategies.make_options(chosen, dict(plan.strategy_options))
     runner = plan.make_runner()
-    chosen = chosen.informed(background_of(runner))
+    chosen = chosen.informed(background_of(runner, plan))
     try:
         run = SessionRun(plan, store, on_event, runner, stop, attend)
         search = chosen.search(plan.space, np.random.default_rng(plan.seed), runner.batch, options)
@@ -69,11 +69,12 @@ def run_session(
         runner.close()
 
 
-def background_of(runner: Runner) -> strategies.Background:
-    """What a strategy may know of the runner's rows."""
+def background_of(runner: Runner, plan: SessionPlan) -> strategies.Background:
+    """What a strategy may know of the runner's rows and, unless it is resumed, of earlier sessions of the kernel."""
+    prior = None if plan.resume is not None else lambda: kept_model(plan.board, plan.space.names)
     if not isinstance(runner, KnowsFeatures) or not runner.feature_names:
-        return strategies.Background()
-    return strategies.Background(runner.feature_names, runner.features)
+        return strategies.Background(prior=prior)
+    return strategies.Background(runner.feature_names, runner.features, prior)
 
 
 class _Ended(Exception):
@@ -128,10 +129,10 @@ class SessionRun(LiveSession):
 
     # --- the loop ---------------------------------------------------------------------------------------------------
 
-    def to_the_end(self, search: strategies.Search, report: Callable[[], Mapping[str, str]]) -> SessionResult:
+    def to_the_end(self, search: strategies.Search, report: Callable[[], strategies.Report]) -> SessionResult:
         """Drive the strategy until it, the budget, the user or a failure ends the session.
 
-        `report` is what the strategy says of its search at the end, for the session's origin.
+        `report` is what the strategy wants to be kept of its search at the end.
         """
         try:
             try:
@@ -226,7 +227,8 @@ class SessionRun(LiveSession):
 
     def _room_to_time(self) -> int:
         """How many rows more may be timed. Without a budget of evaluations, the whole space."""
-        most = self.plan.space.size if self.plan.max_evaluations is None else TIMED_FOR_ONE * self._budget()
+        for_one = strategies.get(self.plan.strategy).timed_for_one
+        most = self.plan.space.size if self.plan.max_evaluations is None else for_one * self._budget()
         return most - (len(self._known) - self._evaluated)
 
     def _useful_timing(self) -> Times | None:
@@ -281,10 +283,12 @@ class SessionRun(LiveSession):
         if self._stop.is_set() and (self._attend is None or not self._attend(self)):
             raise _Ended(SessionState.STOPPED, "stopped")
 
-    def _keep_report(self, report: Mapping[str, str]) -> None:
+    def _keep_report(self, report: strategies.Report) -> None:
         """What the strategy says of its search becomes part of the session; those who show it hear of that."""
-        if report:
-            self.plan = replace(self.plan, origin={**self.plan.origin, **report})
+        if report.model is not None and self._runner.source != "recorded":
+            keep_model(self.plan.board, self.plan.space.names, report.model)
+        if report.origin:
+            self.plan = replace(self.plan, origin={**self.plan.origin, **report.origin})
             self._store.restate(self.session, (), self.plan.origin)
             self._on_event(FiguresRestated(self.session, self.plan, self.table, self._progress()))
 

@@ -93,7 +93,15 @@ class Background:
 
     names: tuple[str, ...] = ()
     features: Callable[[Sequence[int]], npt.NDArray[np.float64]] | None = None
-    prior: EnergyCostModel | None = None  # of another problem, or another board
+    prior: Callable[[], EnergyCostModel | None] | None = None  # what is kept of another problem, or another board
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is kept of a search beside its measurements."""
+
+    origin: Mapping[str, str] = field(default_factory=dict)  # with the session: how it went
+    model: EnergyCostModel | None = None  # with the board: what it learnt
 
 
 T = TypeVar("T")
@@ -141,6 +149,7 @@ class Strategy(ABC):
 
     name: ClassVar[str]  # as on the command line: "brute_force"
     label: ClassVar[str]  # as shown to the user: "Brute force"
+    timed_for_one: ClassVar[int] = 4  # rows that may be only timed for each that may be measured: about as long
     Options: ClassVar[type[Any]] = CheckedOptions  # a dataclass derived from it; each field is made by `option`
 
     def __init_subclass__(cls, *, name: str = "", label: str = "") -> None:
@@ -153,9 +162,9 @@ class Strategy(ABC):
         """The strategy, for a search about which that much is known; itself where it has no use for it."""
         return self
 
-    def report(self) -> Mapping[str, str]:
-        """What a session keeps of how this strategy's search went, in its origin; as far as it came."""
-        return {}
+    def report(self) -> Report:
+        """What is to be kept of the search that was begun last, as far as it came."""
+        return Report()
 
     @abstractmethod
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Any) -> Search:

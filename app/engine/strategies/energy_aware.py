@@ -14,7 +14,7 @@ or board, saves most of the first measurements where it passes a test on the oth
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -22,10 +22,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ..measurement import Depth, State
-from ..models.energy_cost import MISSING_LIBRARY, EnergyCostModel, Sample, error_share, fit, helps, library
+from ..models.energy_cost import (
+    LEAST_POINTS,
+    MISSING_LIBRARY,
+    EnergyCostModel,
+    Sample,
+    error_share,
+    fit,
+    helps,
+    library,
+)
 from ..space.numbers import RowNumbers
 from ..space.search_space import SearchSpace
-from .base import Background, CheckedOptions, Outcome, Search, Strategy, option
+from .base import Background, CheckedOptions, Outcome, Report, Search, Strategy, option
 from .energy_log import EnergyLog, Round
 from .evaluations import Evaluations
 from .genetic_algorithm import GeneticAlgorithm, next_generation
@@ -39,6 +48,8 @@ PRIOR_SHARE: Final = 0.25  # of the first candidates are measured where there is
 
 class EnergyAware(Strategy, name="energy_aware", label="Energy-aware (genetic, with a model of energies)"):
     """Times every generation, predicts the energy of its fastest, and measures only the most promising of them."""
+
+    timed_for_one = 16  # it times ten for one as a rule
 
     @dataclass(frozen=True)
     class Options(CheckedOptions):
@@ -55,21 +66,25 @@ class EnergyAware(Strategy, name="energy_aware", label="Energy-aware (genetic, w
         newcomers: float = option(0.1, "share of each generation drawn at random, 0..1", least=0, most=1)
         patience: int = option(8, "rounds without less energy after which the search ends, at least 1", least=1)
         improvement: float = option(0.002, "share by which energy must fall to count, 0..1", least=0, most=1)
+        use_prior: bool = option(False, "start from what earlier sessions of the kernel learnt, where that helps")
         aim: str = option("energy", "what parents are chosen by", choices=("energy", "front", "time"))
 
     def __init__(self, background: Background | None = None) -> None:
         self._background = background or Background()
-        self._log: EnergyLog | None = None  # of the search that was begun last
+        self._rounds: _Rounds | None = None  # of the search that was begun last
 
     def informed(self, background: Background) -> EnergyAware:
         return EnergyAware(background)
 
-    def report(self) -> Mapping[str, str]:
-        return {} if self._log is None or not self._log.rounds else self._log.to_origin()
+    def report(self) -> Report:
+        rounds = self._rounds
+        if rounds is None or not rounds.log.rounds:
+            return Report()
+        return Report(rounds.log.to_origin(), rounds.knowledge.learnt)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        rounds = _Rounds(Evaluations(space, rng), options, _Knowledge(space, self._background))
-        self._log = rounds.log
+        knowledge = _Knowledge(space, self._background, use_prior=options.use_prior)
+        self._rounds = rounds = _Rounds(Evaluations(space, rng), options, knowledge)
         yield from rounds.first()
         while not rounds.over:
             yield from rounds.next()
@@ -79,7 +94,7 @@ class _Rounds:
     """The state of a search from round to round."""
 
     def __init__(self, known: Evaluations, options: EnergyAware.Options, knowledge: _Knowledge) -> None:
-        self._known, self._options, self._knowledge = known, options, knowledge
+        self._known, self._options, self.knowledge = known, options, knowledge
         self._looked = Evaluations(known.space, known.rng)  # every timed row, as if that were all to know
         self._pace = _Pace(known.space, relative=options.aim != "time")
         self._waiting: dict[int, None] = {}  # candidates whose energy was not measured
@@ -102,10 +117,10 @@ class _Rounds:
         fastest = yield from self._time(
             space.sample_latin_hypercube(self._known.rng, min(options.first_generation, space.size)).tolist()
         )
-        if self._knowledge.prior is not None and options.aim != "time":
+        if self.knowledge.prior is not None and options.aim != "time":
             yield from self._measure(list(self._waiting)[:: round(1 / PRIOR_SHARE)])
-            self.log.prior = self._said = self._knowledge.test_prior()
-            self._k = 1.0 if self._knowledge.prior is None else PRIOR_SHARE
+            self.log.prior = self._said = self.knowledge.test_prior()
+            self._k = 1.0 if self.knowledge.prior is None else PRIOR_SHARE
         if self._k == 1.0:
             yield from self._measure(self._promising())
         self._end_round()
@@ -141,7 +156,7 @@ class _Rounds:
         """Measure the energy of candidates, compare it with what was predicted, and learn from all that is known."""
         if not rows:
             return
-        predicted = self._knowledge.energies([self._known.timed[row] for row in rows])
+        predicted = self.knowledge.energies([self._known.timed[row] for row in rows])
         yield from self._known.ask(rows, self._said)
         self._said = ""
         self._taken += len(rows)
@@ -149,7 +164,7 @@ class _Rounds:
             self._waiting.pop(row, None)
         self._follow(predicted, np.array([_energy(self._known.outcome(row)) for row in rows]))
         if self._options.least_k < 1:  # else nothing asks the model
-            self._knowledge.learn([self._known.outcome(row) for row in self._known])
+            self.knowledge.learn([self._known.outcome(row) for row in self._known])
 
     def _follow(self, predicted: Floats, measured: Floats) -> None:
         """k shrinks where the predictions were right, and grows where they were not."""
@@ -227,7 +242,7 @@ class _Rounds:
         """Of timed rows what is searched for little of: energy, measured or predicted; inf where none is known."""
         if self._options.aim == "time" or not rows:
             return np.array([self._pace.of(row) for row in rows])
-        predicted = self._knowledge.energies([self._looked.outcome(row) for row in rows])
+        predicted = self.knowledge.energies([self._looked.outcome(row) for row in rows])
         energies = np.array(
             [
                 _energy(self._known.outcome(row)) if row in self._known else guess
@@ -268,10 +283,10 @@ class _Pace:
 class _Knowledge:
     """The model of energies, and what it is given of each row."""
 
-    def __init__(self, space: SearchSpace, background: Background) -> None:
+    def __init__(self, space: SearchSpace, background: Background, *, use_prior: bool) -> None:
         self._numbers, self._features = RowNumbers(space), background.features
         self._names = (*self._numbers.names, *background.names)
-        self.prior = background.prior
+        self.prior = background.prior() if use_prior and background.prior is not None else None
         self._model: EnergyCostModel | None = None
         self._learnt: list[Outcome] = []
 
@@ -279,6 +294,11 @@ class _Knowledge:
         """A new model of all energies measured so far."""
         self._learnt = [o for o in outcomes if 0 < _energy(o) < math.inf and 0 < _time(o) < math.inf]
         self._model = fit(self._sample(self._learnt), self._energies(), self.prior) if self._learnt else None
+
+    @property
+    def learnt(self) -> EnergyCostModel | None:
+        """The model of what was measured here, without a prior; None where there is too little for one."""
+        return fit(self._sample(self._learnt), self._energies()) if len(self._learnt) >= LEAST_POINTS else None
 
     def energies(self, outcomes: Sequence[Outcome]) -> Floats:
         """Predicted energies of timed rows, J, shape (rows,); NaN where nothing was learnt."""

@@ -59,12 +59,12 @@ class EnergyLog:
         try:
             document = json.loads(origin[ORIGIN_KEY])
             rounds = [_round(each) for each in document["rounds"][:_MOST_ROUNDS]]
-            predicted_j, measured_j = (
+            predicted, measured = (
                 [_figure(each) for each in document[name][:_MOST_PAIRS]] for name in ("predicted_j", "measured_j")
             )
-            if len(predicted_j) != len(measured_j):
+            if len(predicted) != len(measured):
                 raise ValueError("a prediction without a measurement")
-            return cls(rounds, predicted_j, measured_j, str(document.get("prior", ""))[:500])
+            return cls(rounds, predicted, measured, str(document.get("prior", ""))[:500])
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             return None
 

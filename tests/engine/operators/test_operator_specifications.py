@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,16 @@ import numpy as np
 import pytest
 
 from app.engine.operators.shapes import EXAMPLES, Operator, parse_operator
-from app.engine.session.planning import space_of
+from app.engine.runner.baseline import Baseline
+from app.engine.session.description import describe_search
+from app.engine.session.load import load_specification
+from app.engine.session.planning import plan_specification, space_of
+from app.engine.space.result_table import ResultTable
 from app.engine.specification.check import specification_of
 from app.engine.specification.model import Specification
 from app.engine.workloads.profiled import ProfiledKernel
 from app.errors import InputError
+from app.paths import resources
 from app.sensors.select import open_gpu
 from app.sensors.simulated import laws
 from app.sensors.simulated.gpu import SimulatedGpu
@@ -108,6 +114,22 @@ def test_what_a_specification_says_itself_goes_before_what_follows_from_the_oper
     assert spec.operator == Operator("mm", (1, 64, 64, 64))
     space = space_of(spec)
     assert {space.configuration(row)["stages"] for row in range(space.size)} == {2}
+
+
+def test_the_library_stands_in_a_sessions_description_beside_the_best_and_says_what_it_is() -> None:
+    gpu = open_gpu("simulated:h200", speed=float("inf"))
+    plan = plan_specification(load_specification(resources() / "examples" / "mm.toml"), gpu)
+    known = Baseline("cuBLAS 13.0.1", {"time_s": 1.24e-5, "energy_j": 5.6e-3})
+    missing = Baseline(why_not="cuBLAS was not found: pip install nvidia-cublas")
+    shown = {}
+    for baseline in (known, missing):
+        described = describe_search(
+            replace(plan, origin={**plan.origin, **baseline.to_origin()}), ResultTable(plan.space)
+        )
+        [shown[baseline.library]] = [each for each in described.figures if each.label == "Vendor library"]
+    assert shown["cuBLAS 13.0.1"].value == "cuBLAS 13.0.1: 1.24e-05 s, 0.0056 J"
+    assert "no configuration" in shown["cuBLAS 13.0.1"].note
+    assert (shown[""].value, shown[""].unknown) == (None, missing.why_not)
 
 
 @pytest.mark.parametrize(

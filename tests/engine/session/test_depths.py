@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,18 +11,29 @@ import numpy as np
 import pytest
 from engine_fakes import FakeRunner, FakeTimer, Listener, grid, measurement_of, plan
 
+from app.engine.formats.csv_table import write_csv
+from app.engine.formats.kernel_tuner import write_cache
+from app.engine.formats.own import About
+from app.engine.formats.read import read_recording
+from app.engine.formats.t4 import write_t4
 from app.engine.measurement import Depth, State
 from app.engine.objectives import Goal, Objective
+from app.engine.session.description import describe_session
 from app.engine.session.live_session import SessionResult
-from app.engine.session.plan import SessionPlan
-from app.engine.session.run import TIMED_FOR_ONE, run_session
+from app.engine.session.opening import import_recording
+from app.engine.session.plan import SearchOptions, SessionPlan
+from app.engine.session.planning import plan_replay
+from app.engine.session.run import run_session
+from app.engine.session.summary import session_summary
 from app.engine.session_state import SessionState
 from app.engine.space.result_table import ResultTable
 from app.engine.store.database import Store
 from app.engine.strategies import base
+from app.engine.strategies.base import Strategy
 
 SPACE = grid(10, 6)
 LEAST_ENERGY = Objective(Goal("energy_j", maximise=False))
+ABOUT = About("Fake GPU", "fake", Objective(Goal("energy_j", maximise=False)))
 FASTEST = Objective(Goal("time_s", maximise=False))
 
 
@@ -88,7 +100,7 @@ def test_a_budget_counts_what_is_measured_and_bounds_what_is_timed() -> None:
     assert result.reason == "the budget is used up"
     assert result.progress.evaluated == 4 == len(runner.measured)
     # the first chunk is timed only up to the room there is; then what was to be timed is measured, which is more
-    assert len(runner.only_timed) == 4 * TIMED_FOR_ONE
+    assert len(runner.only_timed) == 4 * Strategy.timed_for_one
 
 
 def test_a_compile_error_counts_once_and_is_never_tried_again() -> None:
@@ -191,3 +203,36 @@ def test_auto_is_resumed_as_if_it_had_never_stopped(stop_after: int) -> None:
     assert not set(cut.only_timed) & set(rest.only_timed)
     assert result.progress.best_value == uncut.progress.best_value
     assert sorted(cut.measured + rest.measured) == sorted(whole.measured)
+
+
+@pytest.mark.parametrize("write", [write_csv, write_cache, write_t4])
+def test_exported_and_read_back_each_row_has_its_depth(write: Callable[..., Path], tmp_path: Path) -> None:
+    with Store() as store:
+        table = run(store, FakeTimer(SPACE)).table
+        path = write(table, tmp_path / ("session.csv" if write is write_csv else "session.json"), ABOUT)
+        recording = read_recording(path)
+        depth_of = {tuple(m.configuration.values()): m.depth for m in recording.measurements()}
+        whole = [table.measurement(index) for index in range(len(table))]
+        assert depth_of == {tuple(m.configuration.values()): m.depth for m in whole}
+        assert {*depth_of.values()} == {Depth.TIME, Depth.ENERGY}
+        # replayed, what was only timed has no energy to show, and the replay comes to an end all the same
+        replayed = plan_replay(path, SearchOptions(strategy="brute_force", objective=LEAST_ENERGY.goal))
+        result = run_session(replayed, store, Listener(), threading.Event())
+        assert len(result.table) == len(table)
+        assert result.progress.best_value == 2.0 + 9
+        kept = store.load(import_recording(store, recording)).table
+        assert int(kept.timed().sum()) == int(table.timed().sum())
+
+
+def test_analyses_and_summaries_count_them_apart() -> None:
+    with Store() as store:
+        result = run(store, FakeTimer(SPACE), objective=Objective(LEAST_ENERGY.goal, (FASTEST.goal, LEAST_ENERGY.goal)))
+        summary = session_summary(result.table, result.plan)
+        words = {figure.label: str(figure.value) for figure in describe_session(result.plan, result.table).figures}
+    assert (summary["evaluated"], summary["timed"]) == (6, 54)
+    assert words["Measured"].startswith("6 ")
+    assert words["Only timed"] == "54"
+    assert summary["best"]["values"].keys() == {"time_s", "energy_j"}
+    on_front = [point["values"] for point in summary["front"]]
+    assert on_front
+    assert all("energy_j" in values for values in on_front)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from app.engine.workloads.instruction_mix import CLASSES, MEMORIES, instruction_mix
 from app.engine.workloads.kernel_features import FEATURES, LaunchShape, as_rows, code_features
 from app.engine.workloads.machine_code import Granted, granted
+from app.paths import resources
 
 # Both words of instructions as nvdisasm 13.5 shows them of images for compute capability 8.0.
 FFMA = (0x0000000808137223, 0x000FCA0000000013)
@@ -135,3 +136,20 @@ def test_features_in_rows_are_nan_where_unknown() -> None:
     assert np.isnan(rows).sum() == 3
     assert as_rows(("waves",), []).shape == (0, 1)
     assert math.isnan(rows[1, 1])
+
+
+def test_the_guide_has_every_feature_with_its_unit() -> None:
+    guide = (resources() / "guide" / "strategies.md").read_text()
+    for name, feature in FEATURES.items():
+        part, _, rest = name.partition("_")
+        if part not in ("code", "loop"):
+            known = "yes" if feature.simulated else "no"
+            assert f"| `{name}` | {feature.unit} | {feature.meaning} | {known} |" in guide
+            continue
+        ending = next((end for end in ("_byte", "_width") if rest.endswith(end)), "")
+        bare = rest.removesuffix(ending)
+        kind = "CLASS" if bare in (*CLASSES, "other") else "MEMORY" if bare in MEMORIES else rest
+        shown = f"{kind}{ending}" if kind != rest else rest
+        row = next(line for line in guide.splitlines() if f"`{part}_{shown}`" in line)
+        assert f" | {feature.unit} | " in row
+        assert kind == rest or f"`{bare}`" in guide

@@ -141,10 +141,12 @@ class _Look:
     def quick(self, estimate: Estimate) -> None:
         """What a session begins with. Raises Stopped."""
         found = quick_look(self._gpu, self._loads, seed=self._seed, estimate=estimate, stop=self._stop)
-        if found is not None:
-            self._keep(found)
-        if found is None or _QUICK not in found.parts:
+        if found is None:
             raise Stopped
+        self._keep(found)
+        if self._stop is not None and self._stop.is_set():
+            raise Stopped
+        self.known = replace(found, parts=(_QUICK,))  # also where it was held up: the rest shows more
 
     def steps(self, estimate: Estimate) -> None:
         """The load that the rest is driven with, and each source's answer to steps of it. Raises Stopped."""

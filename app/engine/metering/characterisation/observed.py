@@ -18,6 +18,8 @@ from .ticks import LEAST_CHANGES, increments, ticks_of
 BEFORE_S: Final = 0.2  # the step, as the picture shows it
 TAIL_S: Final = 0.5  # at the end of a step, in which the final power is read
 SETTLED: Final = 0.03  # a reading within this share of the final one has settled
+RISEN_S: Final = 0.4  # into a step, from when on its power is steady
+LEAST_STEADY: Final = 6  # values
 NO_ANSWER: Final = Answer(np.empty(0), np.empty(0))
 
 
@@ -123,11 +125,26 @@ class Observed:
             read_us=read_s * 1e6,
             window_margin_ms=None if cumulative else math.hypot(fit.window_margin_s, series.margin_s) * 1e3,
             lag_margin_ms=math.hypot(fit.lag_margin_s, series.margin_s) * 1e3,
-            noise_percent=fit.noise * 100,
+            noise_percent=min(fit.noise, self._steady_scatter(series)) * 100,
             settle_ms=settle_s(fit.lag_s, series.refresh_s, 0.0 if cumulative else fit.window_s, answer) * 1e3,
             published_ms=self._published_s() * 1e3 if name == "buffer" else None,
             answer=answer,
         )
+
+    def _steady_scatter(self, series: _Series) -> float:
+        """Relative standard deviation at the end of a step, where nothing but noise is left; inf where it is too short.
+
+        What a fit of a wave leaves is more than that on a board whose power takes its time to rise.
+        """
+        found = math.inf
+        for start_s, end_s in zip(self._spans.start_s, self._spans.end_s, strict=True):
+            steady = (series.time_s >= start_s + RISEN_S) & (series.time_s <= end_s)
+            if end_s - start_s <= 2 * ON_S[1] or steady.sum() < LEAST_STEADY:
+                continue
+            time_s, power_w = series.time_s[steady], series.power_w[steady]
+            line = np.polyval(np.polyfit(time_s, power_w, 1), time_s)  # it warms meanwhile
+            found = min(found, float(np.sqrt(((power_w - line) ** 2).sum() / (len(line) - 2)) / power_w.mean()))
+        return found
 
     def _series(self, name: str) -> _Series:
         seen = self._record

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from ....errors import WattridgeError
@@ -17,7 +18,7 @@ from ....sensors.load import Load
 from ..launching import LaunchingGpu
 from .choosing import MEASURABLE, choose_source, require_undisturbed
 from .estimate import Estimate
-from .figures import PARTS, Characterisation
+from .figures import PARTS, Characterisation, SourceFigures
 from .observed import Observed
 from .square_wave import Stopped, WaveDriver
 
@@ -30,6 +31,7 @@ STEP_S: Final = 1.3  # longer than the slowest average known, and long enough fo
 AFTER_S: Final = 0.2  # and after it: from then on the clocks stay up, and rest has one power
 SHORT_ON_S: Final = (0.05, 0.2)
 SHORT_OFF_S: Final = (0.08, 0.3)
+HELD_UP_S: Final = 0.3  # without a poll: longer than any burst
 LOOSE: Final = "how late its power is is not known well enough: the figures of its generation count"
 LIMITED: Final = "a limit acted under every load: the power may not have been a clean square wave"
 
@@ -44,8 +46,9 @@ def quick_look(
 ) -> Characterisation | None:
     """What 8 s show of the board's power sources, with margins. `loads` are heaviest first.
 
-    When stopped: what was seen by then, as a look that is not done; None where that is too little. Raises
-    WattridgeError where the board reports no power, or something else runs on it; GpuLost when it is gone.
+    When stopped, or where the program was kept from polling: what was seen, as a look that is not done; None where that
+    is too little. Raises WattridgeError where the board reports no power, or something else runs on it; GpuLost when it
+    is gone.
     """
     estimate = estimate or Estimate(gpu.clock, {QUICK: QUICK_S}, None)
     begun_ns = gpu.clock.now_ns()
@@ -59,6 +62,9 @@ def quick_look(
         stopped = True
     observed = Observed(drive.record, drive.counts_from_ns, gpu.info.label)
     sources, missing = observed.figures(driver)
+    held_up_s = drive.record.held_up_s
+    if held_up_s > HELD_UP_S:
+        sources = {name: figures and _looser(figures, held_up_s * 1e3) for name, figures in sources.items()}
     usable = {name: figures if figures is not None and figures.usable else None for name, figures in sources.items()}
     try:
         any_usable = any(usable[name] for name in MEASURABLE)
@@ -84,8 +90,13 @@ def quick_look(
         seconds=(gpu.clock.now_ns() - begun_ns) / 1e9,
         timestamp_s=time.time(),
         notes=tuple(note for note, holds in ((LIMITED, drive.record.reasons), (LOOSE, not usable[chosen])) if holds),
-        parts=() if stopped else (QUICK,),
+        parts=() if stopped or held_up_s > HELD_UP_S else (QUICK,),
     )
+
+
+def _looser(figures: SourceFigures, held_up_ms: float) -> SourceFigures:
+    """Of a source that was not watched for so long: what it reported meanwhile is not known."""
+    return replace(figures, lag_margin_ms=figures.lag_margin_ms + held_up_ms)
 
 
 class _Drive:

@@ -104,7 +104,7 @@ def fit_response(time_s: Floats, power_w: Floats, spans: Spans, *, windows_s: Fl
         lag_s=lag_s,
         window_margin_s=margins[0] if windows_s is None else 0.0,
         lag_margin_s=margins[-1],
-        noise=float(np.sqrt(problem.cost(best.x))),
+        noise=problem.scatter(best.x),
         until_s=float(time_s[-1]),
         _centre_s=problem.centre_s,
         _scale_s=problem.scale_s,
@@ -139,6 +139,10 @@ class _Problem:
     def cost(self, at: Floats) -> float:
         """Mean squared relative residual."""
         return float(np.mean(self._residuals(at) ** 2))
+
+    def scatter(self, at: Floats) -> float:
+        """Relative standard deviation of most residuals; the few at edges, where the power rises, do not count."""
+        return 1.4826 * float(np.median(np.abs(self._residuals(at))))
 
     def levels(self, at: Floats) -> Floats:
         return self._solve(at)[1]

@@ -50,6 +50,7 @@ class WaveRecord:
     drains: list[tuple[int, int]] = field(default_factory=list)  # (time, stamp of the newest sample), when it changed
     spans: list[tuple[int, int]] = field(default_factory=list)  # when the load ran
     reasons: int = 0  # clock event reasons seen under load
+    held_up_s: float = 0.0  # the longest that the program was kept from polling
 
 
 class WaveDriver:
@@ -109,9 +110,10 @@ class WaveDriver:
 
     def _poll_for(self, seconds: float, stop: threading.Event | None, *, under_load: bool) -> None:
         end_ns = self.gpu.clock.now_ns() + round(seconds * 1e9)
-        while (left_ns := end_ns - self.gpu.clock.now_ns()) > 0:
+        while (left_ns := end_ns - (polled_ns := self.gpu.clock.now_ns())) > 0:
             if self.gpu.clock.wait(min(left_ns / 1e9, POLL_S * self._dither.uniform(0.5, 1.5)), stop):
                 raise Stopped
+            self.seen.held_up_s = max(self.seen.held_up_s, (self.gpu.clock.now_ns() - polled_ns) / 1e9)
             self._poll(under_load)
             self._on_time()
 

@@ -84,21 +84,21 @@ def known_characterisation(info: GpuInfo) -> Characterisation | None:
 def latest_characterisation(gpu: str, driver: str) -> Characterisation | None:
     """The newest of all boards of that name under that driver, complete ones first; None where nothing is kept."""
     alike = [found for found in _all_kept() if (found.gpu, found.driver) == (gpu, driver)]
-    return max(alike, key=lambda found: (found.complete, found.timestamp_s), default=None)
+    newest = max(alike, key=lambda found: (found.complete, found.timestamp_s), default=None)
+    if newest is None or len({found.uuid for found in alike}) == 1:
+        return newest
+    return replace(newest, notes=(*newest.notes, "several GPUs of this model were looked at; this is the newest look"))
 
 
 @contextmanager
 def one_look(info: GpuInfo) -> Iterator[bool]:
     """Whether this process may look at the board now: one at a time, since two would see each other's load."""
-    lock = None
+    lock, taken = None, False
     with suppress(OSError):  # without a data folder one can look, too
-        path = _path(info.uuid, info.name, info.driver).with_suffix(".lock")
-        lock = SessionLock.acquire(path)
-        if lock is None:
-            yield False
-            return
+        lock = SessionLock.acquire(_path(info.uuid, info.name, info.driver).with_suffix(".lock"))
+        taken = lock is None
     try:
-        yield True
+        yield not taken
     finally:
         if lock is not None:
             lock.release()

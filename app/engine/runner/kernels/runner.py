@@ -106,7 +106,10 @@ class KernelRunner:
         """`condition` is the one to state figures for, where the user chose it; `script` what a script contributes."""
         self.source: str = gpu.info.source
         self.batch = max(LEAST_BATCH, min(MOST_BATCH, 4 * language.compiler.jobs))
-        self.timed = names_at_time(spec, space.names) if gpu.info.source != "unmetered" else frozenset[str]()
+        by_meter = gpu.info.source != "unmetered" and spec.kernel is not None and spec.kernel.language == "CUDA"
+        self.timed = (
+            names_at_time(spec, space.names) if by_meter else frozenset[str]()
+        )  # others report times themselves
         self.settle_s = 0.0  # lower bounds, beyond what the meter takes by itself
         self.window_s = 0.0
         self._gpu = gpu
