@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from .engine.measurement import Value
-from .engine.metering.repeating import find_stopwatch, recorded, waits_for_host
+from .engine.metering.repeating import find_timer, recorded, waits_for_host
 from .engine.metering.span import read_span
 from .engine.metering.watching import watch
 from .engine.runner.function import figures_of_calls, repeat_watched
@@ -117,13 +117,13 @@ class Bench:
 
     def _measured(self, kernel_call: Callable[[], Any]) -> dict[str, Any]:
         """Figures of one launch; `unknown` says why there is no energy."""
-        stopwatch = find_stopwatch()
+        timer = find_timer()
         watched = watch(self._gpu)
         try:
-            call, calls = recorded(kernel_call, stopwatch)
-            repeated = repeat_watched(call, stopwatch, watched, self._target)
+            call, calls = recorded(kernel_call, timer)
+            repeated = repeat_watched(call, timer, watched, self._target)
             assert repeated is not None, "nothing stops it"
-            waits = calls == 1 and waits_for_host(kernel_call, stopwatch)
+            waits = calls == 1 and waits_for_host(kernel_call, timer)
             span = read_span(watched, repeated.start_ns, repeated.end_ns)
         finally:
             watched.release()

@@ -15,7 +15,7 @@ from stand_in_torch import Device, stand_in
 
 from app import tunable, tune
 from app.cli import main
-from app.engine.metering.repeating import BATCH_S, call_repeatedly, find_stopwatch
+from app.engine.metering.repeating import BATCH_S, call_repeatedly, find_timer
 from app.engine.store.database import Store
 from app.errors import InputError, WattridgeError
 from app.sensors.unmetered import NO_ENERGY
@@ -47,7 +47,7 @@ def works(seconds: float) -> None:
 
 @pytest.fixture(autouse=True)
 def own_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.engine.runner.function.find_stopwatch", lambda *_: CLOCK)
+    monkeypatch.setattr("app.engine.runner.function.find_timer", lambda *_: CLOCK)
 
 
 def test_the_best_is_found_and_the_session_is_in_the_store() -> None:
@@ -187,16 +187,14 @@ def test_what_cannot_be_used_is_refused_in_one_line(given: dict[str, Any], names
 def test_launches_that_return_at_once_are_timed_by_the_devices_events(monkeypatch: pytest.MonkeyPatch) -> None:
     device = Device()
     monkeypatch.setitem(sys.modules, "torch", stand_in(device))
-    stopwatch = find_stopwatch()
-    assert "PyTorch" in stopwatch.words
-    found = call_repeatedly(lambda: device.launch(0.0005), stopwatch, time.monotonic_ns, least_s=0.05)
+    timer = find_timer()
+    assert "PyTorch" in timer.words
+    found = call_repeatedly(lambda: device.launch(0.0005), timer, time.monotonic_ns, least_s=0.05)
     assert found is not None
     assert found.time_s == pytest.approx(0.0005)
     assert found.calls >= 3 * round(BATCH_S / 0.0005)
-    assert "synchronise" in find_stopwatch(lambda: None).words
-    unwaited = call_repeatedly(
-        lambda: device.launch(0.0), find_stopwatch(lambda: None), time.monotonic_ns, least_s=0.01
-    )
+    assert "synchronise" in find_timer(lambda: None).words
+    unwaited = call_repeatedly(lambda: device.launch(0.0), find_timer(lambda: None), time.monotonic_ns, least_s=0.01)
     assert unwaited is not None
     assert unwaited.time_s > 0
 

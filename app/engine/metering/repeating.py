@@ -29,7 +29,7 @@ HOST_SHARE: Final = 0.9
 LEAST_BATCHES: Final = 3  # before their scatter says anything
 
 
-class Stopwatch(Protocol):
+class CallTimer(Protocol):
     """Marks in the order of the calls, and the time between two of them."""
 
     words: str  # what times
@@ -47,7 +47,7 @@ class Stopwatch(Protocol):
         ...
 
 
-class HostStopwatch:
+class HostTimer:
     """The host's clock: for functions whose work is done when they return, or once `synchronise` has returned."""
 
     def __init__(self, synchronise: Callable[[], object] | None = None) -> None:
@@ -66,7 +66,7 @@ class HostStopwatch:
         return (last - first) / 1e9
 
 
-class TorchStopwatch:
+class TorchTimer:
     """PyTorch's CUDA events."""
 
     words = "CUDA events of PyTorch"
@@ -105,7 +105,7 @@ class TorchStopwatch:
         return replay
 
 
-class CupyStopwatch:
+class CupyTimer:
     """CuPy's CUDA events."""
 
     words = "CUDA events of CuPy"
@@ -125,58 +125,58 @@ class CupyStopwatch:
         return float(self._cupy.cuda.get_elapsed_time(first, last)) / 1e3
 
 
-def find_stopwatch(synchronise: Callable[[], object] | None = None) -> Stopwatch:
+def find_timer(synchronise: Callable[[], object] | None = None) -> CallTimer:
     """By `synchronise` where it is given, else the events of a library that is in use; nothing is imported for it."""
     if synchronise is not None:
-        return HostStopwatch(synchronise)
+        return HostTimer(synchronise)
     torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
-        return TorchStopwatch(torch)
+        return TorchTimer(torch)
     if cupy is not None and cupy.cuda.is_available():
-        return CupyStopwatch(cupy)
-    return HostStopwatch()
+        return CupyTimer(cupy)
+    return HostTimer()
 
 
-def recorded(call: Callable[[], object], stopwatch: Stopwatch) -> tuple[Callable[[], object], int]:
+def recorded(call: Callable[[], object], timer: CallTimer) -> tuple[Callable[[], object], int]:
     """The call, or as many of it at once as keep a device busy that Python cannot; and how many those are.
 
     A kernel of microseconds is over before Python launches the next one: the device idles between them, and what it
     draws is not the kernel's.
     """
-    record = getattr(stopwatch, "record", None)
-    once_s = _once(call, stopwatch)
-    if record is None or (once_s >= SHORT_S and not waits_for_host(call, stopwatch)):
+    record = getattr(timer, "record", None)
+    once_s = _once(call, timer)
+    if record is None or (once_s >= SHORT_S and not waits_for_host(call, timer)):
         return call, 1
     times = max(2, min(MOST_RECORDED, round(GRAPH_S / once_s)))
     found = record(call, times)
     return (call, 1) if found is None else (found, times)
 
 
-def waits_for_host(call: Callable[[], object], stopwatch: Stopwatch) -> bool:
+def waits_for_host(call: Callable[[], object], timer: CallTimer) -> bool:
     """Whether a device waits for Python between calls that return before it is done.
 
     Issuing them takes as long then as they take on the device; else the device is behind, and its queue never empty.
     """
-    calls = max(FEWEST, min(MANY, round(BATCH_S / _once(call, stopwatch))))
-    first = stopwatch.mark()
-    stopwatch.wait(first)
+    calls = max(FEWEST, min(MANY, round(BATCH_S / _once(call, timer))))
+    first = timer.mark()
+    timer.wait(first)
     began = time.perf_counter()
     for _ in range(calls):
         call()
     issued_s = time.perf_counter() - began
-    last = stopwatch.mark()
-    stopwatch.wait(last)
-    return issued_s > HOST_SHARE * stopwatch.seconds(first, last)
+    last = timer.mark()
+    timer.wait(last)
+    return issued_s > HOST_SHARE * timer.seconds(first, last)
 
 
-def _once(call: Callable[[], object], stopwatch: Stopwatch) -> float:
+def _once(call: Callable[[], object], timer: CallTimer) -> float:
     """Seconds of one call alone."""
-    first = stopwatch.mark()
-    stopwatch.wait(first)
+    first = timer.mark()
+    timer.wait(first)
     call()
-    last = stopwatch.mark()
-    stopwatch.wait(last)
-    return max(stopwatch.seconds(first, last), 1e-7)
+    last = timer.mark()
+    timer.wait(last)
+    return max(timer.seconds(first, last), 1e-7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class Repeated:
     calls: int
     start_ns: int  # on the clock given
     end_ns: int
-    busy: float  # share of the stretch that the stopwatch saw, 1 where the device never waited
+    busy: float  # share of the stretch that the timer saw, 1 where the device never waited
 
     def divided(self, calls: int) -> Repeated:
         """The same where each call was so many."""
@@ -198,7 +198,7 @@ class Repeated:
 
 def call_repeatedly(
     call: Callable[[], object],
-    stopwatch: Stopwatch,
+    timer: CallTimer,
     now_ns: Callable[[], int],
     *,
     rise_s: float = 0.0,
@@ -211,14 +211,14 @@ def call_repeatedly(
 
     The stretch opens after `rise_s` of calls and lasts from `least_s` to about `most_s`.
     """
-    once_s = _once(call, stopwatch)
+    once_s = _once(call, timer)
     opens_ns = now_ns() + round(rise_s * 1e9)
     while now_ns() < opens_ns:
-        _batch(call, stopwatch, once_s)
+        _batch(call, timer, once_s)
         if stop is not None and stop.is_set():
             return None
-    base = previous = stopwatch.mark()
-    stopwatch.wait(base)
+    base = previous = timer.mark()
+    timer.wait(base)
     start_ns = now_ns()
     times_s: list[float] = []
     marks: deque[tuple[Any, int]] = deque()
@@ -227,8 +227,8 @@ def call_repeatedly(
     def pass_mark() -> None:
         nonlocal previous
         mark, size = marks.popleft()
-        stopwatch.wait(mark)
-        times_s.append(stopwatch.seconds(previous, mark) / size)
+        timer.wait(mark)
+        times_s.append(timer.seconds(previous, mark) / size)
         previous = mark
 
     enough = False
@@ -237,7 +237,7 @@ def call_repeatedly(
         for _ in range(size):
             call()
         calls += size
-        marks.append((stopwatch.mark(), size))
+        marks.append((timer.mark(), size))
         if len(marks) >= AHEAD:
             pass_mark()
         seconds = (now_ns() - start_ns) / 1e9
@@ -247,15 +247,15 @@ def call_repeatedly(
     while marks:
         pass_mark()
     end_ns = now_ns()
-    time_s = stopwatch.seconds(base, previous) / calls
+    time_s = timer.seconds(base, previous) / calls
     busy = min(1.0, time_s * calls / max(1e-9, (end_ns - start_ns) / 1e9))
     return Repeated(time_s, confidence_interval(times_s), calls, start_ns, end_ns, busy)
 
 
-def _batch(call: Callable[[], object], stopwatch: Stopwatch, once_s: float) -> None:
+def _batch(call: Callable[[], object], timer: CallTimer, once_s: float) -> None:
     for _ in range(max(1, min(MOST_CALLS, round(BATCH_S / once_s)))):
         call()
-    stopwatch.wait(stopwatch.mark())
+    timer.wait(timer.mark())
 
 
 def _certain(times_s: list[float], target: float) -> bool:

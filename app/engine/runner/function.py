@@ -15,7 +15,7 @@ from typing import Any, Final
 from ..measurement import Configuration, Measurement, State
 from ..metering.confidence import Interval
 from ..metering.meter import RISE_S, least_window_s
-from ..metering.repeating import Repeated, Stopwatch, call_repeatedly, find_stopwatch, recorded
+from ..metering.repeating import CallTimer, Repeated, call_repeatedly, find_timer, recorded
 from ..metering.span import Span, read_span
 from ..metering.watching import Watch
 from ..space.search_space import SearchSpace
@@ -52,7 +52,7 @@ class FunctionRunner:
         self._space = space
         self._watch = watch
         self._target = target
-        self.stopwatch: Stopwatch | None = None  # once something has run
+        self.timer: CallTimer | None = None  # once something has run
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows in their order. A function that raises is a failed configuration."""
@@ -84,8 +84,8 @@ class FunctionRunner:
                 work.synchronise()
             if work.verify is not None and not work.verify(returned):
                 return self._failed(row, configuration, State.CORRECTNESS, "verify says that it is wrong", began)
-            self.stopwatch = find_stopwatch(work.synchronise)
-            repeated = self._repeat(call, self.stopwatch, stop)
+            self.timer = find_timer(work.synchronise)
+            repeated = self._repeat(call, self.timer, stop)
         except Exception as error:  # noqa: BLE001  (the function's own: it costs this configuration)
             message = f"{type(error).__name__}: {error}"[:_LONGEST_MESSAGE]
             return self._failed(row, configuration, State.RUNTIME, message, began)
@@ -111,9 +111,9 @@ class FunctionRunner:
             cost_s=time.monotonic() - began,
         )
 
-    def _repeat(self, call: Callable[[], Any], stopwatch: Stopwatch, stop: threading.Event) -> Repeated | None:
-        call, calls = recorded(call, stopwatch) if self._work.launches_only else (call, 1)
-        repeated = repeat_watched(call, stopwatch, self._watch, self._target, stop)
+    def _repeat(self, call: Callable[[], Any], timer: CallTimer, stop: threading.Event) -> Repeated | None:
+        call, calls = recorded(call, timer) if self._work.launches_only else (call, 1)
+        repeated = repeat_watched(call, timer, self._watch, self._target, stop)
         return None if repeated is None else repeated.divided(calls)
 
     def _failed(self, row: int, configuration: Configuration, state: State, error: str, began: float) -> Measurement:
@@ -123,7 +123,7 @@ class FunctionRunner:
 
 def repeat_watched(
     call: Callable[[], Any],
-    stopwatch: Stopwatch,
+    timer: CallTimer,
     watch: Watch | None,
     target: float,
     stop: threading.Event | None = None,
@@ -138,7 +138,7 @@ def repeat_watched(
             watch.gpu.clock.now_ns,
             {"rise_s": RISE_S, "least_s": least_s, "most_s": least_s + ENERGY_MOST_S},
         )
-    return call_repeatedly(call, stopwatch, now_ns, **times, target=target, stop=stop)
+    return call_repeatedly(call, timer, now_ns, **times, target=target, stop=stop)
 
 
 def figures_of_calls(repeated: Repeated, span: Span | None) -> tuple[dict[str, float], dict[str, Interval]]:
