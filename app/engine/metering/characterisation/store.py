@@ -53,7 +53,10 @@ def stored_characterisation(info: GpuInfo) -> Characterisation | None:
     One that was found when the board reported another power source (a driver that lost its buffer, a changed simulated
     board) does not count.
     """
-    path = _path(info.uuid, info.name, info.driver)
+    try:
+        path = _path(info.uuid, info.name, info.driver)
+    except InputError:  # no folder to look into: who writes there says so
+        return None
     return _of(info, _read(path)) or _of(info, _read(_unfinished(path)))
 
 
