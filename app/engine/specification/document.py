@@ -8,6 +8,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from ..operators.documents import document_of_operator
 from .model import ARRAY_FILES, KEYS, ArgumentSpec, Specification
 
 _SAME: Final = ("restrictions", "kernel", "command", "constants", "parameters", "metrics")
@@ -30,7 +31,27 @@ def document_of(spec: Specification, folder: Path) -> dict[str, Any]:
     document["search"] = {key: given[key] for key in _SEARCH if key in given}
     if spec.strategy_options:
         document["search"]["options"] = given["strategy_options"]
-    return document
+    return _as_operator(spec, document)
+
+
+def _as_operator(spec: Specification, document: dict[str, Any]) -> dict[str, Any]:
+    """With [operator] in place of all that follows from it; as it is without one."""
+    if spec.operator is None or spec.kernel is None:
+        return document
+    made = document_of_operator(spec.operator)
+    section: dict[str, Any] = {
+        "kind": spec.operator.kind,
+        "shape": list(spec.operator.shape),
+        "precision": spec.operator.precision,
+        "repeats": spec.kernel.repeats,
+        "timeout_s": spec.kernel.timeout_s,
+    }
+    own = {
+        "constants": {name: value for name, value in spec.constants.items() if name not in made["constants"]},
+        "restrictions": list(spec.restrictions[len(made["restrictions"]) :]),
+    }
+    left_out = ("kernel", *own)
+    return {"operator": section, **{key: value for key, value in document.items() if key not in left_out}, **own}
 
 
 def relative(path: Path, folder: Path) -> str:
