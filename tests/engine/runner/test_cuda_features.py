@@ -8,16 +8,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from app.engine.runner.cuda.process import KernelFailed
-from app.engine.workloads.cuda_kernel import Build, Prepared
 from elf_images import code, elf_image
 
 from app.engine.runner.cuda.features import image_features
+from app.engine.runner.kernels.process import KernelFailed
 from app.engine.session.load import load_specification
 from app.engine.session.planning import space_of
 from app.engine.workloads.cuda_arguments import Argument, CallPlan, Launch
 from app.engine.workloads.kernel_features import FEATURES
 from app.engine.workloads.profiled import ProfiledKernel
+from app.engine.workloads.source_kernel import Build, Prepared
 from app.paths import resources
 from app.sensors.device_limits import limits_of
 from app.sensors.simulated.twin import load_twin

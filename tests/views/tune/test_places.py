@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox, QWid
 from pytestqt.qtbot import QtBot
 
 from app.engine.session import events
+from app.engine.session.load import load_specification
 from app.engine.session_state import SessionState
 from app.engine.store.database import Store
 from app.engine.store.record import Label
@@ -100,7 +101,7 @@ def test_start_stays_where_it_is_when_the_form_is_folded_away_and_when_another_f
     panel.header.fold.click()
     assert of_row() == before
     panel.header.fold.click()
-    for path in examples():
+    for path in (path for path in examples() if (kernel := load_specification(path).kernel) and kernel.profile):
         with qtbot.waitSignal(panel.form.draft_shown, timeout=20_000):
             panel.open(path)
         assert of_row() == before, path.stem

@@ -19,7 +19,6 @@ from ....files import read_text, write_text
 from ....numbers import as_json
 from ....paths import data_folder
 from ....sensors.gpu import GpuInfo
-from ...children.lock import SessionLock
 from .figures import PARTS, SOURCES, Aftereffect, Answer, Characterisation, Floats, SourceFigures
 
 VERSION: Final = 2
@@ -96,6 +95,8 @@ def latest_characterisation(gpu: str, driver: str) -> Characterisation | None:
 @contextmanager
 def one_look(info: GpuInfo) -> Iterator[bool]:
     """Whether this process may look at the board now: one at a time, since two would see each other's load."""
+    from ...children.lock import SessionLock  # of the system's own kind
+
     lock, taken = None, False
     with suppress(OSError):  # without a data folder one can look, too
         lock = SessionLock.acquire(_path(info.uuid, info.name, info.driver).with_suffix(".lock"))
