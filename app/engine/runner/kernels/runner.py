@@ -106,10 +106,11 @@ class KernelRunner:
         """`condition` is the one to state figures for, where the user chose it; `script` what a script contributes."""
         self.source: str = gpu.info.source
         self.batch = max(LEAST_BATCH, min(MOST_BATCH, 4 * language.compiler.jobs))
-        by_meter = gpu.info.source != "unmetered" and spec.kernel is not None and spec.kernel.language == "CUDA"
-        self.timed = (
-            names_at_time(spec, space.names) if by_meter else frozenset[str]()
-        )  # others report times themselves
+        self._metered = gpu.info.source != "unmetered"
+        quick = (
+            self._metered and spec.kernel is not None and spec.kernel.language == "CUDA"
+        )  # others report their times
+        self.timed = names_at_time(spec, space.names) if quick else frozenset[str]()
         self.settle_s = 0.0  # lower bounds, beyond what the meter takes by itself
         self.window_s = 0.0
         self._gpu = gpu
@@ -123,7 +124,6 @@ class KernelRunner:
         self._kernel = language.kernel(spec) if script is None else language.kernel(spec, script.kernel)
         timeout_s = spec.kernel.timeout_s if spec.kernel else 10.0
         self._kernels = LoadedKernels(gpu, language, timeout_s, self._settle)
-        self._metered = gpu.info.source != "unmetered"
         self._meter = Meter(gpu, needs=spec.uses) if self._metered else Stopwatch(gpu, NO_ENERGY)
         self._reported = reader_of(spec.kernel) if spec.kernel else lambda _: {}
         self._vendor = VendorLook(spec.operator)
