@@ -107,9 +107,8 @@ class KernelRunner:
         self.source: str = gpu.info.source
         self.batch = max(LEAST_BATCH, min(MOST_BATCH, 4 * language.compiler.jobs))
         self._metered = gpu.info.source != "unmetered"
-        quick = (
-            self._metered and spec.kernel is not None and spec.kernel.language == "CUDA"
-        )  # others report their times
+        # kernels of other languages report their times themselves
+        quick = self._metered and spec.kernel is not None and spec.kernel.language == "CUDA"
         self.timed = names_at_time(spec, space.names) if quick else frozenset[str]()
         self.settle_s = 0.0  # lower bounds, beyond what the meter takes by itself
         self.window_s = 0.0
