@@ -72,12 +72,16 @@ class ReadoutModel(QAbstractTableModel):
         """Values by channel name for NOW or CURSOR; missing ones are shown as unknown, none at all as nothing."""
         if values != self._values[column]:
             self._values[column] = values
-            self.dataChanged.emit(self.index(0, column), self.index(self.available - 1, column))
+            self._changed(column, column)
 
     def set_statistics(self, statistics: Mapping[str, Statistics]) -> None:
         """Minimum, mean and maximum by channel name."""
         self._statistics = statistics
-        self.dataChanged.emit(self.index(0, MINIMUM), self.index(self.available - 1, MAXIMUM))
+        self._changed(MINIMUM, MAXIMUM)
+
+    def _changed(self, first: int, last: int) -> None:
+        if self.available:  # a device without sensors has no rows
+            self.dataChanged.emit(self.index(0, first), self.index(self.available - 1, last))
 
     def text(self, row: int, column: int) -> str:
         """What a cell says."""
