@@ -95,7 +95,8 @@ class ResultsModel(QAbstractTableModel):
 
     def set_marked(self, rows: Indices, *, only: bool) -> None:
         """Tint these measurements (ascending); `only`: show no others."""
-        self._marked = rows
+        self.refresh()  # the newest may be among them
+        self._marked = rows = rows[rows < self._taken]
         only = only and bool(len(rows))
         if only or self._only_marked:
             self.beginResetModel()

@@ -161,3 +161,19 @@ def test_copy_puts_the_configuration_on_the_clipboard(qtbot: QtBot) -> None:
     lab.result.select(0)
     view.copy_selected()
     assert QGuiApplication.clipboard().text() == "graphics_clock_mhz=900, tile=1, layout=row"
+
+
+def test_what_is_marked_before_the_table_has_heard_of_it_is_shown(qtbot: QtBot) -> None:
+    space = grid_space()
+    table = filled(space, 2)
+    model = model_of(table)
+    table.append(measured(space, 2))
+    model.set_marked(np.array([2]), only=True)
+    assert shown(model, "#") == ["3"]
+
+
+def test_what_is_marked_of_another_result_is_not(qtbot: QtBot) -> None:
+    model = ResultsModel()
+    model.set_session(None, None)
+    model.set_marked(np.array([0]), only=True)
+    assert model.rowCount() == 0
