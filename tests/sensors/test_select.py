@@ -44,7 +44,7 @@ def put_in(monkeypatch: pytest.MonkeyPatch, module: FakePynvml) -> None:
     """A stand-in for pynvml, and no nvidia-smi."""
     LIBRARY.close()
     monkeypatch.setitem(sys.modules, "pynvml", module)
-    monkeypatch.setattr("app.sensors.nvml.voltage.shutil.which", lambda program: None)
+    monkeypatch.setattr("app.sensors.nvml.voltage.shutil.which", lambda *program, **where: None)
 
 
 @pytest.fixture
