@@ -250,7 +250,7 @@ class Store:
 
     @property
     def unreadable(self) -> tuple[str, ...]:
-        """Why sessions are missing in listings, the newest first. One of the newest few keeps what is known of others."""
+        """Why sessions are missing in listings, the newest first; a listing of the newest few forgets no other."""
         return tuple(why for _, why in sorted(self._unreadable.items(), reverse=True))
 
     def session(self, session: int) -> SessionRecord:
