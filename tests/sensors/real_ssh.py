@@ -40,7 +40,7 @@ class Sshd:
             told = {**python_environment(), **(environment or {})}
             wanted = ("PYTHONPATH", "WATTRIDGE_DATA", *(environment or {}))
             exports = "".join(f"export {name}={shlex.quote(told[name])}\n" for name in wanted if name in told)
-            script = f"#!/bin/sh\n{exports}exec {shlex.quote(sys.executable)} -P -m app \"$@\"\n"
+            script = f'#!/bin/sh\n{exports}exec {shlex.quote(sys.executable)} -P -m app "$@"\n'
             (programs / "wattridge").write_text(script)
             (programs / "wattridge").chmod(0o755)
         (folder / "sshd_config").write_text(

@@ -148,7 +148,7 @@ def wait_for(happened: Callable[[], bool], within_s: float = 60.0) -> None:
         ("import sys; sys.exit('Permission denied (publickey).')", "no connection: Permission denied"),
         ("print('Welcome to Ubuntu!', flush=True); input()", "not a line of ours: Welcome to Ubuntu!"),
         ("print('[' * 100000, flush=True); input()", "not a line of ours"),
-        ("print('{\"hello\": {\"protocol\": 99, \"version\": \"9.9\"}}', flush=True); input()", "another protocol"),
+        ('print(\'{"hello": {"protocol": 99, "version": "9.9"}}\', flush=True); input()', "another protocol"),
         ("print('x' * 1000000, flush=True); input()", "a line without end"),
         ("import sys; sys.exit('wattridge: there is no GPU 7')", "there is no GPU 7"),
     ],

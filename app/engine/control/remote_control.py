@@ -25,10 +25,9 @@ class RemoteControl:
         self._prior: dict[str, float | None] = {}
 
     def open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
-        if self._connection is self._gpu.connection and self._gpu.connection.alive:
+        ours = self._connection is self._gpu.connection and self._gpu.connection.alive
+        if ours or self._prior:  # of settings on a broken connection the next request says what became of them
             return ()
-        if self._prior:
-            raise self._gone()
         told = self._answer("open")
         self._connection = self._gpu.connection
         notes = told.get("notes")
@@ -85,7 +84,7 @@ class RemoteControl:
         except GpuLost:
             raise self._gone() from None
         if "error" in message:
-            kind, what, remedy = parse_error(message["error"], self._gpu.info.label)
+            kind, what, remedy = parse_error(message["error"])
             if kind == "refused":
                 raise PermissionRefused(what, self._gpu.info.label, remedy)
             raise sensor_error(kind, what, self._gpu.info.label, remedy)

@@ -96,7 +96,7 @@ class Connection:
         """One question and its answer. Raises what was answered as the error of a sensor; GpuLost without an answer."""
         answer = self.answer(verb, timeout_s, **fields)
         if "error" in answer:
-            kind, what, remedy = parse_error(answer["error"], self.machine)
+            kind, what, remedy = parse_error(answer["error"])
             raise sensor_error(kind, what, self.machine, remedy)
         told = answer.get("answer")
         return told if isinstance(told, dict) else {}
@@ -128,6 +128,11 @@ class Connection:
         return answer
 
     # --- what was read ------------------------------------------------------------------------------------------------
+
+    @property
+    def process(self) -> int:
+        """Of ssh."""
+        return self._process.pid
 
     @property
     def alive(self) -> bool:

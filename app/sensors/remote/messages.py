@@ -214,8 +214,8 @@ def parse_processes(told: Any) -> list[GpuProcess]:
     found = []
     for each in _list(told, _MOST_PROCESSES):
         one = _object(each)
-        use = one.get("use")
-        if use not in _USES:
+        use: Use | None = next((known for known in _USES if known == one.get("use")), None)
+        if use is None:
             raise Garbled("a process without its use")
         memory, share = (_number_or_none(one.get(name)) for name in ("memory_mib", "share_percent"))
         found.append(
@@ -243,12 +243,11 @@ def error_document(error: Exception) -> dict[str, str]:
     }
 
 
-def parse_error(told: Any, where: str) -> tuple[str, str, str]:
+def parse_error(told: Any) -> tuple[str, str, str]:
     """(kind, what, remedy) of an error that was answered; `kind` is "refused" where it is none of a sensor's."""
     error = _object(told)
-    kind = error.get("kind")
-    what = _text(error.get("what")) or "it failed"
-    return (kind if kind in _KINDS else "refused", what, _text(error.get("remedy")))
+    kind = next((known for known in _KINDS if known == error.get("kind")), "refused")
+    return kind, _text(error.get("what")) or "it failed", _text(error.get("remedy"))
 
 
 def sensor_error(kind: str, what: str, where: str, remedy: str) -> SensorError:
