@@ -103,6 +103,18 @@ class Connection:
 
     def answer(self, verb: str, timeout_s: float = SILENCE_S, **fields: Any) -> dict[str, Any]:
         """As `ask`, with an error as it was answered. Raises GpuLost."""
+        inbox = self.tell(verb, **fields)
+        try:
+            answer = inbox.get(timeout=timeout_s)
+        except queue.Empty:
+            self._end(f"no answer for {timeout_s:.0f} s")
+            answer = None
+        if answer is None:
+            raise self._lost()
+        return answer
+
+    def tell(self, verb: str, **fields: Any) -> queue.SimpleQueue[dict[str, Any] | None]:
+        """One question, without waiting: where its answer arrives, or None at the end."""
         inbox: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         with self._sending:
             self._number += 1
@@ -117,15 +129,7 @@ class Connection:
                 self._end("the connection is closed")
         if self._ended.is_set():
             inbox.put(None)
-        try:
-            answer = inbox.get(timeout=timeout_s)
-        except queue.Empty:
-            self._end(f"no answer for {timeout_s:.0f} s")
-            answer = None
-        self._answers.pop(number, None)
-        if answer is None:
-            raise self._lost()
-        return answer
+        return inbox
 
     # --- what was read ------------------------------------------------------------------------------------------------
 
@@ -292,7 +296,7 @@ class Connection:
 
     def _take_answer(self, message: dict[str, Any], now_ns: int) -> None:
         number, at_ns = message["id"], message.get("at_ns")
-        inbox = self._answers.get(number) if isinstance(number, int) else None
+        inbox = self._answers.pop(number, None) if isinstance(number, int) else None
         if inbox is None or not isinstance(at_ns, int) or isinstance(at_ns, bool) or abs(at_ns) >= 1 << 62:
             raise Garbled("an answer to no question")
         self._offset.add(Answer(self._asked_ns.pop(number), at_ns, now_ns))

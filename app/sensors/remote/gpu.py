@@ -72,14 +72,10 @@ class RemoteGpu:
         return found
 
     def stream_every(self, interval_s: float) -> None:
-        """How often it is read there from now on."""
+        """How often it is read there from now on. Does not wait; a new connection is told too."""
         self._interval_s = interval_s
-        connection = self._connection
-        if connection.alive:
-            try:
-                connection.ask("stream", interval_s=interval_s)
-            except SensorError:
-                return  # a new connection is told
+        if self._connection.alive:
+            self._connection.tell("stream", interval_s=interval_s)
 
     def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
         """The driver's samples there newer than `since_ns`, oldest first. Raises NotSupported, GpuLost."""

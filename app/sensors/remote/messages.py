@@ -135,7 +135,7 @@ def parse_hello(message: Mapping[str, Any], machine: str) -> Hello:
         version=version,
         info=GpuInfo(
             index=_whole(info.get("index"), 1 << 16),
-            uuid=_text(info.get("uuid")),
+            uuid=_uuid(_text(info.get("uuid")), info["source"], machine),
             name=_text(info.get("name")) or "a board without a name",
             source=info["source"],
             driver=_text(info.get("driver")),
@@ -153,6 +153,11 @@ def parse_hello(message: Mapping[str, Any], machine: str) -> Hello:
         lists_processes=hello.get("lists_processes") is True,
         cannot_set={_text(name): _text(why) for name, why in _object(hello.get("cannot_set")).items()},
     )
+
+
+def _uuid(uuid: str, source: Source, machine: str) -> str:
+    """A real board's own; what is simulated there is another board than the one that is simulated here."""
+    return uuid if source == "nvml" else f"{uuid} on {machine}"
 
 
 def _channels(told: Mapping[str, Any]) -> tuple[Channel, ...]:

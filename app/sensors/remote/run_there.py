@@ -27,6 +27,7 @@ class RemoteBoard:
     index: int
     name: str
     source: str
+    machine: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,6 @@ def boards_there(address: Address, *, batch: bool = False) -> list[RemoteBoard]:
             continue
         uuid = each.get("uuid")
         board = uuid if source == "simulated" and isinstance(uuid, str) else str(index)
-        machine = Address(address.host, address.user, address.port, board).selector
-        found.append(RemoteBoard(machine, index, shortened(one_line(name)), source))
+        selector = Address(address.host, address.user, address.port, board).selector
+        found.append(RemoteBoard(selector, index, shortened(one_line(name)), source, address.machine))
     return found
