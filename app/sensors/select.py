@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from pathlib import Path
 
 from ..errors import InputError
@@ -21,12 +22,18 @@ _SPEED_REMEDY = "only simulated and recorded GPUs run faster than the wall clock
 
 
 def open_gpu(
-    selector: str | None = None, *, seed: int = 0, speed: float = 1.0, voltage: bool = True, remote: bool = False
+    selector: str | None = None,
+    *,
+    seed: int = 0,
+    speed: float = 1.0,
+    voltage: bool = True,
+    remote: bool = False,
+    give_up: threading.Event | None = None,
 ) -> Gpu:
     """Open an index, a UUID, simulated:NAME, simulated:FILE.toml, recorded:NAME, recorded:FILE, opencl:NAME or host.
 
     With `remote` also ssh://[user@]host[/index], a board of another machine, to be looked at and set: the caller runs
-    nothing on it, and has the selector from the user, not from a file.
+    nothing on it, and has the selector from the user, not from a file. Setting `give_up` ends its opening.
 
     None is GPU 0, or the simulated A100 where no NVIDIA driver answers. `seed` is the simulated sensors' noise and
     `speed` the seconds of the GPU's clock per second (inf: as fast as it can be computed); both have no meaning for a
@@ -41,7 +48,7 @@ def open_gpu(
     if text.lower().startswith(_RECORDED):
         return _open_recorded(text[len(_RECORDED) :], speed)
     if text.lower().startswith(SCHEME):
-        return _open_remote(text, speed, remote)
+        return _open_remote(text, speed, remote, give_up)
     if text.lower() == HOST:
         from .unmetered import this_processor
 
@@ -112,7 +119,7 @@ def _open_recorded(name: str, speed: float) -> Gpu:
     return RecordedGpu(read_recording(path), clock=make_clock(speed))
 
 
-def _open_remote(text: str, speed: float, allowed: bool) -> Gpu:
+def _open_remote(text: str, speed: float, allowed: bool, give_up: threading.Event | None) -> Gpu:
     from .remote.gpu import RemoteGpu
 
     address = parse_address(text)
@@ -121,7 +128,7 @@ def _open_remote(text: str, speed: float, allowed: bool) -> Gpu:
         raise InputError(
             "a board of another machine can be watched and set; what runs on it is started there", text, remedy
         )
-    return _at_its_own_speed(RemoteGpu(address), speed)
+    return _at_its_own_speed(RemoteGpu(address, give_up=give_up), speed)
 
 
 def _open_opencl(name: str, speed: float, voltage: bool) -> Gpu:
