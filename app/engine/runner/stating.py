@@ -102,15 +102,23 @@ class Stating:
         """A window in which that kernel ran."""
         self._board.note(kernel, window)
 
-    def state(self, measurements: Sequence[Measurement]) -> list[Measurement]:
-        """The measurements of this board, with what is known by now."""
-        statement, mine = self.statement, self._source
-        return [each if each.source != mine else statement.state(each, self._spec) for each in measurements]
+    def state(self, measured: Measurement) -> Measurement:
+        """A measurement of this board, with what is known by now; others as they are."""
+        return self._stated(measured, self.statement)
+
+    def restate(self, measurements: Sequence[Measurement]) -> list[Measurement]:
+        """The same for all of a session, with everything that its windows show."""
+        self._board.learn_all()
+        statement = self.statement
+        return [self._stated(each, statement) for each in measurements]
 
     @property
     def statement(self) -> Statement:
         """As far as is known by now."""
         return Statement(self._board.condition, self._board.model)
+
+    def _stated(self, measured: Measurement, statement: Statement) -> Measurement:
+        return measured if measured.source != self._source else statement.state(measured, self._spec)
 
     def keep(self) -> None:
         """Keep what was learnt for the board's next session, which begins with it."""
