@@ -18,6 +18,7 @@ from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import GpuInfo
 from ..measurement import SPREADS, Measurement, State
 from ..metering.condition import Condition
+from ..metering.confidence import not_negative
 from ..metering.learning import BoardLearning
 from ..metering.thermal import ThermalModel
 from ..metering.thermal_store import model_from_json, model_to_json
@@ -27,6 +28,7 @@ from ..specification.model import Specification, evaluate_metrics
 CORRECTION: Final = "thermal_correction"  # stated over drawn
 UNCERTAINTY: Final = "thermal_uncertainty"  # what that adds to the interval of power; 95 %, relative
 _DRAWN: Final = {"energy_j": "energy_raw_j", "power_w": "power_raw_w"}
+_NOT_NEGATIVE: Final = {"time_s", *_DRAWN, *_DRAWN.values()}
 _CONDITION: Final = {  # fields of a condition -> of a measurement
     "gpu_c": "temperature_c",
     "memory_c": "memory_temperature_c",
@@ -145,7 +147,10 @@ def _scaled(measurement: Measurement, spec: Specification, factor: float, uncert
         below, above = ((end - before) * share for end in sorted(ends))
         added = abs(high.get(name, now) - low.get(name, now)) / 2
         widen = math.hypot if uncertainty >= 0 else _without
-        intervals[name] = (now - widen(below, added), now + widen(above, added))
+        around = now - widen(below, added), now + widen(above, added)
+        if name in _NOT_NEGATIVE:  # what was below 0 is not kept: an interval that reached down to it does so still
+            around = not_negative((0.0 if min(ends) == 0 else around[0], around[1]))
+        intervals[name] = around
     return replace(measurement, values=values, intervals=intervals)
 
 
