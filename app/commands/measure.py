@@ -150,7 +150,7 @@ def _document(
 
     The interval is Student's t over the runs, and never narrower than that of the power readings themselves.
     """
-    from ..engine.metering.confidence import interval_of_repeats
+    from ..engine.metering.confidence import interval_of_repeats, not_negative
 
     per_run: dict[str, Callable[[Sequence[Span]], float]] = {
         "time_s": lambda spans: spans[0].time_s,
@@ -188,7 +188,10 @@ def _document(
         complete = len(known) == len(values)
         document[name] = fmean(known) if complete else math.nan
         intervals = [each for each in own.get(name, ()) if each is not None]
-        document[f"{name}_interval"] = interval_of_repeats(known, intervals) if complete else None
+        interval = interval_of_repeats(known, intervals) if complete else None
+        if interval is not None and name != "energy_above_idle_j":  # which is a difference, and can be negative
+            interval = not_negative(interval)
+        document[f"{name}_interval"] = interval
         document[f"{name}_min"], document[f"{name}_max"] = (min(known), max(known)) if complete else (None, None)
         document[f"{name}_deviation"] = stdev(known) if complete and len(known) > 1 else None
     if idle is not None:

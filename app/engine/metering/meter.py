@@ -27,7 +27,7 @@ from ...sensors.gpu import HoldsValues
 from ...sensors.load import Execution, Load
 from .characterisation.store import known_characterisation
 from .condition import Condition
-from .confidence import limited_interval
+from .confidence import limited_interval, not_negative
 from .launching import LaunchingGpu, lap
 from .power_source import PowerSensor, PowerSource, find_sensor
 from .window import STEADY_TIME, Run, Window, steady
@@ -374,7 +374,7 @@ class Meter:
         else:
             aftereffect_w = self._source.left_behind_w(run.opened_ns, power_w)
             power_w -= aftereffect_w
-            interval = interval and (interval[0] - aftereffect_w, interval[1] - aftereffect_w)
+            interval = interval and not_negative((interval[0] - aftereffect_w, interval[1] - aftereffect_w))
         temperature_c = self._mean(run.readings, "temperature_c")
         fast_w, slow_w = self._source.drawn_lately_w(run.opened_ns, known_ns)
         return Window(

@@ -12,7 +12,7 @@ from typing import Final
 
 from ...sensors.event_reasons import LIMITING
 from ..measurement import MEASURED, Configuration, Depth, Measurement, State
-from ..metering.confidence import Interval, interval_of_repeats
+from ..metering.confidence import Interval, interval_of_repeats, not_negative
 from ..metering.window import Window
 from ..specification.model import Specification, evaluate_metrics
 
@@ -112,7 +112,8 @@ def over_repeats(
         widest = interval_of_repeats([run[name] for run in runs if name in run], own)
         if widest is not None and (half := (widest[1] - widest[0]) / 2):
             # around the value: a metric of the means is not quite the mean of the metrics
-            intervals[name] = (value - half, value + half)
+            around = value - half, value + half
+            intervals[name] = not_negative(around) if name in _OF_THE_WORK else around
     if len(runs) > 1:
         for name in known:
             values |= {} if name in _OF_THE_BOARD else _scatter(name, known[name])
@@ -136,8 +137,8 @@ def with_metrics(
         at_end = {**measured, "power_w": power_w, "energy_j": energy_j}
         ends.append({**at_end, **evaluate_metrics(spec, configuration, at_end)})
     low, high = ends
-    intervals = {n: (min(low[n], high[n]), max(low[n], high[n])) for n in values if low[n] != high[n]}
-    return values, intervals
+    known = {n: (low[n], high[n]) for n in values if math.isfinite(low[n]) and math.isfinite(high[n])}
+    return values, {n: (min(at_ends), max(at_ends)) for n, at_ends in known.items() if len({*at_ends}) > 1}
 
 
 def _measured(window: Window) -> Figures:
