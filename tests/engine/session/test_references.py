@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 from app.engine.analysis.session import analyse
+from app.engine.formats.read import read_recording
 from app.engine.measurement import Depth, Measurement, State
 from app.engine.operators.kept import kept_specification
 from app.engine.operators.shapes import EXAMPLES, parse_operator
@@ -21,14 +21,14 @@ from app.engine.session.description import describe_session
 from app.engine.session.load import load_specification
 from app.engine.session.opened import stored_session
 from app.engine.session.plan import SearchOptions, SessionPlan
-from app.engine.session.planning import plan_roofline, plan_specification
+from app.engine.session.planning import plan_replay, plan_specification
 from app.engine.session.references import Kind, references_of, with_floor
-from app.engine.session.run import run_session
 from app.engine.session.summary import session_summary
 from app.engine.space.result_table import ResultTable
 from app.engine.store.database import Store
 from app.engine.tuning_methods.operator_floor import OperatorFloor, floor_of
 from app.errors import InputError
+from app.paths import resources
 from app.sensors.select import open_gpu
 
 LIBRARY = Baseline("cuBLAS 13.0.1", {"time_s": 1.3e-4, "energy_j": 0.04, "power_w": 307.7})
@@ -66,17 +66,18 @@ def test_a_product_with_a_vector_is_bound_by_its_traffic_in_any_precision(tmp_pa
 
 
 def test_a_roofline_that_was_measured_here_goes_before_others_and_is_found_by_older_sessions(tmp_path: Path) -> None:
-    gpu = open_gpu("simulated:v100", speed=float("inf"))
-    plan = plan_on("v100", "mm:1,256,256,256")
+    plan = replace(plan_on("v100", "mm:1,256,256,256"), gpu="A board that nobody has published")
+    sweep = read_recording(resources() / "recordings" / "h200-roofline-fp32.json.gz")
     with Store(tmp_path / "s.db") as store:
-        result = run_session(plan, store, lambda event: None, threading.Event())
-        before = session_summary(result.table, result.plan)["roofline_floor"]
+        session = store.create_session(plan)
+        before = session_summary(ResultTable(plan.space), with_floor(plan, store))["roofline_floor"]
         assert "wattridge roofline" in before["why_not"]
-        swept = run_session(plan_roofline(gpu, "fp32"), store, lambda event: None, threading.Event())
-        opened = stored_session(store, result.session)
+        swept = store.create_session(replace(plan_replay(sweep.path, read=sweep), gpu=plan.gpu, source="simulated"))
+        store.append(swept, list(sweep.measurements()))
+        opened = stored_session(store, session)
         [floor] = references_of(opened.plan)
         assert (floor.kind, floor.label) == (Kind.FLOOR, "Roofline floor")
-        assert f"session {swept.session}" in floor.note
+        assert f"session {swept}" in floor.note
         real = replace(plan, source="nvml")  # the same board, not simulated
         assert not references_of(with_floor(real, store)), "a simulated board's energies are no real one's"
 
