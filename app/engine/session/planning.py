@@ -140,6 +140,7 @@ def plan_specification(
             "problem_size": _problem_size(spec),
             "precision": _precision(spec),
             "repeats": str(spec.repeats),
+            **({"operator": spec.operator.notation} if spec.operator is not None else {}),
             **chosen_here,
         },
     )

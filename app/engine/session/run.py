@@ -32,6 +32,7 @@ from .events import (
 )
 from .live_session import Attend, LiveSession, SessionClock, SessionResult
 from .plan import SessionPlan
+from .references import with_floor
 
 FLUSH_S = 0.05  # measurements are written and reported together, at most this often
 FLUSH_COUNT = 4096  # ... or this many at once
@@ -57,6 +58,7 @@ def run_session(
         from .follow import follow_session
 
         return follow_session(plan, store, on_event, stop, attend)
+    plan = with_floor(plan, store)
     chosen = strategies.get(plan.strategy)
     options = strategies.make_options(chosen, dict(plan.strategy_options))
     runner = plan.make_runner()
