@@ -17,7 +17,9 @@ _FASTEST = 100.0  # beyond it the physics of a simulated board cannot keep up wi
 
 def add_board(parser: ArgumentParser, speed: float = 1.0) -> None:
     parser.add_argument(
-        "--gpu", metavar="GPU", help="an index, a UUID, simulated:NAME, recorded:FILE, opencl:NAME or host"
+        "--gpu",
+        metavar="GPU",
+        help="an index, a UUID, simulated:NAME, recorded:FILE, opencl:NAME, host or ssh://[USER@]HOST/INDEX",
     )
     parser.add_argument("--sim-seed", type=int, default=0, metavar="N", help="seed of a simulated board's noise")
     parser.add_argument(
@@ -30,12 +32,15 @@ def add_board(parser: ArgumentParser, speed: float = 1.0) -> None:
 
 
 @contextmanager
-def board_of(arguments: Namespace, *, speed: float | None = None) -> Iterator[Gpu]:
-    """The board that the options of `add_board` name, closed at the end. `speed` counts more than theirs."""
+def board_of(arguments: Namespace, *, speed: float | None = None, remote: bool = False) -> Iterator[Gpu]:
+    """The board that the options of `add_board` name, closed at the end. `speed` counts more than theirs.
+
+    `remote`: it may be one of another machine.
+    """
     from ..sensors.select import open_gpu
 
     speed = arguments.speed if speed is None else speed
-    with closing(open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=speed)) as gpu:
+    with closing(open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=speed, remote=remote)) as gpu:
         yield gpu
 
 

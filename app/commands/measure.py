@@ -83,7 +83,7 @@ def _watched(name: str | None, seed: int, stack: ExitStack) -> Watch:
     from ..engine.metering.watching import watch
     from ..sensors.select import open_gpu
 
-    found = watch(name, lambda text: open_gpu(text, seed=seed, voltage=False))
+    found = watch(name, lambda text: open_gpu(text, seed=seed, voltage=False, remote=True))
     stack.callback(found.release)
     return found
 

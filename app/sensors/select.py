@@ -11,6 +11,7 @@ from ..paths import resources
 from .clock import make_clock
 from .errors import NoDriver, SensorError
 from .gpu import Gpu
+from .remote.address import SCHEME, parse_address
 
 DEFAULT_TWIN = "a100"  # opened where no NVIDIA driver answers
 _SIMULATED, _RECORDED = "simulated:", "recorded:"
@@ -19,8 +20,13 @@ HOST = "host"  # the processor of this computer, for functions in C, C++ and For
 _SPEED_REMEDY = "only simulated and recorded GPUs run faster than the wall clock; leave the speed at 1"
 
 
-def open_gpu(selector: str | None = None, *, seed: int = 0, speed: float = 1.0, voltage: bool = True) -> Gpu:
+def open_gpu(
+    selector: str | None = None, *, seed: int = 0, speed: float = 1.0, voltage: bool = True, remote: bool = False
+) -> Gpu:
     """Open an index, a UUID, simulated:NAME, simulated:FILE.toml, recorded:NAME, recorded:FILE, opencl:NAME or host.
+
+    With `remote` also ssh://[user@]host[/index], a board of another machine, to be looked at and set: the caller runs
+    nothing on it, and has the selector from the user, not from a file.
 
     None is GPU 0, or the simulated A100 where no NVIDIA driver answers. `seed` is the simulated sensors' noise and
     `speed` the seconds of the GPU's clock per second (inf: as fast as it can be computed); both have no meaning for a
@@ -34,6 +40,8 @@ def open_gpu(selector: str | None = None, *, seed: int = 0, speed: float = 1.0, 
         return _open_simulated(text[len(_SIMULATED) :], seed, speed)
     if text.lower().startswith(_RECORDED):
         return _open_recorded(text[len(_RECORDED) :], speed)
+    if text.lower().startswith(SCHEME):
+        return _open_remote(text, speed, remote)
     if text.lower() == HOST:
         from .unmetered import this_processor
 
@@ -102,6 +110,18 @@ def _open_recorded(name: str, speed: float) -> Gpu:
         there = f"recordings here: {', '.join(known)}" if known else "no recording comes with this installation"
         raise InputError(f"there is no recording '{name.strip()}'", "--gpu", f"{there}; or give the path of a file")
     return RecordedGpu(read_recording(path), clock=make_clock(speed))
+
+
+def _open_remote(text: str, speed: float, allowed: bool) -> Gpu:
+    from .remote.gpu import RemoteGpu
+
+    address = parse_address(text)
+    if not allowed:
+        remedy = f"there, as in: ssh {address.machine} wattridge tune ... --gpu {address.board}"
+        raise InputError(
+            "a board of another machine can be watched and set; what runs on it is started there", text, remedy
+        )
+    return _at_its_own_speed(RemoteGpu(address), speed)
 
 
 def _open_opencl(name: str, speed: float, voltage: bool) -> Gpu:

@@ -105,7 +105,7 @@ def watched_gpu(selector: str | None, *, seed: int = 0, speed: float = 1.0) -> G
     """
     if math.isinf(speed):
         raise InputError("a window cannot show a GPU that runs infinitely fast", "--speed", "a finite one, such as 100")
-    return open_gpu(selector, seed=seed, speed=speed)
+    return open_gpu(selector, seed=seed, speed=speed, remote=True)
 
 
 def is_real(selector: str) -> bool:
