@@ -53,7 +53,7 @@ class DeviceClock:
         return behind_ns
 
     def on_host(self, device_ns: Times) -> Times:
-        """Those ticks, which rise, on the host's clock as far as it is known now; after all that were asked for before."""
+        """Those ticks, which rise, on the host's clock as far as it is known; later than all asked for before."""
         offset = self._offset_ns + self._drift * (device_ns - self._origin_ns)
         order = np.arange(len(device_ns))
         shifted = np.maximum(device_ns + np.rint(offset).astype(np.int64), self._told_ns + 1) - order

@@ -1,7 +1,7 @@
 """Cray's `pm_counters`: files that the node's controller writes ten times a second, one for each part of the node.
 
-A line holds a value, its unit, and the wall clock's microseconds: `93 W 1663234234234234 us`. Energy is counted in whole
-joules, so power follows from the difference of two readings, and a figure needs half a minute.
+A line holds a value, its unit, and the wall clock's microseconds: `93 W 1663234234234234 us`. Energy is counted in
+whole joules, so power follows from the difference of two readings, and a figure needs half a minute.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Any meter with a program or a logger of its own: a command that prints, or a file that grows by, lines of power.
 
-A line holds a time stamp and watts, apart by a comma, a semicolon, a tab or spaces, or watts alone. The time stamp is an
-ISO date and time, seconds, milliseconds, microseconds or nanoseconds since 1970, or seconds of a clock of the meter's
-own, which is compared with the host's as it goes. What is no such line (a header, a comment) is passed over.
+A line holds a time stamp and watts, apart by a comma, a semicolon, a tab or spaces, or watts alone. The time stamp is
+an ISO date and time, seconds, milliseconds, microseconds or nanoseconds since 1970, or seconds of a clock of the
+meter's own, which is compared with the host's as it goes. What is no such line (a header, a comment) is passed over.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import IO, Final
@@ -137,7 +138,7 @@ class PrintedMeter:
             self.close()
             raise
         times_ns = [float(arrived) if stamp is None else stamp for stamp, _, arrived in first]
-        apart_s = [(b - a) / 1e9 for a, b in zip(times_ns, times_ns[1:], strict=False)]
+        apart_s = [(b - a) / 1e9 for a, b in pairwise(times_ns)]
         return min(_TO_SECOND, max(_FASTEST_S, median(apart_s)))
 
     def _on_host(self, stamp_ns: float | None, since_1970: bool, arrived_ns: int) -> int:

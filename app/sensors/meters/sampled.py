@@ -79,7 +79,7 @@ class SampledMeter:
         while not self._stop.wait(RETRY_S):
             try:
                 self.meter.reopen()
-            except Exception:  # noqa: BLE001, S112 - it is not back yet, whatever is in its place
+            except Exception:  # noqa: BLE001 - it is not back yet, whatever is in its place
                 continue
             if self.meter.channels != self.channels:
                 self.meter.close()

@@ -1,4 +1,4 @@
-"""A meter beside a simulated board: what that board really draws, at 1 kHz, as a meter in its supply would see it.
+"""A meter beside a simulated board: what that board really draws, at 200 Hz, as a meter in its supply would see it.
 
 Its gain is 1 unless named (`simulated:1.02`). With it the way of a meter's figures can be tried without one.
 """
@@ -16,8 +16,8 @@ from ..gpu import Gpu, GpuInfo
 from .meter import MeterInfo, Samples, meter_channels, nothing
 
 KIND: Final = "simulated"
-PERIOD_NS: Final = 1_000_000
-_MOST: Final = 4000  # samples at once: the board knows the last few seconds
+PERIOD_NS: Final = 5_000_000
+_MOST: Final = 1200  # samples at once: the board knows the last few seconds
 
 
 @runtime_checkable

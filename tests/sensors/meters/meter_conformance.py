@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+
 from app.sensors.meters.meter import PowerMeter, Samples
 
 
