@@ -98,6 +98,12 @@ class SimulatedGpu:
             now_ns = self._now()
             return self._counter.value_j(self._physics.history, now_ns)
 
+    def drawn_j(self, time_ns: int) -> float:
+        """The energy that it has drawn by a time of its last seconds, as a meter in its supply would count it."""
+        with self._lock:
+            self._now()
+            return self._physics.history.energy_j(time_ns)
+
     def graphics_clocks_mhz(self) -> Sequence[int]:
         """Supported graphics clocks, ascending."""
         return self.twin.clocks.graphics_mhz

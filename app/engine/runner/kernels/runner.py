@@ -472,7 +472,8 @@ class KernelRunner:
             return
         idle = idle_words(self._spec.kernel, candidate.run.execution, reported[-1])
         unsteady = [window.unsteady for window in windows]
-        said = (candidate.said, candidate.unmet, self._disobeyed(candidate, windows), *unsteady, idle)
+        of_meters = [words for window in windows for words in window.said]
+        said = (candidate.said, candidate.unmet, self._disobeyed(candidate, windows), *unsteady, idle, *of_meters)
         measurement = measurement_of(
             self._spec,
             candidate.row,
