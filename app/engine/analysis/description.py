@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -139,17 +139,26 @@ def describe_correlations(analysis: Analysis) -> Iterator[Description]:
 
 def describe_split(analysis: Analysis) -> Iterator[Description]:
     """Both halves of the cloud, split at the mean of what matters differently for the two [Anzt2015, figure 9]."""
+    movers = sorted((one for one in analysis.correlations if one.mover), key=lambda one: -abs(one.moves))
+    title = "The cloud split at the mean of what matters differently for speed and efficiency"
+    yield from _split_at(analysis, [one.name for one in movers], title)
+
+
+def describe_counter_split(analysis: Analysis) -> Iterator[Description]:
+    """The same of every hardware counter."""
+    names = analysis.counted.names if analysis.counted is not None else ()
+    yield from _split_at(analysis, names, "The cloud split at the mean of each counter")
+
+
+def _split_at(analysis: Analysis, names: Sequence[str], title: str) -> Iterator[Description]:
     split = {one.name: one for one in analysis.splits}
-    movers = [one for one in analysis.correlations if one.mover and one.name in split]
     rows: list[list[Cell]] = []
-    for mover in sorted(movers, key=lambda one: -abs(one.moves)):
-        one = split[mover.name]
+    for one in (split[name] for name in names if name in split):
         for side, half, other in (("above", one.above, one.below), ("below", one.below, one.above)):
             changes = relative_change(other.speed, half.speed), relative_change(other.efficiency, half.efficiency)
             rows.append([f"{one.name} {side} {number(one.mean)}", half.count, *(change(1 + each) for each in changes)])
     if rows:
         header = ("measurements with", "how many", "speed, over the others", "efficiency, over the others")
-        title = "The cloud split at the mean of what matters differently for speed and efficiency"
         yield Description(title, listings=[Listing("", header, rows)])
 
 

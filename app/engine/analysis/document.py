@@ -46,7 +46,7 @@ def document_of(analysis: Analysis) -> dict[str, Any]:
         "correlations": as_json(analysis.correlations),
         "movers": [one.name for one in sorted(analysis.correlations, key=lambda one: -abs(one.moves)) if one.mover],
         "splits": as_json(analysis.splits),
-        "counters": _counters(analysis),
+        "counters": counters_to_json(analysis),
         "importance": {
             str(effects.goal): as_json({"parameters": effects.importances, "interactions": effects.interactions})
             for effects in analysis.effects
@@ -65,7 +65,7 @@ def document_of(analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def _counters(analysis: Analysis) -> dict[str, Any] | None:
+def counters_to_json(analysis: Analysis) -> dict[str, Any] | None:
     """What each counter is, of how many configurations they are known, and what they add to the model of energies."""
     found = analysis.counted
     if found is None:

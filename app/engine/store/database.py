@@ -310,6 +310,13 @@ class Store:
                     found[row] = metrics
         return found
 
+    def profiled_by(self, session: int) -> list[str]:
+        """The tools that counted what `metrics` has."""
+        if not self.metrics(session):
+            return []
+        statement = "SELECT DISTINCT tool FROM counters WHERE session = ? ORDER BY tool"
+        return [str(tool) for (tool,) in self._query(statement, (session,))]
+
     def values(self, session: int) -> Iterator[list[Mapping[str, float]]]:
         """The figures of a session's successful measurements by name, some at a time, by their rows in the space.
 

@@ -80,7 +80,7 @@ COUNTERS: Final[Mapping[str, Counter]] = {
         _MM,
     ),
     "dram_read_throughput": Counter(
-        "byte/s", "from device memory", ("dram__bytes_read.sum.per_second",), f"{_MM}: and figure 9"
+        "byte/s", "from device memory", ("dram__bytes_read.sum.per_second",), f"{_MM}: and in figure 9"
     ),
     "dram_write_throughput": Counter("byte/s", "to device memory", ("dram__bytes_write.sum.per_second",), ""),
     "dram_utilization": Counter(
