@@ -143,6 +143,7 @@ _COMMANDS: Final = {  # module of `commands` and help; the module has the functi
         "analyse",
         "what a session shows: front, choices, correlations, importance, difficulty, drift, failures",
     ),
+    "counters": ("counters", "hardware counters of a session's configurations, profiled in a pass of their own"),
     "report": ("report", "a session as one HTML file, to be read or printed"),
     "compare": ("analyse", "several sessions or boards side by side"),
     "operators": ("operators", "operators of neural networks to be tuned by kind and shape, with examples"),

@@ -36,9 +36,10 @@ from ..specification.check import returned_value
 from ..specification.model import Specification
 from ..specification.programs import programs_of
 from ..store.database import Store
-from ..store.record import LoadedSession
+from ..store.record import LoadedSession, SessionRecord
 from ..strategies import base as strategies
 from ..tuning_methods.roofline_points import PRECISIONS, TENSOR, TENSOR_FROM
+from ..workloads.hardware_counters import counter_units
 from .gains import choice_of_origin, choice_to_origin
 from .load import load_specification
 from .on_board import allowed_settings, limits_on, model_range, require_runnable, runner_on
@@ -217,7 +218,9 @@ def plan_of(loaded: LoadedSession) -> SessionPlan:
     def refuse() -> Runner:
         raise WattridgeError("this plan is for looking at", f"session {record.id}", "resume the session")
 
-    return SessionPlan(**record.facts(), space=loaded.space, make_runner=refuse, resume=record.id)
+    facts = record.facts()
+    facts["units"] = {**counter_units(loaded.table.value_names), **record.units}
+    return SessionPlan(**facts, space=loaded.space, make_runner=refuse, resume=record.id)
 
 
 def plan_resume(
@@ -234,17 +237,11 @@ def plan_resume(
     where the session, its file or its board is gone, or where the file is not what it was.
     """
     loaded = store.load(session)
-    if loaded.record.origin.get("kind") == "script":
-        what = f"session {session} was run by a Python script, whose functions are not stored"
-        raise InputError(what, "resume", "run the script again; with cache=FILE it goes on where it was")
-    record, path = loaded.record, Path(loaded.record.origin.get("file", ""))
+    record = loaded.record
     if loaded.left_out:
         what = f"{loaded.left_out} stored measurements of session {session} are damaged"
         raise InputError(what, str(store.path), "it can be analysed and exported, but not resumed")
-    if not is_input(path):
-        raise InputError(f"session {session} was read from a file that is gone", str(path), "put it back to resume")
-    if digest_of(path) != record.origin.get("sha256"):
-        raise InputError(f"the file has changed since session {session} began", str(path), "start a new session")
+    path = file_of(record)
     make_runner: Callable[[], Runner]
     beside: Callable[[], AbstractContextManager[Any]] = nullcontext
     origin = record.origin
@@ -254,14 +251,8 @@ def plan_resume(
     else:
         if gpu is None:
             gpu = open_gpu(record.origin.get("gpu"), seed=int(record.origin.get("sim_seed", "0")))
-        if gpu.info.label != record.board:
-            raise InputError(
-                f"session {session} was measured on another board, {record.board}", gpu.info.label, "open that one"
-            )
-        space = loaded.space
-        spec = _with_settings(load_specification(path), setting_names(space))
-        if "repeats" in record.origin:  # those of the command line; an older session has the file's
-            spec = spec.repeated(int(record.origin["repeats"]))
+        require_board(record, gpu)
+        space, spec = loaded.space, measured_specification(loaded)
         if setting_names(space) and gpu.info.source == "nvml":
             (guard or DeviceGuard(gpu)).open()  # fails now rather than at the first measurement
         require_runnable(spec, gpu)
@@ -276,6 +267,35 @@ def plan_resume(
     budget = options.budget() if options is not None else {}
     plan = replace(plan_of(loaded), space=space, origin=origin, make_runner=make_runner, beside=beside)
     return checked_plan(replace(plan, **budget))
+
+
+def file_of(record: SessionRecord) -> Path:
+    """The file that a session was set up from. Raises InputError where that is gone, or not what it was."""
+    session, path = record.id, Path(record.origin.get("file", ""))
+    if record.origin.get("kind") == "script":
+        what = f"session {session} was run by a Python script, whose functions are not stored"
+        raise InputError(what, "resume", "run the script again; with cache=FILE it goes on where it was")
+    if not is_input(path):
+        raise InputError(f"session {session} was read from a file that is gone", str(path), "put it back to resume")
+    if digest_of(path) != record.origin.get("sha256"):
+        raise InputError(f"the file has changed since session {session} began", str(path), "start a new session")
+    return path
+
+
+def measured_specification(loaded: LoadedSession) -> Specification:
+    """The specification of a session as it was measured. Raises InputError as `file_of` does."""
+    record = loaded.record
+    spec = _with_settings(load_specification(file_of(record)), setting_names(loaded.space))
+    if "repeats" not in record.origin:  # those of the command line; an older session has the file's
+        return spec
+    return spec.repeated(int(record.origin["repeats"]))
+
+
+def require_board(record: SessionRecord, gpu: Gpu) -> None:
+    """Raises InputError unless it is a board as the session was measured on."""
+    if gpu.info.label != record.board:
+        what = f"session {record.id} was measured on another board, {record.board}"
+        raise InputError(what, gpu.info.label, "open that one")
 
 
 def objective_over(own: Objective, names: Sequence[str], options: SearchOptions) -> Objective:
