@@ -7,7 +7,6 @@ import threading
 from pathlib import Path
 
 from ..errors import InputError
-from ..input_files import is_input
 from ..paths import resources
 from .clock import make_clock
 from .errors import NoDriver, SensorError
@@ -109,14 +108,9 @@ def _open_simulated(name: str, seed: int, speed: float) -> Gpu:
 
 def _open_recorded(name: str, speed: float) -> Gpu:
     from .recorded.gpu import RecordedGpu
-    from .recorded.recording import read_recording
+    from .recorded.open import open_recorded
 
-    known = _recordings()
-    path = known.get(name.strip()) or Path(name.strip()).expanduser()
-    if not is_input(path):
-        there = f"recordings here: {', '.join(known)}" if known else "no recording comes with this installation"
-        raise InputError(f"there is no recording '{name.strip()}'", "--gpu", f"{there}; or give the path of a file")
-    return RecordedGpu(read_recording(path), clock=make_clock(speed))
+    return RecordedGpu(open_recorded(name, _recordings()), clock=make_clock(speed))
 
 
 def _open_remote(text: str, speed: float, allowed: bool, give_up: threading.Event | None) -> Gpu:
