@@ -254,7 +254,7 @@ def plan_resume(
         spec = _with_settings(load_specification(path), setting_names(space))
         if "repeats" in record.origin:  # those of the command line; an older session has the file's
             spec = spec.repeated(int(record.origin["repeats"]))
-        if setting_names(space) and gpu.info.source == "nvml":
+        if setting_names(space) and gpu.info.live:
             (guard or DeviceGuard(gpu)).open()  # fails now rather than at the first measurement
         require_runnable(spec, gpu)
         said = tuple(line for line in programs_of(spec) if line not in space.notes)

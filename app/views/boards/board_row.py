@@ -35,7 +35,7 @@ class BoardRow(QFrame):
         self.name = PlainLabel()
         self.name.setTextFormat(Qt.TextFormat.RichText)
         name = f"<b>{html.escape(info.name)}</b>"
-        self.name.setText(name + (f" · {info.source}" if info.source != "nvml" else ""))
+        self.name.setText(name + (f" · {info.source}" if not info.live else ""))
         self.name.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.name.setToolTip(plain_tip(f"{info.label}\n{info.power_source}"))
         self.power = PlainLabel()
