@@ -174,9 +174,10 @@ class TunePanel(QWidget):
 
     @property
     def specification(self) -> Path | None:
-        """The specification that is open, also one that cannot be tuned as it is."""
+        """The specification that is open, also one in TOML that cannot be tuned as it is."""
         path = self._opened[0] if isinstance(self._opened, tuple) else None
-        return path if path is not None and path.suffix == ".toml" else None
+        is_t1 = self._draft is not None and not self._draft.replay and self._draft.stored is None
+        return path if path is not None and (path.suffix == ".toml" or is_t1) else None
 
     # --- what to tune ------------------------------------------------------------------------------------------------
 
