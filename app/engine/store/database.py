@@ -64,7 +64,7 @@ class Store:
         self.path = path if path is not None else data_folder() / "wattridge.sqlite"
         self._mutex = threading.RLock()
         self._held: dict[int, SessionLock] = {}
-        self.unreadable: tuple[str, ...] = ()  # sessions that the last listing left out, each with the reason
+        self._unreadable: dict[int, str] = {}  # why listings left a session out, by its number
         with self._translated():
             self._db, self.read_only = open_database(self.path)
         self._mark_interrupted()
@@ -248,18 +248,25 @@ class Store:
         listed = f"SELECT {_RECORD} FROM sessions WHERE deleted_s IS NULL ORDER BY id DESC LIMIT ?"
         rows = self._query(listed, (-1 if most is None or without else most,))
         records: list[SessionRecord] = []
-        unreadable = []
+        if most is None:
+            self._unreadable.clear()
+        number = RECORD_COLUMNS.index("id")
         for row in rows:
             if len(records) == most:
                 break
+            self._unreadable.pop(row[number], None)
             try:
                 record = self._record(row)
             except WattridgeError as error:
-                unreadable.append(str(error))
+                self._unreadable[row[number]] = str(error)
             else:
                 records += [record] if record.purpose not in without else []
-        self.unreadable = tuple(unreadable)
         return records
+
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """Why sessions are missing in listings, the newest first; a listing of the newest few forgets no other."""
+        return tuple(why for _, why in sorted(self._unreadable.items(), reverse=True))
 
     def session(self, session: int) -> SessionRecord:
         """One session. Raises InputError where there is none of that id."""
