@@ -16,6 +16,7 @@ from ..analysis.description import (
     describe_choices,
     describe_comparison,
     describe_correlations,
+    describe_counters,
     describe_difficulty,
     describe_effects,
     describe_failures,
@@ -89,6 +90,9 @@ def causes(content: ReportContent) -> str:
     for effects in content.analysis.effects:
         body += _chart(charts.importance_bars(session, effects.goal.name)) + titled(describe_effects(effects))
     body += _chart(charts.correlation_bars(session)) + titled(describe_correlations(content.analysis))
+    if content.analysis.counted is not None:
+        body += _chart(charts.correlation_bars(session, charts.COUNTERS_ALONE))
+        body += _chart(charts.counter_gain(session)) + titled(describe_counters(content.analysis))
     return section("What matters", body, titled(describe_split(content.analysis)))
 
 

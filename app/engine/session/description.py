@@ -18,12 +18,14 @@ from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..strategies.energy_log import EnergyLog
 from ..tuning_methods.operator_floor import OperatorFloor
+from .gains import describe_gain
 from .plan import SessionPlan
 from .references import Kind, references_of
 from .summary import by_goal, front_indices
 
 _SOURCES = {
     "nvml": "measured on the board",
+    "amd": "measured on the board",
     "simulated": "SIMULATED: from a model of the board, not from one",
     "recorded": "replayed from a recording",
     "unmetered": "timed; energy is not known: what it ran on reports none",
@@ -50,6 +52,7 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
         Figure("Search", f"{plan.strategy}, seed {plan.seed}"),
         Figure("Budget", budget or "none"),
         *describe_statement(plan),
+        *describe_gain(plan.origin),
         *describe_references(plan),
     ]
     if timed:
@@ -93,7 +96,8 @@ def describe_statement(plan: SessionPlan) -> Iterator[Figure]:
     within, between = stated.model.repeatability, stated.model.uncertainty(0.0)
     yield Figure("Repeatability", f"±{percent(within)}", note="of power within the session, 95 %")
     yield Figure("Reproducibility", f"±{percent(between)}", note="between sessions at that condition, 95 %")
-    yield Figure("Gain of the sensor", None, unknown="needs a meter; up to ±5 % of a board's own [Yang2024]")
+    if next(describe_gain(plan.origin), None) is None:
+        yield Figure("Gain of the sensor", None, unknown="needs a meter; up to ±5 % of a board's own [Yang2024]")
 
 
 def describe_energy_search(plan: SessionPlan, table: ResultTable) -> Iterator[Figure]:
