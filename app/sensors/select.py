@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+import threading
 from pathlib import Path
 
 from ..errors import InputError
-from ..input_files import is_input
 from ..paths import resources
 from .clock import make_clock
 from .errors import NoDriver, SensorError
@@ -21,12 +21,18 @@ _SPEED_REMEDY = "only simulated and recorded GPUs run faster than the wall clock
 
 
 def open_gpu(
-    selector: str | None = None, *, seed: int = 0, speed: float = 1.0, voltage: bool = True, remote: bool = False
+    selector: str | None = None,
+    *,
+    seed: int = 0,
+    speed: float = 1.0,
+    voltage: bool = True,
+    remote: bool = False,
+    give_up: threading.Event | None = None,
 ) -> Gpu:
     """Open an index, a UUID, simulated:NAME, simulated:FILE.toml, recorded:NAME, recorded:FILE, opencl:NAME or host.
 
     With `remote` also ssh://[user@]host[/index], a board of another machine, to be looked at and set: the caller runs
-    nothing on it, and has the selector from the user, not from a file.
+    nothing on it, and has the selector from the user, not from a file. Setting `give_up` ends its opening.
 
     None is GPU 0, or the simulated A100 where no NVIDIA driver answers. `seed` is the simulated sensors' noise and
     `speed` the seconds of the GPU's clock per second (inf: as fast as it can be computed); both have no meaning for a
@@ -41,7 +47,7 @@ def open_gpu(
     if text.lower().startswith(_RECORDED):
         return _open_recorded(text[len(_RECORDED) :], speed)
     if text.lower().startswith(SCHEME):
-        return _open_remote(text, speed, remote)
+        return _open_remote(text, speed, remote, give_up)
     if text.lower() == HOST:
         from .unmetered import this_processor
 
@@ -102,17 +108,12 @@ def _open_simulated(name: str, seed: int, speed: float) -> Gpu:
 
 def _open_recorded(name: str, speed: float) -> Gpu:
     from .recorded.gpu import RecordedGpu
-    from .recorded.recording import read_recording
+    from .recorded.open import open_recorded
 
-    known = _recordings()
-    path = known.get(name.strip()) or Path(name.strip()).expanduser()
-    if not is_input(path):
-        there = f"recordings here: {', '.join(known)}" if known else "no recording comes with this installation"
-        raise InputError(f"there is no recording '{name.strip()}'", "--gpu", f"{there}; or give the path of a file")
-    return RecordedGpu(read_recording(path), clock=make_clock(speed))
+    return RecordedGpu(open_recorded(name, _recordings()), clock=make_clock(speed))
 
 
-def _open_remote(text: str, speed: float, allowed: bool) -> Gpu:
+def _open_remote(text: str, speed: float, allowed: bool, give_up: threading.Event | None) -> Gpu:
     from .remote.gpu import RemoteGpu
 
     address = parse_address(text)
@@ -121,7 +122,7 @@ def _open_remote(text: str, speed: float, allowed: bool) -> Gpu:
         raise InputError(
             "a board of another machine can be watched and set; what runs on it is started there", text, remedy
         )
-    return _at_its_own_speed(RemoteGpu(address), speed)
+    return _at_its_own_speed(RemoteGpu(address, give_up=give_up), speed)
 
 
 def _open_opencl(name: str, speed: float, voltage: bool) -> Gpu:

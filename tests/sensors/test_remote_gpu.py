@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -36,7 +37,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     made: list[RemoteGpu] = []
 
     def make(command: Sequence[str]) -> RemoteGpu:
-        made.append(RemoteGpu(Address("there"), lambda address: Connection(address, command)))
+        made.append(RemoteGpu(Address("there"), lambda address, give_up: Connection(address, command, give_up)))
         return made[-1]
 
     yield make
@@ -166,6 +167,14 @@ def test_an_end_that_goes_silent_after_its_greeting_is_lost(opened: Open, monkey
     gpu.connection.close()
     with pytest.raises(GpuLost, match="connection"):
         gpu.read()
+
+
+def test_a_machine_that_does_not_answer_is_given_up_at_once_when_nobody_waits_any_more(opened: Open) -> None:
+    give_up = threading.Event()
+    threading.Timer(0.3, give_up.set).start()
+    command = [sys.executable, "-c", "input()"]
+    with pytest.raises(SensorError, match="given up"):
+        RemoteGpu(Address("there"), lambda address, wait: Connection(address, command, wait), give_up)
 
 
 def test_only_a_caller_that_runs_nothing_may_open_one() -> None:

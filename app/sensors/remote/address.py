@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -64,6 +66,11 @@ def parse_address(text: str) -> Address:
     if slash and board and not _BOARD.match(board):
         raise InputError(f"'{board}' names no board of another machine", text, _REMEDY)
     return Address(host, user, port, board or "0")
+
+
+def can_ask() -> bool:
+    """Whether ssh can ask the user for a password: on this terminal, or by the desktop's askpass."""
+    return (sys.stdin is not None and sys.stdin.isatty()) or bool(os.environ.get("SSH_ASKPASS"))
 
 
 def install_command(address: Address) -> str:

@@ -35,6 +35,7 @@ _FIRST_ASKS: Final = 8  # for the time there, before the first reading is handed
 _START_S: Final = 60.0  # to the greeting: jump hosts, a slow disk there, a password typed in
 _KEPT: Final = 4096  # readings, and samples: 80 s at 50 a second
 _END_S: Final = 3.0
+_LOOK_S: Final = 0.1
 
 
 class Connection:
@@ -43,8 +44,8 @@ class Connection:
     Raises SensorError where ssh, or Wattridge there, does not answer; GpuLost from everything after its end.
     """
 
-    def __init__(self, address: Address, command: Sequence[str]) -> None:
-        """`command` is started, and speaks for the board at `address`."""
+    def __init__(self, address: Address, command: Sequence[str], give_up: threading.Event | None = None) -> None:
+        """`command` is started, and speaks for the board at `address`. Opening ends when `give_up` is set."""
         self.machine = address.machine
         self._address = address
         self._fault = ""  # why it has ended
@@ -83,7 +84,7 @@ class Connection:
             thread.name = f"{what} of {self.machine}"
             thread.start()
         try:
-            self.hello = self._greeted()
+            self.hello = self._greeted(give_up or threading.Event())
             for _ in range(_FIRST_ASKS):
                 self.ask("ping")
         except SensorError:
@@ -195,9 +196,13 @@ class Connection:
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    def _greeted(self) -> Hello:
+    def _greeted(self, give_up: threading.Event) -> Hello:
+        until = time.monotonic() + _START_S
         with self._changed:
-            self._changed.wait_for(lambda: self._hello is not None or self._ended.is_set(), _START_S)
+            while self._hello is None and not self._ended.is_set() and time.monotonic() < until:
+                if give_up.is_set():
+                    raise SensorError("given up", self.machine, "open it again")
+                self._changed.wait(_LOOK_S)
             hello = self._hello
         if hello is None:
             self._end(f"no greeting within {_START_S:.0f} s")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,26 +11,20 @@ from ..channel import PowerSample, Reading
 from ..clock import Clock, HostClock
 from ..errors import GpuLost, NotSupported, SensorError
 from ..gpu import GpuProcess
-from .address import Address, ssh_command
+from .address import Address, can_ask, ssh_command
 from .connection import Connection
 from .messages import parse_processes
 
 _READ_S: Final = 3.0  # for the next reading
 _AGAIN_S: Final = 3.0  # between two tries to connect
 
-Connect = Callable[[Address], Connection]
+Connect = Callable[[Address, threading.Event], Connection]
 
 
-def connect(address: Address) -> Connection:
+def connect(address: Address, give_up: threading.Event) -> Connection:
     """Through ssh. It may ask for a password only where it can: on the terminal, or by the desktop's askpass."""
     words = ["serve-board", "--gpu", address.board]
-    return Connection(address, ssh_command(address, words, batch=not _can_ask()))
-
-
-def _can_ask() -> bool:
-    import os
-
-    return (sys.stdin is not None and sys.stdin.isatty()) or bool(os.environ.get("SSH_ASKPASS"))
+    return Connection(address, ssh_command(address, words, batch=not can_ask()), give_up)
 
 
 class RemoteGpu:
@@ -41,12 +34,14 @@ class RemoteGpu:
     a thread of its own. The time of the break stays empty. Raises SensorError when opened.
     """
 
-    def __init__(self, address: Address, connect: Connect = connect) -> None:
+    def __init__(self, address: Address, connect: Connect = connect, give_up: threading.Event | None = None) -> None:
+        """When `give_up` is set, opening ends, and no other connection is tried."""
         self.address = address
+        self._give_up = give_up or threading.Event()
         self.clock: Clock = HostClock()
         self._connect = connect
         self._lock = threading.Lock()
-        self._connection = connect(address)
+        self._connection = connect(address, self._give_up)
         self._hello = self._connection.hello
         self.info = self._hello.info
         self.channels = self._hello.channels
@@ -112,6 +107,7 @@ class RemoteGpu:
 
     def close(self) -> None:
         """End the connection; what was set through it is put back there. Safe to call twice."""
+        self._give_up.set()
         with self._lock:
             self._closed = True
         self._connection.close()
@@ -159,7 +155,7 @@ class RemoteGpu:
     def _reconnect(self) -> None:
         self._connection.close()
         try:
-            found = self._connect(self.address)
+            found = self._connect(self.address, self._give_up)
         except SensorError as error:
             self._failed = error.what
             self._tried_s = time.monotonic()

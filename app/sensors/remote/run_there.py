@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import subprocess
+import threading
+import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ...plain_text import one_line, shortened
 from ..errors import SensorError
-from .address import Address, install_command, ssh_command
+from .address import Address, can_ask, install_command, ssh_command
 
 _MOST_BYTES: Final = 1 << 20
 _MOST_BOARDS: Final = 256
 _SOURCES: Final = ("nvml", "simulated")  # what can be served
 _ANSWER_S: Final = 90.0
+_LOOK_S: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +41,29 @@ class Ended:
     errors: tuple[str, ...]
 
 
-def run_there(address: Address, words: Sequence[str], *, batch: bool = False, timeout_s: float = _ANSWER_S) -> Ended:
-    """Run `wattridge WORDS` on the machine, without input, and wait. Raises SensorError where it cannot be started."""
-    command = ssh_command(address, words, batch=batch)
+def run_there(address: Address, words: Sequence[str], give_up: threading.Event | None = None) -> Ended:
+    """Run `wattridge WORDS` on the machine, without input, and wait. Raises SensorError where it cannot be started.
+
+    Setting `give_up` ends it.
+    """
+    command = ssh_command(address, words, batch=not can_ask())
     try:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     except OSError as error:
         what = f"ssh does not start: {error.strerror or error}"
         raise SensorError(what, address.machine, "install an OpenSSH client") from None
-    try:
-        output, errors = process.communicate(timeout=timeout_s)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        with suppress(subprocess.TimeoutExpired):
-            process.communicate(timeout=3.0)
-        raise SensorError(
-            f"no answer within {timeout_s:.0f} s", address.machine, f"try: ssh {address.machine}"
-        ) from None
+    until = time.monotonic() + _ANSWER_S
+    while True:
+        try:
+            output, errors = process.communicate(timeout=_LOOK_S)
+            break
+        except subprocess.TimeoutExpired:
+            given_up = give_up is not None and give_up.is_set()
+            if given_up or time.monotonic() > until:
+                process.kill()
+                process.communicate()
+                what = "given up" if given_up else f"no answer within {_ANSWER_S:.0f} s"
+                raise SensorError(what, address.machine, f"try: ssh {address.machine}") from None
     said = tuple(shortened(line, 300) for line in errors[:_MOST_BYTES].decode("utf-8", "replace").splitlines()[-20:])
     if process.returncode == 255:  # ssh's own
         raise SensorError(
@@ -68,9 +76,9 @@ def run_there(address: Address, words: Sequence[str], *, batch: bool = False, ti
     return Ended(process.returncode, output[:_MOST_BYTES].decode("utf-8", "replace"), said)
 
 
-def boards_there(address: Address, *, batch: bool = False) -> list[RemoteBoard]:
-    """The boards of a machine. Raises SensorError."""
-    ended = run_there(address, ["gpus", "--json"], batch=batch)
+def boards_there(address: Address, give_up: threading.Event | None = None) -> list[RemoteBoard]:
+    """The boards of a machine. Setting `give_up` ends the asking. Raises SensorError."""
+    ended = run_there(address, ["gpus", "--json"], give_up)
     try:
         told: Any = json.loads(ended.output)
     except (ValueError, RecursionError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QInputDialog, QWidget
 
@@ -22,6 +24,11 @@ class Hosts(QObject):
         self._settings = Settings()
         self.offered: list[RemoteBoard] = []  # boards of machines that answered
         self.dialog: QInputDialog | None = None
+        self._give_up = threading.Event()
+
+    def shutdown(self) -> None:
+        """Wait for no machine any longer."""
+        self._give_up.set()
 
     @Slot()
     def ask(self) -> None:
@@ -51,7 +58,7 @@ class Hosts(QObject):
         except WattridgeError as error:
             self._boards.failed.emit(error.what, error.remedy)
             return
-        self._tasks.run(lambda: _listed(address), lambda found: self._listed(address, found))
+        self._tasks.run(lambda: _listed(address, self._give_up), lambda found: self._listed(address, found))
 
     def _listed(self, address: Address, found: list[RemoteBoard] | WattridgeError) -> None:
         if isinstance(found, WattridgeError):
@@ -65,9 +72,9 @@ class Hosts(QObject):
             self._boards.watch(board.selector)
 
 
-def _listed(address: Address) -> list[RemoteBoard] | WattridgeError:
+def _listed(address: Address, give_up: threading.Event) -> list[RemoteBoard] | WattridgeError:
     """On the queue's thread."""
     try:
-        return boards_there(address)
+        return boards_there(address, give_up)
     except WattridgeError as error:
         return error

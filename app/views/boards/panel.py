@@ -115,6 +115,7 @@ class BoardsPanel(QWidget):
     def shutdown(self) -> None:
         """End what runs in the background; the boards are the window's."""
         self._timer.stop()
+        self.hosts.shutdown()
         self._asking.shutdown()
         self._tasks.shutdown()
 

@@ -39,7 +39,7 @@ def opened(there: StandIn) -> Iterator[Opened]:
 
     def make() -> RemoteGpu:
         words = python_command("app", "serve-board", "--gpu", "0")
-        made.append(RemoteGpu(Address("there"), lambda address: Connection(address, words)))
+        made.append(RemoteGpu(Address("there"), lambda address, give_up: Connection(address, words, give_up)))
         return made[-1]
 
     yield make

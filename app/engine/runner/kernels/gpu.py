@@ -45,7 +45,7 @@ class ProcessGpu:
         self.sensors = sensors
         self.backend = backend
         self._device = device
-        self._environment = dict(environment or {})
+        self.environment = dict(environment or {})  # of the runner processes, beside this one's
         self._prepared: list[tuple[dict[str, Any], Sequence[bytes]]] = []
         self.processes: RunnerProcesses | OwnProcess
         self.processes = RunnerProcesses(self._start, self._prepare) if isolated else self._own_process()
@@ -116,7 +116,7 @@ class ProcessGpu:
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _start(self) -> RunnerProcess:
-        return RunnerProcess(self.backend, self._device, self._environment)
+        return RunnerProcess(self.backend, self._device, self.environment)
 
     def _own_process(self) -> OwnProcess:
         return OwnProcess(self.backend, self._device, self._prepare, self.clock.now_ns)

@@ -181,7 +181,7 @@ class KernelRunner:
         return as_rows(self.feature_names, [self._features[row] for row in rows])
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
-        return self._stating.state(measurements) if self._metered else measurements
+        return self._stating.restate(measurements) if self._metered else measurements
 
     def conclude(self) -> Mapping[str, str]:
         if not self._metered:
@@ -472,7 +472,8 @@ class KernelRunner:
             return
         idle = idle_words(self._spec.kernel, candidate.run.execution, reported[-1])
         unsteady = [window.unsteady for window in windows]
-        said = (candidate.said, candidate.unmet, self._disobeyed(candidate, windows), *unsteady, idle)
+        of_meters = [words for window in windows for words in window.said]
+        said = (candidate.said, candidate.unmet, self._disobeyed(candidate, windows), *unsteady, idle, *of_meters)
         measurement = measurement_of(
             self._spec,
             candidate.row,
@@ -486,7 +487,8 @@ class KernelRunner:
         for window in windows if self._metered else ():
             self._stating.note(str(candidate.row), window)
         message = "; ".join(dict.fromkeys(words for words in said if words))
-        self._finished += self.restated([replace(measurement, message=message)])
+        finished = replace(measurement, message=message)
+        self._finished.append(self._stating.state(finished) if self._metered else finished)
 
     def _disobeyed(self, candidate: _Candidate, windows: Sequence[Window]) -> str:
         """What is to be said of a clock that the configuration asks for and the board did not run at."""
