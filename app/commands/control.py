@@ -37,7 +37,7 @@ def guard_of(gpu: Gpu, *, allow_control: bool, by: str = "by hand") -> DeviceGua
     if recorded is not None and recorded["unfinished"] and not allow_control:
         say(line)  # what is measured now is measured under those settings
     asking = Asking.TERMINAL if sys.stdin.isatty() and sys.stderr.isatty() else Asking.NEVER
-    on_change = keep if gpu.info.source == "nvml" else None
+    on_change = keep if gpu.info.live else None
     return DeviceGuard(gpu, allow_control=allow_control, asking=asking, by=by, on_change=on_change)
 
 

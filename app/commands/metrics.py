@@ -58,7 +58,7 @@ def _boards(arguments: Namespace) -> Sequence[Gpu]:
 
     if arguments.gpu is None:
         found = list_gpus()
-        if found and found[0].info.source == "nvml":
+        if found and found[0].info.live:
             return found
         for gpu in found:
             gpu.close()

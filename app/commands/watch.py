@@ -12,7 +12,7 @@ from ..errors import InputError, WattridgeError
 from ..numbers import duration
 from ..sensors.channel import POWER_SAMPLES
 from ..sensors.event_reasons import names as reason_names
-from ..sensors.gpu import Gpu
+from ..sensors.gpu import LIVE, Gpu
 from .arguments import add_board
 from .terminal import ProgressBar, print_description, print_json, print_table, say, show, stop_on_interrupt
 
@@ -55,7 +55,7 @@ def gpus(arguments: Namespace) -> int:
             [{**board, **more, **({"cuda": cuda} if cuda and board["source"] == "nvml" else {})} for board in described]
         )
         return int(unreadable)
-    if described and described[0]["source"] != "nvml":
+    if described and described[0]["source"] not in LIVE:
         say("No NVIDIA driver answers here; these are the simulated boards.")
     header = ("index", "name", "source", "driver", "limit W", "graphics MHz", "power source")
     rows = []
@@ -137,7 +137,7 @@ def _describe(gpu: Gpu) -> dict[str, Any]:
     if line:
         say(line)
     cannot_set = {name: why for name in WORDS if (why := why_not_set(gpu, name))}
-    for name, why in cannot_set.items() if info.source == "nvml" else ():  # of simulated boards: under cannot_set
+    for name, why in cannot_set.items() if info.live else ():  # of simulated boards: under cannot_set
         say(f"{info.label}: the {WORDS[name]} cannot be set: {why}")
     known = known_characterisation(info)
     clocks = list(gpu.graphics_clocks_mhz())

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 from .channel import Channel, PowerSample, Reading
 from .clock import Clock
 
 Use = Literal["compute", "graphics", "compute and graphics"]
-Source = Literal["nvml", "simulated", "recorded", "unmetered"]
+Source = Literal["nvml", "amd", "simulated", "recorded", "unmetered"]
+LIVE: Final = ("nvml", "amd")  # sources of real boards that report what they draw, and that only the helper sets
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +45,17 @@ class GpuInfo:
     def label(self) -> str:
         """The name with its source where it is not a live board: a simulated value says so wherever it is shown."""
         name = f"{self.name} on {self.host}" if self.host else self.name
-        return name if self.source == "nvml" else f"{name} ({self.source})"
+        return name if self.live else f"{name} ({self.source})"
+
+    @property
+    def live(self) -> bool:
+        """Whether a real board reports what it draws."""
+        return self.source in LIVE
 
     @property
     def real(self) -> bool:
         """Whether a device is there that runs what it is given: one with sensors, or one without."""
-        return self.source in ("nvml", "unmetered")
+        return self.live or self.source == "unmetered"
 
     @property
     def here(self) -> bool:

@@ -146,7 +146,11 @@ class HelperControl:
             self._helper.ask("reset", to="start")
             notes.append("Settings that an earlier session left over were put back first.")
         known = self._helper.state.get("kept", {})
-        if has_locks(self._gpu, "graphics_clock_mhz") and "locked_graphics_mhz" not in known:
+        if (
+            self._gpu.info.source == "nvml"
+            and has_locks(self._gpu, "graphics_clock_mhz")
+            and "locked_graphics_mhz" not in known
+        ):
             notes.append(UNLOCKING)
         return tuple(notes)
 

@@ -182,9 +182,9 @@ class BoardServer:
 
     def _open(self, _: Mapping[str, Any]) -> dict[str, Any]:
         info = self._gpu.info
-        if info.source == "nvml" and (reason := why_read_only(info.uuid)):
+        if info.live and (reason := why_read_only(info.uuid)):
             raise PermissionRefused(reason, info.label, f"root of {info.name}'s machine decides this")
-        if info.source not in ("nvml", "simulated"):
+        if not info.live and info.source != "simulated":
             raise NotSupported("this board has no settings", info.label, "leave the device settings out")
         if self._control is None:
             self._control = control_of(self._gpu, Asking.NEVER)

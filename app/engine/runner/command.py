@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ...sensors.gpu import Gpu
+from ...sensors.gpu import LIVE, Gpu
 from ...sensors.unmetered import NO_ENERGY
 from ..control.guard import DeviceGuard
 from ..control.obeying import disobeyed
@@ -31,7 +31,7 @@ from .settings_order import by_setting, setting_names, settings_of
 
 def not_its_own(source: str, what: str = "a program") -> str:
     """What to say of power on a board that is not there, or not known; empty for a real one."""
-    if source == "nvml":
+    if source in LIVE:
         return ""
     if source == "unmetered":
         return NO_ENERGY
@@ -120,7 +120,7 @@ class CommandRunner:
 
     def _window(self, span: Span, ended: Ended) -> Window:
         """What is known of one run. Its time is the program's own, on the wall."""
-        real = self.source == "nvml"
+        real = self.source in LIVE
         window = Window(
             time_s=ended.time_s,
             power_w=span.mean_power_w,
@@ -142,6 +142,6 @@ class CommandRunner:
     def _said(self, spans: Sequence[Span], asked: float | None, clock_mhz: float, reasons: int) -> str:
         """What speaks against the figures: energy that is not known, a setting that the board does not keep."""
         said = [f"energy is not known: {span.unknown}" for span in spans if span.unknown]
-        if self.source == "nvml":
+        if self.source in LIVE:
             said += [self._unmet, disobeyed(self._gpu, asked, clock_mhz, reasons)]
         return "; ".join(dict.fromkeys(words for words in said if words))

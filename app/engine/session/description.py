@@ -25,6 +25,7 @@ from .summary import by_goal, front_indices
 
 _SOURCES = {
     "nvml": "measured on the board",
+    "amd": "measured on the board",
     "simulated": "SIMULATED: from a model of the board, not from one",
     "recorded": "replayed from a recording",
     "unmetered": "timed; energy is not known: what it ran on reports none",

@@ -100,7 +100,7 @@ def allowed_settings(
         return dict(wanted), ()
     if not guard.allowed:
         return {}, (f"{', '.join(wanted)} stay as they are: {guard.why_forbidden}",)
-    notes = guard.open() if gpu.info.source == "nvml" else ()
+    notes = guard.open() if gpu.info.live else ()
     refused = {name: why for name in wanted if (why := guard.why_not(name))}
     kept = tuple(f"{name} stays as it is: {why}" for name, why in refused.items())
     return {name: values for name, values in wanted.items() if name not in refused}, (*notes, *kept)

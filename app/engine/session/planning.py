@@ -253,7 +253,7 @@ def plan_resume(
             gpu = open_gpu(record.origin.get("gpu"), seed=int(record.origin.get("sim_seed", "0")))
         require_board(record, gpu)
         space, spec = loaded.space, measured_specification(loaded)
-        if setting_names(space) and gpu.info.source == "nvml":
+        if setting_names(space) and gpu.info.live:
             (guard or DeviceGuard(gpu)).open()  # fails now rather than at the first measurement
         require_runnable(spec, gpu)
         said = tuple(line for line in programs_of(spec) if line not in space.notes)

@@ -27,7 +27,7 @@ from typing import Any, Final, get_args
 from ...plain_text import one_line, shortened
 from ..channel import CHANNELS, Channel, PowerSample, Reading, channel
 from ..errors import GpuLost, NoPermission, NotSupported, SensorError
-from ..gpu import GpuInfo, GpuProcess, PowerLimit, Source, Use
+from ..gpu import LIVE, GpuInfo, GpuProcess, PowerLimit, Source, Use
 
 PROTOCOL: Final = 1
 LONGEST_LINE: Final = 1 << 18
@@ -157,7 +157,7 @@ def parse_hello(message: Mapping[str, Any], machine: str) -> Hello:
 
 def _uuid(uuid: str, source: Source, machine: str) -> str:
     """A real board's own; what is simulated there is another board than the one that is simulated here."""
-    return uuid if source == "nvml" else f"{uuid} on {machine}"
+    return uuid if source in LIVE else f"{uuid} on {machine}"
 
 
 def _channels(told: Mapping[str, Any]) -> tuple[Channel, ...]:

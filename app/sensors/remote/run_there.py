@@ -12,11 +12,12 @@ from typing import Any, Final
 
 from ...plain_text import one_line, shortened
 from ..errors import SensorError
+from ..gpu import LIVE
 from .address import Address, can_ask, install_command, ssh_command
 
 _MOST_BYTES: Final = 1 << 20
 _MOST_BOARDS: Final = 256
-_SOURCES: Final = ("nvml", "simulated")  # what can be served
+_SOURCES: Final = (*LIVE, "simulated")  # what can be served
 _ANSWER_S: Final = 90.0
 _LOOK_S: Final = 0.2
 
@@ -101,7 +102,7 @@ def boards_there(address: Address, give_up: threading.Event | None = None) -> li
         ):
             continue
         uuid = each.get("uuid")
-        board = uuid if source == "simulated" and isinstance(uuid, str) else str(index)
+        board = uuid if source != "nvml" and isinstance(uuid, str) else str(index)
         selector = Address(address.host, address.user, address.port, board).selector
         found.append(RemoteBoard(selector, index, shortened(one_line(name)), source, address.machine))
     return found

@@ -24,6 +24,7 @@ from .sensor import BufferedPower, EnergyCounter, PolledPower
 _UTILISATION_NS: Final = 200_000_000  # NVML averages it over 1/6 s to 1 s, depending on the board
 _NOT_SIMULATED: Final = (
     "video_clock_mhz",
+    "junction_temperature_c",
     "memory_temperature_c",
     "memory_used_mib",
     "fan_percent",

@@ -36,7 +36,7 @@ class BoardRow(QFrame):
         self.name.setTextFormat(Qt.TextFormat.RichText)
         name = f"<b>{html.escape(info.name)}</b>"
         where = f" · {html.escape(info.host)}" if info.host else ""
-        self.name.setText(name + where + (f" · {info.source}" if info.source != "nvml" else ""))
+        self.name.setText(name + where + (f" · {info.source}" if not info.live else ""))
         self.name.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.name.setToolTip(plain_tip(f"{info.label}\n{info.power_source}"))
         self.power = PlainLabel()

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QInputDialog, QWidget
 
 from ...errors import WattridgeError
+from ...sensors.gpu import LIVE
 from ...sensors.remote.address import Address, parse_address
 from ...sensors.remote.run_there import RemoteBoard, boards_there
 from ..settings import Settings
@@ -67,7 +68,7 @@ class Hosts(QObject):
         self._settings.add_host(address.machine)
         known = {board.selector for board in found}
         self.offered = [*found, *(board for board in self.offered if board.selector not in known)]
-        real = [board for board in found if board.source == "nvml"]
+        real = [board for board in found if board.source in LIVE]
         for board in real or found[:1]:
             self._boards.watch(board.selector)
 

@@ -499,5 +499,5 @@ class LaneView(QWidget):
 
 def short_name(info: GpuInfo) -> str:
     """A board's name in a legend: 'H200 #1', 'A100-PCIE-40GB (simulated)'."""
-    number = f" #{info.index}" if info.source == "nvml" else ""
+    number = f" #{info.index}" if info.live else ""
     return info.label.removeprefix("NVIDIA ") + number

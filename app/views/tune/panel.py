@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QGridLayout, QMenu, QPushButton, QSizePolicy, QToo
 from ...engine.session import events
 from ...engine.session_state import Purpose, SessionState
 from ...errors import InputError, WattridgeError
+from ...sensors.gpu import LIVE
 from ..context import Context
 from ..file_dialogs import open_file
 from ..past_sessions import PAST_SHOWN, PastSession, PastSessions
@@ -252,7 +253,7 @@ class TunePanel(QWidget):
         if draft is None:
             return
         plan = draft.plan
-        source = [] if plan.source == "nvml" else [provenance(plan)]
+        source = [] if plan.source in LIVE else [provenance(plan)]
         if plan.source == "simulated" and (speed := speed_words(self._context.boards.speed)):
             source[0] += f", {speed}"
         what = "Set up to replay" if draft.replay else "Set up to run"
