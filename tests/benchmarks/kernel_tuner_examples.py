@@ -132,6 +132,8 @@ def in_turns(path: Path, ours: Ended, theirs: Ended, arguments: argparse.Namespa
     ]
     for title, here in (("Wattridge", True), ("Kernel Tuner", False)):
         again = watched(path, arguments, pairs, rounds=arguments.rounds, wattridge=here)
+        if again.words != "ran" and len(again.rounds) < len(pairs) * arguments.rounds:
+            print(f"{'':42s} again by {title}: {again.words}")
         for at, winners in enumerate(pairs):
             turns = again.rounds[at * arguments.rounds : (at + 1) * arguments.rounds]
             for who, winner in zip(("ours", "theirs") if len(winners) > 1 else ("both's",), winners, strict=True):
