@@ -138,12 +138,8 @@ def test_run_kernel_calls_a_function_once_and_returns_its_arguments() -> None:
 
 @NEEDS_C
 def test_a_python_kernel_keeps_what_no_call_brings() -> None:
-    source = (
-        "float grow(float *c, const float *a, int n) { for (int i = 0; i < n; i++) c[i] += a[i] + level; return 0; }"
-    )
-    grow = PythonKernel(
-        "grow", source, 1, [C, A, N], {"level": 1}, inputs=[False, True, True], outputs=[True, False, False]
-    )
+    source = "void grow(float *c, const float *a, int n) { for (int i = 0; i < n; i++) c[i] += a[i] + 1; }"
+    grow = PythonKernel("grow", source, 1, [C, A, N], inputs=[False, True, True], outputs=[True, False, False])
     for calls in (1, 2):
         (c,) = grow(C, A, N)
         assert np.array_equal(c, calls * (A + 1))
@@ -151,7 +147,7 @@ def test_a_python_kernel_keeps_what_no_call_brings() -> None:
         grow(C, A)
     for refused in ({"inputs": [True]}, {"results_file": "results.json"}):
         with pytest.raises(InputError):
-            PythonKernel("grow", source, 1, [C, A, N], {"level": 1}, **refused)
+            PythonKernel("grow", source, 1, [C, A, N], **refused)
 
 
 @NEEDS_FORTRAN

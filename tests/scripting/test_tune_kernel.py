@@ -127,6 +127,7 @@ def test_it_is_said_of_every_parameter_what_happens_to_it() -> None:
         ({"compiler_options": "-O3"}, "compiler_options"),
         ({"cmem_args": [1]}, "cmem_args"),
         ({"defines": 3}, "defines"),
+        ({"tune_params": {}}, "tune_params"),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
