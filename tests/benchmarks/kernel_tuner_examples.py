@@ -84,6 +84,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--gpu", help="in place of the device that a script means")
     parser.add_argument("--seconds", type=float, default=30.0, help="of each session")
+    parser.add_argument("--most", type=int, help="configurations of each session")
     parser.add_argument("--only", default="", help="scripts whose names hold one of these, separated by commas")
     parser.add_argument("--beside", metavar="PYTHON", help="an interpreter with Kernel Tuner")
     parser.add_argument("--rounds", type=int, default=0, help="so often both winners are measured again")
@@ -155,6 +156,7 @@ def through_wattridge(path: Path, arguments: argparse.Namespace) -> Ended:
         data = Path(place) / "data"
         environment = {**os.environ, "WATTRIDGE_DATA": str(data), "PYTHONPATH": str(ROOT)}
         words = ["--max-seconds", str(arguments.seconds), *(["--gpu", arguments.gpu] if arguments.gpu else [])]
+        words += ["--max-evaluations", str(arguments.most)] if arguments.most else []
         if (arguments.gpu or "").startswith("simulated"):
             words += ["--profile", next((PROFILES[name] for name in PROFILES if name in path.stem), "copy")]
         command = [sys.executable, "-P", "-m", "app", "kernel-tuner", *words, path.name]
