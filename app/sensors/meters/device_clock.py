@@ -32,12 +32,14 @@ class DeviceClock:
         self._origin_ns = 0
         self._offset_ns = math.nan
         self._drift = 0.0
+        self._behind_ns = 0  # in all
         self._told_ns = 0  # the last time on the host's clock
 
     def note(self, device_ns: int, host_ns: int) -> int:
         """A tick of the device arrived at that time; by how many ns the device's own count has fallen behind since.
 
-        0 unless samples were lost without a trace; from then on the count is taken to be that much later.
+        0 unless samples were lost without a trace; from then on the count is taken to be that much later. Below 0 where
+        it turns out that the host was only late.
         """
         offset_ns = host_ns - device_ns
         if self._open is None or device_ns >= self._open[0]:
@@ -50,6 +52,9 @@ class DeviceClock:
         late_ns = offset_ns - self._line(device_ns)
         if not late_ns >= 0.0:  # the promptest so far, or the first
             self._offset_ns = offset_ns - self._drift * (device_ns - self._origin_ns)
+            if late_ns < -JUMP_NS:
+                behind_ns += max(round(late_ns), -self._behind_ns)
+        self._behind_ns += behind_ns
         return behind_ns
 
     def on_host(self, device_ns: Times) -> Times:

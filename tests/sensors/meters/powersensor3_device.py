@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 RATE_HZ = 20_000
-BUFFERED = 1 << 15  # bytes that wait for a host, here of the machine that plays the device: a tenth of a second
+BUFFERED = 640 << 10  # bytes that wait for a host: Linux keeps as many for a serial port, of a pseudo-terminal 13 KB
 Power = Callable[[int, np.ndarray], np.ndarray]
 PAIRS = (("slot 3.3V", 3.3), ("slot 12V", 12.0), ("ext 12V", 12.0))  # name and volts; the fourth is not in use
 
