@@ -35,6 +35,8 @@ DECODE_NS: Final = 50_000_000  # bytes are collected for so long: a block costs 
 BEGIN_S: Final = 0.3  # of a stream before its time stamps count: the promptest arrivals show where they lie
 MARKS: Final = 5  # at the beginning, to see how far the time stamps may be off
 _PATIENCE_S: Final = 1.0
+_QUIET_S: Final = 0.04  # without a byte: the stream has ended
+_ATTEMPTS: Final = 3
 _SENSOR: Final = struct.Struct("<16s16sff?")
 
 # What is the same in every frame: the ends of the words, and the sensors' numbers in their order.
@@ -178,8 +180,7 @@ class PowerSensor3:
     def _open(self) -> None:
         port = open_port(self._path, 115_200)
         try:
-            _silence(port)  # a program that was killed leaves the stream on
-            sensors = read_sensors(port, self._path)
+            sensors = _settings(port, self._path)
             version = exchange(port, b"V", b"\n", _PATIENCE_S).decode("ascii", "replace").strip()
             self._configure(sensors, version)
             self._port = port
@@ -269,11 +270,26 @@ class PowerSensor3:
         return total if pairs.shape[1] < 2 else np.hstack([total, pairs])
 
 
+def _settings(port: SerialPort, where: str) -> tuple[Sensor, ...]:
+    """The device's settings, once it is silent: a program that was killed leaves the stream on.
+
+    Raises SensorError.
+    """
+    for attempt in range(_ATTEMPTS):
+        _silence(port)
+        try:
+            return read_sensors(port, where)
+        except SensorError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError("it returns or raises")
+
+
 def _silence(port: SerialPort) -> None:
     port.write(b"T")
     quiet = time.monotonic()
     end = quiet + _PATIENCE_S
-    while time.monotonic() < quiet + 0.03 and time.monotonic() < end:
+    while time.monotonic() < quiet + _QUIET_S and time.monotonic() < end:
         if port.read():
             quiet = time.monotonic()
         time.sleep(0.002)
