@@ -94,8 +94,8 @@ class FrameReader:
             return Frames(none, np.empty((0, SENSORS), np.uint16), none.astype(np.bool_), none, broken)
         words = found[0][1] if len(found) == 1 else np.concatenate([block for _, block in found])
         ends = np.concatenate([first + place + FRAME * np.arange(1, len(block) + 1) for place, block in found])
-        high = (words[:, 0::2] & 0x0F).astype(np.uint16) << np.uint16(6)
-        values: npt.NDArray[np.uint16] = high | (words[:, 1::2] & 0x3F)
+        high, low = (words[:, 0::2] & 0x0F).astype(np.uint16), words[:, 1::2] & 0x3F
+        values = np.left_shift(high, 6, dtype=np.uint16) | low
         return Frames(values[:, 0].astype(np.int64), values[:, 1:], (words[:, 3] & 0x40) != 0, ends, broken)
 
 
