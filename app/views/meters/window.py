@@ -52,7 +52,7 @@ class MeterWindow(QDialog):
         self.selector.setAccessibleName("Meter")
         self.selector.setPlaceholderText("powersensor3:/dev/ttyACM0")
         self.look = button("&Look at it", "Open the meter and show what it reports", self.look_at)
-        self.again = button("&Find again", "Look for meters again", self.find)
+        self.again = button("&Find again", "Look for meters again", self.look_for_meters)
         self.said = PlainLabel(_HINT, wrap=True, muted=True)
         self.plot = pg.PlotWidget(enableMenu=False)
         self.plot.hideButtons()
@@ -111,7 +111,7 @@ class MeterWindow(QDialog):
         self._board = board
         self.setWindowTitle(f"Power meters of {board.gpu.info.label}")
         self._show_assigned(board)
-        self.find()
+        self.look_for_meters()
 
     def shutdown(self) -> None:
         """End the timer and the threads, and close the meter that is looked at."""
@@ -131,7 +131,7 @@ class MeterWindow(QDialog):
     # --- finding and looking ------------------------------------------------------------------------------------------
 
     @Slot()
-    def find(self) -> None:
+    def look_for_meters(self) -> None:
         """List the meters that seem to be here."""
         gpu = self._board.gpu
 
