@@ -22,7 +22,7 @@ from ..expressions.expression import parse
 from ..formats.read import read_recording
 from ..formats.recording import Recording
 from ..measurement import MEASURED, Value
-from ..metering.beside import put_beside
+from ..metering.beside import meters_beside, put_beside
 from ..metering.condition import Condition
 from ..objectives import Goal, Objective
 from ..runner.base import Runner
@@ -119,6 +119,8 @@ def plan_specification(
     settings, snapped = resolve_device_settings(wanted, gpu, steered)
     space = _space(spec, limits, settings, (*refused, *notes, *snapped), stop)
     meters = spec.meters if options.meters is None else options.meters
+    if not meters and (assigned := meters_beside(gpu.info)) is not None:
+        meters = assigned.choice
     chosen_here = {"device_settings": ", ".join(replaced)} if replaced else {}
     chosen_here |= choice_to_origin(meters, gpu.info)
     if options.condition is not None:
