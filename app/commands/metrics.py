@@ -62,7 +62,7 @@ def _boards(arguments: Namespace) -> Sequence[Gpu]:
             return found
         for gpu in found:
             gpu.close()
-    return [open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)]
+    return [open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed, remote=True)]
 
 
 def _until_stopped(watched: Sequence[MeteredBoard], duration_s: float | None) -> float:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from ..errors import InputError
-from ..input_files import is_input
 from ..paths import resources
 from .clock import make_clock
 from .errors import NoDriver, SensorError
 from .gpu import Gpu
+from .remote.address import SCHEME, parse_address
 
 DEFAULT_TWIN = "a100"  # opened where no driver answers
 _SIMULATED, _RECORDED = "simulated:", "recorded:"
@@ -23,8 +24,19 @@ _AMD_REMEDY = "install ROCm's amd-smi-lib, whose libamd_smi.so is asked"
 _SPEED_REMEDY = "only simulated and recorded GPUs run faster than the wall clock; leave the speed at 1"
 
 
-def open_gpu(selector: str | None = None, *, seed: int = 0, speed: float = 1.0, voltage: bool = True) -> Gpu:
+def open_gpu(
+    selector: str | None = None,
+    *,
+    seed: int = 0,
+    speed: float = 1.0,
+    voltage: bool = True,
+    remote: bool = False,
+    give_up: threading.Event | None = None,
+) -> Gpu:
     """Open INDEX, amd:INDEX, a UUID, simulated:NAME or FILE.toml, recorded:NAME or FILE, opencl:NAME or host.
+
+    With `remote` also ssh://[user@]host[/index], a board of another machine, to be looked at and set: the caller runs
+    nothing on it, and has the selector from the user, not from a file. Setting `give_up` ends its opening.
 
     INDEX alone is NVIDIA's, or AMD's where there are no others. None is GPU 0 of either, or the simulated A100 where no
     driver answers. `seed` is the simulated sensors' noise and
@@ -39,6 +51,8 @@ def open_gpu(selector: str | None = None, *, seed: int = 0, speed: float = 1.0, 
         return _open_simulated(text[len(_SIMULATED) :], seed, speed)
     if text.lower().startswith(_RECORDED):
         return _open_recorded(text[len(_RECORDED) :], speed)
+    if text.lower().startswith(SCHEME):
+        return _open_remote(text, speed, remote, give_up)
     if text.lower() == HOST:
         from .unmetered import this_processor
 
@@ -108,14 +122,21 @@ def _open_simulated(name: str, seed: int, speed: float) -> Gpu:
 
 def _open_recorded(name: str, speed: float) -> Gpu:
     from .recorded.gpu import RecordedGpu
-    from .recorded.recording import read_recording
+    from .recorded.open import open_recorded
 
-    known = _recordings()
-    path = known.get(name.strip()) or Path(name.strip()).expanduser()
-    if not is_input(path):
-        there = f"recordings here: {', '.join(known)}" if known else "no recording comes with this installation"
-        raise InputError(f"there is no recording '{name.strip()}'", "--gpu", f"{there}; or give the path of a file")
-    return RecordedGpu(read_recording(path), clock=make_clock(speed))
+    return RecordedGpu(open_recorded(name, _recordings()), clock=make_clock(speed))
+
+
+def _open_remote(text: str, speed: float, allowed: bool, give_up: threading.Event | None) -> Gpu:
+    from .remote.gpu import RemoteGpu
+
+    address = parse_address(text)
+    if not allowed:
+        remedy = f"there, as in: ssh {address.machine} wattridge tune ... --gpu {address.board}"
+        raise InputError(
+            "a board of another machine can be watched and set; what runs on it is started there", text, remedy
+        )
+    return _at_its_own_speed(RemoteGpu(address, give_up=give_up), speed)
 
 
 def _open_opencl(name: str, speed: float, voltage: bool) -> Gpu:

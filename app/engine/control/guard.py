@@ -15,7 +15,7 @@ from ...sensors.gpu import LIVE, Gpu
 from ..board_settings import SETTINGS, WORDS, Setting, nearest_supported, shown, unit, upper, why_not_set
 from ..metering.characterisation.store import known_characterisation
 from .client import HelperGone
-from .controls import Control, DirectControl, HelperControl
+from .controls import Control, HelperControl, control_of
 from .device_log import BY_HAND, Change
 from .left_over import confirmed
 from .obeying import Observation, differences, watch_board
@@ -271,10 +271,7 @@ class DeviceGuard:
         """What sets this board. Raises where it must not be set."""
         self._require_allowed(putting_back=putting_back)
         if self._shared.control is None:
-            simulated = self.gpu.info.source == "simulated"
-            self._shared.control = (
-                DirectControl(self.gpu) if simulated else HelperControl(self.gpu, self._shared.asking)
-            )
+            self._shared.control = control_of(self.gpu, self._shared.asking)
         return self._shared.control
 
     def _require_allowed(self, *, putting_back: bool = False) -> None:

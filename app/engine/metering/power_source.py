@@ -23,7 +23,7 @@ from ...sensors.gpu import Gpu
 from .characterisation.aftereffect import HISTORY_S
 from .characterisation.figures import CHANNEL_OF, Characterisation, SourceFigures, source_words
 from .condition import PowerHistory
-from .confidence import NORMAL_95, Interval, Spread, student_t
+from .confidence import NORMAL_95, Interval, Spread, not_negative, student_t
 
 Floats = npt.NDArray[np.float64]
 LEAST_POLL_S: Final = 0.004
@@ -366,7 +366,7 @@ class PowerSource:
         self, times_s: Floats, powers: Sequence[float] | Floats, mean_w: float, half_w: float, time_s: float
     ) -> Energy:
         half_w = math.hypot(half_w, NORMAL_95 * self.sensor.wander * mean_w)
-        interval = None if math.isnan(half_w) else (mean_w - half_w, mean_w + half_w)
+        interval = None if math.isnan(half_w) else not_negative((mean_w - half_w, mean_w + half_w))
         return Energy(times_s, np.asarray(powers), mean_w * time_s, mean_w, interval)
 
     def _noise_w(self, powers: Sequence[float]) -> float:

@@ -14,7 +14,7 @@ from ...sensors.event_reasons import names as reason_names
 from ...sensors.gpu import LIVE, HoldsValues
 from ...sensors.trace import Statistics, Trace
 from .condition import SLOW_S, Condition, drawn_lately_w
-from .confidence import Interval
+from .confidence import Interval, not_negative
 from .power_source import Energy, Floats, PowerSensor, PowerSource
 from .thermal_store import BoardHeat
 from .watching import Watch
@@ -143,7 +143,7 @@ def _stated(heat: BoardHeat, energy: Energy, measured: Condition, *, limited: bo
         return stated_j, None
     sampled = (energy.power_interval_w[1] - energy.power_interval_w[0]) / 2 / power_w
     half_j = stated_j * math.hypot(sampled, heat.model.uncertainty(step_sd, sampled))
-    return stated_j, (stated_j - half_j, stated_j + half_j)
+    return stated_j, not_negative((stated_j - half_j, stated_j + half_j))
 
 
 def _condition(watch: Watch, sensor: PowerSensor | None, start_ns: int, end_ns: int) -> Condition:
