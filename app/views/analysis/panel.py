@@ -19,7 +19,8 @@ from ..plots.chart_plot import ChartPlot
 from ..plots.label import PlainLabel
 from ..result_caption import ResultCaption
 from ..threads.tasks import LatestTask
-from ..widgets import hbox, vbox
+from ..widgets import button, hbox, vbox
+from .counters_bar import CountersBar
 
 _EMPTY = "No session yet.\nStart one in Tune, or open one in Library;\nits analysis is then drawn here."
 _AGAIN_MS = 2000  # between two analyses of a session that grows
@@ -41,6 +42,11 @@ class AnalysisPanel(QWidget):
         self.caption = ResultCaption(context.result)
         self.figure = ChartPlot()
         self.state = PlainLabel(wrap=True)
+        self.counters = CountersBar(context)
+        self.counters.hide()
+        self.show_counters = button("&Hardware counters", "Take counters of some configurations, apart from measuring")
+        self.show_counters.setCheckable(True)
+        self.show_counters.toggled.connect(self.counters.setVisible)
         self._lay_out()
         self._background = LatestTask(self)
         self._background.done.connect(self._analysis_done)
@@ -70,7 +76,8 @@ class AnalysisPanel(QWidget):
             choice.setMinimumContentsLength(length)
             choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         row = hbox(label, self.which, self.first, self.second)
-        vbox(self.caption, row, (self.figure, 1), self.state, of=self, margins=6)
+        below = hbox((self.state, 1), self.show_counters)
+        vbox(self.caption, row, (self.figure, 1), below, self.counters, of=self, margins=6)
         self.setMinimumSize(360, 240)
 
     def shutdown(self) -> None:

@@ -16,7 +16,8 @@ from app.engine.session.load import load_specification
 from app.engine.session.opened import stored_session
 from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
-from app.engine.session.profiling import ProfilingResult, Wanted, Which, profile_session
+from app.engine.session.profiling import ProfilingResult, profile_session
+from app.engine.session.profiling_choice import Wanted, Which
 from app.engine.session.run import run_session
 from app.engine.store.database import Store
 from app.engine.workloads.hardware_counters import COUNTERS
