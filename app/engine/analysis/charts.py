@@ -396,7 +396,7 @@ def counter_gain(session: Analysed) -> Chart | str:
     found = session.analysis.counted
     if found is None:
         return (
-            "No configuration of this session was profiled.\nHardware counters, below, take them of some: "
+            "No configuration of this session was profiled.\nHardware counters, above, takes them of some: "
             "registers, shared memory, spills and occupancy are known without."
         )
     if found.reason:

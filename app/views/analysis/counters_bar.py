@@ -33,6 +33,8 @@ class CountersBar(QWidget):
         self.count.setAccessibleName("How many configurations to profile")
         self.count.setRange(1, _MOST)
         self.count.setValue(USUAL_COUNT)
+        self.which.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.which.setMinimumContentsLength(6)
         self.start = button("&Profile", _TIP, self.profile)
         self.command = PlainLabel(selectable=True, muted=True, wrap=True)
         self.command.setAccessibleName("The command that does the same")

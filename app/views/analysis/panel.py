@@ -23,6 +23,7 @@ from ..widgets import button, hbox, vbox
 from .counters_bar import CountersBar
 
 _EMPTY = "No session yet.\nStart one in Tune, or open one in Library;\nits analysis is then drawn here."
+_COUNTERS = "&Hardware counters"
 _AGAIN_MS = 2000  # between two analyses of a session that grows
 
 
@@ -44,9 +45,8 @@ class AnalysisPanel(QWidget):
         self.state = PlainLabel(wrap=True)
         self.counters = CountersBar(context)
         self.counters.hide()
-        self.show_counters = button("&Hardware counters", "Take counters of some configurations, apart from measuring")
-        self.show_counters.setCheckable(True)
-        self.show_counters.toggled.connect(self.counters.setVisible)
+        tip = "Take counters of some configurations, apart from measuring"
+        self.show_counters = button(_COUNTERS, tip, self._show_counters)
         self._lay_out()
         self._background = LatestTask(self)
         self._background.done.connect(self._analysis_done)
@@ -76,9 +76,16 @@ class AnalysisPanel(QWidget):
             choice.setMinimumContentsLength(length)
             choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         row = hbox(label, self.which, self.first, self.second)
-        below = hbox((self.state, 1), self.show_counters)
-        vbox(self.caption, row, (self.figure, 1), below, self.counters, of=self, margins=6)
+        head = hbox((self.caption, 1), self.show_counters)
+        vbox(head, row, self.counters, (self.figure, 1), self.state, of=self, margins=6)
         self.setMinimumSize(360, 240)
+
+    @Slot()
+    def _show_counters(self) -> None:
+        """Show the bar that takes counters, or hide it again."""
+        shown = self.counters.isHidden()
+        self.counters.setVisible(shown)
+        self.show_counters.setText("&Hide" if shown else _COUNTERS)
 
     def shutdown(self) -> None:
         """End what runs in the background."""

@@ -176,8 +176,11 @@ class EngineBridge(QObject):
         if not self._closed:
             self.activity.note(event)
             self.queue.note(event)
-            restated = isinstance(event, events.FiguresRestated)  # also of a session that is shown beside a roofline
-            purpose = event.plan.purpose if restated else self.activity.purpose
+            purpose = self.activity.purpose
+            if isinstance(
+                event, events.FiguresRestated
+            ):  # also of a session that is shown while a roofline was the last
+                purpose = event.plan.purpose
             apart = purpose is Purpose.ROOFLINE
             (self._roofline_signals if apart else self.signals)[type(event)].emit(event)
             self._painted.start()
