@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from ..numbers import as_json
 from .arguments import add_choosing, add_goal
+from .logs import add_log, analyse_log, log_named
 from .sources import open_session
 from .terminal import print_description, print_json, show
 
@@ -21,17 +22,26 @@ if TYPE_CHECKING:
 
 def analyse_arguments(parser: ArgumentParser) -> None:
     """Declare the options of `wattridge analyse`."""
-    parser.add_argument("source", nargs="?", metavar="SESSION|FILE", help="a session (default: the newest) or a cache")
+    parser.add_argument(
+        "source", nargs="?", metavar="SESSION|FILE", help="a session (default: the newest), a cache or a log"
+    )
     add_goal(parser)
     add_choosing(parser)
+    add_log(parser)
 
 
 def analyse(arguments: Namespace) -> int:
-    """Front, choices, correlations, importance, difficulty, drift and failures of a session or a recording."""
+    """Front, choices, correlations, importance, difficulty, drift and failures of a session or a recording.
+
+    Of a log of power over time, energy and sampling.
+    """
     from ..engine.analysis.document import document_of
     from ..engine.analysis.session import analyse as analyse_table
     from ..engine.session.summary import by_goal, share_to_json
 
+    log = log_named(arguments.source)
+    if log is not None:
+        return analyse_log(log, arguments)
     opened = open_session(arguments.source)
     objective = objective_of(opened, arguments)
     found = analyse_table(opened.table, objective, preferences=preferences_of(arguments), load=load_of(arguments))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -21,6 +22,7 @@ from ..expressions.expression import parse
 from ..formats.read import read_recording
 from ..formats.recording import Recording
 from ..measurement import MEASURED, Value
+from ..metering.beside import put_beside
 from ..metering.condition import Condition
 from ..objectives import Goal, Objective
 from ..runner.base import Runner
@@ -38,6 +40,7 @@ from ..store.record import LoadedSession, SessionRecord
 from ..strategies import base as strategies
 from ..tuning_methods.roofline_points import PRECISIONS, TENSOR, TENSOR_FROM
 from ..workloads.hardware_counters import counter_units
+from .gains import choice_of_origin, choice_to_origin
 from .load import load_specification
 from .on_board import allowed_settings, limits_on, model_range, require_runnable, runner_on
 from .plan import SearchOptions, SessionPlan
@@ -115,7 +118,9 @@ def plan_specification(
     steered = model_range(gpu, guard, on_progress, stop) if "ridge" in wanted.values() else None
     settings, snapped = resolve_device_settings(wanted, gpu, steered)
     space = _space(spec, limits, settings, (*refused, *notes, *snapped), stop)
+    meters = spec.meters if options.meters is None else options.meters
     chosen_here = {"device_settings": ", ".join(replaced)} if replaced else {}
+    chosen_here |= choice_to_origin(meters, gpu.info)
     if options.condition is not None:
         chosen_here["chosen_condition"] = options.condition.option
     plan = SessionPlan(
@@ -127,6 +132,7 @@ def plan_specification(
         objective=objective,
         strategy=spec.strategy,
         make_runner=runner_on(spec, gpu, space, guard, options.condition),
+        beside=lambda: put_beside(gpu, meters),
         strategy_options=strategy_options,
         max_evaluations=_budget(spec, space),
         max_seconds=spec.max_seconds,
@@ -141,6 +147,7 @@ def plan_specification(
             "problem_size": _problem_size(spec),
             "precision": _precision(spec),
             "repeats": str(spec.repeats),
+            **({"operator": spec.operator.notation} if spec.operator is not None else {}),
             **chosen_here,
         },
     )
@@ -236,6 +243,7 @@ def plan_resume(
         raise InputError(what, str(store.path), "it can be analysed and exported, but not resumed")
     path = file_of(record)
     make_runner: Callable[[], Runner]
+    beside: Callable[[], AbstractContextManager[Any]] = nullcontext
     origin = record.origin
     if record.origin.get("kind") == "replay":
         recording = read_recording(path)
@@ -245,7 +253,7 @@ def plan_resume(
             gpu = open_gpu(record.origin.get("gpu"), seed=int(record.origin.get("sim_seed", "0")))
         require_board(record, gpu)
         space, spec = loaded.space, measured_specification(loaded)
-        if setting_names(space) and gpu.info.source == "nvml":
+        if setting_names(space) and gpu.info.live:
             (guard or DeviceGuard(gpu)).open()  # fails now rather than at the first measurement
         require_runnable(spec, gpu)
         said = tuple(line for line in programs_of(spec) if line not in space.notes)
@@ -253,9 +261,12 @@ def plan_resume(
         stated = origin.get("condition", origin.get("chosen_condition"))
         condition = None if stated is None else Condition.parse(stated, f"session {session}")
         make_runner = runner_on(spec, gpu, space, guard, condition)
+        board, meters = gpu, choice_of_origin(origin)
+        beside = lambda: put_beside(board, meters)  # noqa: E731
         origin = {**origin, "gpu": gpu.info.uuid}  # another one of the same name
     budget = options.budget() if options is not None else {}
-    return checked_plan(replace(plan_of(loaded), space=space, origin=origin, make_runner=make_runner, **budget))
+    plan = replace(plan_of(loaded), space=space, origin=origin, make_runner=make_runner, beside=beside)
+    return checked_plan(replace(plan, **budget))
 
 
 def file_of(record: SessionRecord) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Sequence
 
 import numpy as np
@@ -45,11 +44,11 @@ class RecordedGpu:
         begin_ns = int(recording.time_ns[0])
         if len(recording.sample_ns):
             begin_ns = min(begin_ns, int(recording.sample_ns[0]))
-        self._times = (recording.time_ns - begin_ns).tolist()
+        self._times = recording.time_ns - begin_ns
         self._sample_ns = recording.sample_ns - begin_ns
-        ends = [self._times[-1], *self._sample_ns[-1:].tolist()]
+        ends = [int(self._times[-1]), *self._sample_ns[-1:].tolist()]
         self._period_ns = max(ends) + _GAP_NS
-        self._origin_ns = self.clock.now_ns() - self._times[0]  # the first reading is there at once
+        self._origin_ns = self.clock.now_ns() - int(self._times[0])  # the first reading is there at once
         names = [described.name for described in self.channels]
         self._energy = names.index("energy_j") if "energy_j" in names else None
         self._energy_a_round = 0.0
@@ -61,13 +60,13 @@ class RecordedGpu:
     def read(self) -> Reading:
         """The newest reading that was recorded up to now, at its own time; between two rounds the last one again."""
         rounds, since_ns = divmod(self.clock.now_ns() - self._origin_ns, self._period_ns)
-        row = bisect_right(self._times, since_ns) - 1
+        row = int(np.searchsorted(self._times, since_ns, side="right")) - 1
         if row < 0:  # before the first reading of a later round
             rounds, row = rounds - 1, len(self._times) - 1
         values = self._recording.values[row].tolist()
         if self._energy is not None:
             values[self._energy] += rounds * self._energy_a_round
-        return Reading(self._origin_ns + rounds * self._period_ns + self._times[row], tuple(values))
+        return Reading(self._origin_ns + rounds * self._period_ns + int(self._times[row]), tuple(values))
 
     def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
         """Recorded samples of the driver's buffer newer than `since_ns`. Raises NotSupported where there are none."""

@@ -24,6 +24,7 @@ from .sensor import BufferedPower, EnergyCounter, PolledPower
 _UTILISATION_NS: Final = 200_000_000  # NVML averages it over 1/6 s to 1 s, depending on the board
 _NOT_SIMULATED: Final = (
     "video_clock_mhz",
+    "junction_temperature_c",
     "memory_temperature_c",
     "memory_used_mib",
     "fan_percent",
@@ -98,6 +99,12 @@ class SimulatedGpu:
         with self._lock:
             now_ns = self._now()
             return self._counter.value_j(self._physics.history, now_ns)
+
+    def drawn_j(self, time_ns: int) -> float:
+        """The energy that it has drawn by a time of its last seconds, as a meter in its supply would count it."""
+        with self._lock:
+            self._now()
+            return self._physics.history.energy_j(time_ns)
 
     def graphics_clocks_mhz(self) -> Sequence[int]:
         """Supported graphics clocks, ascending."""

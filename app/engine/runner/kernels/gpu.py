@@ -11,6 +11,7 @@ from ....sensors.channel import PowerSample, Reading
 from ....sensors.device_limits import DeviceLimits
 from ....sensors.gpu import Gpu, Held, HoldsValues
 from ....sensors.load import Execution, Load
+from ...metering.launching import require_here
 from .own_process import OwnProcess, OwnThread
 from .process import KernelFailed, RunnerProcess, RunnerProcesses
 
@@ -36,6 +37,7 @@ class ProcessGpu:
         `backend` is the module that opens the device, in a process with so much more in its environment; `context` is
         what it opens, in words. Unless `isolated`, the context is this process's own, in its environment as it is.
         """
+        require_here(sensors)
         self.info = sensors.info
         self.channels = sensors.channels
         self.clock = sensors.clock
