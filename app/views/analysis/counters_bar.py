@@ -39,6 +39,7 @@ class CountersBar(QWidget):
         self.command = PlainLabel(selectable=True, muted=True, wrap=True)
         self.command.setAccessibleName("The command that does the same")
         self.message = PlainLabel(wrap=True)
+        self.message.hide()
         label = PlainLabel("Hard&ware counters of")
         label.setBuddy(self.which)
         vbox(hbox(label, self.which, self.count, self.start, 1), self.command, self.message, of=self, margins=0)
@@ -60,7 +61,7 @@ class CountersBar(QWidget):
         plan, session = self._context.result.plan, self._context.result.session
         if plan is None or not session or self._why_not():
             return
-        self.message.setText("")
+        self._say("")
         self._context.bridge.submit(events.Profile(session, plan.origin.get("gpu", ""), self.wanted))
 
     def _why_not(self) -> str:
@@ -76,7 +77,7 @@ class CountersBar(QWidget):
 
     @Slot()
     def _session_replaced(self) -> None:
-        self.message.setText("")
+        self._say("")
         self._follow()
 
     @Slot()
@@ -102,4 +103,8 @@ class CountersBar(QWidget):
     @Slot(object)
     def _finished(self, event: events.ProfilingFinished) -> None:
         if event.session == self._context.result.session:
-            self.message.setText(event.words)
+            self._say(event.words)
+
+    def _say(self, text: str) -> None:
+        self.message.setText(text)
+        self.message.setVisible(bool(text))

@@ -177,9 +177,7 @@ class EngineBridge(QObject):
             self.activity.note(event)
             self.queue.note(event)
             purpose = self.activity.purpose
-            if isinstance(
-                event, events.FiguresRestated
-            ):  # also of a session that is shown while a roofline was the last
+            if isinstance(event, events.FiguresRestated):  # of what is shown, though a roofline may have run last
                 purpose = event.plan.purpose
             apart = purpose is Purpose.ROOFLINE
             (self._roofline_signals if apart else self.signals)[type(event)].emit(event)
