@@ -398,17 +398,17 @@ def counter_gain(session: Analysed) -> Chart | str:
     found = session.analysis.counted
     if found is None:
         return (
-            "No configuration of this session was profiled.\nHardware counters, below, take them of some: "
+            "No configuration of this session was profiled.\nHardware counters, above, takes them of some: "
             "registers, shared memory, spills and occupancy are known without."
         )
     if found.reason:
         return found.reason
     return Chart(
-        x_title="Error of predicted energies (%)",
+        x_title="Median error of predicted energies (%)",
         y_title="",
         series=(Series("held out", "blue", np.array([100 * found.without, 100 * found.with_counters])),),
         caption=f"Of {count_text(found.configurations)} profiled configurations: {found.words}. Both models know the "
-        "time, the parameters and what the compiler granted; each is tested on a quarter that it did not learn from.",
+        "time, the parameters and what the compiler granted; each is tested on quarters that it did not learn from.",
         names=("without counters", "with counters"),
     )
 

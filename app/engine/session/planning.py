@@ -275,8 +275,9 @@ def file_of(record: SessionRecord) -> Path:
     """The file that a session was set up from. Raises InputError where that is gone, or not what it was."""
     session, path = record.id, Path(record.origin.get("file", ""))
     if record.origin.get("kind") == "script":
-        what = f"session {session} was run by a Python script, whose functions are not stored"
-        raise InputError(what, "resume", "run the script again; with cache=FILE it goes on where it was")
+        what = "it was run by a Python script, whose functions are not stored"
+        remedy = "run the script again; with cache=FILE it goes on where it was"
+        raise InputError(what, f"session {session}", remedy)
     if not is_input(path):
         raise InputError(f"session {session} was read from a file that is gone", str(path), "put it back to resume")
     if digest_of(path) != record.origin.get("sha256"):
