@@ -15,7 +15,16 @@ from ..errors import InputError, WattridgeError
 from ..input_files import is_input, is_there
 from ..paths import data_folder, resources
 from ..session_progress import watch_session
-from .arguments import add_board, add_condition, add_control, add_search, positive_int, session_number
+from .arguments import (
+    add_board,
+    add_condition,
+    add_control,
+    add_search,
+    add_table,
+    columns_of,
+    positive_int,
+    session_number,
+)
 from .sources import SPECIFICATION, recording_path, specification_path
 from .terminal import print_description, print_json, print_table, say, show, stop_on_interrupt
 
@@ -123,17 +132,19 @@ def replay_arguments(parser: ArgumentParser) -> None:
         "--follow", action="store_true", help="show a cache while a tuner writes it, until that is done or Ctrl+C"
     )
     add_search(parser)
+    add_table(parser)
 
 
 def replay(arguments: Namespace) -> int:
     """Run a session against a recording instead of a board, or follow one that another program still writes."""
+    from ..engine.formats.read import read_recording
     from ..engine.session.planning import plan_replay
     from ..engine.store.database import Store
 
     path = recording_path(arguments.cache)
     if arguments.follow:
         return _follow(path, arguments)
-    plan = plan_replay(path, search_options(arguments))
+    plan = plan_replay(path, search_options(arguments), read=read_recording(path, columns_of(arguments)))
     with Store() as store:
         return _run(plan, store, arguments)
 
