@@ -11,6 +11,7 @@ from ..input_files import is_there
 
 if TYPE_CHECKING:
     from ..engine.formats.any_table import TableColumns
+    from ..engine.metering.meter_choice import MeterChoice
     from ..sensors.gpu import Gpu
 
 _FASTEST = 100.0  # beyond it the physics of a simulated board cannot keep up with its own clock
@@ -18,7 +19,9 @@ _FASTEST = 100.0  # beyond it the physics of a simulated board cannot keep up wi
 
 def add_board(parser: ArgumentParser, speed: float = 1.0) -> None:
     parser.add_argument(
-        "--gpu", metavar="GPU", help="an index, a UUID, simulated:NAME, recorded:FILE, opencl:NAME or host"
+        "--gpu",
+        metavar="GPU",
+        help="an index, a UUID, simulated:NAME, recorded:FILE, opencl:NAME, host or ssh://[USER@]HOST/INDEX",
     )
     parser.add_argument("--sim-seed", type=int, default=0, metavar="N", help="seed of a simulated board's noise")
     parser.add_argument(
@@ -31,12 +34,15 @@ def add_board(parser: ArgumentParser, speed: float = 1.0) -> None:
 
 
 @contextmanager
-def board_of(arguments: Namespace, *, speed: float | None = None) -> Iterator[Gpu]:
-    """The board that the options of `add_board` name, closed at the end. `speed` counts more than theirs."""
+def board_of(arguments: Namespace, *, speed: float | None = None, remote: bool = False) -> Iterator[Gpu]:
+    """The board that the options of `add_board` name, closed at the end. `speed` counts more than theirs.
+
+    `remote`: it may be one of another machine.
+    """
     from ..sensors.select import open_gpu
 
     speed = arguments.speed if speed is None else speed
-    with closing(open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=speed)) as gpu:
+    with closing(open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=speed, remote=remote)) as gpu:
         yield gpu
 
 
@@ -78,6 +84,34 @@ def add_condition(parser: ArgumentParser) -> None:
         help="state energy and power for this GPU temperature and mean power of the last half minute, as in 55C,420W"
         " (default: the board's own, fixed by its first session)",
     )
+
+
+def add_meters(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--meter",
+        action="append",
+        default=[],
+        metavar="METER",
+        help="a meter beside the board, may be given several times: powersensor3:PORT, powersensor2:PORT,"
+        " pm_counters[:PART], rapl, pmt:NAME, command:PROGRAM or file:PATH, which print time stamps and watts;"
+        " see `wattridge meters`",
+    )
+    parser.add_argument(
+        "--energy-from", metavar="NAME", help="the source that energy_j comes from: board (default), or a meter's name"
+    )
+    parser.add_argument(
+        "--correct-gain",
+        action="store_true",
+        help="take the gain of the board's sensor, as a session with a meter found it, out of its power",
+    )
+
+
+def meter_choice(arguments: Namespace) -> MeterChoice | None:
+    """What the options of `add_meters` ask for; None where they ask for nothing."""
+    from ..engine.metering.meter_choice import BOARD, MeterChoice
+
+    choice = MeterChoice(tuple(arguments.meter), arguments.energy_from or BOARD, arguments.correct_gain)
+    return choice or None
 
 
 def add_goal(parser: ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,9 +20,11 @@ from .arguments import (
     add_board,
     add_condition,
     add_control,
+    add_meters,
     add_search,
     add_table,
     columns_of,
+    meter_choice,
     positive_int,
     session_number,
 )
@@ -53,6 +56,7 @@ def tune_arguments(parser: ArgumentParser) -> None:
     add_board(parser, speed=float("inf"))
     add_search(parser)
     add_condition(parser)
+    add_meters(parser)
     add_control(parser)
 
 
@@ -80,7 +84,8 @@ def tune(arguments: Namespace) -> int:
         arguments.gpu = usual_device(specification.kernel, real_boards=bool(real_boards()))
     speed = arguments.speed if specification.command is None else 1.0  # a program takes real time
     with guarded_board(arguments, speed=speed) as (gpu, guard):
-        plan = plan_specification(specification, gpu, search_options(arguments, arguments.repeats), guard=guard)
+        options = replace(search_options(arguments, arguments.repeats), meters=meter_choice(arguments))
+        plan = plan_specification(specification, gpu, options, guard=guard)
         if arguments.resume is not None:
             plan = with_recording(plan, specification, read_recording(arguments.resume))
         with Store() as store:
@@ -99,6 +104,8 @@ def _resume(arguments: Namespace, session: int) -> int:
     if arguments.condition is not None:
         remedy = "state it for another one afterwards: wattridge sessions N --condition"
         raise InputError("a resumed session keeps its condition", "--condition", remedy)
+    if meter_choice(arguments) is not None:
+        raise InputError("a resumed session keeps its meters", "--meter", "leave it out, or start a new session")
     options = search_options(arguments)
     with Store() as store:
         origin = store.session(session).origin

@@ -18,6 +18,12 @@ MEASURED = (
     *("memory_temperature_c", "recent_power_1s_w", "recent_power_30s_w"),
 )
 
+
+def source_figures(source: str) -> tuple[str, str]:
+    """The names of the power and energy that one of several sources reports: `power_rapl_w`, `energy_rapl_j`."""
+    return f"power_{source}_w", f"energy_{source}_j"
+
+
 # What a figure stated for one thermal condition keeps of its measurement: of the session, not of the configuration.
 STATED_FROM = frozenset(
     {

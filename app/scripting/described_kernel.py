@@ -13,10 +13,11 @@ from ..engine.formats.names import DEVICE_SETTINGS
 from ..engine.measurement import Value
 from ..engine.specification.model import ArgumentSpec, KernelSpec, Specification, VerifySpec
 from ..engine.workloads.cuda_source import parameter_names
+from ..engine.workloads.dialect import DIALECTS
 from ..engine.workloads.scripted_kernel import AXES, ScriptedParts
 from ..errors import InputError
 from .arrays import to_numpy
-from .sources import KernelSource, kernel_symbol, read_source
+from .sources import KernelSource, kernel_symbol
 from .surroundings import script_path
 
 BLOCK_SIZE_NAMES = ("block_size_x", "block_size_y", "block_size_z")
@@ -43,7 +44,7 @@ class DescribedKernel:
 def describe_kernel(
     folder: Path | None,
     kernel_name: str,
-    kernel_source: Any,
+    source: KernelSource,
     problem_size: Any,
     arguments: Sequence[Any],
     tune_params: Mapping[str, Sequence[Value]],
@@ -52,7 +53,6 @@ def describe_kernel(
     answer: Any = None,
     atol: float = 1e-6,
     compare: bool = True,
-    lang: str | None = None,
     smem_args: Any = None,
     cmem_args: Any = None,
     compiler_options: Any = None,
@@ -66,10 +66,10 @@ def describe_kernel(
     `compare` False leaves the check to a function. Raises InputError naming what cannot be used.
     """
     symbol, template = kernel_symbol(str(kernel_name))
-    source = read_source(kernel_source, lang)
+    _check_language(source, template, smem_args, cmem_args)
     parameters, settings = _parameters(tune_params)
     blocks = _block_names(block_size_names)
-    given = [to_numpy(each, f"arguments[{at}]") for at, each in enumerate(_listed(arguments, "arguments"))]
+    given = [_argument_of(each, f"arguments[{at}]", source) for at, each in enumerate(_listed(arguments, "arguments"))]
     names = _names(source, symbol, len(given))
     expected = _answer(answer, given, compare=compare)
     described = [
@@ -95,11 +95,12 @@ def describe_kernel(
         arguments=tuple(described),
         verify=verify,
         profile=profile,
-        compiler_options=tuple(str(each) for each in _listed(compiler_options or (), "compiler_options")),
+        compiler_options=(*map(str, _listed(compiler_options or (), "compiler_options")), *source.libraries),
         block_size_names=blocks,
         template=template,
         timeout_s=timeout_s,
         language=source.language,
+        compiler=source.compiler,
     )
     parts = ScriptedParts(
         source=source.text,
@@ -126,13 +127,36 @@ def describe_kernel(
 
 def _names(source: KernelSource, kernel: str, count: int) -> tuple[str, ...]:
     """Of the arguments, as the source has them; numbered where it does not say."""
-    found = parameter_names(source.text, kernel) if isinstance(source.text, str) else ()
+    dialect = DIALECTS.get(source.language)
+    text = source.text if isinstance(source.text, str) else ""
+    found = parameter_names(text, kernel, dialect.qualifier) if dialect is not None else ()
     if len(found) == count and len(set(found)) == count:
         return found
     return tuple(f"argument_{at}" for at in range(count))
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
+
+
+def _check_language(source: KernelSource, template: str, smem_args: Any, cmem_args: Any) -> None:
+    """Raises InputError for what only kernels in CUDA have."""
+    if source.language == "CUDA":
+        return
+    own = "declare it in the kernel" if source.language == "OpenCL" else "leave it out"
+    for name, given in (("smem_args", smem_args), ("cmem_args", cmem_args)):
+        if given:
+            raise InputError(f"{name} is for kernels in CUDA, and this one is in {source.language}", name, own)
+    if template:
+        what = f"'{template}' are arguments of a template, and only kernels in CUDA are instantiated"
+        raise InputError(what, "kernel_name", "name a function that is no template")
+
+
+def _argument_of(given: Any, where: str, source: KernelSource) -> Any:
+    """An array or a scalar, on the host. Raises InputError."""
+    if source.of_the_host and hasattr(given, "__cuda_array_interface__"):
+        what = "it lies on a GPU, and a function of the host is called in another process"
+        raise InputError(what, where, "pass a NumPy array, and let the function copy it")
+    return to_numpy(given, where)
 
 
 def _parameters(given: Any) -> tuple[dict[str, tuple[Value, ...]], dict[str, tuple[Value, ...]]]:

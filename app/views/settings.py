@@ -100,6 +100,16 @@ class Settings:
         self._file.setValue("recent", [str(path), *(str(p) for p in self.recent if p != path)][:_RECENT])
 
     @property
+    def hosts(self) -> list[str]:
+        """Other machines whose boards were watched, newest first, as user@host."""
+        kept: Any = self._file.value("hosts", [])
+        return [kept] if isinstance(kept, str) and kept else [str(each) for each in kept or ()]
+
+    def add_host(self, machine: str) -> None:
+        """Remember a machine as the one that was named last."""
+        self._file.setValue("hosts", [machine, *(each for each in self.hosts if each != machine)][:_RECENT])
+
+    @property
     def export(self) -> tuple[str, str]:
         """The kind of file that was exported last, '' for all of them, and the folder, '' for the session's own."""
         return str(self._file.value("export/kind", "")), str(self._file.value("export/folder", ""))

@@ -1,11 +1,12 @@
 """`auto` against the strategies of Kernel Tuner on recorded spaces, scored by the same code, same budget. By hand:
 
-    python tests/benchmarks/scores.py FILE CACHE... --theirs TRACES [TRACES ...] [--repeats N] [--within3 TRACES]
+    python tests/benchmarks/scores.py FILE CACHE... [--theirs TRACES ...] [--repeats N] [--within3 TRACES]
 
 FILE keeps the finished runs of `auto`, so that it can be broken off and gone on with; more CACHEs or repeats add to it.
 TRACES are what `kernel_tuner_traces.py` wrote, of runs to the same budget, and with `--within3` of runs until within
-3 % of the optimum. Printed are all spaces that FILE and TRACES know: the score of each strategy (0 random search,
-1 the optimum at once), and how far `auto` lies above it with its 95 % interval by bootstrap over the repeats.
+3 % of the optimum; without any, `auto` is scored alone. Printed are all spaces that FILE and TRACES know: the score of
+each strategy (0 random search, 1 the optimum at once), and how far `auto` lies above it with its 95 % interval by
+bootstrap over the repeats.
 """
 
 from __future__ import annotations
@@ -193,7 +194,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("caches", nargs="+", type=Path)
-    parser.add_argument("--theirs", nargs="+", type=Path, required=True)
+    parser.add_argument("--theirs", nargs="+", type=Path, default=[])
     parser.add_argument("--within3", type=Path)
     parser.add_argument("--repeats", type=int, default=25)
     parser.add_argument("--judged", type=int, default=2, help="so many of the caches, the first, are those of the aim")
@@ -202,10 +203,12 @@ def main() -> None:
     kept = extend(arguments.file, spaces, arguments.repeats)
     told = traces(arguments.theirs)
     ours = {name: scores_of(space, kept[name])[OURS] for name, space in spaces.items()}
-    theirs = {name: scores_of(space, told[name]) for name, space in spaces.items()}
+    theirs = {name: scores_of(space, told.get(name, {})) for name, space in spaces.items()}
     print(ROW.format("strategy", "runs", "score", "", f"{OURS} above it (95 % interval)"))
     for name, space in spaces.items():
         print_space(space, ours[name], theirs[name], kept[name][OURS])
+    if not arguments.theirs:
+        return
     judged = list(spaces)[: arguments.judged]
     held_out = list(spaces)[arguments.judged :]
     print_means({n: ours[n] for n in judged}, theirs, f"the {len(judged)} spaces of the aim")

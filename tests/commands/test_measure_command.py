@@ -71,10 +71,25 @@ def test_repeats_are_printed_with_minimum_mean_maximum_and_deviation(capsys: pyt
     assert main(["measure", "--gpu", "simulated:h200", "--repeats", "2", "--", *SLEEP]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith("2 runs")
-    assert re.match(r" +Time +[\d.]+ s \(-?[\d.]+–[\d.]+\)$", lines[1]), "the mean, and its 95 % interval"
+    assert re.match(r" +Time +[\d.]+ s \([\d.]+–[\d.]+\)$", lines[1]), "the mean, and its 95 % interval"
     heads = lines.index("Over the runs") + 1
     assert lines[heads].split() == ["minimum", "maximum", "deviation", "unit"]
     assert lines[heads + 2].split()[0] == "Time"
+
+
+def test_no_interval_of_a_time_an_energy_or_a_power_reaches_below_zero(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Two runs of which one takes many times as long: Student's t alone would reach far below."""
+    longer = "import pathlib, sys, time; p = pathlib.Path(sys.argv[1]); time.sleep(0.3 * p.exists()); p.touch()"
+    words = (sys.executable, "-c", longer, str(tmp_path / "ran"))
+    _, found = run(capsys, "--gpu", "simulated:h200", "--repeats", "2", "--subtract-idle", "--", *words)
+    for name in ("time_s", "energy_j"):
+        low, high = found[f"{name}_interval"]
+        assert low == 0, f"two such runs show nothing of the lower end of {name}"
+        assert high > found[f"{name}_max"]
+    low, _ = found["energy_above_idle_j_interval"]
+    assert low < 0, "a difference can be negative"
 
 
 def test_idle_power_is_subtracted_beside_the_whole(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from .choosers import Choice, Preferences, choices
 from .convergence import best_so_far, hypervolume_so_far
 from .correlations import Correlation, Observed, Split, correlations, split_by_mean
 from .costs import Costs, Floats, costs_of, positive, values_of
+from .counted import Counted, counted
 from .difficulty import Difficulty, Flow, difficulty
 from .drift import REFERENCES, DriftOf, drifts_of
 from .failures import FailuresOf, failures_of
@@ -56,6 +57,7 @@ class Analysis:
     coverage: float  # share of the space that was measured: difficulty is of that part
     drift: tuple[DriftOf, ...]
     failures: tuple[FailuresOf, ...]
+    counted: Counted | None  # None: no configuration was profiled
 
 
 def analyse(
@@ -92,6 +94,7 @@ def analyse(
         coverage=len(table) / table.space.size if table.space.size else 0.0,
         drift=tuple(drifts_of(table)),
         failures=tuple(failures_of(table)),
+        counted=counted(table, costs),
     )
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import insort
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
-from statistics import median
 from typing import Final
 
 import numpy as np
@@ -116,12 +116,34 @@ def _weighted(times_s: Floats, power_w: Floats, at_s: float, average_s: float) -
 UNKNOWN: Final = Condition()
 
 
-def usual_condition(seen: Sequence[Condition]) -> Condition:
-    """A round condition in the middle of those, of a kernel that runs for seconds: the fast average is its own."""
-    gpu, memory, slow = ([getattr(each, name) for each in seen] for name in ("gpu_c", "memory_c", "slow_w"))
-    return Condition(_middle(gpu, 1.0), _middle(memory, 1.0), math.nan, _middle(slow, 10.0))
+class SeenConditions:
+    """Those of the windows of a session so far, and the middle of them."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, list[float]] = {"gpu_c": [], "memory_c": [], "slow_w": []}  # ascending
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, condition: Condition) -> None:
+        """One more window's; what it does not know does not count."""
+        self._count += 1
+        for name, ascending in self._known.items():
+            value = getattr(condition, name)
+            if not math.isnan(value):
+                insort(ascending, value)
+
+    @property
+    def usual(self) -> Condition:
+        """A round condition in their middle, of a kernel that runs for seconds: the fast average is its own."""
+        gpu, memory, slow = self._known.values()
+        return Condition(_middle(gpu, 1.0), _middle(memory, 1.0), math.nan, _middle(slow, 10.0))
 
 
-def _middle(values: Sequence[float], step: float) -> float:
-    known = [value for value in values if not math.isnan(value)]
-    return round(median(known) / step) * step if known else math.nan
+def _middle(ascending: Sequence[float], step: float) -> float:
+    """The median, rounded to `step`."""
+    if not ascending:
+        return math.nan
+    half = len(ascending) // 2
+    return round((ascending[half] + ascending[~half]) / 2 / step) * step

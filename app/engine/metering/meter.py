@@ -25,9 +25,10 @@ from ...sensors.errors import NotSupported
 from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import HoldsValues
 from ...sensors.load import Execution, Load
+from .beside import meters_beside
 from .characterisation.store import known_characterisation
 from .condition import Condition
-from .confidence import limited_interval
+from .confidence import limited_interval, not_negative
 from .launching import LaunchingGpu, lap
 from .power_source import PowerSensor, PowerSource, find_sensor
 from .window import STEADY_TIME, Run, Window, steady
@@ -187,6 +188,8 @@ class Meter:
         `window` may be called later, while something else runs. Raises WattridgeError where the board reports no power.
         """
         settle_s = max(settle_s, RISE_S, MEMORY_POWER_S if self._wants_memory_power else 0.0)
+        beside = meters_beside(self._gpu.info)
+        window_s = window_s if beside is None else max(window_s, beside.least_s)
         run = self._run_once(load, stop, settle_s, max(window_s, least_window_s(self._source.sensor)))
         if run is not None and self._disturbed(run):  # something else ran, or the clock moved unseen
             run = self._run_once(load, stop, settle_s, max(window_s, least_window_s(self._source.sensor)))
@@ -221,7 +224,9 @@ class Meter:
         powers = self._source.powers(run.opened_ns, execution.end_ns)
         if not self._limited(run.readings, powers):
             self._source.spread.note(powers)
-        return self._describe(run, execution, execution.end_ns)
+        window = self._describe(run, execution, execution.end_ns)
+        beside = meters_beside(self._gpu.info)
+        return window if beside is None else beside.told(window)
 
     # --- watching ---------------------------------------------------------------------------------------------------
 
@@ -374,7 +379,7 @@ class Meter:
         else:
             aftereffect_w = self._source.left_behind_w(run.opened_ns, power_w)
             power_w -= aftereffect_w
-            interval = interval and (interval[0] - aftereffect_w, interval[1] - aftereffect_w)
+            interval = interval and not_negative((interval[0] - aftereffect_w, interval[1] - aftereffect_w))
         temperature_c = self._mean(run.readings, "temperature_c")
         fast_w, slow_w = self._source.drawn_lately_w(run.opened_ns, known_ns)
         return Window(

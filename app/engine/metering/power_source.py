@@ -23,7 +23,7 @@ from ...sensors.gpu import Gpu
 from .characterisation.aftereffect import HISTORY_S
 from .characterisation.figures import CHANNEL_OF, Characterisation, SourceFigures, source_words
 from .condition import PowerHistory
-from .confidence import NORMAL_95, Interval, Spread, student_t
+from .confidence import NORMAL_95, Interval, Spread, not_negative, student_t
 
 Floats = npt.NDArray[np.float64]
 LEAST_POLL_S: Final = 0.004
@@ -107,7 +107,8 @@ def find_sensor(gpu: Gpu, known: Characterisation | None, *, buffered: bool) -> 
     origin = ""
     if known is not None and figures is not None and figures.usable:
         sensor, origin = _as_known(sensor, known, figures), f", {known.origin}"
-    words = source_words(source, sensor.refresh_s * 1e3, sensor.averaging_s * 1e3)
+    counted = gpu.info.source == "amd"
+    words = source_words(source, sensor.refresh_s * 1e3, sensor.averaging_s * 1e3, counted=counted)
     return replace(sensor, words=f"{words}{origin}")
 
 
@@ -365,7 +366,7 @@ class PowerSource:
         self, times_s: Floats, powers: Sequence[float] | Floats, mean_w: float, half_w: float, time_s: float
     ) -> Energy:
         half_w = math.hypot(half_w, NORMAL_95 * self.sensor.wander * mean_w)
-        interval = None if math.isnan(half_w) else (mean_w - half_w, mean_w + half_w)
+        interval = None if math.isnan(half_w) else not_negative((mean_w - half_w, mean_w + half_w))
         return Energy(times_s, np.asarray(powers), mean_w * time_s, mean_w, interval)
 
     def _noise_w(self, powers: Sequence[float]) -> float:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any, Final, Protocol
 
-from .confidence import Interval, confidence_interval
+from .confidence import Interval, confidence_interval, not_negative
 
 BATCH_S: Final = 0.012  # of calls between two marks
 AHEAD: Final = 2  # batches in the queue
@@ -249,7 +249,8 @@ def call_repeatedly(
     end_ns = now_ns()
     time_s = timer.seconds(base, previous) / calls
     busy = min(1.0, time_s * calls / max(1e-9, (end_ns - start_ns) / 1e9))
-    return Repeated(time_s, confidence_interval(times_s), calls, start_ns, end_ns, busy)
+    interval_s = confidence_interval(times_s)
+    return Repeated(time_s, interval_s and not_negative(interval_s), calls, start_ns, end_ns, busy)
 
 
 def _batch(call: Callable[[], object], timer: CallTimer, once_s: float) -> None:

@@ -11,10 +11,10 @@ import numpy as np
 
 from ...sensors.event_reasons import LIMITING
 from ...sensors.event_reasons import names as reason_names
-from ...sensors.gpu import HoldsValues
+from ...sensors.gpu import LIVE, HoldsValues
 from ...sensors.trace import Statistics, Trace
 from .condition import SLOW_S, Condition, drawn_lately_w
-from .confidence import Interval
+from .confidence import Interval, not_negative
 from .power_source import Energy, Floats, PowerSensor, PowerSource
 from .thermal_store import BoardHeat
 from .watching import Watch
@@ -56,7 +56,7 @@ class Span:
     @property
     def label(self) -> str:
         """The board's name, with its source where it is not a live one."""
-        return self.gpu if self.source == "nvml" else f"{self.gpu} ({self.source})"
+        return self.gpu if self.source in LIVE else f"{self.gpu} ({self.source})"
 
 
 def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
@@ -143,7 +143,7 @@ def _stated(heat: BoardHeat, energy: Energy, measured: Condition, *, limited: bo
         return stated_j, None
     sampled = (energy.power_interval_w[1] - energy.power_interval_w[0]) / 2 / power_w
     half_j = stated_j * math.hypot(sampled, heat.model.uncertainty(step_sd, sampled))
-    return stated_j, (stated_j - half_j, stated_j + half_j)
+    return stated_j, not_negative((stated_j - half_j, stated_j + half_j))
 
 
 def _condition(watch: Watch, sensor: PowerSensor | None, start_ns: int, end_ns: int) -> Condition:

@@ -164,18 +164,23 @@ def helps(prior: EnergyCostModel, sample: Sample, energy_j: Floats) -> tuple[flo
 
     Relative root mean square over a few folds, shape of `energy_j` (kernels,). NaN where there are too few to say.
     """
+    return held_out_error(sample, energy_j, prior), held_out_error(sample, energy_j)
+
+
+def held_out_error(sample: Sample, energy_j: Floats, prior: EnergyCostModel | None = None) -> float:
+    """How far predictions of measured kernels are off that the model did not learn from: relative root mean square.
+
+    Over a few folds; energies have shape (kernels,). NaN where there are too few to say.
+    """
     if len(energy_j) < 2 * _FOLDS:
-        return math.nan, math.nan
+        return math.nan
     fold = np.arange(len(energy_j)) % _FOLDS
-    errors: list[float] = []
-    for base in (prior, None):
-        squares = [
-            (fit(sample.of(fold != one), energy_j[fold != one], base).energy_j(sample.of(fold == one)) / own - 1.0) ** 2
-            for one in range(_FOLDS)
-            for own in (energy_j[fold == one],)
-        ]
-        errors.append(math.sqrt(float(np.concatenate(squares).mean())))
-    return errors[0], errors[1]
+    squares = []
+    for one in range(_FOLDS):
+        learnt, held = fold != one, fold == one
+        model = fit(sample.of(learnt), energy_j[learnt], prior)
+        squares.append((model.energy_j(sample.of(held)) / energy_j[held] - 1.0) ** 2)
+    return math.sqrt(float(np.concatenate(squares).mean()))
 
 
 def error_share(predicted_j: Floats, measured_j: Floats) -> float:

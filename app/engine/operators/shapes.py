@@ -77,6 +77,11 @@ class Operator:
         return dict(zip(AXES[self.kind], self.shape, strict=True))
 
     @property
+    def arithmetic(self) -> str:
+        """The precision of its multiply-adds, as rooflines and published peaks name it."""
+        return "fp32" if self.kind == "mv" or self.precision == "fp32" else f"{self.precision}_tensor"
+
+    @property
     def output_extents(self) -> tuple[int, int]:
         """Height and width of what a convolution writes."""
         size = self.sizes

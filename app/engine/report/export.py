@@ -86,6 +86,7 @@ class Choice:
         board = f"{gpu}, driver {driver}" if driver else gpu
         how = {
             "nvml": f"measured on {board}",
+            "amd": f"measured on {board}",
             "unmetered": f"measured on {board}, which reports no energy",
             "simulated": f"SIMULATED: from a model of {gpu}, not measured on a board",
             "recorded": f"replayed from a recording made on {gpu}",

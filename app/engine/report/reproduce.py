@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ...errors import InputError
 from ...files import digest_of
 from ...input_files import is_there
+from ...sensors.gpu import LIVE
 from ..formats.any_table import TableColumns
 from ..formats.read import read_recording
 from ..objectives import Goal
@@ -103,7 +104,7 @@ def sweep_words(sweep: Fit, gpu: Gpu) -> tuple[str, ...]:
     words += _option("--points", str(sweep.points)) if sweep.points != _POINTS else []
     words += ["--memory-clocks"] if sweep.memory_clocks else []
     words += ["--caps"] if sweep.power_limits else []
-    return (*words, *(["--allow-control"] if gpu.info.source == "nvml" else []))
+    return (*words, *(["--allow-control"] if gpu.info.live else []))
 
 
 def roofline_command(sweep: Sweep | None) -> CommandLine:
@@ -134,7 +135,7 @@ def _tuned(plan: SessionPlan, path: Path) -> tuple[str, ...]:
     goal, front = own["objective"]
     words += _goal(plan.objective.goal, goal)
     words += _front(plan.objective.front, front)
-    if plan.source == "nvml" and setting_names(plan.space):
+    if plan.source in LIVE and setting_names(plan.space):
         words.append("--allow-control")
     return tuple(words)
 
@@ -160,7 +161,7 @@ def _resumed(plan: SessionPlan, store: Store | None) -> tuple[str, ...]:
     if plan.origin.get("gpu") != record.origin.get("gpu"):
         words += _board({"gpu": plan.origin.get("gpu", "")})
     words += _budget(plan, record.facts())
-    if plan.source == "nvml" and setting_names(plan.space):
+    if plan.source in LIVE and setting_names(plan.space):
         words.append("--allow-control")
     return tuple(words)
 

@@ -77,7 +77,7 @@ class SimulatedRunner:
         return as_rows(self.feature_names, found)
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
-        return self._stating.state(measurements)
+        return self._stating.restate(measurements)
 
     def conclude(self) -> Mapping[str, str]:
         self._stating.keep()
@@ -136,7 +136,7 @@ class SimulatedRunner:
         self._looks.count()
         cost_s = (self._gpu.clock.now_ns() - start_ns) / 1e9
         measured = measurement_of(self._spec, row, configuration, windows, source=self.source, cost_s=cost_s)
-        return self._stating.state([measured])[0]
+        return self._stating.state(measured)
 
     def _look_at_reference(self, kernel: str, load: Load, stop: threading.Event) -> None:
         """Measure the first kernel once more; the one that is about to be measured becomes it where there is none."""

@@ -18,6 +18,7 @@ from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import GpuInfo
 from ..measurement import SPREADS, Measurement, State
 from ..metering.condition import Condition
+from ..metering.confidence import not_negative
 from ..metering.learning import BoardLearning
 from ..metering.thermal import ThermalModel
 from ..metering.thermal_store import model_from_json, model_to_json
@@ -27,6 +28,7 @@ from ..specification.model import Specification, evaluate_metrics
 CORRECTION: Final = "thermal_correction"  # stated over drawn
 UNCERTAINTY: Final = "thermal_uncertainty"  # what that adds to the interval of power; 95 %, relative
 _DRAWN: Final = {"energy_j": "energy_raw_j", "power_w": "power_raw_w"}
+_NOT_NEGATIVE: Final = {"time_s", *_DRAWN, *_DRAWN.values()}
 _CONDITION: Final = {  # fields of a condition -> of a measurement
     "gpu_c": "temperature_c",
     "memory_c": "memory_temperature_c",
@@ -102,15 +104,23 @@ class Stating:
         """A window in which that kernel ran."""
         self._board.note(kernel, window)
 
-    def state(self, measurements: Sequence[Measurement]) -> list[Measurement]:
-        """The measurements of this board, with what is known by now."""
-        statement, mine = self.statement, self._source
-        return [each if each.source != mine else statement.state(each, self._spec) for each in measurements]
+    def state(self, measured: Measurement) -> Measurement:
+        """A measurement of this board, with what is known by now; others as they are."""
+        return self._stated(measured, self.statement)
+
+    def restate(self, measurements: Sequence[Measurement]) -> list[Measurement]:
+        """The same for all of a session, with everything that its windows show."""
+        self._board.learn_all()
+        statement = self.statement
+        return [self._stated(each, statement) for each in measurements]
 
     @property
     def statement(self) -> Statement:
         """As far as is known by now."""
         return Statement(self._board.condition, self._board.model)
+
+    def _stated(self, measured: Measurement, statement: Statement) -> Measurement:
+        return measured if measured.source != self._source else statement.state(measured, self._spec)
 
     def keep(self) -> None:
         """Keep what was learnt for the board's next session, which begins with it."""
@@ -137,7 +147,10 @@ def _scaled(measurement: Measurement, spec: Specification, factor: float, uncert
         below, above = ((end - before) * share for end in sorted(ends))
         added = abs(high.get(name, now) - low.get(name, now)) / 2
         widen = math.hypot if uncertainty >= 0 else _without
-        intervals[name] = (now - widen(below, added), now + widen(above, added))
+        around = now - widen(below, added), now + widen(above, added)
+        if name in _NOT_NEGATIVE:  # what was below 0 is not kept: an interval that reached down to it does so still
+            around = not_negative((0.0 if min(ends) == 0 else around[0], around[1]))
+        intervals[name] = around
     return replace(measurement, values=values, intervals=intervals)
 
 

@@ -17,6 +17,7 @@ from ..runner.stating import Statement
 from ..session_state import SessionState
 from ..space.repeats import fold
 from ..space.result_table import STATES, ResultTable
+from ..tuning_methods.operator_floor import OperatorFloor
 from .plan import SessionPlan
 
 _OK = STATES.index(State.OK)
@@ -61,6 +62,7 @@ def session_summary(
         "share_of_peak": share_to_json(plan, compared, best),
         "stated_for": _stated_for(plan),
         "vendor_library": None if (baseline := Baseline.of_origin(plan.origin)) is None else baseline.to_json(),
+        "roofline_floor": None if (floor := OperatorFloor.of_origin(plan.origin)) is None else floor.to_json(),
     }
 
 

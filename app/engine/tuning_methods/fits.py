@@ -92,7 +92,7 @@ def running_board(gpu: Gpu, guard: DeviceGuard | None) -> Iterator[tuple[Gpu, De
     A real board runs multiply-adds on all its multiprocessors. Raises WattridgeError where it may not be set.
     """
     guard = guard if guard is not None else DeviceGuard(gpu)
-    if gpu.info.source != "nvml":
+    if not gpu.info.live:
         yield gpu, guard, None
         return
     from ..runner.cuda.open import require_cuda

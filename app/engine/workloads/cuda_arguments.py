@@ -50,6 +50,7 @@ class Argument:
     constant: bool  # goes to the __constant__ symbol of that name instead of the parameter list
     seed: int
     local: bool = False  # an array of a work-group, which holds nothing before
+    by_reference: bool = False  # a scalar whose address is passed
 
 
 @dataclass(frozen=True, slots=True)

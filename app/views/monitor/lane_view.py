@@ -159,7 +159,10 @@ class LaneView(QWidget):
 
     def _choose_lanes(self) -> None:
         self._lanes = self._choice.arrange(self.every_lane)
-        self.redraw()
+        if self.isVisible():
+            self.redraw()
+        else:
+            self._look_differs()
 
     @property
     def snapshot(self) -> Snapshot | None:
@@ -222,7 +225,7 @@ class LaneView(QWidget):
 
     @Slot()
     def _look_differs(self) -> None:
-        """Draw everything again when it is painted: a layout resizes what is in it several times."""
+        """Draw everything again when it is painted: out of sight that is never, and a layout resizes several times."""
         self._key = ()
         self.update()
 
@@ -264,6 +267,8 @@ class LaneView(QWidget):
 
     def render_to(self, painter: QPainter, area: QRect, title: str) -> None:
         """The whole picture as it is now, with a title, for an image file."""
+        if not self._key:
+            self._redraw_if_moved()
         colours, font = theme.colours(), self._font()
         painter.fillRect(area, QColor(colours.window))
         metrics = QFontMetrics(font)
@@ -494,5 +499,5 @@ class LaneView(QWidget):
 
 def short_name(info: GpuInfo) -> str:
     """A board's name in a legend: 'H200 #1', 'A100-PCIE-40GB (simulated)'."""
-    number = f" #{info.index}" if info.source == "nvml" else ""
+    number = f" #{info.index}" if info.live else ""
     return info.label.removeprefix("NVIDIA ") + number

@@ -214,7 +214,7 @@ class MainWindow(QMainWindow):
         self.setAcceptDrops(True)
         for selector in self._others:
             self.boards.watch(selector)
-        if gpu.info.source == "nvml":
+        if gpu.info.live:
             self.boards.watch_real()
         self.panels_loaded.emit()
         self._open_waiting()

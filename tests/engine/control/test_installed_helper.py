@@ -175,7 +175,8 @@ def test_what_is_installed_is_a_fixed_list_of_plain_files_that_only_root_can_cha
     files = {str(path.relative_to(machine.library)) for path in machine.library.rglob("*") if not path.is_dir()}
     helper = {f"wattridge/engine/control/helper/{name}.py" for name in ("__main__", *installing.MODULES)}
     around = {"wattridge/__init__.py", "wattridge/engine/__init__.py", "wattridge/engine/control/__init__.py"}
-    assert files == helper | around | {LAUNCHER, MANIFEST, "pynvml.py"}
+    binding = {f"wattridge/sensors/{name}" for name in ("__init__.py", "amd/__init__.py", "amd/binding.py")}
+    assert files == helper | around | binding | {LAUNCHER, MANIFEST, "pynvml.py"}
     for path in [machine.library, *machine.library.rglob("*")]:
         about = path.lstat()
         executable = path.is_dir() or path.name == LAUNCHER

@@ -15,8 +15,9 @@ from engine_fakes import Listener
 from app.engine.formats.read import read_recording
 from app.engine.measurement import Measurement, State
 from app.engine.metering.condition import Condition
+from app.engine.metering.thermal import ThermalModel
 from app.engine.report.export import export_session
-from app.engine.runner.stating import CORRECTION, UNCERTAINTY
+from app.engine.runner.stating import CORRECTION, UNCERTAINTY, Statement
 from app.engine.session.events import Event, FiguresRestated, MeasurementsAdded, SessionChanged
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
@@ -250,3 +251,25 @@ def test_the_document_names_the_condition_and_keeps_its_three_uncertainties_apar
     assert 0 < stated["repeatability"] < stated["reproducibility"] < 0.05
     assert stated["gain_error"] is None
     assert not math.isnan(stated["slow_w"])
+
+
+@pytest.mark.parametrize("scatter", [0.0, 0.5, 3.0])
+def test_however_wide_they_are_stated_energies_and_powers_are_not_negative(scatter: float) -> None:
+    measured = Measurement(
+        row=0,
+        configuration={},
+        state=State.OK,
+        values={"time_s": 1.0, "power_w": 100.0, "energy_j": 100.0, "recent_power_30s_w": 400.0},
+        intervals={name: (max(0.0, 100 - 100 * scatter), 100 + 100 * scatter) for name in ("power_w", "energy_j")},
+    )
+    unsure = replace(ThermalModel(), wander=0.6)
+    stated = Statement(Condition(slow_w=100.0), unsure).state(measured, SPECIFICATION)
+    assert stated.values[UNCERTAINTY] > 1, "so little is known of the board"
+    for name in ("power_w", "energy_j"):
+        low, high = stated.intervals[name]
+        assert low == 0
+        assert high > 200
+    again = Statement(Condition(slow_w=100.0), replace(unsure, wander=0.001)).state(stated, SPECIFICATION)
+    for name in ("power_w", "energy_j"):
+        assert again.intervals[name][0] == 0, "where the lower end was is not known any more"
+        assert again.intervals[name][1] < stated.intervals[name][1]

@@ -44,7 +44,7 @@ from .gpu import ProcessGpu
 from .language import Language
 from .loaded import LoadedKernels
 from .process import KernelFailed
-from .reporting import idle_words, reader_of, what_is_wrong
+from .reporting import Reader, idle_words, reader_of, what_is_wrong
 from .script_side import ScriptSide
 from .vendor_look import LOAD as VENDOR
 from .vendor_look import VendorLook
@@ -124,7 +124,7 @@ class KernelRunner:
         timeout_s = spec.kernel.timeout_s if spec.kernel else 10.0
         self._kernels = LoadedKernels(gpu, language, timeout_s, self._settle)
         self._meter = Meter(gpu, needs=spec.uses) if self._metered else Stopwatch(gpu, NO_ENERGY)
-        self._reported = reader_of(spec.kernel) if spec.kernel else lambda _: {}
+        self._reported: Reader = reader_of(spec.kernel) if spec.kernel else lambda _: {}
         self._vendor = VendorLook(spec.operator)
         self._stating = Stating(spec, gpu.info, condition)
         self._features: dict[int, dict[str, float]] = {}  # of rows, once asked for
@@ -181,7 +181,7 @@ class KernelRunner:
         return as_rows(self.feature_names, [self._features[row] for row in rows])
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
-        return self._stating.state(measurements) if self._metered else measurements
+        return self._stating.restate(measurements) if self._metered else measurements
 
     def conclude(self) -> Mapping[str, str]:
         if not self._metered:
@@ -338,7 +338,7 @@ class KernelRunner:
     def _observed(self, script: ScriptSide, candidate: _Candidate) -> dict[str, float]:
         """What a script's own launches and observers show."""
         self._settle()
-        launches = self._kernels.launches(candidate.name)
+        launches = self._kernels.launches(candidate.name, self._reported)
         return script.observe(candidate.row, candidate.configuration, launches, candidate.facts)
 
     def _run_repeats(self, candidate: _Candidate, stop: threading.Event) -> None:
@@ -452,7 +452,7 @@ class KernelRunner:
         """The figures of a repeat that ran."""
         assert run.execution is not None, "it has ended"
         candidate.windows.append(self._meter.window(run))
-        candidate.reported.append(self._reported(run.execution))
+        candidate.reported.append(self._reported(run.execution.reported))
 
     def _timed(self, candidate: _Candidate, time_s: float) -> Measurement:
         cost_s = time.monotonic() - candidate.began if self._gpu.clock.speed == 1.0 else 0.0
@@ -472,7 +472,8 @@ class KernelRunner:
             return
         idle = idle_words(self._spec.kernel, candidate.run.execution, reported[-1])
         unsteady = [window.unsteady for window in windows]
-        said = (candidate.said, candidate.unmet, self._disobeyed(candidate, windows), *unsteady, idle)
+        of_meters = [words for window in windows for words in window.said]
+        said = (candidate.said, candidate.unmet, self._disobeyed(candidate, windows), *unsteady, idle, *of_meters)
         measurement = measurement_of(
             self._spec,
             candidate.row,
@@ -486,7 +487,8 @@ class KernelRunner:
         for window in windows if self._metered else ():
             self._stating.note(str(candidate.row), window)
         message = "; ".join(dict.fromkeys(words for words in said if words))
-        self._finished += self.restated([replace(measurement, message=message)])
+        finished = replace(measurement, message=message)
+        self._finished.append(self._stating.state(finished) if self._metered else finished)
 
     def _disobeyed(self, candidate: _Candidate, windows: Sequence[Window]) -> str:
         """What is to be said of a clock that the configuration asks for and the board did not run at."""

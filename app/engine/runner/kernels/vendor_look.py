@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from ....sensors.load import Load
 from ...measurement import Measurement
@@ -58,11 +58,11 @@ class VendorLook:
         """What was measured, once its samples have come."""
         self._measurement, self._why_not = measurement, ""
 
-    def baseline(self, state: Callable[[Sequence[Measurement]], Sequence[Measurement]]) -> Baseline | None:
+    def baseline(self, state: Callable[[Measurement], Measurement]) -> Baseline | None:
         """As the session's figures are stated; None where it was not due."""
         if not self._looked:
             return None
         if self._measurement is None:
             return Baseline(self._library, why_not=self._why_not)
-        [stated] = state([self._measurement])
+        stated = state(self._measurement)
         return Baseline(self._library, stated.values, stated.intervals)
