@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from ...errors import InputError, WattridgeError
 from ...files import digest_of
+from ...input_files import is_there
 from ...paths import resources
 from ...sensors.device_limits import DeviceLimits
 from ...sensors.gpu import Gpu
