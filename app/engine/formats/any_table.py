@@ -244,7 +244,7 @@ def _configurations(table: Table, parameters: Mapping[str, str]) -> list[tuple[V
             raise InputError(
                 f"row {number} has no value of '{name[:60]}'", str(table.path), "correct or remove the row"
             )
-        rows.append(cells)  # type: ignore[arg-type]  # none of them is None
+        rows.append(cells)
     return rows
 
 
