@@ -27,6 +27,7 @@ from .session_list import FAVOURITE, NAME, SessionsModel
 from .session_table import SessionTable
 
 if TYPE_CHECKING:
+    from ...engine.formats.any_table import TableColumns
     from ...engine.store.database import Store
 
 _EMPTY = (
@@ -307,17 +308,20 @@ class SessionsPanel(QWidget):
         """Let the user choose recordings to keep as sessions."""
         open_files(self, "Keep recordings as sessions", _RECORDINGS, self.import_files)
 
-    def import_files(self, paths: Sequence[Path], *, dropped: bool = False) -> None:
+    def import_files(
+        self, paths: Sequence[Path], *, dropped: bool = False, columns: TableColumns | None = None
+    ) -> None:
         """Keep recordings as sessions that are done, and open the last one; of specifications `specification_met`.
 
-        Nothing is opened where something else was opened meanwhile. What is `dropped` alone may be a log: `log_met`.
+        Nothing is opened where something else was opened meanwhile. What is `dropped` alone may be a log or a table
+        whose columns are to be chosen: `log_met`. `columns` are those of a table for which they were.
         """
         self.keep_only()
         asked, may_be_log = self._opened, dropped and len(paths) == 1
         for path in paths:
             self._say(f"Reading {path.name} …")
             self._do(
-                lambda store, path=path: _import(store, path, may_be_log),  # type: ignore[misc]
+                lambda store, path=path: _import(store, path, may_be_log, columns),  # type: ignore[misc]
                 lambda made: self._imported(made, opens=asked == self._opened),
             )
 
@@ -402,17 +406,17 @@ def _each(do: Callable[[int], None], sessions: Sequence[int]) -> None:
         do(session)
 
 
-def _import(store: Store, path: Path, may_be_log: bool) -> int | _Met:
+def _import(store: Store, path: Path, may_be_log: bool, columns: TableColumns | None) -> int | _Met:
     """The session made of a recording, or what the file is instead."""
-    from ...engine.formats.read import is_recording, read_recording  # imported late, as below: few sessions need it
-    from ...engine.formats.t1 import is_specification
+    from ...engine.formats.read import FileKind, kind_of_file, read_recording  # imported late: few sessions need it
     from ...engine.session.opening import import_recording
 
-    if is_specification(path):
+    kind = kind_of_file(path) if columns is None else FileKind.TABLE
+    if kind is FileKind.SPECIFICATION:
         return _Met(path)
-    if may_be_log and not is_recording(path):
+    if may_be_log and kind is not FileKind.RECORDING:
         return _Met(path, log=True)
-    return import_recording(store, read_recording(path))
+    return import_recording(store, read_recording(path, columns))
 
 
 def _export(store: Store, session: int, folder: Path) -> list[Path]:
