@@ -208,7 +208,7 @@ def print_board(tables: Iterator[Table], seeds: int) -> None:
     for table in tables:
         found = {arm: [search(table, seed, options) for seed in range(seeds)] for arm, options in ARMS.items()}
         limits = [each.board_s for each in found["k search"]]
-        for strategy in ("genetic_algorithm", "auto"):
+        for strategy in ("genetic_algorithm", "greedy_ils"):
             longest = 2 * max(limits)
             found[strategy] = [search(table, seed, strategy=strategy, seconds=longest) for seed in range(seeds)]
         for arm, each in found.items():
