@@ -122,7 +122,7 @@ def _errors(tiny: float) -> Iterator[tuple[str, Error]]:
         return apart(a, b) / np.maximum(np.abs(a), tiny)
 
     def logarithmic(a: Array, b: Array) -> Array:
-        return np.abs(np.log10(a + tiny) - np.log10(b + tiny))
+        return apart(np.log10(a + tiny), np.log10(b + tiny))
 
     yield "mean squared", lambda a, b: np.mean(apart(a, b) ** 2)
     yield "root mean squared", lambda a, b: np.sqrt(np.mean(apart(a, b) ** 2))
