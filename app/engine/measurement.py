@@ -31,7 +31,8 @@ def of_sources(names: Collection[str]) -> set[str]:
         for name in names:
             source = name.removeprefix("power_").removesuffix("_w")
             pair = source_figures(source)
-            found |= set(pair) if name == pair[0] and pair[1] in names else set()
+            if name == pair[0] and pair[1] in names and name not in STATED_FROM:
+                found |= set(pair)
     return found
 
 
