@@ -70,8 +70,12 @@ def gpus(arguments: Namespace) -> int:
         if missing and arguments.verbose:
             show("", f"{board['name']} does not report")
             show(*(f"  {line}" for line in missing))
-    if cuda:
+    if cuda and any(board["source"] != "amd" for board in described):
         show("", f"Kernels on real boards: {_cuda_words(cuda)}")
+    if arguments.verbose and any(board["source"] == "amd" for board in described):
+        from ..engine.runner.hip.open import hip_in_words
+
+        show("", f"Kernels on AMD boards: {hip_in_words()}")
     if why_no_opencl:
         show("", f"OpenCL: {why_no_opencl}")
     if opencl:

@@ -119,7 +119,7 @@ class HipDriver:
         known = _ATTRIBUTES.get(name)
         if known is None or self._hip.status("hipDeviceGetAttribute", ctypes.byref(value), known, self._device):
             return None
-        return value.value
+        return value.value or None  # nothing of these is 0 where it is known, but the minor capability
 
     def allocate(self, nbyte: int) -> int:
         address = _Handle()

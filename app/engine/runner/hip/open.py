@@ -22,12 +22,20 @@ def require_hip(gpu: Gpu) -> str:
     return version
 
 
+def hip_in_words() -> str:
+    """What compiles kernels for AMD's boards here, or why none can run."""
+    version = library_version()
+    return f"compiled by hipRTC {version}" if version else "none can run from here: libhiprtc.so is not found"
+
+
 def open_hip(sensors: Gpu, *, jobs: int | None = None, isolated: bool = True) -> Opened:
     """A board that runs kernels, its processes started. Raises WattridgeError.
 
     Unless `isolated`, kernels are launched in this process, which one that faults takes along.
     """
     version = require_hip(sensors)
-    device = pci_address(sensors.info.uuid) or str(sensors.info.index)
+    device = pci_address(sensors.info.uuid)
+    if not device:
+        raise WattridgeError("it is not known which of HIP's devices this board is", sensors.info.label)
     gpu = ProcessGpu(sensors, BACKEND, device, context="HIP context", isolated=isolated)
     return opened(gpu, lambda: HipLanguage(gpu, version, jobs))
