@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from enum import Enum
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 from ...errors import InputError
 from ...files import text_chunks
-from .any_table import TableColumns, is_json_lines, read_table
+from ...sensors.recorded.logs.read import is_log
+from .any_table import TableColumns, is_clock_sweep, is_json_lines, read_table
 from .csv_table import is_session, read_csv
 from .entries import BadEntry
 from .json_stream import JsonStream, Member
@@ -18,6 +20,7 @@ from .kinds import first_character, is_trace, other_kind, refused_trace
 from .ktt import KttEntries
 from .recording import Recording
 from .result_list import ListEntries
+from .t1 import is_specification
 from .t4 import T4Entries
 
 _MAXIMUM_HEADER = 1000  # members beside the entries
@@ -79,6 +82,29 @@ def is_recording(path: Path) -> bool:
 def is_table_by_name(path: Path) -> bool:
     """Whether it is a folder of points or a Parquet file, which no text begins."""
     return path.is_dir() or path.suffix.lower() in (".parquet", ".pq")
+
+
+class FileKind(Enum):
+    """What a file is to the window: which view shows it."""
+
+    SPECIFICATION, RECORDING, LOG = "specification", "recording", "log"
+    TABLE, CLOCKS = "table", "clocks"  # of a sweep of one clock: for the frequency model
+
+
+def kind_of_file(path: Path) -> FileKind:
+    """What a file is, by its content. Raises InputError where it cannot be read, or belongs to another command."""
+    if is_table_by_name(path):
+        return FileKind.TABLE
+    if is_specification(path):
+        return FileKind.SPECIFICATION
+    if is_trace(path) or is_log(path):
+        return FileKind.LOG
+    if is_recording(path):
+        return FileKind.TABLE if is_json_lines(path) else FileKind.RECORDING
+    other = other_kind(path)
+    if other is not None:
+        raise other
+    return FileKind.CLOCKS if is_clock_sweep(path) else FileKind.TABLE
 
 
 class _Scan:

@@ -26,6 +26,8 @@ class SideWindows(QObject):
     shown = Signal(QWidget)  # the window that was asked for
     specification_ready = Signal(object)  # Path of what is to be set up to run
     theme_chosen = Signal(str)
+    fit_asked = Signal(object)  # Path of a log or a table, for the frequency model
+    table_ready = Signal(object, object)  # Path and TableColumns, to be kept as a session
     reset_asked = Signal()  # the settings were reset: everything else goes back too
 
     def __init__(self, window: QWidget, boards: WatchedBoards, settings: Settings) -> None:
@@ -80,6 +82,36 @@ class SideWindows(QObject):
         made = self._made("editor", make)
         self._show(made)
         return made
+
+    @Slot(object)
+    def show_log(self, path: Path) -> None:
+        """A log of power over time, or a recording of a board's channels."""
+        from ..files.log_window import LogWindow
+
+        def make() -> LogWindow:
+            made = LogWindow(self._window)
+            made.watch_asked.connect(self._boards.show)
+            made.fit_asked.connect(self.fit_asked)
+            return made
+
+        made = self._made("log", make)
+        made.open(path)
+        self._show(made)
+
+    @Slot(object)
+    def show_table(self, path: Path) -> None:
+        """Another tool's table of measurements."""
+        from ..files.table_window import TableWindow
+
+        def make() -> TableWindow:
+            made = TableWindow(self._window)
+            made.fit_asked.connect(self.fit_asked)
+            made.accepted_columns.connect(self.table_ready)
+            return made
+
+        made = self._made("table", make)
+        made.open(path)
+        self._show(made)
 
     def show_settings(self) -> None:
         """What the window remembers."""
