@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 _EMPTY = (
     "No session yet.\nStart one in Tune, or drop a file anywhere on this window: a specification (TOML, or T1, "
-    "the field's format of tuning problems) or a recording (a Kernel Tuner cache, T4 tuning results, a session as CSV), "
-    "or any table."
+    "the field's format of tuning problems), a recording (a Kernel Tuner cache, T4 tuning results, a session as CSV) "
+    "or any table of measurements."
 )
 _RECORDINGS = (
     "Recordings and tables: Kernel Tuner caches, T4 (tuning results), sessions as CSV, tables of other tools "
