@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ...sensors.gpu import Gpu
     from ..session.events import Fit
     from ..session.plan import SessionPlan
+    from ..session.profiling_choice import Wanted
     from ..space.result_table import ResultTable
     from ..store.database import Store
     from ..store.record import SessionFacts
@@ -61,6 +62,12 @@ def run_command(plan: SessionPlan, store: Store | None = None) -> CommandLine:
 def analyse_command(plan: SessionFacts, session: int) -> CommandLine:
     """Analyse a stored session."""
     return CommandLine(("analyse", _number(session)), f"Analysis of session {session}, {plan.title} on {plan.board}")
+
+
+def counters_command(plan: SessionFacts, session: int, wanted: Wanted) -> CommandLine:
+    """Take the hardware counters of configurations of a stored session."""
+    about = f"Hardware counters of session {session}, {plan.title} on {plan.board}"
+    return CommandLine(("counters", _number(session), *wanted.words), about)
 
 
 def export_command(plan: SessionFacts, session: int, table: ResultTable, index: int) -> CommandLine:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...errors import InputError, WattridgeError
+from ...errors import InputError
 from ...sensors.device_limits import DeviceLimits
 from ...sensors.gpu import Gpu
 from ...sensors.select import HOST, OPENCL
@@ -24,7 +24,9 @@ def require_language(spec: Specification, gpu: Gpu, limits: DeviceLimits) -> Non
     """Raises WattridgeError and InputError where the kernel cannot run on a real device, before anything is started."""
     kernel, where = _kernel_of(spec), str(spec.path)
     if kernel.language == "CUDA":  # what is wrong with the board comes before what is wrong with the file
-        _require_cuda_board(gpu)
+        from .cuda.open import require_nvidia
+
+        require_nvidia(gpu)
     SourceKernel.of(spec, limits)
     require_device(kernel, gpu, where)
 
@@ -35,7 +37,6 @@ def require_device(kernel: KernelSpec, gpu: Gpu, where: str) -> None:
     if kernel.language == "CUDA":
         from .cuda.open import require_cuda
 
-        _require_cuda_board(gpu)
         require_cuda(gpu)
     elif kernel.language == "OpenCL":
         from .opencl.open import opencl_device_of
@@ -110,9 +111,3 @@ def _require_run(kernel: KernelSpec, where: str) -> None:
     if kernel.language not in LANGUAGES:
         what = f"its kernel is written in {kernel.language}"
         raise InputError(what, where, f"kernels in {', '.join(LANGUAGES)} are run")
-
-
-def _require_cuda_board(gpu: Gpu) -> None:
-    if gpu.info.source != "nvml":
-        remedy = "choose a GPU, or one that is simulated: --gpu simulated:NAME"
-        raise WattridgeError("CUDA kernels run on NVIDIA's GPUs", gpu.info.label, remedy)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QBoxLayout, QLineEdit, QPushButton, QSizePolicy, QTableView, QWidget
+from PySide6.QtWidgets import QBoxLayout, QLineEdit, QPushButton, QSizePolicy, QWidget
 
 from ...engine.session import events
 from ...engine.session_state import Purpose
@@ -21,9 +21,10 @@ from ..plots.label import PlainLabel
 from ..plots.thumbnail import Thumbnail
 from ..plots.toggle import look_pressed
 from ..threads.tasks import TaskQueue
-from ..widgets import button, hbox, set_up_table, vbox
+from ..widgets import button, hbox, vbox
 from .session_label import LabelForm
-from .session_list import FAVOURITE, NAME, WIDEST, SessionsModel
+from .session_list import FAVOURITE, NAME, SessionsModel
+from .session_table import SessionTable
 
 if TYPE_CHECKING:
     from ...engine.formats.any_table import TableColumns
@@ -80,7 +81,7 @@ class SessionsPanel(QWidget):
         tip = "Keep a Kernel Tuner cache, T4 (tuning results) or CSV as a session; or drop the file on the window"
         self.take_in = button("&Import …", tip, self.choose_imports)
         self.model = SessionsModel(self)
-        self.table = QTableView()
+        self.table = SessionTable(self.model)
         self.empty = PlainLabel(_EMPTY, wrap=True, muted=True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.label = LabelForm()
@@ -102,7 +103,9 @@ class SessionsPanel(QWidget):
         self.undo = button("U&ndo", "Put back what was deleted", self.undo_delete)
         shown = (self.open, self.resume, self.compare, self.report, self.export, self.copy, self.favourite, self.delete)
         self._tips = {each: each.toolTip() for each in shown}  # while they can be pressed
-        self._set_up_table()
+        self.table.clicked.connect(self._cell_clicked)
+        self.table.activated.connect(self._row_activated)
+        self.table.selectionModel().selectionChanged.connect(self._selected)
         self._lay_out()
         self._soon = QTimer(self, interval=_REFRESH_MS, singleShot=True)
         self._soon.timeout.connect(self.refresh)
@@ -123,17 +126,6 @@ class SessionsPanel(QWidget):
     def busy(self) -> bool:
         """A change or a fresh list is under way."""
         return self._tasks.busy or self._soon.isActive()
-
-    def _set_up_table(self) -> None:
-        self.table.setModel(self.model)
-        set_up_table(self.table, "Stored sessions")
-        self.table.setTabKeyNavigation(False)
-        measure = self.fontMetrics().horizontalAdvance
-        for place, text in enumerate(WIDEST):
-            self.table.setColumnWidth(place, measure(text) + 14)
-        self.table.clicked.connect(self._cell_clicked)
-        self.table.activated.connect(self._row_activated)
-        self.table.selectionModel().selectionChanged.connect(self._selected)
 
     def _lay_out(self) -> None:
         self.message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)

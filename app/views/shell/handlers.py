@@ -31,6 +31,7 @@ def handlers_of(window: Host) -> dict[str, Handler]:
         "pause": lambda _: activity.pause_or_resume(),
         "stop": lambda _: activity.stop(),
         "alarms": lambda _: beside.show_alarms(),
+        "meters": lambda _: beside.show_meters(),
         "strip": window.show_strip,
         "narrow_docks": lambda _: places.share(_NARROW),
         "wide_docks": lambda _: places.share(_WIDE),

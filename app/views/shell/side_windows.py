@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QWidget
 
 from ..settings import Settings
 from ..watched_board import WatchedBoard
-from ..watched_boards import WatchedBoards
 
 if TYPE_CHECKING:
     from ..editor.window import SpecificationEditor
     from ..score.window import ScoreWindow
+    from .services import Services
 
 _W = TypeVar("_W", bound=QWidget)
 
@@ -30,9 +30,10 @@ class SideWindows(QObject):
     table_ready = Signal(object, object)  # Path and TableColumns, to be kept as a session
     reset_asked = Signal()  # the settings were reset: everything else goes back too
 
-    def __init__(self, window: QWidget, boards: WatchedBoards, settings: Settings) -> None:
+    def __init__(self, window: QWidget, services: Services, settings: Settings) -> None:
         super().__init__(window)
-        self._window, self._boards, self._settings = window, boards, settings
+        boards = services.boards
+        self._window, self._boards, self._meters, self._settings = window, boards, services.meters, settings
         self.by_name: dict[str, QWidget] = {}  # those that were made
         boards.board_changed.connect(self._board_changed)
 
@@ -57,6 +58,13 @@ class SideWindows(QObject):
         board = self._boards.current
         made = self._made("alarms", lambda: AlarmWindow(board.alarms, board.gpu, self._window))
         made.look_again()
+        self._show(made)
+
+    def show_meters(self) -> None:
+        """Which power meters there are, what they report, and which are assigned to the shown board."""
+        from ..meters.window import MeterWindow
+
+        made = self._made("meters", lambda: MeterWindow(self._boards.current, self._meters, self._window))
         self._show(made)
 
     def show_scores(self, cache: Path | None) -> ScoreWindow:
@@ -147,6 +155,8 @@ class SideWindows(QObject):
             show_board = getattr(made, "show_board", None)
             if name == "alarms" and show_board is not None:
                 show_board(board.alarms, board.gpu)
+            elif name == "meters" and show_board is not None:
+                show_board(board)
             elif show_board is not None:
                 show_board(board.gpu)
 

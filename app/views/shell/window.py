@@ -75,7 +75,7 @@ class MainWindow(QMainWindow):
         self._ready = self._closed = False
         self._asks = True  # before it closes, where something runs
         self.panels = Panels(self)
-        self.traces = LiveTraces(self.boards, self.result, self.bridge)
+        self.traces = LiveTraces(self.boards, services.meters, self.result, self.bridge)
         self.monitor = self.traces.monitor
         self.workspaces = Workspaces(self.panels, self.traces.strip, self.screen().availableSize(), self.settings)
         self.quit_bar, held = QuitBar(self.bridge), HeldLabel(self.boards)
@@ -84,7 +84,7 @@ class MainWindow(QMainWindow):
         self.banner = Banner(self.statusBar(), held)
         self.confirm_bar = ConfirmBar(self.boards, self._control_in_sight)
         self.notifications = Notifications(self)
-        self.side_windows = SideWindows(self, self.boards, self.settings)
+        self.side_windows = SideWindows(self, services, self.settings)
         self.reports = ReportWriter(self.services, self.settings, self)
         self.copying = Copying(self.panels, services.context, lambda: self.monitor.view.window_of_time.length_s)
         self.file_opener = FileOpener(self)

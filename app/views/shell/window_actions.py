@@ -133,6 +133,7 @@ _TRACES = (
     ),
     ActionSpec("record_to", "Record t&o…", "&Traces", "", "Record every reading to a file of your choice"),
     ActionSpec("lanes", "Traces &shown…", "&Traces", "", "Choose, order and scale the traces"),
+    ActionSpec("meters", "Power &meters…", "&Traces", "", "Find a meter, see its trace and assign it to this board"),
     ActionSpec("alarms", "&Alarms…", "&Traces", "", "A line and a mark when power, temperature or the cap is reached"),
 )
 _GO = (

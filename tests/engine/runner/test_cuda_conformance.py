@@ -21,7 +21,7 @@ import pytest
 from cuda_bench import SPECIFICATION, SteadySensors
 from host_cuda.build import TOOLCHAIN, build, why_not
 
-from app.engine.children.python import python_environment
+from app.engine.children.python import python_command, python_environment
 from app.engine.control.guard import DeviceGuard
 from app.engine.measurement import State
 from app.engine.runner.cuda.backends import CHOICE, LIBRARIES, Library
@@ -31,6 +31,7 @@ from app.engine.runner.cuda.open import open_cuda_runner
 from app.engine.runner.cuda.recorded import GRAPHED
 from app.engine.runner.cuda.toolchain import Toolchain, find_toolchain
 from app.engine.runner.kernels.process import KernelFailed, RunnerProcess
+from app.engine.runner.profiling.launching import Task, launched, write_job
 from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
 from app.engine.workloads.cuda_arguments import Argument, CallPlan, Launch, Reference
@@ -189,6 +190,21 @@ def test_a_kernel_gets_arrays_and_scalars_of_every_size_in_its_order(device: Dev
     device.use(output, *given, scalar("g", True, "bool"), last, references=[expression(f"x + {sum(numbers.values())}")])
     device.load(source, "all")
     assert device.check("all") == []
+
+
+def test_the_program_that_is_profiled_launches_each_kernel_once(
+    device: Device, environment: dict[str, str], tmp_path: Path
+) -> None:
+    plan = CallPlan(SCALED, (expression("3 * x"),), {})
+    image = device.image(SCALE)
+    launches = [Launch(symbol(image, name), (8, 1, 1), (128, 1, 1)) for name in ("scale", "scale_wrong")]
+    tasks = [Task(row, plan, launch, image) for row, launch in zip((5, 3), launches, strict=True)]
+    write_job(tmp_path, device.library.module, [*tasks, Task(9, plan, Launch("missing", (1, 1, 1), (1, 1, 1)), image)])
+    command = python_command("app.engine.runner.profiling.launching", str(tmp_path))
+    subprocess.run(command, env=python_environment(environment), check=True, timeout=120)
+    came = launched(tmp_path)
+    assert [came[5], came[3]] == ["", ""]
+    assert came[9]
 
 
 @pytest.mark.parametrize("on_device", [True, False])

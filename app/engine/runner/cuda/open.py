@@ -17,8 +17,16 @@ from .language import CudaLanguage
 from .toolchain import Toolchain, find_toolchain
 
 
+def require_nvidia(gpu: Gpu) -> None:
+    """Raises WattridgeError for a device that is not a board of NVIDIA's."""
+    if gpu.info.source != "nvml":
+        remedy = "choose a GPU, or one that is simulated: --gpu simulated:NAME"
+        raise WattridgeError("CUDA kernels run on NVIDIA's GPUs", gpu.info.label, remedy)
+
+
 def require_cuda(gpu: Gpu) -> None:
     """Raises WattridgeError, with the remedy, where kernels cannot run on a real board from here."""
+    require_nvidia(gpu)
     find_library(gpu.info.label)
     find_toolchain()
 
