@@ -63,6 +63,7 @@ def look_at(qtbot: QtBot, window: MeterWindow, selector: str) -> Any:
 
 def test_it_finds_meters_and_a_chosen_one_can_be_looked_at_live(qtbot: QtBot, window: MeterWindow) -> None:
     qtbot.waitUntil(lambda: window.found.count() > 0, timeout=10_000)
+    assert not window.selector.text(), "what is typed stays until one is chosen"
     selectors = [window.found.item(row).toolTip() for row in range(window.found.count())]
     window.found.setCurrentRow(selectors.index("simulated"))
     meter = look_at(qtbot, window, window.selector.text())
