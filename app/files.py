@@ -87,7 +87,10 @@ def _within(file: BinaryIO | gzip.GzipFile, maximum_bytes: int, where: str) -> I
 
 
 def digest_of(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal. Raises OSError."""
+    """The SHA-256 of a file, or of the JSON files of a folder, in hexadecimal. Raises OSError."""
+    if os.path.isdir(path):
+        each = "".join(f"{file.name} {digest_of(file)}\n" for file in sorted(path.glob("*.json")))
+        return hashlib.sha256(each.encode()).hexdigest()
     with open_input(path) as file:
         digest = hashlib.sha256()
         while chunk := file.read(_CHUNK):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ..input_files import is_there
 
 if TYPE_CHECKING:
+    from ..engine.formats.any_table import TableColumns
     from ..engine.metering.meter_choice import MeterChoice
     from ..sensors.gpu import Gpu
 
@@ -118,6 +119,20 @@ def add_goal(parser: ArgumentParser) -> None:
     goal.add_argument("--minimise", metavar="NAME", help="the figure to make small")
     goal.add_argument("--maximise", metavar="NAME", help="the figure to make large")
     parser.add_argument("--front", metavar="max:A,min:B", help="the figures of the Pareto front")
+
+
+def add_table(parser: ArgumentParser) -> None:
+    """Which columns of another tool's table are what; they are guessed from its header."""
+    group = parser.add_argument_group("a table of another tool: CSV, Parquet, JSON lines, a folder of JSON files")
+    group.add_argument("--parameters", metavar="A,B", help="the columns that were chosen; NAME=HEADING renames one")
+    group.add_argument("--figures", metavar="C,D", help="the columns that were measured; NAME=HEADING renames one")
+
+
+def columns_of(arguments: Namespace) -> TableColumns | None:
+    """What the options of `add_table` say. Raises InputError."""
+    from ..engine.formats.any_table import TableColumns
+
+    return TableColumns.parse(arguments.parameters, arguments.figures)
 
 
 def add_control(parser: ArgumentParser) -> None:

@@ -17,7 +17,8 @@ from .terminal import print_description, print_json, print_table, say, show
 if TYPE_CHECKING:
     from ..engine.description import Listing
     from ..engine.session.opened import Opened
-    from ..engine.session.profiling import ProfilingResult, Wanted
+    from ..engine.session.profiling import ProfilingResult
+    from ..engine.session.profiling_choice import Wanted
     from ..engine.store.database import Store
 
 
@@ -56,7 +57,7 @@ def counters(arguments: Namespace) -> int:
 
 
 def _wanted(arguments: Namespace) -> Wanted | None:
-    from ..engine.session.profiling import Wanted, Which
+    from ..engine.session.profiling_choice import Wanted, Which
 
     if arguments.front:
         return Wanted(Which.FRONT)

@@ -66,6 +66,8 @@ def score(arguments: Namespace) -> int:
 
 def document(scores: Scores, plan: Any) -> dict[str, Any]:
     """The figures as `--json` prints them."""
+    from ..engine.runner.replay import TIMED_SHARE
+
     names, spaces = scores.strategies, scores.advantages
     curves = {space: {name: scores.curve(space, name) for name in names} for space in spaces}
     return {
@@ -76,6 +78,8 @@ def document(scores: Scores, plan: Any) -> dict[str, Any]:
         "seed": plan.seed,
         "points": dict(scores.points),
         "unit": scores.unit,
+        "timed": list(scores.timed),
+        "timed_share": TIMED_SHARE,
         "curves": {
             space: {name: dict(zip(("mean", "low", "high"), curve, strict=True)) for name, curve in of_space.items()}
             for space, of_space in curves.items()
@@ -91,10 +95,13 @@ def _goal(arguments: Namespace) -> Goal | None:
 
 
 def _print(scores: Scores, plan: Any) -> None:
+    from ..engine.runner.replay import TIMED_SHARE
+
     ranked = sorted(scores.strategies, key=lambda name: -scores.overall(name).mean)
     end = "has 95 % of the hypervolume" if plan.front else "is 95 % of the way from the median to the optimum"
     for space, budget in scores.evaluations.items():
-        say(f"{space}: {budget} evaluations, where random search {end}")
+        timed = f"; a row that is only timed counts as {TIMED_SHARE:g} of one" if space in scores.timed else ""
+        say(f"{space}: {budget} evaluations, where random search {end}{timed}")
     header = ["strategy", *scores.advantages, "mean", "95 % interval"]
     rows = []
     for name in ranked:

@@ -22,6 +22,8 @@ from .arguments import (
     add_control,
     add_meters,
     add_search,
+    add_table,
+    columns_of,
     meter_choice,
     positive_int,
     session_number,
@@ -137,17 +139,19 @@ def replay_arguments(parser: ArgumentParser) -> None:
         "--follow", action="store_true", help="show a cache while a tuner writes it, until that is done or Ctrl+C"
     )
     add_search(parser)
+    add_table(parser)
 
 
 def replay(arguments: Namespace) -> int:
     """Run a session against a recording instead of a board, or follow one that another program still writes."""
+    from ..engine.formats.read import read_recording
     from ..engine.session.planning import plan_replay
     from ..engine.store.database import Store
 
     path = recording_path(arguments.cache)
     if arguments.follow:
         return _follow(path, arguments)
-    plan = plan_replay(path, search_options(arguments))
+    plan = plan_replay(path, search_options(arguments), read=read_recording(path, columns_of(arguments)))
     with Store() as store:
         return _run(plan, store, arguments)
 

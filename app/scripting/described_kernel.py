@@ -168,8 +168,6 @@ def _parameters(given: Any) -> tuple[dict[str, tuple[Value, ...]], dict[str, tup
         if not plain:
             raise InputError("it has no values", f"tune_params[{name!r}]", "list at least one")
         (settings if name in DEVICE_SETTINGS else parameters)[DEVICE_SETTINGS.get(name, str(name))] = plain
-    if not parameters and not settings:
-        raise InputError("there are none", "tune_params", "name at least one with its values")
     return parameters, settings
 
 

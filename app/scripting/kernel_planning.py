@@ -201,6 +201,8 @@ def _space(
     notes: tuple[str, ...],
 ) -> SearchSpace:
     spec = kernel.spec
+    if not spec.parameters and not settings:
+        raise InputError("there are none", "tune_params", "name at least one with its values")
     space = build_space(
         spec.parameters,
         wanted.restrictions.texts,

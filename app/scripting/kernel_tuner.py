@@ -10,6 +10,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -75,7 +76,7 @@ PARAMETERS: Final[Mapping[str, str]] = {
     "cache": "Kernel Tuner's format, read and written",
     "metrics": "text, which is parsed and never evaluated as Python; functions are called in this process",
     "simulation_mode": "answers from the cache, which must hold every configuration",
-    "parallel": "refused: one board measures one kernel at a time, and compiling is parallel anyway",
+    "parallel": "noted: kernels are compiled in parallel in any case, and one board measures them one at a time",
     "observers": "NVMLObserver and RegisterObserver by name; others watch launches in this process, without isolation",
     "objective": "a name, or several, which become a front",
     "objective_higher_is_better": "honoured",
@@ -85,8 +86,8 @@ PARAMETERS: Final[Mapping[str, str]] = {
 _UNSUPPORTED: Final = {  # what must stay at its default, and what to do
     "platform": "leave it out: it is for OpenCL",
     "texmem_args": "read through __ldg or pass a pointer: CUDA 12 has no texture references",
-    "parallel": "leave it out: kernels are compiled in parallel, and measured one at a time",
 }
+_PARALLEL: Final = "parallel: kernels are compiled in parallel, and this board measures them one at a time"
 _LOG: Final = logging.getLogger("wattridge")
 _TIMEOUT_S: Final = 60.0  # of one launch: a script's kernel may be a long one
 
@@ -145,7 +146,7 @@ def tune_kernel(
     where the user stops it, and what the script's own functions raise.
     """
     source = read_source(kernel_source, lang, compiler)
-    _refuse(texmem_args=texmem_args, parallel=parallel, platform=0 if source.language == "OpenCL" else platform)
+    _refuse(texmem_args=texmem_args, platform=0 if source.language == "OpenCL" else platform)
     _begin_log(kernel_name, log)
     watched = _Observers(observers)
     figures = Figures(read_metrics(metrics), watched.observed)
@@ -201,6 +202,8 @@ def tune_kernel(
         else:
             guard = stack.enter_context(closing(surroundings().guard(board)))
             plan = plan_on_board(kernel, wanted, board, guard, side, file)
+        if parallel:
+            plan = replace(plan, space=replace(plan.space, notes=(*plan.space.notes, _PARALLEL)))
         result = _run(plan, figures, None if simulation_mode else file, quiet=quiet, verbose=verbose)
     return _results(result, figures)
 

@@ -76,8 +76,8 @@ def reach(user: User, start: str, by: str) -> None:
         user.picture("ended")
         _press(user, "Export", by, shortcut="ctrl+shift+e")
         exports = user.folder / "data" / "exports" / "session-1"
-        user.until("the exported files", lambda: len(list(exports.glob("*"))) == len(KINDS), 10)
-        user.until("where they went", lambda: user.sees("Exported"), 5)
+        user.until("the exported files", lambda: len(list(exports.glob("*"))) == len(KINDS), 60)
+        user.until("where they went", lambda: user.sees("Exported"), 30)
         user.picture("exported")
         _focus_is_in_sight(user)
 

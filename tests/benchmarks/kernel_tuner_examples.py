@@ -84,6 +84,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--gpu", help="in place of the device that a script means")
     parser.add_argument("--seconds", type=float, default=30.0, help="of each session")
+    parser.add_argument("--most", type=int, help="configurations of each session")
     parser.add_argument("--only", default="", help="scripts whose names hold one of these, separated by commas")
     parser.add_argument("--beside", metavar="PYTHON", help="an interpreter with Kernel Tuner")
     parser.add_argument("--rounds", type=int, default=0, help="so often both winners are measured again")
@@ -132,6 +133,8 @@ def in_turns(path: Path, ours: Ended, theirs: Ended, arguments: argparse.Namespa
     ]
     for title, here in (("Wattridge", True), ("Kernel Tuner", False)):
         again = watched(path, arguments, pairs, rounds=arguments.rounds, wattridge=here)
+        if again.words != "ran" and len(again.rounds) < len(pairs) * arguments.rounds:
+            print(f"{'':42s} again by {title}: {again.words}")
         for at, winners in enumerate(pairs):
             turns = again.rounds[at * arguments.rounds : (at + 1) * arguments.rounds]
             for who, winner in zip(("ours", "theirs") if len(winners) > 1 else ("both's",), winners, strict=True):
@@ -153,6 +156,7 @@ def through_wattridge(path: Path, arguments: argparse.Namespace) -> Ended:
         data = Path(place) / "data"
         environment = {**os.environ, "WATTRIDGE_DATA": str(data), "PYTHONPATH": str(ROOT)}
         words = ["--max-seconds", str(arguments.seconds), *(["--gpu", arguments.gpu] if arguments.gpu else [])]
+        words += ["--max-evaluations", str(arguments.most)] if arguments.most else []
         if (arguments.gpu or "").startswith("simulated"):
             words += ["--profile", next((PROFILES[name] for name in PROFILES if name in path.stem), "copy")]
         command = [sys.executable, "-P", "-m", "app", "kernel-tuner", *words, path.name]

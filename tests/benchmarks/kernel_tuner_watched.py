@@ -67,8 +67,8 @@ def watch(asked: dict[str, Any]) -> None:
         if kept is not None:
             wanted = {tuple(each) for each in kept}
 
-            def keeps(parameters: Any) -> bool:
-                return tuple(str(parameters[name]) for name in names) in wanted
+            def keeps(*values: Any, wanted: Any = wanted, **named: Any) -> bool:  # Kernel Tuner calls it in both ways
+                return tuple(map(str, values or named.values())) in wanted
 
             options = {**options, "restrictions": keeps}
             arguments = arguments[:8]  # restrictions and what follows are given by name in all of the examples

@@ -4,15 +4,20 @@ The device is an emulator in a process of its own on a pseudo-terminal: 20 kHz, 
 follows the host's clock. With `--host-library FOLDER`, a checkout of github.com/nlesc-recruit/PowerSensor3, its public
 host library is compiled and reads the same device; its values are compared with ours.
 
-    python tests/benchmarks/meters.py --minutes 10 [--host-library FOLDER]
+With `--gain G` a session tunes on the simulated A100 in real time beside an emulated PowerSensor3 that sees 1 / G of
+what the board draws: the board's sensor then seems to have a gain of G.
+
+    python tests/benchmarks/meters.py --minutes 10 [--host-library FOLDER] [--gain 1.031]
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -123,11 +128,61 @@ def host_library(folder: Path) -> None:
     print(f"powers that pair 1 reported to both: {both.sum()}, the same within {nearest[both].max():.1e}")
 
 
+def gain_of_a_session(gain: float) -> None:
+    """Print the gain that a session finds of a board's sensor beside a meter of known gain."""
+    sys.path.insert(0, str(DEVICE.parent))
+    from powersensor3_device import PowerSensor3Device
+
+    from app.engine.metering.meter_choice import MeterChoice
+    from app.engine.session.gains import gain_of_origin
+    from app.engine.session.load import load_specification
+    from app.engine.session.plan import SearchOptions
+    from app.engine.session.planning import plan_specification
+    from app.engine.session.run import run_session
+    from app.engine.store.database import Store
+    from app.paths import resources
+    from app.sensors.select import open_gpu
+    from app.sensors.simulated.gpu import SimulatedGpu
+
+    gpu = open_gpu("simulated:a100", speed=1.0)
+    assert isinstance(gpu, SimulatedGpu)
+    drawn: dict[float, float] = {}
+
+    def power(pair: int, t: np.ndarray) -> np.ndarray:
+        """Of the whole board at the frames' times; 3 W of it on the first pair, the rest on the other two."""
+        ends = t[0] - 50e-6, t[-1]
+        if ends[1] not in drawn:
+            drawn.clear()
+            joules = [gpu.drawn_j(int(end * 1e9)) for end in ends]
+            drawn[ends[1]] = (joules[1] - joules[0]) / (ends[1] - ends[0]) / gain
+        return np.full(len(t), 3.0 if pair == 0 else (drawn[ends[1]] - 3.0) / 2)
+
+    device = PowerSensor3Device(power)
+    options = SearchOptions(
+        strategy="random_sample", max_evaluations=24, seed=1, meters=MeterChoice((f"powersensor3:{device.path}",))
+    )
+    plan = plan_specification(load_specification(resources() / "examples" / "sgemm.toml"), gpu, options)
+    with tempfile.TemporaryDirectory() as work:
+        os.environ["WATTRIDGE_DATA"] = work
+        store = Store()
+        result = run_session(plan, store, lambda _: None, threading.Event())
+        store.close()
+    device.close()
+    found = gain_of_origin(result.plan.origin)
+    assert found is not None, result.plan.origin
+    print(f"{'gain of the board over the meter':34} {gain}")
+    print(f"{'found by a session':34} {found.words}, {found.windows} windows, {found.range_w[0]:.0f} to", end=" ")
+    print(f"{found.range_w[1]:.0f} W; off by {100 * (found.gain / gain - 1):+.3f} %")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--host-library", type=Path)
+    parser.add_argument("--gain", type=float)
     arguments = parser.parse_args()
+    if arguments.gain is not None:
+        gain_of_a_session(arguments.gain)
     if arguments.host_library is not None:
         host_library(arguments.host_library)
     if arguments.minutes > 0:

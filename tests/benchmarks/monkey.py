@@ -394,7 +394,14 @@ class Monkey:
         tune = window.panels["tune"]
         window.bridge.queue.clear()  # else the next one begins
         tune.stop_session()
-        self._wait(lambda: not tune.stop.isEnabled(), 60)
+        activity = window.bridge.activity
+
+        def nothing_runs() -> bool:
+            if activity.busy and not activity.stopping:  # a sweep or a roofline, or what has only now begun
+                activity.stop()
+            return not activity.busy and not tune.stop.isEnabled()
+
+        self._wait(nothing_runs, 120)
         window.settings.reset()
         boards.show(HOME)
         self._wait(lambda: boards.current is boards.find(HOME), 30)
@@ -409,7 +416,7 @@ class Monkey:
                 boards.forget(board)
             return len(boards.all) == 1
 
-        self._wait(home_alone, 30)
+        self._wait(home_alone, 120)
         for _ in range(5):
             self.turn(0.05)
             QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
@@ -491,10 +498,14 @@ class Monkey:
                 self.turn(0.02)
 
     def _wait(self, known: Callable[[], bool], patience_s: float) -> None:
+        faulthandler.dump_traceback_later(patience_s + STILL_S, exit=True)
         end = time.monotonic() + patience_s
         while not known():
             if time.monotonic() > end:
-                raise TimeoutError("the window does not become ready")
+                boards = ", ".join(board.gpu.info.label for board in self.window.boards.all)
+                raise TimeoutError(
+                    f"not ready: {boards} are watched, {self.window.bridge.activity.title or 'nothing'} runs"
+                )
             self.turn(0.02)
 
     def _shown(self, *kinds: type) -> list[Any]:

@@ -40,6 +40,8 @@ from app.engine.analysis.scoring import (  # noqa: E402
     mean_interval,
 )
 from app.engine.formats.read import read_recording  # noqa: E402
+from app.engine.measurement import Depth  # noqa: E402
+from app.engine.runner.replay import TIMED_SHARE  # noqa: E402
 
 OURS = "auto"
 WITHIN = 0.03  # of the optimum
@@ -47,7 +49,7 @@ WITHIN_REPEATS = 100
 MARK = 0.70  # what an oracle among Kernel Tuner's strategies reaches over six spaces
 FEWEST = 5  # of their repeats from which on a strategy counts as the best there
 ROW = "{:26}{:>6}{:>8}{:>9}  {}"
-Trace = list[tuple[int, float]]  # evaluations at which something better was found, and its cost
+Trace = list[tuple[float, float]]  # evaluations at which something better was found, and its cost
 Runs = dict[str, dict[str, list[dict[str, Any]]]]  # space -> strategy -> one per repeat
 
 
@@ -58,7 +60,9 @@ class Allowance:
         self.chance, self.enough = chance, enough
         self.budget = float(chance.budget)
 
-    def spent(self, rows: Sequence[int]) -> float:
+    def spent(self, rows: Sequence[int], depth: Depth) -> float:
+        if depth is Depth.TIME:
+            return TIMED_SHARE * len(rows)
         return math.inf if self.chance.counted[rows].min() <= self.enough else float(len(rows))
 
 
@@ -80,13 +84,16 @@ class Space:
         rng = np.random.default_rng((1, zlib.crc32(f"{OURS} {self.on.name}".encode()), repeat))
         allowance = Allowance(self.chance, self.good if within else self.chance.optimum)
         begun = time.process_time()
-        rows = run(OURS, {}, self.on, allowance, rng, 1)  # type: ignore[arg-type]
+        looks = run(OURS, {}, self.on, allowance, rng, 1)
         seconds = time.process_time() - begun
         better: Trace = []
-        for count, cost in enumerate(self.chance.counted[rows].tolist(), 1):
-            if not better or cost < better[-1][1]:
+        count = 0.0
+        for row, depth in looks:
+            count += allowance.spent([row], Depth.TIME) if depth is Depth.TIME else 1.0
+            cost = float(self.chance.counted[row])
+            if depth is Depth.ENERGY and (not better or cost < better[-1][1]):
                 better.append((count, cost))
-        return {"better": better, "evaluations": len(rows), "error": "", "seconds": round(seconds, 2)}
+        return {"better": better, "evaluations": count, "error": "", "seconds": round(seconds, 2)}
 
     def score(self, trace: Trace) -> float:
         counts, costs = np.array([count for count, _ in trace]), np.array([cost for _, cost in trace])

@@ -16,6 +16,7 @@ from app.cli import main
 from app.engine.metering import stopwatch
 from app.errors import InputError
 from app.observers import BenchmarkObserver, NVMLObserver
+from app.scripting.python_kernel import PythonKernel
 from app.scripting.sources import read_source
 from app.sensors.opencl import devices
 
@@ -133,6 +134,20 @@ def test_run_kernel_calls_a_function_once_and_returns_its_arguments() -> None:
     assert np.array_equal(a, A)
     assert n == N
     assert not C.any()
+
+
+@NEEDS_C
+def test_a_python_kernel_keeps_what_no_call_brings() -> None:
+    source = "void grow(float *c, const float *a, int n) { for (int i = 0; i < n; i++) c[i] += a[i] + 1; }"
+    grow = PythonKernel("grow", source, 1, [C, A, N], inputs=[False, True, True], outputs=[True, False, False])
+    for calls in (1, 2):
+        (c,) = grow(C, A, N)
+        assert np.array_equal(c, calls * (A + 1))
+    with pytest.raises(InputError, match="2 arguments instead of 3"):
+        grow(C, A)
+    for refused in ({"inputs": [True]}, {"results_file": "results.json"}):
+        with pytest.raises(InputError):
+            PythonKernel("grow", source, 1, [C, A, N], **refused)
 
 
 @NEEDS_FORTRAN

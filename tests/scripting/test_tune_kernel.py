@@ -92,7 +92,6 @@ def test_it_is_said_of_every_parameter_what_happens_to_it() -> None:
         ({"platform": 1}, "platform"),
         ({"texmem_args": {"t": X}}, "texmem_args"),
         ({"compiler": "gcc"}, "compiler"),
-        ({"parallel": True}, "parallel"),
         ({"lang": "HIP"}, "HIP"),
         ({"lang": "Julia"}, "Julia"),
         ({"lang": "HYPERTUNER"}, "lang"),
@@ -128,6 +127,7 @@ def test_it_is_said_of_every_parameter_what_happens_to_it() -> None:
         ({"compiler_options": "-O3"}, "compiler_options"),
         ({"cmem_args": [1]}, "cmem_args"),
         ({"defines": 3}, "defines"),
+        ({"tune_params": {}}, "tune_params"),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
@@ -168,6 +168,12 @@ def test_results_have_the_form_that_scripts_expect(virtual_board: VirtualBoard) 
     assert environment["best_config"] == results[0]
     assert environment["device_name"] == virtual_board.info.name
     assert environment["isolated"] is True
+
+
+def test_it_is_said_that_one_board_measures_one_kernel_at_a_time(virtual_board: VirtualBoard) -> None:
+    results, environment = tuned(virtual_board, {"launch_ms": [1, 2]}, parallel=True)
+    assert len(results) == 2
+    assert "this board measures them one at a time" in environment["notes"][-1]
 
 
 def test_the_session_is_in_the_store_and_says_that_a_script_ran_it(virtual_board: VirtualBoard) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from ...numbers import MINUS, change, count_text, duration, number, percent
+from ...numbers import MINUS, change, count_text, counted, duration, number, percent
 from ..chart import Chart, Series
 from ..store.record import NewSession
 from ..strategies.energy_log import EnergyLog
@@ -211,13 +211,15 @@ def best_curve(session: Analysed) -> Chart | str:
         return _NOTHING
     shown = session.described(goal.name)
     x, y = _stairs(at, values * shown.factor, len(curve))
+    timed = int(session.analysis.table.timed().sum())
+    besides = f" {counted(timed, 'more was', 'more were')} only timed." if timed else ""
     return Chart(
         x_title="Evaluations",
         y_title=f"Best {shown.title}",
         series=(Series("best so far", "blue", y, x),),
         x_log=len(curve) > _LOG_FROM,
         caption=f"The best of {count_text(len(curve))} evaluations, {shown.text(float(values[-1]))}, was found by "
-        f"evaluation {count_text(int(at[-1]))}; {_within(values, at, goal.maximise)}.",
+        f"evaluation {count_text(int(at[-1]))}; {_within(values, at, goal.maximise)}.{besides}",
     )
 
 
@@ -316,13 +318,13 @@ def failure_bars(session: Analysed, kind: str) -> Chart | str:
     if one is None or not one.concentrated:
         shares = "; ".join(f"{each.kind}: {percent(each.share)} of all" for each in failures)
         everywhere = f"No value of any parameter has more of them than chance puts there. {messages}"
-        counted = failures if one is None else (one,)
+        kinds = failures if one is None else (one,)
         return Chart(
             x_title="Configurations",
             y_title="",
-            series=(Series("failed", "vermillion", np.array([float(each.count) for each in counted])),),
+            series=(Series("failed", "vermillion", np.array([float(each.count) for each in kinds])),),
             caption=everywhere if one else f"{shares}. Choose a kind to see where in the space it lies.",
-            names=tuple(each.kind for each in counted),
+            names=tuple(each.kind for each in kinds),
         )
     names = tuple(f"{session.described(c.parameter).label} = {parameter_text(c.value)}" for c in one.concentrated)
     return Chart(
@@ -396,17 +398,17 @@ def counter_gain(session: Analysed) -> Chart | str:
     found = session.analysis.counted
     if found is None:
         return (
-            "No configuration of this session was profiled.\nHardware counters, below, take them of some: "
+            "No configuration of this session was profiled.\nHardware counters, above, takes them of some: "
             "registers, shared memory, spills and occupancy are known without."
         )
     if found.reason:
         return found.reason
     return Chart(
-        x_title="Error of predicted energies (%)",
+        x_title="Median error of predicted energies (%)",
         y_title="",
         series=(Series("held out", "blue", np.array([100 * found.without, 100 * found.with_counters])),),
         caption=f"Of {count_text(found.configurations)} profiled configurations: {found.words}. Both models know the "
-        "time, the parameters and what the compiler granted; each is tested on a quarter that it did not learn from.",
+        "time, the parameters and what the compiler granted; each is tested on quarters that it did not learn from.",
         names=("without counters", "with counters"),
     )
 

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..measurement import Depth
-from ..strategies import base
-from ..strategies.base import Batch, Outcome
-from .score_runs import Recorded
+from .score_runs import Recorded, run
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,29 +51,26 @@ def run_at_depths(
 ) -> list[Looked]:
     """What a strategy looks at until it ends or the board time is over.
 
-    It ends sooner once one of the rows of `enough` is measured. Where `can_time` is False it is answered as by a board
-    that cannot time rows: with their energy, at its price.
+    It ends sooner once one of the rows of `enough` is measured. `can_time` is that of `run`.
     """
-    chosen = base.get(strategy)
-    search = chosen.search(on.space, rng, batch, base.make_options(chosen, dict(options)))
+    allowance = _BoardTime(until_s, prices, enough)
     looked: list[Looked] = []
     after_s = 0.0
-    try:
-        asked = Batch.of(next(search))
-        while True:
-            depth = asked.depth if can_time else Depth.ENERGY
-            for row in asked:
-                after_s += prices.of(depth)
-                looked.append(Looked(row, depth, after_s))
-            if after_s >= until_s or (depth is Depth.ENERGY and any(row in enough for row in asked)):
-                return looked
-            asked = Batch.of(search.send(_answer(on, asked, depth)))
-    except StopIteration:
-        return looked
-    finally:
-        search.close()
+    for row, depth in run(strategy, options, on, allowance, rng, batch, can_time=can_time):
+        after_s += prices.of(depth)
+        looked.append(Looked(row, depth, after_s))
+    return looked
 
 
-def _answer(on: Recorded, rows: Sequence[int], depth: Depth) -> list[Outcome]:
-    of = on.outcomes if depth is Depth.ENERGY else on.timed
-    return [of[row] for row in rows]
+@dataclass(frozen=True, slots=True)
+class _BoardTime:
+    """Implements `Allowance`: used up once one of the rows of `enough` is measured."""
+
+    budget: float
+    prices: Prices
+    enough: Container[int]
+
+    def spent(self, rows: Sequence[int], depth: Depth) -> float:
+        if depth is Depth.ENERGY and any(row in self.enough for row in rows):
+            return math.inf
+        return len(rows) * self.prices.of(depth)

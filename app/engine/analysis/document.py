@@ -75,6 +75,8 @@ def counters_to_json(analysis: Analysis) -> dict[str, Any] | None:
         "names": {name: {"unit": COUNTERS[name].unit, "metrics": COUNTERS[name].metrics} for name in found.names},
         "energy_error_without": as_json(found.without),
         "energy_error_with": as_json(found.with_counters),
+        "energy_better": as_json(found.better),
+        "energy_by_chance": found.by_chance,
         "words": found.words,
     }
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import takewhile
 from multiprocessing import resource_tracker
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,16 +22,16 @@ from ..children.ending import end_with_parent
 from ..children.python import multiprocessing_without_working_directory
 from ..formats.read import read_recording
 from ..formats.recording import Recording
+from ..measurement import Depth
 from ..objectives import Goal, Objective
 from ..runner.replay import at_time
 from ..space.search_space import SearchSpace
 from ..strategies import base
-from ..strategies.base import Outcome
+from ..strategies.base import Batch, Outcome
 from .scoring import (
     Baseline,
     Floats,
     FrontBaseline,
-    Indices,
     Interval,
     Yardstick,
     mean_curve,
@@ -53,6 +53,7 @@ class Recorded:
     outcomes: tuple[Outcome, ...]  # one per row
     seconds: Floats | None  # what evaluating each row cost, where that is known of all
     timed: tuple[Outcome, ...] = ()  # one per row, as it is sent where only its time was asked for
+    timing_saves: bool = False  # timing tells something of the goals, and not all: as in a session, it is used then
 
     def front_values(self, maximise: Sequence[bool]) -> Floats:
         """The goals of the front as they were measured, shape (rows, goals); NaN where a row failed or lacks one."""
@@ -74,36 +75,70 @@ def recorded(cache: Recording, goal: Goal | None = None, front: Sequence[Goal] =
             raise InputError(f"there is no value '{wanted.name}'", str(cache.path), f"known: {known}")
     measured, objective, names = cache.measurements(), Objective(goal, tuple(front)), cache.names_at_time
     seconds = np.array([m.cost_s for m in measured])
+    wanted_names = {wanted.name for wanted in (goal, *front)}
     return Recorded(
         name=cache.path.name.removesuffix(".gz").removesuffix(".json"),
         space=cache.space(),
         outcomes=tuple(Outcome.of(m, objective) for m in measured),
         timed=tuple(Outcome.of(at_time(m, names), objective) for m in measured),
+        timing_saves="time_s" in names and not wanted_names <= names,
         seconds=seconds if (seconds > 0).all() else None,
     )
 
 
+class Look(NamedTuple):
+    """A row that a strategy looked at: timed, or evaluated."""
+
+    row: int
+    depth: Depth
+
+
+class Allowance(Protocol):
+    """How much a run may look at."""
+
+    @property
+    def budget(self) -> float: ...
+
+    def spent(self, rows: Sequence[int], depth: Depth) -> float:
+        """What looking at these rows takes of the budget."""
+        ...
+
+
 def run(
-    strategy: str, options: Mapping[str, Any], on: Recorded, yardstick: Yardstick, rng: np.random.Generator, batch: int
-) -> Indices:
-    """The rows a strategy evaluates, in order, until it ends or its budget is spent."""
+    strategy: str,
+    options: Mapping[str, Any],
+    on: Recorded,
+    allowance: Allowance,
+    rng: np.random.Generator,
+    batch: int,
+    *,
+    can_time: bool | None = None,
+) -> list[Look]:
+    """The rows a strategy looks at, in order, until it ends or its budget is spent.
+
+    Unless `can_time` says otherwise, rows are timed where a session would: there timing saves something. Else a
+    strategy that asks for times is answered as by a board that cannot time rows: with their energy, at its price.
+    """
     chosen = base.get(strategy)
     search = chosen.search(on.space, rng, batch, base.make_options(chosen, dict(options)))
-    rows: list[int] = []
-    left = yardstick.budget
+    can_time = on.timing_saves if can_time is None else can_time
+    looks: list[Look] = []
+    left = allowance.budget
     try:
-        asked = next(search)
+        asked = Batch.of(next(search))
         while True:
-            rows.extend(asked)
-            left -= yardstick.spent(asked)
+            depth = asked.depth if can_time else Depth.ENERGY
+            looks.extend(Look(row, depth) for row in asked)
+            left -= allowance.spent(asked, depth)
             if left <= 0:
                 break
-            asked = search.send([on.outcomes[row] for row in asked])
+            known = on.outcomes if depth is Depth.ENERGY else on.timed
+            asked = Batch.of(search.send([known[row] for row in asked]))
     except StopIteration:
         pass
     finally:
         search.close()
-    return np.asarray(rows, dtype=np.int64)
+    return looks
 
 
 @dataclass(frozen=True)
@@ -130,6 +165,7 @@ class Scores:
     points: Mapping[str, Floats]  # of each space, evaluations or seconds
     evaluations: Mapping[str, int]  # the budget of each space
     unit: str  # of the points: "evaluations" or "s"
+    timed: Sequence[str] = ()  # the spaces in which a strategy may have a row timed first
 
     @cached_property
     def runs(self) -> dict[str, dict[str, Floats]]:
@@ -186,7 +222,8 @@ class _Bench:
         name, strategy, repeat = task
         space, yardstick = self.spaces[name]
         rng = np.random.default_rng((self.plan.seed, zlib.crc32(strategy.encode()), repeat))
-        return yardstick.advantage(run(strategy, self.plan.options, space, yardstick, rng, self.plan.batch))
+        looks = run(strategy, self.plan.options, space, yardstick, rng, self.plan.batch)
+        return yardstick.advantage([look.row for look in looks], [look.depth for look in looks])
 
 
 _bench: _Bench | None = None  # of a process of the pool
@@ -234,6 +271,7 @@ def score(
         points={name: yardstick.points for name, (_, yardstick) in bench.spaces.items()},
         evaluations={name: yardstick.chance.budget for name, (_, yardstick) in bench.spaces.items()},
         unit="s" if plan.over_time else "evaluations",
+        timed=[name for name, (space, _) in bench.spaces.items() if space.timing_saves],
     )
 
 

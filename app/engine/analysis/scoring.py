@@ -7,7 +7,8 @@
   score        the mean over 50 equidistant points up to the budget of (best - baseline) / (optimum - baseline)
 
 A failed configuration costs an evaluation and counts as the worst valid value, in the baseline as in a run. A run that
-ended early keeps its best [Willemsen2024]. Of a front, the figure is the hypervolume of what was found.
+ended early keeps its best [Willemsen2024]. Of a front, the figure is the hypervolume of what was found. Where a
+strategy asks for the time of a row alone, that costs a share of an evaluation, and what is measured in full counts.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
+from ..measurement import Depth
 from ..pareto import hypervolume, reference_point
+from ..runner.replay import TIMED_SHARE
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -202,6 +205,7 @@ class Yardstick:
     """The points at which runs on one space are compared, and the figures of chance there.
 
     The points are evaluations, or, with `seconds` for every row, seconds: chance then evaluates one row per mean cost.
+    A row that is only timed counts as `TIMED_SHARE` of its evaluation, and is none: what is measured in full counts.
     """
 
     chance: Chance
@@ -218,14 +222,16 @@ class Yardstick:
         points = self.budget * np.arange(1, POINTS + 1) / POINTS
         return points if self.seconds is not None else np.ceil(points - 1e-9)
 
-    def advantage(self, rows: Sequence[int] | Indices) -> Floats:
+    def advantage(self, rows: Sequence[int] | Indices, depths: Sequence[Depth] | None = None) -> Floats:
         """A run's advantage over chance at each point, shape (50,): 0 by chance, 1 at the optimum.
 
-        `rows` in the order in which they were evaluated. NaN at points where chance is sure of the optimum too; 0
-        where no evaluation has ended yet.
+        `rows` in the order in which they were looked at, all of them evaluated unless `depths` says otherwise. NaN at
+        points where chance is sure of the optimum too; 0 where no evaluation has ended yet.
         """
-        evaluated = np.asarray(rows, dtype=np.int64)
-        spent = np.arange(1, len(evaluated) + 1) if self.seconds is None else np.cumsum(self.seconds[evaluated])
+        looked = np.asarray(rows, dtype=np.int64)
+        whole = np.array([depth is Depth.ENERGY for depth in depths or [Depth.ENERGY] * len(looked)], dtype=np.bool_)
+        spent = np.cumsum(self._prices(looked) * np.where(whole, 1.0, TIMED_SHARE))[whole]
+        evaluated = looked[whole]
         done = np.searchsorted(spent, self.points * (1 + 1e-12), side="right")
         figures = self._by_chance.copy()
         figures[done > 0] = self.chance.reached(evaluated, done[done > 0])
@@ -237,9 +243,14 @@ class Yardstick:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(possible < 0, (figures - self._by_chance) / possible, np.nan)
 
-    def spent(self, rows: Sequence[int]) -> float:
-        """The part of the budget that evaluating these rows costs."""
-        return float(len(rows)) if self.seconds is None else float(self.seconds[list(rows)].sum())
+    def spent(self, rows: Sequence[int], depth: Depth = Depth.ENERGY) -> float:
+        """The part of the budget that looking at these rows costs."""
+        share = 1.0 if depth is Depth.ENERGY else TIMED_SHARE
+        return share * float(self._prices(np.asarray(rows, dtype=np.int64)).sum())
+
+    def _prices(self, rows: Indices) -> Floats:
+        """Of evaluating each of the rows."""
+        return np.ones(len(rows)) if self.seconds is None else self.seconds[rows]
 
     @cached_property
     def _mean_cost(self) -> float:

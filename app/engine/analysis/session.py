@@ -51,10 +51,10 @@ class Analysis:
     correlations: tuple[Correlation, ...]
     splits: tuple[Split, ...]
     effects: tuple[Effects, ...]  # on time, energy and the objective
-    best_so_far: Floats  # of the objective, after each evaluation
-    hypervolume_so_far: Floats  # empty without two goals
+    best_so_far: Floats  # of the objective, after each evaluation; what is only timed is none
+    hypervolume_so_far: Floats  # the same; empty without two goals
     difficulty: dict[str, Difficulty]  # by figure: time, energy, and the objective where it is another one
-    coverage: float  # share of the space that was measured: difficulty is of that part
+    coverage: float  # share of the space that was evaluated: difficulty is of that part
     drift: tuple[DriftOf, ...]
     failures: tuple[FailuresOf, ...]
     counted: Counted | None  # None: no configuration was profiled
@@ -70,6 +70,7 @@ def analyse(
 ) -> Analysis:
     """Analyse what a session has measured so far. `with_difficulty` False leaves out the slowest part."""
     growing, table = table, table.so_far()
+    evaluated = table.evaluated()
     costs = costs_of(table)
     goals = goals_of(table, objective)
     plane = plane_of(table, goals) if goals is not None else None
@@ -84,14 +85,14 @@ def analyse(
         correlations=tuple(correlations(observed, speed, efficiency)),
         splits=tuple(split for each in observed if (split := split_by_mean(each, speed, efficiency)) is not None),
         effects=tuple(_effects(table, costs, objective.goal)),
-        best_so_far=best_so_far(values_of(table, objective.goal.name), maximise=objective.goal.maximise),
+        best_so_far=best_so_far(values_of(table, objective.goal.name)[evaluated], maximise=objective.goal.maximise),
         hypervolume_so_far=(
-            hypervolume_so_far(plane.values, [goal.maximise for goal in plane.goals], plane.reference)
+            hypervolume_so_far(plane.values[evaluated], [goal.maximise for goal in plane.goals], plane.reference)
             if plane is not None
             else np.empty(0)
         ),
         difficulty=difficulties(table, costs, objective.goal) if with_difficulty else {},
-        coverage=len(table) / table.space.size if table.space.size else 0.0,
+        coverage=len(evaluated) / table.space.size if table.space.size else 0.0,
         drift=tuple(drifts_of(table)),
         failures=tuple(failures_of(table)),
         counted=counted(table, costs),

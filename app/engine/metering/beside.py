@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -21,7 +21,7 @@ from ...sensors.meters.sampled import SampledMeter
 from ...sensors.meters.select import open_meter
 from .gain import Gain
 from .gain_store import known_gain
-from .meter_choice import BOARD, MeterChoice
+from .meter_choice import BOARD, NO_METERS, MeterChoice
 from .power_source import COVERED, Energy, PowerSensor, PowerSource
 from .window import SourcePower, Window
 
@@ -38,6 +38,7 @@ class Beside:
     meters: Mapping[str, SampledMeter] = field(default_factory=dict)
     energy_from: str = BOARD
     gain: Gain | None = None  # to be taken out of the board's own power
+    choice: MeterChoice = NO_METERS  # that they were opened for
 
     @property
     def of_the_board(self) -> tuple[str, ...]:
@@ -186,12 +187,8 @@ def put_beside(gpu: Gpu, choice: MeterChoice) -> Iterator[Beside | None]:
     with ExitStack() as stack:
         before = meters_beside(gpu.info)
         meters = dict(before.meters) if before is not None and not choice.selectors else {}
-        for selector in choice.selectors:
-            meter = stack.enter_context(shared_meter(selector, gpu))
-            name = meter.info.kind
-            same = sum(each == name or each.startswith(f"{name}_") for each in meters)
-            meters[name if not same else f"{name}_{same + 1}"] = meter
-        beside = Beside(meters, choice.energy_from, _gain_of(gpu, choice))
+        meters |= named([stack.enter_context(shared_meter(selector, gpu)) for selector in choice.selectors])
+        beside = Beside(meters, choice.energy_from, _gain_of(gpu, choice), choice)
         if choice.energy_from != BOARD and choice.energy_from not in meters:
             there = ", ".join((BOARD, *meters))
             raise InputError(f"there is no source '{choice.energy_from}'", "--energy-from", f"choose one of {there}")
@@ -202,6 +199,15 @@ def put_beside(gpu: Gpu, choice: MeterChoice) -> Iterator[Beside | None]:
         finally:
             with _lock:
                 _beside[gpu.info.uuid].remove(beside)
+
+
+def named(meters: Sequence[SampledMeter]) -> dict[str, SampledMeter]:
+    """The meters by their names in figures: their kinds, the second of a kind with a number."""
+    found: dict[str, SampledMeter] = {}
+    for meter in meters:
+        same = sum(each.info.kind == meter.info.kind for each in found.values())
+        found[meter.info.kind if not same else f"{meter.info.kind}_{same + 1}"] = meter
+    return found
 
 
 def _gain_of(gpu: Gpu, choice: MeterChoice) -> Gain | None:

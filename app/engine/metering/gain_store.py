@@ -61,22 +61,29 @@ def gain_to_json(gain: Gain) -> dict[str, Any]:
 
 def gain_from_json(document: Any) -> Gain:
     """The reverse of `gain_to_json`. Raises ValueError and what damage besides may raise."""
-    numbers = {name: float(document[name]) for name in ("gain", "offset_w", "scatter")}
-    pairs = {name: (float(document[name][0]), float(document[name][1])) for name in ("interval", "range_w")}
     ends = document["offset_interval_w"]
-    offset_interval_w = None if ends is None else (float(ends[0]), float(ends[1]))
-    every = [*numbers.values(), *(end for pair in pairs.values() for end in pair), *(offset_interval_w or ())]
-    if not all(map(math.isfinite, every)) or not PLAUSIBLE[0] <= numbers["gain"] <= PLAUSIBLE[1]:
-        raise ValueError("it is no gain")
-    if not isinstance(document["meter"], str) or not 0 <= int(document["windows"]) < 1 << 53:
-        raise ValueError("it is no gain")
-    return Gain(
+    found = Gain(
         meter=document["meter"],
+        gain=float(document["gain"]),
+        interval=_pair(document["interval"]),
+        offset_w=float(document["offset_w"]),
+        offset_interval_w=None if ends is None else _pair(ends),
+        scatter=float(document["scatter"]),
         windows=int(document["windows"]),
-        offset_interval_w=offset_interval_w,
-        **numbers,
-        **pairs,
+        range_w=_pair(document["range_w"]),
     )
+    intervals = (*found.interval, *(found.offset_interval_w or ()), *found.range_w)
+    every = (found.gain, found.offset_w, found.scatter, *intervals)
+    if not all(map(math.isfinite, every)) or not PLAUSIBLE[0] <= found.gain <= PLAUSIBLE[1]:
+        raise ValueError("it is no gain")
+    if not isinstance(found.meter, str) or not 0 <= found.windows < 1 << 53:
+        raise ValueError("it is no gain")
+    return found
+
+
+def _pair(ends: Any) -> tuple[float, float]:
+    low, high = ends
+    return float(low), float(high)
 
 
 def _path(uuid: str) -> Path:

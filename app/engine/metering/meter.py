@@ -29,7 +29,7 @@ from .beside import meters_beside
 from .characterisation.store import known_characterisation
 from .condition import Condition
 from .confidence import limited_interval, not_negative
-from .launching import LaunchingGpu, lap
+from .launching import LaunchingGpu, few, lap
 from .power_source import PowerSensor, PowerSource, find_sensor
 from .window import STEADY_TIME, Run, Window, steady
 
@@ -159,20 +159,24 @@ class Meter:
 
         `settle_s` passes first, on the board's clock. A power limit that the load runs into later does not show.
         """
-        self._begin(load)
-        try:
-            if settle_s and self._gpu.clock.wait(settle_s, stop):
-                return None
-            before, now = math.nan, self._value(self._gpu.read(), "graphics_clock_mhz")
-            for _ in range(TIMED_TRIES):
-                lap(self._gpu, load)
-                if self._gpu.clock.wait(TIMED_S, stop):
+        if settle_s:
+            self._begin(load)
+            try:
+                if self._gpu.clock.wait(settle_s, stop):
                     return None
-                before, now = now, self._value(self._gpu.read(), "graphics_clock_mhz")
-                if not abs(now - before) > MOVED * now:
-                    break
-        finally:
-            execution = self._end()
+            finally:
+                self._end()
+        execution, now = None, self._value(self._gpu.read(), "graphics_clock_mhz")
+        for _ in range(TIMED_TRIES):
+            if stop is not None and stop.is_set():
+                return None
+            self._source.edge(self._gpu.clock.now_ns())
+            execution = few(self._gpu, load, TIMED_S)
+            self._note_end(execution)
+            before, now = now, self._value(self._gpu.read(), "graphics_clock_mhz")
+            if not abs(now - before) > MOVED * now:
+                break
+        assert execution is not None, "it is tried at least once"
         return execution.time_s
 
     def run(
@@ -251,9 +255,12 @@ class Meter:
 
     def _end(self) -> Execution:
         execution = self._gpu.end()
+        self._note_end(execution)
+        return execution
+
+    def _note_end(self, execution: Execution) -> None:
         self._last_end_ns = self._gpu.clock.now_ns()
         self._source.edge(execution.end_ns)
-        return execution
 
     def _watch(self, run: Run, least_s: float, stop: threading.Event | None) -> bool:
         """Look until the window holds enough, and say in `run` whether the board was at rest; False when stopped."""

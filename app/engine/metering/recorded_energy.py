@@ -165,6 +165,9 @@ def describe_energy(found: RecordedEnergy, recording: Recording, notes: Sequence
     ]
     if (start_s, end_s) != (0.0, found.recording_s):
         figures.append(Figure("span", f"{start_s:.3f}–{end_s:.3f}", "s"))
+    for method, each in (("trapezoid", found.trapezoid), ("counter", found.counter)):
+        if each is not None:
+            figures.append(Figure(f"energy by {method}", each.energy_j, "J", digits=6, important=True))
     if math.isfinite(found.difference):
         figures.append(Figure("trapezoid against counter", f"{100 * found.difference:+.2f}", "%"))
     energies = Listing(

@@ -26,6 +26,7 @@ from functools import cache
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from ...errors import InputError
 from .arrays import Floats
@@ -174,13 +175,22 @@ def held_out_error(sample: Sample, energy_j: Floats, prior: EnergyCostModel | No
     """
     if len(energy_j) < 2 * _FOLDS:
         return math.nan
-    fold = np.arange(len(energy_j)) % _FOLDS
-    squares = []
+    return math.sqrt(float((held_out_errors(sample, energy_j, np.arange(len(energy_j)), prior) ** 2).mean()))
+
+
+def held_out_errors(
+    sample: Sample, energy_j: Floats, order: npt.NDArray[np.int64], prior: EnergyCostModel | None = None
+) -> Floats:
+    """Predicted over measured energy minus 1 of every kernel, by a model that did not learn from it; shape (kernels,).
+
+    Kernels of the same place in `order` modulo the number of folds are held out together.
+    """
+    errors, fold = np.empty(len(energy_j)), order % _FOLDS
     for one in range(_FOLDS):
         learnt, held = fold != one, fold == one
         model = fit(sample.of(learnt), energy_j[learnt], prior)
-        squares.append((model.energy_j(sample.of(held)) / energy_j[held] - 1.0) ** 2)
-    return math.sqrt(float(np.concatenate(squares).mean()))
+        errors[held] = model.energy_j(sample.of(held)) / energy_j[held] - 1.0
+    return errors
 
 
 def error_share(predicted_j: Floats, measured_j: Floats) -> float:

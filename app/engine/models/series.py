@@ -11,13 +11,13 @@ import numpy as np
 from ...errors import InputError
 from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import LIVE
+from ..formats.columns import Columns
 from ..formats.read import is_recording, read_recording
 from ..measurement import State
 from ..space.repeats import repeat_names
 from ..space.result_table import STATES, ResultTable
 from .arrays import Floats, Mask
 from .clock_log import log_times
-from .columns import Columns
 from .groups import Group, groups_of_columns, groups_of_table, parse_series, wanted_rows
 from .log_series import series_of_log
 from .points import CLOCK_SETTINGS, LIMIT_SETTINGS, MEMORY_SETTINGS, Points

@@ -12,17 +12,18 @@ from typing import Any, Final
 
 from ...errors import InputError, WattridgeError
 from ...files import digest_of
-from ...input_files import is_input
+from ...input_files import is_there
 from ...paths import resources
 from ...sensors.device_limits import DeviceLimits
 from ...sensors.gpu import Gpu
 from ...sensors.select import open_gpu
 from ..control.guard import DeviceGuard
 from ..expressions.expression import parse
+from ..formats.any_table import TableColumns
 from ..formats.read import read_recording
 from ..formats.recording import Recording
 from ..measurement import MEASURED, Value
-from ..metering.beside import put_beside
+from ..metering.beside import meters_beside, put_beside
 from ..metering.condition import Condition
 from ..objectives import Goal, Objective
 from ..runner.base import Runner
@@ -79,6 +80,7 @@ def plan_replay(path: Path, options: SearchOptions | None = None, *, read: Recor
             "file": str(path.resolve()),
             "sha256": digest_of(path),
             "problem_size": recording.problem_size,
+            **recording.read_with,
         },
     )
     return checked_plan(replace(plan, **options.search()))
@@ -119,6 +121,8 @@ def plan_specification(
     settings, snapped = resolve_device_settings(wanted, gpu, steered)
     space = _space(spec, limits, settings, (*refused, *notes, *snapped), stop)
     meters = spec.meters if options.meters is None else options.meters
+    if not meters and (assigned := meters_beside(gpu.info)) is not None:
+        meters = assigned.choice
     chosen_here = {"device_settings": ", ".join(replaced)} if replaced else {}
     chosen_here |= choice_to_origin(meters, gpu.info)
     if options.condition is not None:
@@ -246,7 +250,7 @@ def plan_resume(
     beside: Callable[[], AbstractContextManager[Any]] = nullcontext
     origin = record.origin
     if record.origin.get("kind") == "replay":
-        recording = read_recording(path)
+        recording = read_recording(path, TableColumns.parse(origin.get("parameters"), origin.get("figures")))
         space, make_runner = recording.space(), lambda: ReplayRunner.of(recording)
     else:
         if gpu is None:
@@ -273,9 +277,10 @@ def file_of(record: SessionRecord) -> Path:
     """The file that a session was set up from. Raises InputError where that is gone, or not what it was."""
     session, path = record.id, Path(record.origin.get("file", ""))
     if record.origin.get("kind") == "script":
-        what = f"session {session} was run by a Python script, whose functions are not stored"
-        raise InputError(what, "resume", "run the script again; with cache=FILE it goes on where it was")
-    if not is_input(path):
+        what = "it was run by a Python script, whose functions are not stored"
+        remedy = "run the script again; with cache=FILE it goes on where it was"
+        raise InputError(what, f"session {session}", remedy)
+    if not record.origin.get("file") or not is_there(path):
         raise InputError(f"session {session} was read from a file that is gone", str(path), "put it back to resume")
     if digest_of(path) != record.origin.get("sha256"):
         raise InputError(f"the file has changed since session {session} began", str(path), "start a new session")

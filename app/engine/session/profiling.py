@@ -9,8 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Final
 
 import numpy as np
 
@@ -24,31 +22,8 @@ from ..space.repeats import repeat_names
 from ..space.result_table import ResultTable
 from ..store.database import Store
 from .planning import measured_specification, require_board
+from .profiling_choice import Wanted, Which
 from .summary import by_goal, front_indices
-
-USUAL_COUNT: Final = 20  # of the best, or at random
-
-
-class Which(StrEnum):
-    """Which measured configurations are profiled."""
-
-    FRONT = "front"
-    BEST = "best"
-    RANDOM = "random"
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A choice of them: so many of the best by the objective, or at random; the front has its own number."""
-
-    which: Which
-    count: int = USUAL_COUNT
-    seed: int = 0
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """As options of `wattridge counters`."""
-        return ("--front",) if self.which is Which.FRONT else (f"--{self.which}", str(self.count))
 
 
 @dataclass(frozen=True, slots=True)

@@ -320,8 +320,7 @@ class SessionRun(LiveSession):
         stated = [each if each.row in taken_over else _compared(next(own), again.get(each.row)) for each in measured]
         self.plan = replace(self.plan, origin={**self.plan.origin, **self._runner.conclude(), **gain})
         self._store.restate(self.session, stated, self.plan.origin)
-        self.table = ResultTable(self.plan.space)  # readers keep the old one, whole, until they hear of this
-        self.table.extend(stated)
+        self.table = self.table.restated(stated)  # readers keep the old one, whole, until they hear of this
         self._note_costs(range(len(stated)))
         self._on_event(FiguresRestated(self.session, self.plan, self.table, self._progress()))
 

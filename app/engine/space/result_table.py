@@ -35,6 +35,8 @@ class ResultTable:
         self._index_of_timed: dict[int, int] = {}  # row -> index, of those that may be measured in full yet
         self._columns: dict[str, npt.NDArray[np.float64]] = {}
         self._details: FreedAside[Measurement] = FreedAside()
+        self._evaluated = np.empty(self._capacity, dtype=np.int64)
+        self._evaluations = 0
         self.deepened = 0  # entries that were measured in full after they had been timed: who reads on looks again
 
     def __len__(self) -> int:
@@ -47,10 +49,17 @@ class ResultTable:
 
     def so_far(self) -> ResultTable:
         """What is there now, as a table that does not grow: for who reads several columns. Copies no column."""
-        length = self._length
+        evaluations, length = self._evaluations, self._length  # what was evaluated was appended before
         kept = copy.copy(self)
-        kept._length = length
+        kept._evaluations, kept._length = evaluations, length
         return kept
+
+    def restated(self, measurements: Iterable[Measurement]) -> ResultTable:
+        """A table of the same entries with other figures: one measurement for each, in their order."""
+        table = ResultTable(self.space)
+        table.extend(measurements)
+        table._evaluated, table._evaluations = self._evaluated.copy(), self._evaluations
+        return table
 
     def append(self, measurement: Measurement) -> int:
         """Add one measurement (engine thread only); its index."""
@@ -63,6 +72,7 @@ class ResultTable:
         One of a row that was only timed replaces that entry; who reads `so_far()` keeps what was there.
         """
         indices: list[int] = []
+        evaluated: list[int] = []
         added: list[Measurement] = []
         deeper: dict[int, Measurement] = {}
         for measurement in measurements:
@@ -78,9 +88,14 @@ class ResultTable:
                 self._index_of_timed.pop(measurement.row, None)
             else:
                 self._index_of_timed[measurement.row] = at
+            if measurement.depth is Depth.ENERGY:
+                evaluated.append(at)
             indices.append(at)
         self._replace(deeper)
         self._append(added)
+        after = self._evaluations + len(evaluated)
+        self._evaluated[self._evaluations : after] = evaluated
+        self._evaluations = after
         return indices
 
     def _append(self, added: list[Measurement]) -> None:
@@ -133,6 +148,10 @@ class ResultTable:
         """Whether each was only timed, from `start` on; a view."""
         return self._timed[start : self._length]
 
+    def evaluated(self, start: int = 0) -> npt.NDArray[np.int64]:
+        """The index of each evaluation, in their order, from `start` on; a view. What is only timed is none."""
+        return self._evaluated[start : self._evaluations]
+
     def values(self, name: str, start: int = 0) -> npt.NDArray[np.float64]:
         """One column from `start` on, NaN where a measurement lacks it; a view. Parameters and settings work too."""
         length = self._length
@@ -157,6 +176,7 @@ class ResultTable:
         self._row = np.resize(self._row, self._capacity)
         self._state = np.resize(self._state, self._capacity)
         self._timed = np.resize(self._timed, self._capacity)
+        self._evaluated = np.resize(self._evaluated, self._capacity)
         grown = {name: self._unknown() for name in self._columns}
         for name, column in self._columns.items():
             grown[name][: self._length] = column[: self._length]

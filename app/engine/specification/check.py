@@ -43,7 +43,7 @@ MAX_METERS = 8
 MAX_REPEATS = 1000  # measurements of one configuration
 FILLS = ("zeros", "ones", "random", "range")
 TYPES = (
-    *("float16", "float32", "float64", "complex64", "complex128", "bool"),
+    *("float16", "bfloat16", "float32", "float64", "complex64", "complex128", "bool"),
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
 )
 _BY_SUFFIX = {".cl": "OpenCL", ".f90": "Fortran", ".f95": "Fortran", ".f03": "Fortran", ".f": "Fortran"}
@@ -339,6 +339,8 @@ def _argument(section: Section, folder: Path, scope: tuple[str, ...]) -> Argumen
         parse(value, section.place("value")).check_names(scope)
     elif value is None and "shape" not in section:
         raise section.wrong("shape", "a shape for an array, or a value for a scalar,")
+    if kind == "bfloat16" and "shape" not in section:
+        raise section.wrong("type", "float32 for a scalar: bfloat16 is for arrays,")
     return ArgumentSpec(
         name=_name(section.text("name"), section),
         type=kind,

@@ -64,7 +64,8 @@ class Store:
         self.path = path if path is not None else data_folder() / "wattridge.sqlite"
         self._mutex = threading.RLock()
         self._held: dict[int, SessionLock] = {}
-        self.unreadable: tuple[str, ...] = ()  # sessions that the last listing left out, each with the reason
+        self._unreadable: dict[int, str] = {}  # why listings left a session out, by its number
+        self._ordinals: dict[int, int] = {}  # of the held sessions: the next one
         with self._translated():
             self._db, self.read_only = open_database(self.path)
         self._mark_interrupted()
@@ -248,18 +249,25 @@ class Store:
         listed = f"SELECT {_RECORD} FROM sessions WHERE deleted_s IS NULL ORDER BY id DESC LIMIT ?"
         rows = self._query(listed, (-1 if most is None or without else most,))
         records: list[SessionRecord] = []
-        unreadable = []
+        if most is None:
+            self._unreadable.clear()
+        number = RECORD_COLUMNS.index("id")
         for row in rows:
             if len(records) == most:
                 break
+            self._unreadable.pop(row[number], None)
             try:
                 record = self._record(row)
             except WattridgeError as error:
-                unreadable.append(str(error))
+                self._unreadable[row[number]] = str(error)
             else:
                 records += [record] if record.purpose not in without else []
-        self.unreadable = tuple(unreadable)
         return records
+
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """Why sessions are missing in listings, the newest first; a listing of the newest few forgets no other."""
+        return tuple(why for _, why in sorted(self._unreadable.items(), reverse=True))
 
     def session(self, session: int) -> SessionRecord:
         """One session. Raises InputError where there is none of that id."""
@@ -372,7 +380,7 @@ class Store:
         """Raises ValueError for a row that is there."""
         marks = ", ".join("?" * (2 + len(MEASUREMENT_COLUMNS.split(","))))
         statement = f"INSERT INTO measurements (session, ordinal, {MEASUREMENT_COLUMNS}) VALUES ({marks})"
-        [(first,)] = self._db.execute("SELECT evaluated + timed FROM sessions WHERE id = ?", (session,)).fetchall()
+        first = self._take_ordinals(session, len(measurements))
         rows = [(session, first + i, *measurement_to_row(m)) for i, m in enumerate(measurements)]
         try:
             for start in range(0, len(rows), _AT_ONCE):
@@ -381,12 +389,24 @@ class Store:
             raise ValueError(f"session {session} already holds one of these rows: {error}") from error
 
     def _replace(self, session: int, measurements: Sequence[Measurement]) -> None:
-        """Put these in the place of the session's measurements of their rows."""
-        changed = ", ".join(f"{name.strip()} = ?" for name in MEASUREMENT_COLUMNS.split(","))
+        """Put these in the place of the session's measurements of their rows, as the newest."""
+        if not measurements:
+            return
+        changed = ", ".join(f"{name.strip()} = ?" for name in ("ordinal", *MEASUREMENT_COLUMNS.split(",")))
+        first = self._take_ordinals(session, len(measurements))
         self._db.executemany(
             f"UPDATE measurements SET {changed} WHERE session = ? AND row = ?",
-            [(*measurement_to_row(m), session, m.row) for m in measurements],
+            [(first + i, *measurement_to_row(m), session, m.row) for i, m in enumerate(measurements)],
         )
+
+    def _take_ordinals(self, session: int, count: int) -> int:
+        """The first of so many that follow each other; nobody else writes to a session that is held."""
+        if session not in self._ordinals:
+            statement = "SELECT coalesce(max(ordinal) + 1, 0) FROM measurements WHERE session = ?"
+            [(self._ordinals[session],)] = self._db.execute(statement, (session,)).fetchall()
+        first = self._ordinals[session]
+        self._ordinals[session] += count
+        return first
 
     def _mark_interrupted(self) -> None:
         """A session that says it runs, but has no process that holds its lock, was cut off."""
@@ -410,6 +430,7 @@ class Store:
         if lock is None:
             raise WattridgeError(f"session {session} is running already", str(self.path), "stop it there first")
         self._held[session] = lock
+        self._ordinals.pop(session, None)  # another process may have written meanwhile
 
     def _release(self, session: int) -> None:
         with self._mutex:

@@ -64,6 +64,7 @@ class EnergyAware(Strategy, name="energy_aware", label="Energy-aware (genetic, w
         neighbours: float = option(0.25, "share of each generation bred near the best, 0..1", least=0, most=1)
         mutation_chance: float = option(0.3, "chance that a child moves to a neighbour, 0..1", least=0, most=1)
         newcomers: float = option(0.1, "share of each generation drawn at random, 0..1", least=0, most=1)
+        rounds: int = option(0, "rounds after the first at most; 0: as many as patience lets it have", least=0)
         patience: int = option(8, "rounds without less energy after which the search ends, at least 1", least=1)
         improvement: float = option(0.002, "share by which energy must fall to count, 0..1", least=0, most=1)
         use_prior: bool = option(False, "start from what earlier sessions of the kernel learnt, where that helps")
@@ -108,8 +109,9 @@ class _Rounds:
 
     @property
     def over(self) -> bool:
-        """Whether all is measured, or some rounds have found nothing that needs less."""
-        return self._known.exhausted or self._stale >= self._options.patience
+        """Whether all is measured, some rounds have found nothing better, or there were as many as were asked for."""
+        enough = 0 < self._options.rounds < len(self.log.rounds)
+        return self._known.exhausted or self._stale >= self._options.patience or enough
 
     def first(self) -> Search:
         """Time many at random, measure the energy of the fastest: all of them, unless a prior knows their energies."""

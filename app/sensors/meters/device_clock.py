@@ -20,7 +20,7 @@ BINS: Final = 40  # ten seconds
 LEAST_BINS: Final = 8  # to see a drift
 MOST_DRIFT: Final = 300e-6  # a ceramic resonator's; a crystal has a tenth of it
 JUMP_NS: Final = 512_000  # half of what PowerSensor3's stamps can count
-JUMPED_BINS: Final = 3  # in a row, all late: it was no busy moment of the host
+JUMPED_BINS: Final = 8  # in a row, all late: it was no busy moment of the host
 
 
 class DeviceClock:
@@ -32,12 +32,14 @@ class DeviceClock:
         self._origin_ns = 0
         self._offset_ns = math.nan
         self._drift = 0.0
+        self._behind_ns = self._jumped_ns = 0  # by the last jump, and when that was found
         self._told_ns = 0  # the last time on the host's clock
 
     def note(self, device_ns: int, host_ns: int) -> int:
         """A tick of the device arrived at that time; by how many ns the device's own count has fallen behind since.
 
-        0 unless samples were lost without a trace; from then on the count is taken to be that much later.
+        0 unless samples were lost without a trace; from then on the count is taken to be that much later. Below 0 where
+        it turns out that the host was only late.
         """
         offset_ns = host_ns - device_ns
         if self._open is None or device_ns >= self._open[0]:
@@ -50,6 +52,10 @@ class DeviceClock:
         late_ns = offset_ns - self._line(device_ns)
         if not late_ns >= 0.0:  # the promptest so far, or the first
             self._offset_ns = offset_ns - self._drift * (device_ns - self._origin_ns)
+            if self._behind_ns and device_ns < self._jumped_ns + BINS * BIN_NS:
+                returned_ns = min(self._behind_ns, round(-late_ns))
+                self._behind_ns -= returned_ns
+                behind_ns -= returned_ns
         return behind_ns
 
     def on_host(self, device_ns: Times) -> Times:
@@ -74,7 +80,8 @@ class DeviceClock:
             self._bins.clear()
             self._bins.extend(newest)
             self._offset_ns += min(late_ns)
-            return round(min(late_ns))
+            self._behind_ns, self._jumped_ns = round(min(late_ns)), newest[-1][0]
+            return self._behind_ns
         self._fit()
         return 0
 

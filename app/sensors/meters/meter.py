@@ -32,7 +32,8 @@ class MeterInfo:
     poll_s: float  # how often `read` wants to be called
     least_s: float = 0.0  # that a figure from it should be measured for, as its makers or users recommend
     margin_s: float = 0.0  # how far its time stamps may be off the host's clock, where that was measured
-    on_demand: bool = False  # a simulated one: it lives on its board's clock and is read when its figures are wanted
+    boards_clock: bool = False  # a simulated one: it lives on its board's clock, not the host's,
+    on_demand: bool = False  # and where that runs as fast as it can, it is read when its figures are wanted
 
 
 class Samples(NamedTuple):

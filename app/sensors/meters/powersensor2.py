@@ -61,6 +61,8 @@ class PowerSensor2:
         self._path = path
         self.missed = 0
         self._port: SerialPort | None = None
+        self._data: list[bytes] = []
+        self._decoded_ns = self._newest_ns = self._last_ns = 0
         self._open()
 
     def read(self) -> Samples:
@@ -138,7 +140,7 @@ class PowerSensor2:
         """Start the stream and see how long a round takes: it is not stamped."""
         assert self._port is not None
         self._rounds = RoundReader(self._used)
-        self._data: list[bytes] = []
+        self._data = []
         self._decoded_ns = self._newest_ns = self._last_ns = 0
         self._port.write(b"S")
         seen: list[tuple[int, int]] = []  # rounds by then, and when

@@ -35,6 +35,8 @@ DECODE_NS: Final = 50_000_000  # bytes are collected for so long: a block costs 
 BEGIN_S: Final = 0.3  # of a stream before its time stamps count: the promptest arrivals show where they lie
 MARKS: Final = 5  # at the beginning, to see how far the time stamps may be off
 _PATIENCE_S: Final = 1.0
+_QUIET_S: Final = 0.04  # without a byte: the stream has ended
+_ATTEMPTS: Final = 3
 _SENSOR: Final = struct.Struct("<16s16sff?")
 
 # What is the same in every frame: the ends of the words, and the sensors' numbers in their order.
@@ -92,7 +94,8 @@ class FrameReader:
             return Frames(none, np.empty((0, SENSORS), np.uint16), none.astype(np.bool_), none, broken)
         words = found[0][1] if len(found) == 1 else np.concatenate([block for _, block in found])
         ends = np.concatenate([first + place + FRAME * np.arange(1, len(block) + 1) for place, block in found])
-        values = (words[:, 0::2] & 0x0F).astype(np.uint16) << 6 | words[:, 1::2] & 0x3F
+        high, low = (words[:, 0::2] & 0x0F).astype(np.uint16), words[:, 1::2] & 0x3F
+        values = np.left_shift(high, 6, dtype=np.uint16) | low
         return Frames(values[:, 0].astype(np.int64), values[:, 1:], (words[:, 3] & 0x40) != 0, ends, broken)
 
 
@@ -132,6 +135,7 @@ class PowerSensor3:
         self._port: SerialPort | None = None
         self._asked_ns: deque[int] = deque()
         self._marked: list[tuple[int, int]] = []
+        self._decoded_ns = 0
         self._open()
 
     def read(self) -> Samples:
@@ -176,8 +180,7 @@ class PowerSensor3:
     def _open(self) -> None:
         port = open_port(self._path, 115_200)
         try:
-            _silence(port)  # a program that was killed leaves the stream on
-            sensors = read_sensors(port, self._path)
+            sensors = _settings(port, self._path)
             version = exchange(port, b"V", b"\n", _PATIENCE_S).decode("ascii", "replace").strip()
             self._configure(sensors, version)
             self._port = port
@@ -267,11 +270,26 @@ class PowerSensor3:
         return total if pairs.shape[1] < 2 else np.hstack([total, pairs])
 
 
+def _settings(port: SerialPort, where: str) -> tuple[Sensor, ...]:
+    """The device's settings, once it is silent: a program that was killed leaves the stream on.
+
+    Raises SensorError.
+    """
+    for attempt in range(_ATTEMPTS):
+        _silence(port)
+        try:
+            return read_sensors(port, where)
+        except SensorError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError("it returns or raises")
+
+
 def _silence(port: SerialPort) -> None:
     port.write(b"T")
     quiet = time.monotonic()
     end = quiet + _PATIENCE_S
-    while time.monotonic() < quiet + 0.03 and time.monotonic() < end:
+    while time.monotonic() < quiet + _QUIET_S and time.monotonic() < end:
         if port.read():
             quiet = time.monotonic()
         time.sleep(0.002)

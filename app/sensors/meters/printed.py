@@ -83,6 +83,7 @@ class PrintedMeter:
         self.missed = 0
         self.channels = meter_channels(kind, f"Meter ({kind})", ())
         self._lines: Lines | None = None
+        self._last_ns = 0
         self._waiting: list[tuple[str, int]] = []
         period_s = self._open()
         self.info = MeterInfo(kind, f"{kind} {where}", "board", period_s, period_s, poll_s=max(0.005, period_s / 4))

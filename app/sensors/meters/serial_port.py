@@ -122,7 +122,7 @@ class _PosixPort:
             raise InputError(f"this is no serial port: {error}", path, "name the meter's port") from None
 
     def read(self) -> bytes:
-        parts = []
+        parts: list[bytes] = []
         while True:
             try:
                 part = os.read(self._fd, _AT_ONCE)

@@ -43,9 +43,8 @@ class SimulatedMeter:
         self.channels = meter_channels(KIND, "Meter (simulated)", ())
         period_s = PERIOD_NS / 1e9
         label = f"simulated meter beside the {gpu.info.name}"
-        self.info = MeterInfo(
-            KIND, label, "board", period_s, period_s, poll_s=0.02, on_demand=math.isinf(gpu.clock.speed)
-        )
+        at_once = math.isinf(gpu.clock.speed)
+        self.info = MeterInfo(KIND, label, "board", period_s, period_s, 0.02, boards_clock=True, on_demand=at_once)
 
     @classmethod
     def beside(cls, gpu: Gpu, gain: str) -> SimulatedMeter:

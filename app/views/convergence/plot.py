@@ -99,7 +99,7 @@ class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no 
 
     def _draw_steps(self, history: History) -> None:
         places = self._places()
-        x = places[[each.index for each in history.improvements]] if history.improvements else np.empty(0)
+        x = places[[each.place for each in history.improvements]] if history.improvements else np.empty(0)
         y = np.array([each.value for each in history.improvements])
         self._marks.setData(x, y)
         if not len(x):
@@ -126,11 +126,12 @@ class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no 
         return np.arange(start + 1, len(self._history) + 1, dtype=np.float64)
 
     def _show_choice(self) -> None:
-        history, index = self._history, self._selected
-        if history is None or not 0 <= index < len(history) or not np.isfinite(history.values()[index]):
+        history = self._history
+        place = -1 if history is None else history.place(self._selected)
+        if history is None or place < 0 or not np.isfinite(history.values()[place]):
             self._choice.setData([], [])
         else:
-            self._choice.setData([self._places()[index]], [history.values()[index]])
+            self._choice.setData([self._places()[place]], [history.values()[place]])
 
     # --- pointing -----------------------------------------------------------------------------------------------------
 
@@ -140,7 +141,7 @@ class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no 
             return None
         place = self._cloud.mapFromScene(at)
         found = self._history.improvements
-        x, y = self._cloud.in_pixels(self._places()[[each.index for each in found]], np.array([e.value for e in found]))
+        x, y = self._cloud.in_pixels(self._places()[[each.place for each in found]], np.array([e.value for e in found]))
         distances = np.hypot(x - place.x(), y - place.y())
         return found[int(np.argmin(distances))] if distances.min() <= _REACH_PX else None
 
@@ -158,7 +159,8 @@ class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no 
             return
         place = self._cloud.nearest(self._cloud.mapFromScene(event.scenePos()))
         if place is not None and self._history is not None:
-            self.chosen.emit(int(np.flatnonzero(np.isfinite(self._history.values()))[place]))
+            known = self._history.indices[np.isfinite(self._history.values())]
+            self.chosen.emit(int(known[place]))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Left and Right select the improvement before and after."""
@@ -166,9 +168,10 @@ class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no 
         if step is None or self._history is None or not self._history.improvements:
             super().keyPressEvent(event)
             return
-        indices = [each.index for each in self._history.improvements]
-        at = int(np.searchsorted(indices, self._selected, side="left" if step < 0 else "right")) + min(step, 0)
-        self.chosen.emit(indices[min(max(at, 0), len(indices) - 1)])
+        found = self._history.improvements
+        places, selected = [each.place for each in found], self._history.place(self._selected)
+        at = int(np.searchsorted(places, selected, side="left" if step < 0 else "right")) + min(step, 0)
+        self.chosen.emit(found[min(max(at, 0), len(found) - 1)].index)
 
     def _point_at(self, improvement: Improvement | None) -> None:
         if improvement is not self._pointed:

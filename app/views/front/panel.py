@@ -16,7 +16,7 @@ from ...engine.session.plan import SessionPlan
 from ...engine.session.references import Reference, references_of
 from ...engine.space.result_table import ResultTable
 from ...errors import InputError
-from ...numbers import count_text
+from ...numbers import count_text, counted
 from ..context import Context
 from ..current_result import Indices
 from ..plots import theme
@@ -344,7 +344,10 @@ class FrontPanel(QWidget):
         if self._table is None or self._plan is None or self.points is None:
             self.count.setText("")
             return
-        words = [f"{count_text(shown)} of {count_text(len(self._table))} measurements"]
+        timed = self._table.timed()
+        others = int(timed.sum()) - int(timed[self.points.index].sum())  # which have no place here
+        words = [f"{count_text(shown)} of {counted(len(self._table) - others, 'measurement')}"]
+        words += [f"{count_text(others)} only timed"] if others else []
         words += [f"{len(self.points.front)} on the front"]
         failed = sum(self._table.failures().values())
         words += [f"{count_text(failed)} failed"] if failed else []

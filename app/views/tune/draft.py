@@ -133,7 +133,7 @@ def runs_elsewhere(path: Path, gpu: Gpu) -> RunsElsewhere | None:
     spec = load_specification(path) if path.suffix == ".toml" else None
     if spec is None or spec.kernel is None or spec.refused or gpu.info.source == "unmetered":
         return None
-    selector = usual_device(spec.kernel, real_boards=gpu.info.source == "nvml")
+    selector = usual_device(spec.kernel, real_boards=gpu.info.live)
     if selector is None or (selector == OPENCL and not opencl_installed()):
         return None
     try:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from app.engine.analysis.depth_runs import Prices, run_at_depths
-from app.engine.analysis.score_runs import Recorded, recorded
+from app.engine.analysis.score_runs import Recorded, recorded, run
+from app.engine.analysis.scoring import Baseline, Yardstick
 from app.engine.formats.read import read_recording
 from app.engine.measurement import Depth
 from app.engine.objectives import Goal, parse_front
@@ -56,3 +57,26 @@ def test_a_board_that_cannot_time_sends_everything_at_once(vectors: Recorded) ->
 def test_it_ends_when_the_time_is_over(vectors: Recorded) -> None:
     looks = run_at_depths("random_sample", {}, vectors, PRICES, np.random.default_rng(1), until_s=20.0)
     assert 5 <= len(looks) < 15
+
+
+def test_a_score_counts_what_is_only_timed_as_a_share_of_an_evaluation(vectors: Recorded) -> None:
+    yardstick = Yardstick(Baseline(vectors.costs))
+    best, other = int(np.argmin(vectors.costs)), int(np.argmax(vectors.costs))
+    timed = yardstick.advantage([other] * 5 + [best], [Depth.TIME] * 5 + [Depth.ENERGY])
+    late = yardstick.advantage([other] * 2 + [best])
+    assert (timed[yardstick.points >= 3] == 1).all(), "5 times 0.28 and one evaluation"
+    assert (timed[yardstick.points < 2] == 0).all(), "a time alone finds no winner"
+    assert np.array_equal(timed >= 1, late >= 1), "as two evaluations before it"
+    looks = run("test_time_then_measure", {"chunk": 5}, vectors, yardstick, np.random.default_rng(1), 1)
+    assert {look.depth for look in looks} == {Depth.TIME, Depth.ENERGY}
+    assert sum(yardstick.spent([look.row], look.depth) for look in looks[:-1]) < yardstick.budget
+
+
+def test_where_timing_tells_all_or_nothing_of_the_goals_everything_is_evaluated(shared_data: Path) -> None:
+    cache = read_recording(shared_data / "kernel-tuner" / "kt_vector_add_RTX4000Ada_PowerSensor3_15.json")
+    by_time = recorded(cache, Goal("time_s", maximise=False))
+    assert not by_time.timing_saves
+    looks = run(
+        "test_time_then_measure", {"chunk": 5}, by_time, Yardstick(Baseline(by_time.costs)), np.random.default_rng(1), 1
+    )
+    assert {look.depth for look in looks} == {Depth.ENERGY}

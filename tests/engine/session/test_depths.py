@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from engine_fakes import FakeRunner, FakeTimer, Listener, grid, measurement_of, plan
 
+from app.engine.analysis.session import analyse
 from app.engine.formats.csv_table import write_csv
 from app.engine.formats.kernel_tuner import write_cache
 from app.engine.formats.own import About
@@ -149,6 +150,30 @@ def test_an_entry_is_deepened_in_its_place_and_who_reads_an_older_state_keeps_it
     assert np.isnan(before.values("energy_j")[0])
     assert (before.deepened, table.deepened) == (0, 1)
     assert (before.measurement(0).depth, table.measurement(0)) == (Depth.TIME, whole)
+
+
+def test_evaluations_come_in_the_order_in_which_they_were_measured_also_from_the_store() -> None:
+    """Six rows are timed, the third and then the first of them measured: live, stated again, and read back."""
+    measured = [measurement_of(SPACE, row) for row in (4, 5, 6, 7, 8, 9)]
+    looks = [replace(each, depth=Depth.TIME, values={"time_s": each.values["time_s"]}) for each in measured]
+    looks += [measured[2], measured[0]]
+    table = ResultTable(SPACE)
+    for look in looks:
+        before = table.so_far()
+        table.append(look)
+    assert table.evaluated().tolist() == [2, 0]
+    assert before.evaluated().tolist() == [2], "who reads an older state keeps it"
+    again = table.restated([table.measurement(at) for at in range(len(table))])
+    assert again.evaluated().tolist() == [2, 0]
+    with Store() as store:
+        session = store.create_session(made(FakeTimer(SPACE)))
+        for look in looks:
+            store.append(session, [look])
+        kept = store.load(session).table
+        assert kept.rows()[kept.evaluated()].tolist() == [6, 4]
+        curve = analyse(kept, LEAST_ENERGY).best_so_far
+    energies_j = [measured[at].values["energy_j"] for at in (2, 0)]
+    assert curve.tolist() == [energies_j[0], min(energies_j)]
 
 
 @pytest.mark.parametrize("stop_after", [1, 5, 10, 11, 30])

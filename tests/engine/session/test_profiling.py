@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cuda_bench import SteadySensors
+from engine_fakes import FakeRunner, grid, plan
 
 from app.engine.analysis.session import analyse
 from app.engine.runner.profiling.simulated import SimulatedProfiler
@@ -16,12 +18,14 @@ from app.engine.session.load import load_specification
 from app.engine.session.opened import stored_session
 from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
-from app.engine.session.profiling import ProfilingResult, Wanted, Which, profile_session
+from app.engine.session.profiling import ProfilingResult, profile_session
+from app.engine.session.profiling_choice import Wanted, Which
 from app.engine.session.run import run_session
+from app.engine.session_state import SessionState
 from app.engine.store.database import Store
 from app.engine.workloads.hardware_counters import COUNTERS
 from app.engine.workloads.profiled import ProfiledKernel
-from app.errors import InputError
+from app.errors import InputError, WattridgeError
 from app.paths import resources
 from app.sensors.gpu import Gpu
 from app.sensors.select import open_gpu
@@ -45,8 +49,8 @@ def store(own_data_folder: Path) -> Iterator[Store]:
 def tuned(store: Store, board: Gpu, example: str = "gemm", **options: object) -> int:
     spec = load_specification(resources() / "examples" / f"{example}.toml")
     search = SearchOptions(strategy="random_sample", max_evaluations=EVALUATIONS, seed=3, **options)  # type: ignore[arg-type]
-    plan = plan_specification(spec, board, search)
-    return run_session(plan, store, lambda event: None, threading.Event()).session
+    planned = plan_specification(spec, board, search)
+    return run_session(planned, store, lambda event: None, threading.Event()).session
 
 
 def test_counters_join_the_figures_of_the_configurations_that_were_profiled(store: Store, board: Gpu) -> None:
@@ -155,6 +159,19 @@ def test_a_store_without_the_table_gets_it_and_a_read_only_one_needs_none(store:
         db.execute('UPDATE counters SET metrics = \'{"x": "damaged"}\'')
     with Store(store.path) as again:
         assert again.metrics(session) == {}
+
+
+def test_nothing_is_profiled_while_a_session_runs_on_the_same_real_board(store: Store) -> None:
+    space, board = grid(), SteadySensors()
+    real = {"gpu": "Fake board", "source": "nvml", "origin": {"kind": "specification", "gpu": board.info.uuid}}
+    ended = store.create_session(plan(space, FakeRunner(space), **real))
+    store.finish(ended, SessionState.DONE)
+    running = store.create_session(plan(space, FakeRunner(space), **real))
+    with pytest.raises(WattridgeError, match=f"session {running} runs on this GPU"):
+        profile_session(store, ended, Wanted(Which.FRONT), board)
+    store.finish(running, SessionState.DONE)
+    with pytest.raises(InputError, match="no such configuration"):
+        profile_session(store, ended, Wanted(Which.FRONT), board)
 
 
 def test_what_cannot_be_profiled_says_why(store: Store, board: Gpu) -> None:

@@ -189,8 +189,8 @@ def test_what_was_only_timed_is_kept_as_that_until_it_is_measured_in_full() -> N
         store.append(session, [whole, measurement_of(SPACE, 9)])
         record, table = store.session(session), store.load(session).table
         assert (record.evaluated, record.timed) == (3, 1)
-        assert table.rows().tolist() == [5, 3, 8, 9]  # it stays where it was
-        assert (table.measurement(0).values, table.measurement(0).depth) == (whole.values, "energy")
+        assert table.rows().tolist() == [3, 8, 5, 9], "in the order in which they were measured"
+        assert (table.measurement(2).values, table.measurement(2).depth) == (whole.values, "energy")
         with pytest.raises(ValueError, match="row"):
             store.append(session, [whole])
         with pytest.raises(ValueError, match="row"):  # a failure is final at any depth
@@ -327,6 +327,9 @@ def test_a_damaged_session_is_named_by_its_number_and_the_others_stay(column: st
         assert [record.id for record in store.sessions()] == [whole]
         [line] = store.unreadable
         assert f"session {damaged} is damaged" in line
+        newest = new_session(store)
+        assert [record.id for record in store.sessions(1)] == [newest]
+        assert store.unreadable == (line,), "a listing of the newest few forgets no other"
         with pytest.raises(WattridgeError, match=f"session {damaged} is damaged"):
             store.load(damaged)
 

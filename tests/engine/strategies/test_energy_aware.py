@@ -127,6 +127,11 @@ def test_a_prior_that_misleads_is_dropped_and_all_is_as_without_it() -> None:
     assert misled.regret <= search(table, 0).regret + 0.02
 
 
+def test_it_ends_after_as_many_rounds_as_were_asked_for() -> None:
+    found = search(twin_table("gemm", "a100"), 1, {"rounds": 3, "first_generation": 40, "generation": 24, "fastest": 8})
+    assert len(found.before) == 1 + 3  # generations that were timed
+
+
 def test_without_the_library_it_searches_and_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("models.energy_cost", "strategies.energy_aware"):
         monkeypatch.setattr(f"app.engine.{module}.library", lambda: None)

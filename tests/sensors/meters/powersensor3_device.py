@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 RATE_HZ = 20_000
-BUFFERED = 1 << 15  # bytes that wait for a host, here of the machine that plays the device: a tenth of a second
+BUFFERED = 640 << 10  # bytes that wait for a host: Linux keeps as many for a serial port, of a pseudo-terminal 13 KB
 Power = Callable[[int, np.ndarray], np.ndarray]
 PAIRS = (("slot 3.3V", 3.3), ("slot 12V", 12.0), ("ext 12V", 12.0))  # name and volts; the fourth is not in use
 
@@ -94,7 +94,7 @@ class PowerSensor3Device:
     # --- the firmware -----------------------------------------------------------------------------------------------
 
     def _serve(self) -> None:
-        left = b""
+        self._left = b""
         while not self._stop.is_set():
             asked = self._received()
             for letter in asked:
@@ -103,7 +103,7 @@ class PowerSensor3Device:
                 data = self._frames_due()
                 if self._damage and data:
                     data = self._damage.pop(0)(data)
-                left = self._write(left + data)
+                self._left = self._write(self._left + data)
             time.sleep(0.0005)
 
     def _received(self) -> bytes:
@@ -117,6 +117,7 @@ class PowerSensor3Device:
             self._send_settings()
         elif letter == b"S":
             self._streaming = True
+            self._left = b""
             self._begun_ns = time.monotonic_ns()
             self._frame = 0
         elif letter == b"T":

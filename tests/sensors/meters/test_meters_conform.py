@@ -100,6 +100,8 @@ class TestPmCounters(MeterConformance):
 
 
 class TestRapl(MeterConformance):
+    off_w = 40.0  # a busy machine counts late; with a zone too many or too few it would be 50 off
+
     @pytest.fixture
     def meter(self, tmp_path: Path) -> Iterator[PowerMeter]:
         zones = {

@@ -10,7 +10,7 @@ from lab import OBJECTIVE, Lab, grid_space, measured, plan_for
 from PySide6.QtCore import QCoreApplication, QPointF, Qt
 from pytestqt.qtbot import QtBot
 
-from app.engine.measurement import State
+from app.engine.measurement import Depth, State
 from app.engine.space.result_table import STATES, ResultTable
 from app.views.convergence.panel import ConvergencePanel
 from app.views.plots.plot_export import as_csv, curves_of
@@ -83,6 +83,28 @@ def test_it_is_drawn_over_the_time_that_was_spent(lab: Lab, panel: ConvergencePa
     assert "not known" in panel.seconds.toolTip()
     assert panel.evaluations.isChecked()
     assert drawn(panel)["improvements"][0] == first
+
+
+def test_what_was_timed_first_has_its_place_where_it_was_measured(lab: Lab, panel: ConvergencePanel) -> None:
+    space = grid_space()
+    rows = (44, 5, 12, 60, 90)
+    table = ResultTable(space)
+    lab.session(table, plan_for(space, OBJECTIVE))
+    for row in rows:
+        table.append(replace(measured(space, row), depth=Depth.TIME, values={"time_s": 1.0}, cost_s=0.1))
+    for row in (12, 44, 90):
+        table.append(replace(measured(space, row), cost_s=0.5))
+        lab.grow(table)
+        drawn_by_now()
+    figures = [measured(space, row).values["GFLOPS/W"] for row in (12, 44, 90)]
+    points = next(curve for name, curve in drawn(panel).items() if name.startswith("points"))
+    assert (points[0], points[1]) == ([1, 2, 3], pytest.approx(figures))
+    assert panel.history is not None
+    first = panel.history.improvements[0]
+    assert (first.place, first.index, table.rows()[first.index]) == (0, 2, 12)
+    assert panel.words.text().startswith(f"Evaluation {panel.history.improvements[-1].place + 1} ")
+    lab.result.select(first.index)
+    assert panel.words.text().startswith("Evaluation 1 (600 ms)"), "with the time that the second row took to be timed"
 
 
 def test_each_improvement_says_where_it_came_from(lab: Lab, panel: ConvergencePanel, qtbot: QtBot) -> None:

@@ -22,6 +22,7 @@ from app.engine.store.database import Store
 from app.engine.store.record import Label
 from app.paths import resources
 from app.views.sessions.panel import SessionsPanel
+from app.views.sessions.session_list import NAME, TAGS
 from app.views.shell.window import MainWindow
 
 OpenProgram = Callable[..., Any]
@@ -135,6 +136,19 @@ def test_the_details_stand_beside_the_list_where_there_is_width(panel: SessionsP
     places = [each.mapTo(panel, each.rect().topLeft()) for each in (panel.front, panel.label)]
     right = panel.table.mapTo(panel, panel.table.rect().bottomRight())
     assert all((place.x() > right.x()) == beside and (place.y() > right.y()) != beside for place in places)
+
+
+def test_names_and_tags_have_the_width_that_the_other_columns_leave(panel: SessionsPanel) -> None:
+    narrow = [panel.table.columnWidth(column) for column in (NAME, TAGS)]
+    panel.resize(1800, 700)
+    QApplication.processEvents()
+    wide = [panel.table.columnWidth(column) for column in (NAME, TAGS)]
+    assert all(after > before for after, before in zip(wide, narrow, strict=True))
+    assert panel.table.horizontalHeader().length() <= panel.table.viewport().width(), "and all are in sight"
+    panel.table.setColumnWidth(NAME, 500)
+    panel.resize(1700, 700)
+    QApplication.processEvents()
+    assert panel.table.columnWidth(NAME) == 500, "as the user wants it"
 
 
 def test_a_star_is_set_by_click_and_by_button(qtbot: QtBot, panel: SessionsPanel, store: Store) -> None:

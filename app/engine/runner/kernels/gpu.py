@@ -113,6 +113,11 @@ class ProcessGpu:
         """Stop once what is queued has run; how it went since `begin` or the last lap. Raises KernelFailed."""
         return Execution(**self.ask({"do": "end"}, timeout_s=self.timeout_s + DRAIN_S))
 
+    def few(self, load: Load, seconds: float) -> Execution:
+        """How launches for about so long go, at least one, right after those of `warm`. Raises KernelFailed."""
+        message = {"do": "few", "id": load.name, "seconds": seconds}
+        return Execution(**self.ask(message, timeout_s=2 * self.timeout_s + DRAIN_S))
+
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _start(self) -> RunnerProcess:

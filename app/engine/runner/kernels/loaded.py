@@ -19,7 +19,7 @@ from .process import KernelFailed
 from .reporting import Reader
 
 SPARE_S: Final = 1.0  # a first launch may take this much longer than its limit: lazy loading, comparing, once more
-KEPT: Final = 2  # kernels that stay loaded: the one that runs, and the one that keeps the board warm
+KEPT: Final = 3  # kernels that stay loaded: the one that runs, the next, and the one that keeps the board warm
 FACTS: Final = {  # as measurements report them -> as the backend does
     "registers_per_thread": "registers",
     "shared_memory_byte": "shared_byte",
@@ -73,6 +73,24 @@ class LoadedKernels:
         self._loaded.append(name)
         self._unload(keep=KEPT)
         return {figure: float(reported[key]) for figure, key in FACTS.items() if reported[key] is not None}
+
+    def load_ahead(self, name: str, prepared: Prepared, image: bytes) -> dict[str, float] | None:
+        """The same for the next kernel, while the board warms up for this one; None where that cannot be.
+
+        What is wrong with it is found when its own turn comes. Raises KernelFailed where the process is lost.
+        """
+        if prepared.calls != self._calls:
+            return None
+        try:
+            return self.load(name, prepared, image)
+        except KernelFailed as failure:
+            if failure.lost:
+                raise
+            return None
+
+    def warm(self, name: str) -> None:
+        """Launch it for a moment, so that the board is warm when it is timed; returns at once. Raises KernelFailed."""
+        self._gpu.ask({"do": "warm", "id": name})
 
     def holds(self, name: str) -> bool:
         """Whether the kernel of that name is still loaded."""

@@ -133,6 +133,7 @@ class KernelRunner:
         self._unsettled: list[Callable[[], None]] = []  # figures of what ran, once all its samples are reported
         self._finished: list[Measurement] = []
         self._unmet = ""  # by the board, of the setting in force
+        self._following: dict[Future[Compiled], _Candidate] = {}  # what comes after the one that runs
         self._looked: _Candidate | None = None  # the last that ran: its time per launch is looked at once more
 
     def prepare(self, rows: Sequence[int], stop: threading.Event, on_progress: OnPreparation) -> None:
@@ -199,6 +200,10 @@ class KernelRunner:
             self._kernels.close()
             self._gpu.close()
 
+    def look_at_library_again(self) -> None:
+        """Measure the vendor's library once more, before the next rows; that replaces what was measured of it."""
+        self._vendor = VendorLook(self._spec.operator)
+
     @property
     def compiled(self) -> int:
         """Images made in this session rather than found on disk."""
@@ -249,6 +254,7 @@ class KernelRunner:
                 if future is None:
                     return
                 candidate = waiting.pop(future)
+                self._following = waiting
                 candidate.unmet = self._unmet
                 if depth is Depth.ENERGY:
                     self._look_at_drift(candidate, setting, stop)
@@ -275,6 +281,9 @@ class KernelRunner:
 
     def _next(self, waiting: dict[Future[Compiled], _Candidate], stop: threading.Event) -> Future[Compiled] | None:
         """The first that is compiled; until then the board goes on with what it ran last. None when stopped."""
+        loaded = next((each for each, candidate in waiting.items() if self._kernels.holds(candidate.name)), None)
+        if loaded is not None:
+            return loaded
         done, _ = wait(waiting, WAIT_S, FIRST_COMPLETED)
         with ExitStack() as stack:
             if not done and not stop.is_set():
@@ -291,7 +300,8 @@ class KernelRunner:
         try:
             compiled = future.result()
             candidate.said = compiled.said
-            candidate.facts = self._kernels.load(candidate.name, candidate.prepared, compiled.image)
+            if not self._kernels.holds(candidate.name):
+                candidate.facts = self._kernels.load(candidate.name, candidate.prepared, compiled.image)
             wrong = (
                 shortfall(compiled.image, candidate.prepared.instructions)
                 or self._kernels.check(candidate.name)
@@ -300,6 +310,8 @@ class KernelRunner:
             if wrong:
                 return self._failed(candidate, State.CORRECTNESS, wrong)
             if candidate.depth is Depth.TIME:
+                if not self._load_following(candidate):
+                    return self._run(candidate, future, stop)
                 assert isinstance(self._meter, Meter), "nothing is only timed where there is no energy"
                 settle_s = self._guard.settling_s
                 candidate.time_s = self._meter.time(candidate.load, stop=stop, settle_s=settle_s)
@@ -323,6 +335,27 @@ class KernelRunner:
             if self._language.drift is not None:
                 self._language.drift.count()
         return None
+
+    def _load_following(self, candidate: _Candidate) -> bool:
+        """Load the next kernel while this one warms up, where it is compiled; False where that has cost the process.
+
+        Nothing is loaded once the launches that are timed have begun.
+        """
+        following, self._following = self._following, {}
+        found = next(((each, of) for each, of in following.items() if each.done() and not each.exception()), None)
+        if found is None:
+            return True
+        future, next_one = found
+        try:
+            self._kernels.warm(candidate.name)
+            facts = self._kernels.load_ahead(next_one.name, next_one.prepared, future.result().image)
+        except KernelFailed as failure:
+            if not failure.lost:
+                raise
+            self._kernels.replace_process()  # by which of the two is seen when each runs alone
+            return False
+        next_one.facts = facts or {}
+        return True
 
     def _verify(self, candidate: _Candidate, stop: threading.Event) -> str:
         """What the user's program or script finds wrong with the outputs, where there is one."""

@@ -29,6 +29,7 @@ from .wire import Message, WireError, receive, send
 
 BATCH_S: Final = 0.012  # launches between two marks; two batches in the queue bridge what the host may be late by
 AHEAD: Final = 2  # batches in the queue
+WARM_S: Final = 0.005  # of launches before the few that are timed
 LOOK_S: Final = 0.001
 HALVES: Final = 6  # marks at least that two halves of a lap are compared by
 ORPHAN_S: Final = 5.0  # from the end of the other side to ours
@@ -70,6 +71,7 @@ class Worker:
         self._fault: DeviceFault | None = None
         self._reference_kernel: Message | None = None
         self._once: tuple[Mark, Mark] | None = None  # around the launch that was started last
+        self._warmed: tuple[Loaded, Mark] | None = None  # what was launched to warm up, and when that ends
 
     @property
     def running(self) -> bool:
@@ -108,6 +110,11 @@ class Worker:
             case "begin":
                 self._begin(self._kernels[message["id"]])
                 return {}
+            case "warm":
+                self._warm(self._kernels[message["id"]])
+                return {}
+            case "few":
+                return self._few(self._kernels[message["id"]], message["seconds"])
             case "lap":
                 return self._lap()
             case "end":
@@ -311,6 +318,29 @@ class Worker:
         self._running = loaded
         self.pump()
 
+    def _warm(self, loaded: Loaded) -> None:
+        """Queue launches that do not count, and return at once: the host may load the next kernel meanwhile."""
+        self._stop_launching()
+        loaded.kernel.launch(_launches(WARM_S, loaded.launch_s))
+        self._warmed = loaded, self._backend.mark()
+
+    def _few(self, loaded: Loaded, seconds: float) -> Message:
+        """Launches for about so long between two marks, right behind those that warm up; nothing else is queued."""
+        warmed, self._warmed = self._warmed, None
+        if warmed is None or warmed[0] is not loaded or warmed[1].passed:
+            self._warm(loaded)
+        launches, before = _launches(seconds, loaded.launch_s), self._backend.mark()
+        loaded.kernel.launch(launches)
+        after = self._backend.mark()
+        after.wait()
+        end_ns, took_s = self._now_ns(), max(after.seconds_since(before), 1e-7 * launches)
+        return {
+            "launches": launches,
+            "time_s": took_s / launches,
+            "start_ns": end_ns - round(took_s * 1e9),
+            "end_ns": end_ns,
+        }
+
     @property
     def patience_s(self) -> float:
         """How long the queue may be left alone: not at all where it has run already, as on the host itself."""
@@ -328,7 +358,7 @@ class Worker:
             while self._queue and self._queue[0][0].passed:
                 self._pass_mark()
             while len(self._queue) < AHEAD:
-                times = max(1, min(MOST_LAUNCHES, round(BATCH_S / self._launch_s())))
+                times = _launches(BATCH_S, self._launch_s())
                 self._running.kernel.launch(times)
                 self._launched += times
                 self._queue.append((self._backend.mark(), self._launched))
@@ -410,6 +440,11 @@ def _between(before: Mark, after: Mark) -> Message:
     """The time of the one launch between two marks, and what it reported of itself."""
     reported = after.reported_since(before) if isinstance(after, ReportingMark) else None
     return {"time_s": after.seconds_since(before), "reported": reported}
+
+
+def _launches(seconds: float, launch_s: float) -> int:
+    """As many as take about so long."""
+    return max(1, min(MOST_LAUNCHES, round(seconds / launch_s)))
 
 
 def serve(backend: Backend, inward: IO[bytes], outward: IO[bytes]) -> None:

@@ -22,8 +22,9 @@ from ..kernels.backend import Array, DeviceFault, Difference, KernelFacts, Local
 from .device import device_of
 from .image import read_image
 
-# what pyopencl warns of in calls from here; a script's own warnings, in whose process this may be, are its own
-warnings.filterwarnings("ignore", module=re.escape(__name__))
+# pyopencl's own; a script's warnings, in whose process this may be, are its own
+for where in (r"pyopencl\b", re.escape(__name__)):
+    warnings.filterwarnings("ignore", module=where)
 COMPLETE: Final = cl.command_execution_status.COMPLETE
 P = ParamSpec("P")
 R = TypeVar("R")

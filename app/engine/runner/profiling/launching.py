@@ -32,6 +32,7 @@ class Task:
     calls: CallPlan
     launch: Launch  # under the name that the image has
     image: bytes
+    kernel: str = ""  # its name in the source, which its name in the image and in a profile contains
 
 
 def write_job(folder: Path, backend: str, tasks: list[Task]) -> None:

@@ -46,7 +46,7 @@ _PLACES: Final = (
     "/usr/local/cuda-*/bin/ncu",
     "/usr/local/NVIDIA-Nsight-Compute*/ncu",
 )
-_UNKNOWN: Final = re.compile(r"[Ff]ailed to find metric\W*(?:regex:)?\W*(\w+(?:\.\w+)*)")
+_NAME: Final = re.compile(r"\w+(?:\.\w+)*")
 _MESSAGES: Final = (  # what it says -> what that is, and the remedy
     (
         "ERR_NVGPUCTRPERM",
@@ -160,7 +160,8 @@ class NcuProfiler:
                     except KernelFailed as failure:
                         yield Profile(row, error=failure.what)
                         continue
-                    yield Task(row, prepared.calls, replace(prepared.launch, name=symbol), image)
+                    launch = replace(prepared.launch, name=symbol)
+                    yield Task(row, prepared.calls, launch, image, prepared.launch.name)
 
     # --- a run ------------------------------------------------------------------------------------------------------
 
@@ -204,11 +205,11 @@ class NcuProfiler:
         return ended, read_ncu(f"{text}\n{ended.output}\n{ended.errors}")
 
     def _forget_unknown(self, errors: Iterable[str]) -> bool:
-        """Ask no more for metrics that this version or board does not have; whether there are any among those asked."""
-        unknown = [found[1] for error in errors for found in [_UNKNOWN.search(error)] if found is not None]
+        """Ask no more for metrics that errors name: this version or board does not have them. Whether there are any."""
+        named = [name for error in errors if "metric" in error.lower() for name in _NAME.findall(error)]
         before = dict(self._asked)
         for ours, theirs in before.items():
-            if any(theirs == each or theirs.startswith(f"{each}.") for each in unknown):
+            if any(theirs == each or theirs.startswith(f"{each}.") for each in named):
                 del self._asked[ours]
                 if theirs == ours and ours in OTHER_NAMES:
                     self._asked[ours] = OTHER_NAMES[ours]
@@ -221,17 +222,19 @@ class NcuProfiler:
         how = "it took too long" if ended.timed_out else f"it took the program along: {ended.how}"
         found = [Profile(row, error=how if error is None else error) for row, error in came.items() if error != ""]
         ran = [task for task in tasks if came.get(task.row) == ""]
-        if output.launches:
-            if len(output.launches) < len(ran):
-                what = f"{len(output.launches)} of {len(ran)} launches were profiled"
+        profiled = [one for one in output.launches if any(task.kernel in one.name for task in tasks)]
+        if profiled:
+            lost = bool(came) and [*came.values()][-1] != ""  # the last one: it may have been profiled all the same
+            if not len(ran) <= len(profiled) <= len(ran) + lost:
+                what = f"{len(profiled)} launches were profiled, and {len(ran)} ran"
                 raise WattridgeError(_first(output.errors, what), self.tool, "look at what ncu itself prints")
-            for task, launch in zip(ran, output.launches, strict=False):
+            for task, launch in zip(ran, profiled, strict=False):
                 if not _belongs(task, launch):
                     what = f"it profiled {launch.name}, grid {launch.grid}, in the place of {task.launch.name}"
                     raise WattridgeError(what, self.tool, "please report this")
                 known = {ours: launch.metrics[name] for ours, name in self._asked.items() if name in launch.metrics}
                 found.append(Profile(task.row, known, "" if known else "the profiler reported no metric"))
-        elif ran or not found:
+        if not found or (ran and not profiled):
             raise self._why_not(output, ended)
         return found
 

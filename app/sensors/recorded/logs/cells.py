@@ -60,11 +60,9 @@ class Block:
         self.numbers: Rows = np.flatnonzero(good)  # of the lines, from 0
         if len(self.numbers) != self.lines or kept.sum() != self.lines:
             marks = marks[np.repeat(good, counts)]
-        marks = marks.reshape(len(self.numbers), per_line)
-        if delimiter is None:
-            self.starts: Rows = marks
-        else:
-            self.starts = np.column_stack((begins[good], marks + 1))
+        table = marks.reshape(len(self.numbers), per_line)
+        self.starts: npt.NDArray[np.int64] = table if delimiter is None else np.column_stack((begins[good], table + 1))
+        if delimiter is not None:
             self._skip_spaces()
 
     def _skip_spaces(self) -> None:
