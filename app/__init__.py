@@ -23,7 +23,7 @@ _PUBLIC = {  # name -> the module that has it
 }
 
 
-_MODULES = ("observers", "triton")
+_MODULES = ("helion", "observers", "triton")
 
 
 def __getattr__(name: str) -> Any:

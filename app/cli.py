@@ -120,6 +120,7 @@ def split_program(words: list[str]) -> tuple[list[str], list[str]]:
 _COMMANDS: Final = {  # module of `commands` and help; the module has the function, and the options in `NAME_arguments`
     "demo": ("search", "the GEMM example on the simulated A100: in the window, or here without a display"),
     "gpus": ("watch", "the boards that answer, and what they report"),
+    "meters": ("meters", "the power meters that are here, and what they report"),
     "monitor": ("watch", "watch a board for a while without a window"),
     "measure": ("measure", "time, energy and power of any program, as perf stat counts"),
     "tune": ("search", "search a specification's space on a board"),
@@ -142,12 +143,14 @@ _COMMANDS: Final = {  # module of `commands` and help; the module has the functi
         "analyse",
         "what a session shows: front, choices, correlations, importance, difficulty, drift, failures",
     ),
+    "counters": ("counters", "hardware counters of a session's configurations, profiled in a pass of their own"),
     "report": ("report", "a session as one HTML file, to be read or printed"),
     "compare": ("analyse", "several sessions or boards side by side"),
     "operators": ("operators", "operators of neural networks to be tuned by kind and shape, with examples"),
     "strategies": ("strategies", "the search strategies and their options"),
     "kernel-tuner": ("kernel_tuner", "run a script that imports kernel_tuner, unchanged, through Wattridge"),
     "sessions": ("search", "the sessions kept on disk"),
+    "serve-board": ("serve_board", "send what a board reports to a Wattridge on another machine, which starts this"),
     "twin": ("watch", "a simulated board: with --truth what its sensors hide"),
 }
 

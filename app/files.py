@@ -34,6 +34,15 @@ def read_text(path: Path, maximum_bytes: int = MAXIMUM_BYTES) -> str:
 
 def text_chunks(path: Path, maximum_bytes: int = MAXIMUM_STREAMED_BYTES) -> Iterator[str]:
     """The same text piece by piece, so that a file may be larger than what is kept of it. Raises as `read_text`."""
+    decoder, lines, where = codecs.getincrementaldecoder("utf-8-sig")(), 0, str(path)
+    for chunk in byte_chunks(path, maximum_bytes):
+        yield decode(decoder, chunk, lines, where)
+        lines += chunk.count(b"\n")
+    decode(decoder, b"", lines, where, final=True)
+
+
+def byte_chunks(path: Path, maximum_bytes: int = MAXIMUM_STREAMED_BYTES) -> Iterator[bytes]:
+    """The content of a plain or gzipped file piece by piece, whatever its encoding. Raises as `read_text`."""
     where = str(path)
     try:
         if not is_there(path):
@@ -43,7 +52,7 @@ def text_chunks(path: Path, maximum_bytes: int = MAXIMUM_STREAMED_BYTES) -> Iter
         with open_input(path) as raw:
             packed = raw.read(2) == _GZIP_MAGIC
             raw.seek(0)
-            yield from _decoded(gzip.GzipFile(fileobj=raw) if packed else raw, maximum_bytes, where)
+            yield from _within(gzip.GzipFile(fileobj=raw) if packed else raw, maximum_bytes, where)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"the compressed data is damaged or cut off: {error}", where, "fetch the file again") from None
     except OSError as error:
@@ -66,22 +75,22 @@ def text_lines(path: Path, maximum_bytes: int = MAXIMUM_STREAMED_BYTES) -> Itera
         yield rest
 
 
-def _decoded(file: BinaryIO | gzip.GzipFile, maximum_bytes: int, where: str) -> Iterator[str]:
+def _within(file: BinaryIO | gzip.GzipFile, maximum_bytes: int, where: str) -> Iterator[bytes]:
     """Read in chunks, so that a small file that unpacks to gigabytes is refused before it fills the memory."""
-    decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    length, lines = 0, 0
+    length = 0
     while chunk := file.read(_CHUNK):
         length += len(chunk)
         if length > maximum_bytes:
             size = f"{maximum_bytes / 2**20:.0f} MiB"
             raise InputError(f"the file holds more than {size} of text", where, "split it or remove what is not needed")
-        yield decode(decoder, chunk, lines, where)
-        lines += chunk.count(b"\n")
-    decode(decoder, b"", lines, where, final=True)
+        yield chunk
 
 
 def digest_of(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal. Raises OSError."""
+    """The SHA-256 of a file, or of the JSON files of a folder, in hexadecimal. Raises OSError."""
+    if os.path.isdir(path):
+        each = "".join(f"{file.name} {digest_of(file)}\n" for file in sorted(path.glob("*.json")))
+        return hashlib.sha256(each.encode()).hexdigest()
     with open_input(path) as file:
         digest = hashlib.sha256()
         while chunk := file.read(_CHUNK):

@@ -67,9 +67,7 @@ class Measuring:
             self._release()
             self._watches.clear()
             raise
-        if any(
-            board is None and w.gpu.info.source != "nvml" for board, w in zip(self._asked, self._watches, strict=True)
-        ):
+        if any(board is None and not w.gpu.info.live for board, w in zip(self._asked, self._watches, strict=True)):
             warnings.warn("no NVIDIA driver answers: this measures a simulated GPU", stacklevel=2)
         self._begun_ns = [w.gpu.clock.now_ns() for w in self._watches]
         return self

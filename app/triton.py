@@ -171,6 +171,9 @@ def tune(
     arguments after a first launch of each. The result has the whole table and the front; further keywords are those of
     `wattridge.tune`, as `strategy` and `max_evaluations`. Raises as that does.
     """
+    if hasattr(kernel, "configs") and hasattr(kernel, "fn"):
+        what = "it has an autotuner of its own, which would choose before anything is measured here"
+        raise InputError(what, "triton.tune", "pass the kernel below it: KERNEL.fn")
     listed = [(config, _named(config)) for config in configs]
     if not listed:
         raise InputError("there are no configurations", "triton.tune", "list at least one triton.Config")
@@ -181,8 +184,8 @@ def tune(
     def launch(**configuration: Value) -> None:
         config = found[tuple(configuration[name] for name in names)]
         given = {**(keywords or {}), **config.all_kwargs()}
-        if getattr(config, "pre_hook", None) is not None:
-            config.pre_hook(given)
+        if getattr(config, "pre_hook", None) is not None:  # it sees all arguments by their names, as in Triton
+            config.pre_hook({**dict(zip(getattr(kernel, "arg_names", ()), args, strict=False)), **given})
         kernel[grid](*args, **given)
 
     return tune_launches(

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.cli import main
+from app.engine.formats.columns import parse_columns
 from app.engine.formats.csv_table import read_csv, write_csv
 from app.engine.formats.own import About
 from app.engine.measurement import Measurement, State
-from app.engine.models.columns import parse_columns
 from app.engine.objectives import Goal, Objective
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable

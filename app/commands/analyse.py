@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..numbers import as_json
-from .arguments import add_choosing, add_goal
+from .arguments import add_choosing, add_goal, add_table, columns_of
+from .logs import add_log, analyse_log, log_named
 from .sources import open_session
 from .terminal import print_description, print_json, show
 
@@ -21,18 +22,28 @@ if TYPE_CHECKING:
 
 def analyse_arguments(parser: ArgumentParser) -> None:
     """Declare the options of `wattridge analyse`."""
-    parser.add_argument("source", nargs="?", metavar="SESSION|FILE", help="a session (default: the newest) or a cache")
+    parser.add_argument(
+        "source", nargs="?", metavar="SESSION|FILE", help="a session (default: the newest), a cache or a log"
+    )
     add_goal(parser)
     add_choosing(parser)
+    add_table(parser)
+    add_log(parser)
 
 
 def analyse(arguments: Namespace) -> int:
-    """Front, choices, correlations, importance, difficulty, drift and failures of a session or a recording."""
+    """Front, choices, correlations, importance, difficulty, drift and failures of a session or a recording.
+
+    Of a log of power over time, energy and sampling.
+    """
     from ..engine.analysis.document import document_of
     from ..engine.analysis.session import analyse as analyse_table
     from ..engine.session.summary import by_goal, share_to_json
 
-    opened = open_session(arguments.source)
+    log = log_named(arguments.source)
+    if log is not None:
+        return analyse_log(log, arguments)
+    opened = open_session(arguments.source, columns_of(arguments))
     objective = objective_of(opened, arguments)
     found = analyse_table(opened.table, objective, preferences=preferences_of(arguments), load=load_of(arguments))
     best = next(iter(by_goal(found.table, objective.goal)), None)
@@ -74,6 +85,7 @@ def compare_arguments(parser: ArgumentParser) -> None:
     """Declare the options of `wattridge compare`."""
     parser.add_argument("sources", nargs="+", metavar="SESSION|FILE", help="numbers of sessions, or caches")
     parser.add_argument("--front", metavar="max:A,min:B", help="the figures of the Pareto fronts")
+    add_table(parser)
 
 
 def compare(arguments: Namespace) -> int:
@@ -81,7 +93,8 @@ def compare(arguments: Namespace) -> int:
     from ..engine.analysis.compare import compare_sessions
     from ..engine.analysis.description import describe_comparison
 
-    sides = [open_session(source).side for source in arguments.sources]
+    columns = columns_of(arguments)
+    sides = [open_session(source, columns).side for source in arguments.sources]
     front = _front(arguments)
     found = compare_sessions(sides, front)
     if arguments.json:

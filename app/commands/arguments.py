@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from ..input_files import is_there
 
 if TYPE_CHECKING:
+    from ..engine.formats.any_table import TableColumns
+    from ..engine.metering.meter_choice import MeterChoice
     from ..sensors.gpu import Gpu
 
 _FASTEST = 100.0  # beyond it the physics of a simulated board cannot keep up with its own clock
@@ -17,7 +19,9 @@ _FASTEST = 100.0  # beyond it the physics of a simulated board cannot keep up wi
 
 def add_board(parser: ArgumentParser, speed: float = 1.0) -> None:
     parser.add_argument(
-        "--gpu", metavar="GPU", help="an index, a UUID, simulated:NAME, recorded:FILE, opencl:NAME or host"
+        "--gpu",
+        metavar="GPU",
+        help="an index, a UUID, simulated:NAME, recorded:FILE, opencl:NAME, host or ssh://[USER@]HOST/INDEX",
     )
     parser.add_argument("--sim-seed", type=int, default=0, metavar="N", help="seed of a simulated board's noise")
     parser.add_argument(
@@ -30,12 +34,15 @@ def add_board(parser: ArgumentParser, speed: float = 1.0) -> None:
 
 
 @contextmanager
-def board_of(arguments: Namespace, *, speed: float | None = None) -> Iterator[Gpu]:
-    """The board that the options of `add_board` name, closed at the end. `speed` counts more than theirs."""
+def board_of(arguments: Namespace, *, speed: float | None = None, remote: bool = False) -> Iterator[Gpu]:
+    """The board that the options of `add_board` name, closed at the end. `speed` counts more than theirs.
+
+    `remote`: it may be one of another machine.
+    """
     from ..sensors.select import open_gpu
 
     speed = arguments.speed if speed is None else speed
-    with closing(open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=speed)) as gpu:
+    with closing(open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=speed, remote=remote)) as gpu:
         yield gpu
 
 
@@ -79,11 +86,53 @@ def add_condition(parser: ArgumentParser) -> None:
     )
 
 
+def add_meters(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--meter",
+        action="append",
+        default=[],
+        metavar="METER",
+        help="a meter beside the board, may be given several times: powersensor3:PORT, powersensor2:PORT,"
+        " pm_counters[:PART], rapl, pmt:NAME, command:PROGRAM or file:PATH, which print time stamps and watts;"
+        " see `wattridge meters`",
+    )
+    parser.add_argument(
+        "--energy-from", metavar="NAME", help="the source that energy_j comes from: board (default), or a meter's name"
+    )
+    parser.add_argument(
+        "--correct-gain",
+        action="store_true",
+        help="take the gain of the board's sensor, as a session with a meter found it, out of its power",
+    )
+
+
+def meter_choice(arguments: Namespace) -> MeterChoice | None:
+    """What the options of `add_meters` ask for; None where they ask for nothing."""
+    from ..engine.metering.meter_choice import BOARD, MeterChoice
+
+    choice = MeterChoice(tuple(arguments.meter), arguments.energy_from or BOARD, arguments.correct_gain)
+    return choice or None
+
+
 def add_goal(parser: ArgumentParser) -> None:
     goal = parser.add_mutually_exclusive_group()
     goal.add_argument("--minimise", metavar="NAME", help="the figure to make small")
     goal.add_argument("--maximise", metavar="NAME", help="the figure to make large")
     parser.add_argument("--front", metavar="max:A,min:B", help="the figures of the Pareto front")
+
+
+def add_table(parser: ArgumentParser) -> None:
+    """Which columns of another tool's table are what; they are guessed from its header."""
+    group = parser.add_argument_group("a table of another tool: CSV, Parquet, JSON lines, a folder of JSON files")
+    group.add_argument("--parameters", metavar="A,B", help="the columns that were chosen; NAME=HEADING renames one")
+    group.add_argument("--figures", metavar="C,D", help="the columns that were measured; NAME=HEADING renames one")
+
+
+def columns_of(arguments: Namespace) -> TableColumns | None:
+    """What the options of `add_table` say. Raises InputError."""
+    from ..engine.formats.any_table import TableColumns
+
+    return TableColumns.parse(arguments.parameters, arguments.figures)
 
 
 def add_control(parser: ArgumentParser) -> None:

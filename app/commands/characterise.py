@@ -103,7 +103,7 @@ def _board(gpu: Gpu) -> Iterator[LaunchingGpu]:
     """The board, able to run loads. Raises WattridgeError where it cannot."""
     from ..engine.metering.launching import require_launching
 
-    if gpu.info.source != "nvml":
+    if not gpu.info.live:
         yield require_launching(gpu)
         return
     from ..engine.runner.cuda.open import require_cuda

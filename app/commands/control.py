@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..engine.board_settings import SETTINGS, WORDS, Setting, in_words, unit
 from ..errors import InputError, PermissionRefused, WattridgeError
 from ..numbers import UNKNOWN, as_json
+from ..sensors.remote.address import SCHEME
 from .arguments import add_board, add_control, board_of, clock_or_range, positive_float
 from .terminal import ask, print_json, print_table, say, show, stop_on_interrupt
 
@@ -36,7 +37,7 @@ def guard_of(gpu: Gpu, *, allow_control: bool, by: str = "by hand") -> DeviceGua
     if recorded is not None and recorded["unfinished"] and not allow_control:
         say(line)  # what is measured now is measured under those settings
     asking = Asking.TERMINAL if sys.stdin.isatty() and sys.stderr.isatty() else Asking.NEVER
-    on_change = keep if gpu.info.source == "nvml" else None
+    on_change = keep if gpu.info.live else None
     return DeviceGuard(gpu, allow_control=allow_control, asking=asking, by=by, on_change=on_change)
 
 
@@ -77,7 +78,8 @@ def apply(arguments: Namespace) -> int:
     from ..sensors.select import open_gpu
 
     named, selector = _named(arguments)
-    with closing(open_gpu(arguments.gpu or selector, seed=arguments.sim_seed)) as gpu:
+    remote = arguments.gpu is not None  # what a session's file names is not the user's own word
+    with closing(open_gpu(arguments.gpu or selector, seed=arguments.sim_seed, remote=remote)) as gpu:
         chosen = {**_of_profile(arguments.profile, gpu), **named}
         if arguments.out:
             return _write(arguments, gpu, chosen)
@@ -210,6 +212,8 @@ def restore(arguments: Namespace) -> int:
     """Put back what was there before this program changed it, also after a crash or a power cut."""
     from ..engine.control.left_over import all_left_over
 
+    if arguments.gpu and arguments.gpu.lower().startswith(SCHEME):
+        return _restore_there(arguments)
     recorded = [] if arguments.gpu else all_left_over()
     selectors, documents = ([arguments.gpu], []) if arguments.gpu else _here(recorded)
     for selector in selectors:
@@ -227,6 +231,20 @@ def restore(arguments: Namespace) -> int:
     if arguments.json:
         print_json(documents[0] if len(documents) == 1 else {"boards": documents})
     return 0 if all(document["obeyed"] for document in documents) else 1
+
+
+def _restore_there(arguments: Namespace) -> int:
+    """A board of another machine: the command there, whose output and exit status are ours."""
+    from ..sensors.remote.address import parse_address
+    from ..sensors.remote.run_there import run_there
+
+    address = parse_address(arguments.gpu)
+    more = [*(["--defaults"] if arguments.defaults else []), *(["--json"] if arguments.json else [])]
+    ended = run_there(address, ["restore", "--gpu", address.board, *more])
+    for line in ended.errors:
+        say(f"{address.machine}: {line}")
+    show(*ended.output.splitlines())
+    return ended.status
 
 
 def _here(recorded: list[LeftOver]) -> tuple[list[str], list[dict[str, Any]]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..paths import data_folder
-from .arguments import session_number
+from .arguments import add_table, columns_of, session_number
 from .sources import chosen_index, newest_session
 from .terminal import print_json, show
 
@@ -27,6 +27,7 @@ def export_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--kind", action="append", choices=kinds, help="only these files")
     parser.add_argument("--gpu", metavar="GPU", help="the board that sets the limits in a specification's T1")
     parser.add_argument("--out", metavar="FOLDER", help="where to write (default: the data folder)")
+    add_table(parser)
 
 
 def export(arguments: Namespace) -> int:
@@ -69,7 +70,7 @@ def _export_file(path: Path, arguments: Namespace) -> dict[str, Any]:
 
     folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / path.name.split(".")[0]
     if not is_specification(path):
-        recording = read_recording(path)
+        recording = read_recording(path, columns_of(arguments))
         plan, table = plan_replay(path, read=recording), recording.table()
         index = chosen_index(arguments.configuration, table)
         files = export_session(plan, table, None, index, folder, arguments.kind)

@@ -46,7 +46,8 @@ def helper(arguments: Namespace) -> int:
     _print_report(report, "Installed" if arguments.do == "install" else "Removed", as_json=arguments.json)
     if arguments.do == "install" and not arguments.json:
         say("You are asked for a password when control is switched on. For a group that need not be, with visudo:")
-        say(f"  %GROUP ALL=(root) NOPASSWD: {installing.PLACES.library}/{LAUNCHER} GPU-*")
+        launcher = f"{installing.PLACES.library}/{LAUNCHER}"
+        say(f"  %GROUP ALL=(root) NOPASSWD: {launcher} GPU-*, {launcher} AMD-*")
         say(f"What may be set on this machine, and by whom: {installing.PLACES.policy}")
     return 0
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import shlex
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,9 +17,11 @@ from .terminal import Stop, print_description, print_json, say, stop_on_interrup
 
 if TYPE_CHECKING:
     from ..engine.description import Description
+    from ..engine.metering.beside import Beside
     from ..engine.metering.confidence import Interval
     from ..engine.metering.span import Span
     from ..engine.metering.watching import Watch
+    from ..engine.metering.window import SourcePower
     from ..engine.workloads.subprocesses import Ended
 
 IDLE_S: Final = 2.0
@@ -36,8 +38,14 @@ _LABELS: Final = {
 
 def measure_arguments(parser: ArgumentParser) -> None:
     """Declare the options of `wattridge measure`."""
-    parser.usage = "wattridge measure [--gpu G[,G]] [--repeats N] [--subtract-idle] [--json] -- PROGRAM [ARGUMENT ...]"
+    parser.usage = (
+        "wattridge measure [--gpu G[,G]] [--repeats N] [--subtract-idle] [--meter METER] [--json]"
+        " -- PROGRAM [ARGUMENT ...]"
+    )
     parser.add_argument("--gpu", metavar="GPU,...", help="one GPU or several: an index, a UUID, simulated:NAME, ...")
+    parser.add_argument(
+        "--meter", action="append", default=[], metavar="METER", help="also by this meter: see `wattridge meters`"
+    )
     parser.add_argument("--sim-seed", type=int, default=0, metavar="N", help="seed of a simulated board's noise")
     parser.add_argument("--repeats", type=positive_int, default=1, metavar="N", help="run it so often (default 1)")
     parser.add_argument(
@@ -57,15 +65,20 @@ def measure(arguments: Namespace) -> int:
         raise InputError("a GPU is named twice", "--gpu", "name each once")
     with ExitStack() as stack:
         watches = [_watched(name, arguments.sim_seed, stack) for name in names]
+        beside = stack.enter_context(_beside(watches[0], arguments.meter))
         idle = _idle(watches) if arguments.subtract_idle else None
         runs: list[list[Span]] = []
+        by_meters: list[Mapping[str, SourcePower]] = []  # of each run
         failure: Ended | None = None
         with stop_on_interrupt() as stop:
             while len(runs) < arguments.repeats and failure is None:
                 ended = _run(arguments.program, watches, stop, quiet=arguments.json)
                 runs.append(_spans(watches, ended))
+                if beside is not None:
+                    by_meters.append(beside.seen(ended.start_ns, ended.end_ns, steady=False))
                 failure = ended if ended.exit_status or ended.stopped else None
     document = _document(arguments.program, runs, idle)
+    document["meters"] = _of_meters(by_meters, [spans[0].time_s for spans in runs])
     if failure is not None and arguments.json:
         raise _failed(failure, arguments.program)
     if arguments.json:
@@ -83,9 +96,30 @@ def _watched(name: str | None, seed: int, stack: ExitStack) -> Watch:
     from ..engine.metering.watching import watch
     from ..sensors.select import open_gpu
 
-    found = watch(name, lambda text: open_gpu(text, seed=seed, voltage=False))
+    found = watch(name, lambda text: open_gpu(text, seed=seed, voltage=False, remote=True))
     stack.callback(found.release)
     return found
+
+
+def _beside(watch: Watch, selectors: Sequence[str]) -> AbstractContextManager[Beside | None]:
+    from ..engine.metering.beside import put_beside
+    from ..engine.metering.meter_choice import MeterChoice
+
+    return put_beside(watch.gpu, MeterChoice(tuple(selectors)))
+
+
+def _of_meters(runs: Sequence[Mapping[str, SourcePower]], times_s: Sequence[float]) -> dict[str, dict[str, Any]]:
+    """What each meter reports, means over the runs."""
+    document: dict[str, dict[str, Any]] = {}
+    for name in runs[0] if runs else ():
+        seen = [each[name] for each in runs]
+        document[name] = {
+            "energy_j": fmean(each.power_w * time_s for each, time_s in zip(seen, times_s, strict=True)),
+            "mean_power_w": fmean(each.power_w for each in seen),
+            "meter": seen[0].words,
+            "note": "; ".join(dict.fromkeys(each.said for each in seen if each.said)) or None,
+        }
+    return document
 
 
 def _run(words: Sequence[str], watches: Sequence[Watch], stop: Stop, *, quiet: bool) -> Ended:
@@ -282,6 +316,10 @@ def _describe(document: dict[str, Any]) -> Description:
             *(Figure(f"{reason}{of}", duration(seconds)) for reason, seconds in board["event_reasons_s"].items()),
         ]
     figures.append(Figure("Power from", document["power_source"]))
+    for name, meter in document["meters"].items():
+        note = meter["note"] or meter["meter"]
+        figures.append(Figure(f"Energy by {name}", meter["energy_j"], "J", note=note))
+        figures.append(Figure(f"Mean power by {name}", meter["mean_power_w"], "W"))
     runs = document["repeats"]
     kinds = ("min", "max", "deviation")
     rows = [[label, *(document[f"{key}_{kind}"] for kind in kinds), unit] for key, label, unit in named]

@@ -58,11 +58,11 @@ def _boards(arguments: Namespace) -> Sequence[Gpu]:
 
     if arguments.gpu is None:
         found = list_gpus()
-        if found and found[0].info.source == "nvml":
+        if found and found[0].info.live:
             return found
         for gpu in found:
             gpu.close()
-    return [open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)]
+    return [open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed, remote=True)]
 
 
 def _until_stopped(watched: Sequence[MeteredBoard], duration_s: float | None) -> float:

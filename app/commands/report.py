@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..errors import InputError
 from .analyse import load_of, objective_of, preferences_of
-from .arguments import add_choosing, add_goal
+from .arguments import add_choosing, add_goal, add_table, columns_of
 from .sources import chosen_index, open_session
 from .terminal import print_json, show
 
@@ -29,6 +29,7 @@ def report_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--choose", metavar="NAME", help="or a way to choose it: fastest, least_energy, knee, ...")
     add_goal(parser)
     add_choosing(parser)
+    add_table(parser)
 
 
 def report(arguments: Namespace) -> int:
@@ -42,8 +43,9 @@ def report(arguments: Namespace) -> int:
 
     if arguments.configuration is not None and arguments.choose is not None:
         raise InputError("one choice is enough", "report", "leave out --configuration or --choose")
-    opened = open_session(arguments.source)
-    others = [open_session(source).side for source in arguments.compare]
+    columns = columns_of(arguments)
+    opened = open_session(arguments.source, columns)
+    others = [open_session(source, columns).side for source in arguments.compare]
     path = Path(arguments.out or f"{file_stem(opened.plan.title)}-report.html")
     load = load_of(arguments)
     with Store() as store:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from ..sensors.gpu import LIVE
 from .arguments import add_board, board_of, session_number
 from .terminal import print_json, print_listing, say, show
 
@@ -180,7 +181,7 @@ def _print(sweeps: Sequence[Sweep], kernel: PlacedKernel | None) -> None:
         if sweep.published is not None:
             title, column = "Published: fitted by others, nothing was measured here", f"{board} · {column}"
         else:
-            title = board if sweep.source == "nvml" else f"{board} ({sweep.source})"
+            title = board if sweep.source in LIVE else f"{board} ({sweep.source})"
         tables.setdefault(title, []).append(replace(describe_sweep(sweep), title=column))
     listings = [side_by_side(columns, title) for title, columns in tables.items()]
     if kernel is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,18 @@ from ..errors import InputError, WattridgeError
 from ..input_files import is_input, is_there
 from ..paths import data_folder, resources
 from ..session_progress import watch_session
-from .arguments import add_board, add_condition, add_control, add_search, positive_int, session_number
+from .arguments import (
+    add_board,
+    add_condition,
+    add_control,
+    add_meters,
+    add_search,
+    add_table,
+    columns_of,
+    meter_choice,
+    positive_int,
+    session_number,
+)
 from .sources import SPECIFICATION, recording_path, specification_path
 from .terminal import print_description, print_json, print_table, say, show, stop_on_interrupt
 
@@ -44,6 +56,7 @@ def tune_arguments(parser: ArgumentParser) -> None:
     add_board(parser, speed=float("inf"))
     add_search(parser)
     add_condition(parser)
+    add_meters(parser)
     add_control(parser)
 
 
@@ -71,7 +84,8 @@ def tune(arguments: Namespace) -> int:
         arguments.gpu = usual_device(specification.kernel, real_boards=bool(real_boards()))
     speed = arguments.speed if specification.command is None else 1.0  # a program takes real time
     with guarded_board(arguments, speed=speed) as (gpu, guard):
-        plan = plan_specification(specification, gpu, search_options(arguments, arguments.repeats), guard=guard)
+        options = replace(search_options(arguments, arguments.repeats), meters=meter_choice(arguments))
+        plan = plan_specification(specification, gpu, options, guard=guard)
         if arguments.resume is not None:
             plan = with_recording(plan, specification, read_recording(arguments.resume))
         with Store() as store:
@@ -90,6 +104,8 @@ def _resume(arguments: Namespace, session: int) -> int:
     if arguments.condition is not None:
         remedy = "state it for another one afterwards: wattridge sessions N --condition"
         raise InputError("a resumed session keeps its condition", "--condition", remedy)
+    if meter_choice(arguments) is not None:
+        raise InputError("a resumed session keeps its meters", "--meter", "leave it out, or start a new session")
     options = search_options(arguments)
     with Store() as store:
         origin = store.session(session).origin
@@ -123,17 +139,19 @@ def replay_arguments(parser: ArgumentParser) -> None:
         "--follow", action="store_true", help="show a cache while a tuner writes it, until that is done or Ctrl+C"
     )
     add_search(parser)
+    add_table(parser)
 
 
 def replay(arguments: Namespace) -> int:
     """Run a session against a recording instead of a board, or follow one that another program still writes."""
+    from ..engine.formats.read import read_recording
     from ..engine.session.planning import plan_replay
     from ..engine.store.database import Store
 
     path = recording_path(arguments.cache)
     if arguments.follow:
         return _follow(path, arguments)
-    plan = plan_replay(path, search_options(arguments))
+    plan = plan_replay(path, search_options(arguments), read=read_recording(path, columns_of(arguments)))
     with Store() as store:
         return _run(plan, store, arguments)
 

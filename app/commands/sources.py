@@ -20,12 +20,13 @@ from .arguments import session_number
 SPECIFICATION: Final = "the specification, TOML or T1 (JSON), or an operator such as mm:1,512,512,512"
 
 if TYPE_CHECKING:
+    from ..engine.formats.any_table import TableColumns
     from ..engine.space.result_table import ResultTable
     from ..engine.store.database import Store
 
 
-def open_session(source: str | None) -> Opened:
-    """A stored session by its number (None: the newest), or a recording by its file.
+def open_session(source: str | None, columns: TableColumns | None = None) -> Opened:
+    """A stored session by its number (None: the newest), or a recording by its file, whose `columns` may be said.
 
     Raises InputError where there is neither.
     """
@@ -33,7 +34,7 @@ def open_session(source: str | None) -> Opened:
         number = None if source is None else session_number(source)
         if source is None or number is not None:
             return _stored(number)
-        return _recorded(recording_path(source))
+        return _recorded(recording_path(source), columns)
 
 
 def newest_session(store: Store, where: str) -> int:
@@ -83,12 +84,12 @@ def _stored(number: int | None) -> Opened:
         return stored_session(store, newest_session(store, "sessions") if number is None else number)
 
 
-def _recorded(path: Path) -> Opened:
+def _recorded(path: Path, columns: TableColumns | None) -> Opened:
     from ..engine.formats.read import read_recording
     from ..engine.objectives import Objective
     from ..engine.session.planning import plan_replay
 
-    recording = read_recording(path)
+    recording = read_recording(path, columns)
     plan = plan_replay(path, read=recording)
     return Opened.of(plan, recording.table(), Objective(plan.objective.goal, recording.objective.front), None)
 

@@ -12,7 +12,7 @@ from ..errors import InputError, WattridgeError
 from ..numbers import duration
 from ..sensors.channel import POWER_SAMPLES
 from ..sensors.event_reasons import names as reason_names
-from ..sensors.gpu import Gpu
+from ..sensors.gpu import LIVE, Gpu
 from .arguments import add_board
 from .terminal import ProgressBar, print_description, print_json, print_table, say, show, stop_on_interrupt
 
@@ -29,6 +29,7 @@ def gpus_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--verbose", action="store_true", help="also what runs kernels, and what each board does not report and why"
     )
+    parser.add_argument("--on", metavar="[USER@]HOST", help="the boards of another machine, through ssh")
 
 
 def gpus(arguments: Namespace) -> int:
@@ -36,6 +37,8 @@ def gpus(arguments: Namespace) -> int:
     from ..sensors.select import list_gpus
     from .control import report_unreadable
 
+    if arguments.on is not None:
+        return _gpus_there(arguments)
     cuda = _cuda_in_use() if arguments.verbose else None
     opencl, why_no_opencl = _opencl_devices() if arguments.verbose else ([], "")
     boards = list_gpus()
@@ -52,7 +55,7 @@ def gpus(arguments: Namespace) -> int:
             [{**board, **more, **({"cuda": cuda} if cuda and board["source"] == "nvml" else {})} for board in described]
         )
         return int(unreadable)
-    if described and described[0]["source"] != "nvml":
+    if described and described[0]["source"] not in LIVE:
         say("No NVIDIA driver answers here; these are the simulated boards.")
     header = ("index", "name", "source", "driver", "limit W", "graphics MHz", "power source")
     rows = []
@@ -67,8 +70,12 @@ def gpus(arguments: Namespace) -> int:
         if missing and arguments.verbose:
             show("", f"{board['name']} does not report")
             show(*(f"  {line}" for line in missing))
-    if cuda:
+    if cuda and any(board["source"] != "amd" for board in described):
         show("", f"Kernels on real boards: {_cuda_words(cuda)}")
+    if arguments.verbose and any(board["source"] == "amd" for board in described):
+        from ..engine.runner.hip.open import hip_in_words
+
+        show("", f"Kernels on AMD boards: {hip_in_words()}")
     if why_no_opencl:
         show("", f"OpenCL: {why_no_opencl}")
     if opencl:
@@ -79,9 +86,9 @@ def gpus(arguments: Namespace) -> int:
 
 def _opencl_devices() -> tuple[list[dict[str, str]], str]:
     """Every device of OpenCL, with where its energy comes from; and why there is none."""
-    from ..sensors.nvml.pci import pci_address
     from ..sensors.opencl.devices import is_board, opencl_devices
-    from ..sensors.select import real_boards
+    from ..sensors.pci import pci_address
+    from ..sensors.select import AMD, amd_boards, real_boards
     from ..sensors.unmetered import NO_ENERGY
 
     try:
@@ -89,6 +96,7 @@ def _opencl_devices() -> tuple[list[dict[str, str]], str]:
     except WattridgeError as error:
         return [], f"{error.what} ({error.remedy})"
     boards = [(f"that of GPU {index}", uuid, pci_address(uuid)) for index, uuid, _ in real_boards()]
+    boards += [(f"that of GPU {AMD}:{index}", uuid, pci_address(uuid)) for index, uuid, _ in amd_boards()]
     found = []
     for each in devices:
         energy = next((words for words, uuid, pci in boards if is_board(each, uuid, pci)), NO_ENERGY)
@@ -112,6 +120,18 @@ def _cuda_words(cuda: dict[str, Any]) -> str:
     return words + others
 
 
+def _gpus_there(arguments: Namespace) -> int:
+    from ..sensors.remote.address import parse_address
+    from ..sensors.remote.run_there import boards_there
+
+    boards = boards_there(parse_address(arguments.on))
+    if arguments.json:
+        print_json([{"index": b.index, "name": b.name, "source": b.source, "selector": b.selector} for b in boards])
+    else:
+        print_table([(b.index, b.name, b.source, b.selector) for b in boards], ("index", "name", "source", "--gpu"))
+    return 0
+
+
 def _describe(gpu: Gpu) -> dict[str, Any]:
     from ..engine.board_settings import WORDS, why_not_set
     from ..engine.metering.characterisation.store import known_characterisation, to_json
@@ -122,7 +142,7 @@ def _describe(gpu: Gpu) -> dict[str, Any]:
     if line:
         say(line)
     cannot_set = {name: why for name in WORDS if (why := why_not_set(gpu, name))}
-    for name, why in cannot_set.items() if info.source == "nvml" else ():  # of simulated boards: under cannot_set
+    for name, why in cannot_set.items() if info.live else ():  # of simulated boards: under cannot_set
         say(f"{info.label}: the {WORDS[name]} cannot be set: {why}")
     known = known_characterisation(info)
     clocks = list(gpu.graphics_clocks_mhz())
@@ -183,7 +203,7 @@ def monitor(arguments: Namespace) -> int:
         arguments.duration = 10.0
     if not 0 < arguments.duration < 365 * 86400:
         raise InputError(f"a duration of {arguments.duration} s", "--duration", "a positive number of seconds")
-    gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)
+    gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed, remote=True)
     faults: list[str] = []
     recorder = RecordingWriter(Path(arguments.record), gpu) if arguments.record else None
     begun_ns = gpu.clock.now_ns()

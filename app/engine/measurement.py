@@ -18,6 +18,24 @@ MEASURED = (
     *("memory_temperature_c", "recent_power_1s_w", "recent_power_30s_w"),
 )
 
+
+def source_figures(source: str) -> tuple[str, str]:
+    """The names of the power and energy that one of several sources reports: `power_rapl_w`, `energy_rapl_j`."""
+    return f"power_{source}_w", f"energy_{source}_j"
+
+
+def of_sources(names: Collection[str]) -> set[str]:
+    """Those of `names` that several sources of power report of the same: none where there were no meters."""
+    found = set()
+    if set(source_figures("board")) <= set(names):
+        for name in names:
+            source = name.removeprefix("power_").removesuffix("_w")
+            pair = source_figures(source)
+            if name == pair[0] and pair[1] in names and name not in STATED_FROM:
+                found |= set(pair)
+    return found
+
+
 # What a figure stated for one thermal condition keeps of its measurement: of the session, not of the configuration.
 STATED_FROM = frozenset(
     {

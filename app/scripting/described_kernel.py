@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,12 @@ from ..engine.formats.names import DEVICE_SETTINGS
 from ..engine.measurement import Value
 from ..engine.specification.model import ArgumentSpec, KernelSpec, Specification, VerifySpec
 from ..engine.workloads.cuda_source import parameter_names
-from ..engine.workloads.scripted_kernel import AXES, ScriptedParts
+from ..engine.workloads.dialect import DIALECTS
+from ..engine.workloads.scripted_kernel import AXES, Parameters, ScriptedParts
 from ..errors import InputError
+from .accuracy import leaves
 from .arrays import to_numpy
-from .sources import KernelSource, kernel_symbol, read_source
+from .sources import KernelSource, kernel_symbol
 from .surroundings import script_path
 
 BLOCK_SIZE_NAMES = ("block_size_x", "block_size_y", "block_size_z")
@@ -43,7 +45,7 @@ class DescribedKernel:
 def describe_kernel(
     folder: Path | None,
     kernel_name: str,
-    kernel_source: Any,
+    source: KernelSource,
     problem_size: Any,
     arguments: Sequence[Any],
     tune_params: Mapping[str, Sequence[Value]],
@@ -52,7 +54,6 @@ def describe_kernel(
     answer: Any = None,
     atol: float = 1e-6,
     compare: bool = True,
-    lang: str | None = None,
     smem_args: Any = None,
     cmem_args: Any = None,
     compiler_options: Any = None,
@@ -66,16 +67,25 @@ def describe_kernel(
     `compare` False leaves the check to a function. Raises InputError naming what cannot be used.
     """
     symbol, template = kernel_symbol(str(kernel_name))
-    source = read_source(kernel_source, lang)
+    _check_language(source, template, smem_args, cmem_args)
     parameters, settings = _parameters(tune_params)
     blocks = _block_names(block_size_names)
-    given = [to_numpy(each, f"arguments[{at}]") for at, each in enumerate(_listed(arguments, "arguments"))]
+    listed = _listed(arguments, "arguments")
+    given = [
+        _argument_of(next(leaves(each)) if _is_chosen(each) else each, f"arguments[{at}]", source)
+        for at, each in enumerate(listed)
+    ]
     names = _names(source, symbol, len(given))
     expected = _answer(answer, given, compare=compare)
     described = [
         _argument(folder, name, value, output=expected is not None and expected[at] is not None)
         for at, (name, value) in enumerate(zip(names, given, strict=True))
     ]
+    chosen = {
+        described[at].name: _choice(folder, each, described[at], f"arguments[{at}]", source)
+        for at, each in enumerate(listed)
+        if _is_chosen(each)
+    }
     described += [
         replace(_argument(folder, str(name), np.atleast_1d(to_numpy(value, f"cmem_args[{name!r}]"))), memory="constant")
         for name, value in _mapped(cmem_args, "cmem_args").items()
@@ -95,11 +105,12 @@ def describe_kernel(
         arguments=tuple(described),
         verify=verify,
         profile=profile,
-        compiler_options=tuple(str(each) for each in _listed(compiler_options or (), "compiler_options")),
+        compiler_options=(*map(str, _listed(compiler_options or (), "compiler_options")), *source.libraries),
         block_size_names=blocks,
         template=template,
         timeout_s=timeout_s,
         language=source.language,
+        compiler=source.compiler,
     )
     parts = ScriptedParts(
         source=source.text,
@@ -112,6 +123,7 @@ def describe_kernel(
         defines=None if defines is None else _mapped(defines, "defines"),
         folders=source.folders,
         settings=frozenset(settings),
+        chosen=chosen,
     )
     spec = Specification(
         path=script_path(),
@@ -124,15 +136,54 @@ def describe_kernel(
     return DescribedKernel(spec, parts, names, None if expected is None else tuple(expected))
 
 
+def _is_chosen(argument: Any) -> bool:
+    """Whether it is one of several, chosen by the parameters: ours or Kernel Tuner's own."""
+    return hasattr(argument, "select_for_configuration")
+
+
+def _choice(
+    folder: Path | None, argument: Any, like: ArgumentSpec, where: str, source: KernelSource
+) -> Callable[[Parameters], ArgumentSpec]:
+    """What describes the argument for given parameters."""
+    described: dict[int, ArgumentSpec] = {}
+    for place, each in enumerate(leaves(argument)):
+        spec = _argument(folder, f"{like.name}_{place}", _argument_of(each, where, source), output=like.output)
+        described[id(each)] = replace(spec, name=like.name)
+    return lambda parameters: described[id(argument.select_for_configuration(parameters))]
+
+
 def _names(source: KernelSource, kernel: str, count: int) -> tuple[str, ...]:
     """Of the arguments, as the source has them; numbered where it does not say."""
-    found = parameter_names(source.text, kernel) if isinstance(source.text, str) else ()
+    dialect = DIALECTS.get(source.language)
+    text = source.text if isinstance(source.text, str) else ""
+    found = parameter_names(text, kernel, dialect.qualifier) if dialect is not None else ()
     if len(found) == count and len(set(found)) == count:
         return found
     return tuple(f"argument_{at}" for at in range(count))
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
+
+
+def _check_language(source: KernelSource, template: str, smem_args: Any, cmem_args: Any) -> None:
+    """Raises InputError for what only kernels in CUDA have."""
+    if source.language == "CUDA":
+        return
+    own = "declare it in the kernel" if source.language == "OpenCL" else "leave it out"
+    for name, given in (("smem_args", smem_args), ("cmem_args", cmem_args)):
+        if given:
+            raise InputError(f"{name} is for kernels in CUDA, and this one is in {source.language}", name, own)
+    if template:
+        what = f"'{template}' are arguments of a template, and only kernels in CUDA are instantiated"
+        raise InputError(what, "kernel_name", "name a function that is no template")
+
+
+def _argument_of(given: Any, where: str, source: KernelSource) -> Any:
+    """An array or a scalar, on the host. Raises InputError."""
+    if source.of_the_host and hasattr(given, "__cuda_array_interface__"):
+        what = "it lies on a GPU, and a function of the host is called in another process"
+        raise InputError(what, where, "pass a NumPy array, and let the function copy it")
+    return to_numpy(given, where)
 
 
 def _parameters(given: Any) -> tuple[dict[str, tuple[Value, ...]], dict[str, tuple[Value, ...]]]:
@@ -144,8 +195,6 @@ def _parameters(given: Any) -> tuple[dict[str, tuple[Value, ...]], dict[str, tup
         if not plain:
             raise InputError("it has no values", f"tune_params[{name!r}]", "list at least one")
         (settings if name in DEVICE_SETTINGS else parameters)[DEVICE_SETTINGS.get(name, str(name))] = plain
-    if not parameters and not settings:
-        raise InputError("there are none", "tune_params", "name at least one with its values")
     return parameters, settings
 
 

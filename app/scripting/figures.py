@@ -69,6 +69,11 @@ class Figures:
         return value * 1e3 if name == "time" else value
 
 
+def our_name(name: str) -> str:
+    """A figure's name in a measurement, by Kernel Tuner's."""
+    return _OURS.get(name, name)
+
+
 def read_metrics(given: Any) -> dict[str, Expression | Callable[[Result], Any]]:
     """Metrics by name, in their order: each may use those before it. Raises InputError."""
     if given is None:
@@ -113,7 +118,7 @@ def _goal(name: str, higher: bool | None, metrics: Sequence[str]) -> Goal:
             remedy = f"say objective_higher_is_better=True or False for {name}"
             raise InputError(f"it is not known whether more or less of '{name}' is better", "objective", remedy)
         higher = name not in _LESS
-    return Goal(name if name in metrics else _OURS.get(name, name), bool(higher))
+    return Goal(name if name in metrics else our_name(name), bool(higher))
 
 
 def _number(name: str, value: Any) -> float:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 
 from ..engine.control.guard import DeviceGuard
 from ..engine.formats.growing_cache import GrowingCache
-from ..engine.measurement import Measurement, State, Value
+from ..engine.measurement import MEASURED, Measurement, State, Value
 from ..engine.metering.launching import require_launching
 from ..engine.objectives import Goal, Objective
 from ..engine.runner.base import Runner
-from ..engine.runner.cuda.open import open_cuda_runner, require_cuda
+from ..engine.runner.languages import open_runner, require_device
 from ..engine.runner.replay import ReplayRunner
 from ..engine.runner.simulated import SimulatedRunner
 from ..engine.session.on_board import allowed_settings, limits_on
@@ -23,18 +23,20 @@ from ..engine.space.build import build_space
 from ..engine.space.device_settings import resolve_device_settings
 from ..engine.space.filtering import filtered
 from ..engine.space.search_space import SearchSpace
+from ..engine.specification.model import LANGUAGES
 from ..engine.workloads.profiled import ProfiledKernel
 from ..errors import InputError
 from ..sensors.device_limits import DeviceLimits, limits_of
 from ..sensors.gpu import Gpu
 from ..sensors.simulated.profiles import PROFILES, LaunchRefused
 from .described_kernel import DescribedKernel
-from .figures import Figures
+from .figures import Figures, our_name
 from .restrictions import Restrictions
 from .script_side import ScriptOfKernel
 from .strategies import Search
 
 NOT_ISOLATED = "the script's observers run its kernels in its own process: faults are not isolated"
+_OF_A_BOARD = frozenset(MEASURED) - {"time_s"}
 _TIME_AND_ENERGY = (Goal("time_s", maximise=False), Goal("energy_j", maximise=False))
 
 
@@ -60,27 +62,26 @@ def plan_on_board(
     """Raises InputError and WattridgeError where it cannot be run there, before anything is measured."""
     spec = kernel.spec
     assert spec.kernel is not None
-    if spec.kernel.language != "CUDA":
-        what = f"its kernel is written in {spec.kernel.language}, and CUDA kernels are run"
-        raise InputError(what, spec.name, "say lang='CUDA' where it is CUDA")
-    if gpu.info.source == "unmetered":
-        raise InputError("CUDA kernels do not run on this device", gpu.info.label, "choose a real or a simulated GPU")
-    if gpu.info.source == "nvml":
-        require_cuda(gpu)
+    metered = gpu.info.source != "unmetered"
+    if not metered:
+        _require_time_only(wanted, gpu)
+    require_language(spec.kernel.language)
+    if gpu.info.real:
+        require_device(spec.kernel, gpu, spec.name)
     settings, refused = allowed_settings(spec.device_settings, gpu, guard)
     if refused:
         raise InputError(refused[0], "tune_params", "leave the clocks and limits out, or allow control")
     resolved, notes = resolve_device_settings(settings, gpu)
     space = _space(kernel, wanted, limits_on(gpu), resolved, notes)
     script = side(kernel, gpu)
-    isolated = not script.observers
+    isolated = not any(getattr(each, "watches_launches", True) for each in script.observers)
     if not isolated:
         space = replace(space, notes=(*space.notes, NOT_ISOLATED))
     make_runner: Callable[[], Runner]
-    if gpu.info.source == "nvml":
+    if gpu.info.real:
 
         def make_runner() -> Runner:
-            return open_cuda_runner(spec, gpu, space, guard.nested("session"), script=script, isolated=isolated)
+            return open_runner(spec, gpu, space, guard.nested("session"), script=script, isolated=isolated)
     else:
         board = require_launching(gpu)
         if not spec.kernel.profile:
@@ -100,9 +101,26 @@ def plan_on_board(
         known = _with_objective(_known(cache, space, wanted.figures), wanted)
     plan = _plan(kernel, wanted, space, make_runner, known)
     origin = {**plan.origin, "gpu": gpu.info.uuid, "isolated": str(isolated)}
-    objective = plan.objective if plan.objective.front else replace(plan.objective, front=_TIME_AND_ENERGY)
+    both = metered and not plan.objective.front
+    objective = replace(plan.objective, front=_TIME_AND_ENERGY) if both else plan.objective
     info = gpu.info
     return replace(plan, gpu=info.name, driver=info.driver, source=info.source, origin=origin, objective=objective)
+
+
+def require_language(language: str) -> None:
+    """Raises InputError where kernels in that language are not run."""
+    if language not in LANGUAGES:
+        remedy = f"kernels in {', '.join(LANGUAGES)} are run; with simulation_mode a cache of any language is searched"
+        raise InputError(f"the kernel is in {language}", "lang", remedy)
+
+
+def _require_time_only(wanted: Wanted, gpu: Gpu) -> None:
+    """Raises InputError where a script asks for figures that a device without sensors does not report."""
+    goals = (wanted.objective.goal, *wanted.objective.front)
+    for name in (*(each.name for each in goals), *wanted.figures.observed):
+        if our_name(name) in _OF_A_BOARD:
+            what = f"'{name}' is asked for, and this device reports time alone"
+            raise InputError(what, gpu.info.label, "leave out the observer, and work for the time, or choose a GPU")
 
 
 def plan_from_cache(kernel: DescribedKernel, wanted: Wanted, cache: GrowingCache) -> SessionPlan:
@@ -183,6 +201,8 @@ def _space(
     notes: tuple[str, ...],
 ) -> SearchSpace:
     spec = kernel.spec
+    if not spec.parameters and not settings:
+        raise InputError("there are none", "tune_params", "name at least one with its values")
     space = build_space(
         spec.parameters,
         wanted.restrictions.texts,

@@ -10,6 +10,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,26 +27,28 @@ from ..engine.session.events import Event, FiguresRestated, MeasurementsAdded, S
 from ..engine.session.live_session import SessionResult
 from ..engine.session.plan import SessionPlan
 from ..engine.space.result_table import ResultTable
+from ..engine.specification.model import DEVICE_COMPILERS
 from ..errors import InputError
-from ..observers import DECLARED, BenchmarkObserver, NVMLObserver, RegisterObserver
+from ..observers import DECLARED, BenchmarkObserver, NVMLObserver, OutputObserver, RegisterObserver
 from ..plain_text import one_line
 from ..sensors.gpu import Gpu
-from ..sensors.select import open_gpu
+from ..sensors.select import HOST, OPENCL, open_gpu
 from ..standard_error import say
 from .described_kernel import DescribedKernel, describe_kernel
 from .figures import Figures, Result, read_metrics, read_objective
-from .kernel_planning import NOT_ISOLATED, Wanted, plan_from_cache, plan_on_board
+from .kernel_planning import NOT_ISOLATED, Wanted, plan_from_cache, plan_on_board, require_language
 from .restrictions import read_restrictions
 from .script_side import ScriptOfKernel, read_verify
+from .sources import KernelSource, read_source
 from .strategies import read_strategy
 from .surroundings import run_session_of_script, surroundings
 
 # What becomes of each parameter of Kernel Tuner's `tune_kernel`.
 PARAMETERS: Final[Mapping[str, str]] = {
     "kernel_name": "honoured; 'name<arguments>' instantiates a template",
-    "kernel_source": "text, a file, several files or a function of the parameters; languages but CUDA are refused",
+    "kernel_source": "text, a file, several files or a function of the parameters, in the language that lang says",
     "problem_size": "numbers, text, or functions of the parameters",
-    "arguments": "NumPy scalars; arrays of NumPy, CuPy, PyTorch, JAX or with DLPack, which are copied",
+    "arguments": "NumPy scalars; arrays of NumPy, CuPy, PyTorch, JAX or with DLPack, which are copied; Tunable ones",
     "tune_params": "honoured; nvml_gr_clock, nvml_mem_clock and nvml_pwr_limit need control of the board",
     "grid_div_x": "a list of text, or a function of the parameters",
     "grid_div_y": "as grid_div_x",
@@ -55,14 +58,14 @@ PARAMETERS: Final[Mapping[str, str]] = {
     "atol": "honoured, beside a relative tolerance of 1e-5 as numpy.allclose has it",
     "verify": "called in this process, with what the kernel wrote",
     "verbose": "prints why configurations fail",
-    "lang": "CUDA, CuPy and NVCUDA are CUDA; others are refused",
-    "device": "the board of that index as the driver counts; --gpu of `wattridge kernel-tuner` wins",
-    "platform": "refused unless 0: it is OpenCL's",
-    "smem_args": "size, as a number, text or function of the parameters",
-    "cmem_args": "honoured",
+    "lang": "CUDA, CuPy, PyCUDA and NVCUDA are CUDA; OpenCL, C and Fortran; found in the text where it is not said",
+    "device": "the board of that index as the driver counts, or the platform's device; --gpu of kernel-tuner wins",
+    "platform": "OpenCL's; refused unless 0 for other languages",
+    "smem_args": "of CUDA: size, as a number, text or function of the parameters; refused for other languages",
+    "cmem_args": "honoured for CUDA, refused for other languages",
     "texmem_args": "refused: CUDA 12 has no texture references",
-    "compiler": "refused: it is for C, and the compiler of CUDA is found",
-    "compiler_options": "honoured",
+    "compiler": "of C and Fortran; refused for kernels, whose compiler is found",
+    "compiler_options": "honoured; nothing is added to them for C and Fortran",
     "defines": "text, numbers, or functions of the parameters",
     "log": "a log of that level in the working directory, as Kernel Tuner names it",
     "iterations": "so many single launches are timed for `times`; time and energy are those of a longer window",
@@ -73,7 +76,7 @@ PARAMETERS: Final[Mapping[str, str]] = {
     "cache": "Kernel Tuner's format, read and written",
     "metrics": "text, which is parsed and never evaluated as Python; functions are called in this process",
     "simulation_mode": "answers from the cache, which must hold every configuration",
-    "parallel": "refused: one board measures one kernel at a time, and compiling is parallel anyway",
+    "parallel": "noted: kernels are compiled in parallel in any case, and one board measures them one at a time",
     "observers": "NVMLObserver and RegisterObserver by name; others watch launches in this process, without isolation",
     "objective": "a name, or several, which become a front",
     "objective_higher_is_better": "honoured",
@@ -81,11 +84,10 @@ PARAMETERS: Final[Mapping[str, str]] = {
     "seed": "honoured; 0 without one",
 }
 _UNSUPPORTED: Final = {  # what must stay at its default, and what to do
-    "platform": "leave it out: CUDA has none",
+    "platform": "leave it out: it is for OpenCL",
     "texmem_args": "read through __ldg or pass a pointer: CUDA 12 has no texture references",
-    "compiler": "leave it out, or set NVCC's with compiler_options",
-    "parallel": "leave it out: kernels are compiled in parallel, and measured one at a time",
 }
+_PARALLEL: Final = "parallel: kernels are compiled in parallel, and this board measures them one at a time"
 _LOG: Final = logging.getLogger("wattridge")
 _TIMEOUT_S: Final = 60.0  # of one launch: a script's kernel may be a long one
 
@@ -132,7 +134,9 @@ def tune_kernel(
     gpu: Gpu | str | None = None,
     profile: str = "",
 ) -> tuple[list[Result], Result]:
-    """Tune a CUDA kernel; the results of all configurations, as dicts with times in ms, and the environment.
+    """Tune a kernel in CUDA or OpenCL, or a function in C or Fortran.
+
+    The results of all configurations come as dicts with times in ms; beside them the environment.
 
     The parameters are Kernel Tuner's, and `PARAMETERS` says what happens to each. Of its own it has `gpu` in place of
     `device`: what `--gpu` names, or an open board; and `profile`, how a simulated one costs the kernel. The session is
@@ -141,7 +145,8 @@ def tune_kernel(
     Raises InputError for what cannot be used or honoured, WattridgeError where the session fails, KeyboardInterrupt
     where the user stops it, and what the script's own functions raise.
     """
-    _refuse(platform=platform, texmem_args=texmem_args, compiler=compiler, parallel=parallel)
+    source = read_source(kernel_source, lang, compiler)
+    _refuse(texmem_args=texmem_args, platform=0 if source.language == "OpenCL" else platform)
     _begin_log(kernel_name, log)
     watched = _Observers(observers)
     figures = Figures(read_metrics(metrics), watched.observed)
@@ -168,20 +173,20 @@ def tune_kernel(
         )
 
     with ExitStack() as stack:
-        board = None if simulation_mode else stack.enter_context(board_of(gpu, device))
-        runs = board is not None and board.info.source == "nvml"
+        usual = usual_board(source, device, platform)
+        board = None if simulation_mode else stack.enter_context(board_of(gpu, usual))
+        runs = board is not None and board.info.real
         kernel = describe_kernel(
             stack.enter_context(_scratch()) if runs else None,
             kernel_name,
-            kernel_source,
+            source,
             problem_size,
             arguments,
             tune_params,
             grid_div=(grid_div_x, grid_div_y, grid_div_z),
             answer=answer,
             atol=atol,
-            compare=check is None,
-            lang=lang,
+            compare=check is None and not any(isinstance(each, OutputObserver) for each in watched.own),
             smem_args=smem_args,
             cmem_args=cmem_args,
             compiler_options=compiler_options,
@@ -197,6 +202,8 @@ def tune_kernel(
         else:
             guard = stack.enter_context(closing(surroundings().guard(board)))
             plan = plan_on_board(kernel, wanted, board, guard, side, file)
+        if parallel:
+            plan = replace(plan, space=replace(plan.space, notes=(*plan.space.notes, _PARALLEL)))
         result = _run(plan, figures, None if simulation_mode else file, quiet=quiet, verbose=verbose)
     return _results(result, figures)
 
@@ -225,25 +232,26 @@ def run_kernel(
     *,
     gpu: Gpu | str | None = None,
 ) -> list[Any]:
-    """Launch a CUDA kernel once with these parameters; the arguments as they are afterwards, in their order.
+    """Launch a kernel, or call a function, once; the arguments as they are afterwards, in their order.
 
     Parameters as for `tune_kernel`. Raises InputError for what cannot be used, WattridgeError where the kernel fails.
     """
     from .single_run import run_once
 
-    _refuse(platform=platform, texmem_args=texmem_args, compiler=compiler)
+    source = read_source(kernel_source, lang, compiler)
+    require_language(source.language)
+    _refuse(texmem_args=texmem_args, platform=0 if source.language == "OpenCL" else platform)
     _begin_log(kernel_name, log)
     with ExitStack() as stack:
         folder = stack.enter_context(_scratch())
         kernel = describe_kernel(
             folder,
             kernel_name,
-            kernel_source,
+            source,
             problem_size,
             arguments,
             {name: [value] for name, value in params.items()},
             grid_div=(grid_div_x, grid_div_y, grid_div_z),
-            lang=lang,
             smem_args=smem_args,
             cmem_args=cmem_args,
             compiler_options=compiler_options,
@@ -251,7 +259,7 @@ def run_kernel(
             defines=defines,
             timeout_s=_TIMEOUT_S,
         )
-        board = stack.enter_context(board_of(gpu, device))
+        board = stack.enter_context(board_of(gpu, usual_board(source, device, platform)))
         return run_once(kernel, board, folder, dict(params), quiet=quiet)
 
 
@@ -306,6 +314,15 @@ def _scratch() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def usual_board(source: KernelSource, device: Any, platform: Any) -> str:
+    """The device that a script means, as `--gpu` names it."""
+    if source.language == "OpenCL":
+        return f"{OPENCL}:{platform}.{device}"
+    if source.of_the_host and source.compiler not in DEVICE_COMPILERS:
+        return HOST
+    return str(device)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from ..engine.runner.kernels.loaded import Launches
 from ..engine.runner.kernels.process import KernelFailed
 from ..engine.specification.model import Specification
 from ..engine.workloads.cuda_arguments import Array
-from ..engine.workloads.scripted_kernel import ScriptedKernel, ScriptedParts
+from ..engine.workloads.scripted_kernel import ScriptedKernel, ScriptedParts, scripted_kernel
 from ..observers import BenchmarkObserver, ContinuousObserver, OutputObserver, PrologueObserver
 from ..sensors.device_limits import DeviceLimits
 from .figures import Result
@@ -40,8 +40,7 @@ class ScriptOfKernel:
     observed: set[int] = field(default_factory=set)  # rows
 
     def kernel(self, spec: Specification, limits: DeviceLimits, shared_opt_in: int) -> ScriptedKernel:
-        assert spec.kernel is not None
-        return ScriptedKernel(spec, spec.kernel, limits, shared_opt_in, self.parts)
+        return scripted_kernel(spec, limits, shared_opt_in, self.parts)
 
     def wrong(self, configuration: Configuration, outputs: Callable[[], Mapping[str, Array]]) -> str:
         shown = [each for each in self.observers if isinstance(each, OutputObserver)]
@@ -64,7 +63,7 @@ class ScriptOfKernel:
         if not self.observers:
             self.more[row] = {"times": [each * 1e3 for each in launches.times_s(self.iterations)]}
             return {}
-        self.device.num_regs = int(facts["registers_per_thread"])
+        self.device.num_regs = int(facts.get("registers_per_thread", 0))
         parameters = {THEIR_SETTINGS.get(name, name): value for name, value in configuration.items()}
         for observer in self.observers:
             observer.register_configuration(parameters)

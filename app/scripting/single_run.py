@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..engine.runner.cuda.gpu import CudaGpu
-from ..engine.runner.cuda.language import CudaLanguage
 from ..engine.runner.kernels.loaded import LoadedKernels
 from ..engine.runner.kernels.process import KernelFailed
-from ..engine.workloads.scripted_kernel import ScriptedKernel
+from ..engine.runner.languages import open_device, require_device
+from ..engine.workloads.scripted_kernel import scripted_kernel
 from ..engine.workloads.source_kernel import KernelRefused
 from ..errors import InputError, WattridgeError
 from ..sensors.gpu import Gpu
@@ -29,23 +29,24 @@ def run_once(
 
     Raises InputError where it cannot run on that board, WattridgeError where it fails.
     """
-    if board.info.source != "nvml":
+    if not board.info.real:
         raise InputError(f"a {board.info.source} GPU runs no kernels", board.info.label, "choose a real GPU")
     spec, described = kernel.spec, kernel.spec.kernel
     assert described is not None
+    require_device(described, board, spec.name)
     arrays = tuple(replace(each, output=bool(each.shape) and each.memory == "global") for each in described.arguments)
     described = replace(described, arguments=arrays)
+    spec = replace(spec, kernel=described)
     with ExitStack() as stack:
-        gpu = stack.enter_context(closing(CudaGpu(board)))
+        device = stack.enter_context(closing(open_device(described, board, spec.name, scripted=True)))
         if not quiet:
             say(f"{spec.name} on {board.info.label}")
-        language = CudaLanguage(gpu)
-        compiler = stack.enter_context(closing(language.compiler))
-        scripted = ScriptedKernel(spec, described, gpu.limits, gpu.shared_memory_opt_in, kernel.parts)
+        gpu, language = device.gpu, device.language
+        scripted = language.kernel(spec, partial(scripted_kernel, parts=kernel.parts))
         loaded = stack.enter_context(closing(LoadedKernels(gpu, language, described.timeout_s, lambda: None)))
         try:
             prepared = scripted.prepare(dict(parameters))
-            loaded.load(spec.name, prepared, compiler.submit(prepared.build).result().image)
+            loaded.load(spec.name, prepared, language.compiler.submit(prepared.build).result().image)
             loaded.check(spec.name)
         except (KernelFailed, KernelRefused) as failure:
             raise WattridgeError(f"{failure.state}: {failure}", spec.name) from None

@@ -1,29 +1,40 @@
-"""The kernel's source as Kernel Tuner takes it: text, a file, several files, or a function of the parameters."""
+"""The kernel's source as Kernel Tuner takes it: text, a file, several files, or a function of the parameters; in which
+language it is, and what compiles functions of the host."""
 
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from ..engine.specification.model import COMPILERS, OF_THE_HOST
 from ..errors import InputError
 from ..files import read_text
 
 _FILE: Final = re.compile(r"[^\n(){};\\]{1,250}\.(cu|cuh|cpp|cc|c|cl|opencl|F|F90|f90|hip|jl|h)")
 _LANGUAGES: Final = {  # what scripts call them -> what specifications do
-    "CUDA": "CUDA",
-    "CUPY": "CUDA",
-    "NVCUDA": "CUDA",
+    **dict.fromkeys(("CUDA", "CUPY", "NVCUDA", "PYCUDA"), "CUDA"),
     "OPENCL": "OpenCL",
     "HIP": "HIP",
-    "C": "C",
-    "C++": "C",
+    **dict.fromkeys(("C", "C++"), "C++"),  # what is called C there is compiled by g++
     "FORTRAN": "Fortran",
     "JULIA": "Julia",
 }
-_SIGNS: Final = (("__global__", "CUDA"), ("__kernel", "OpenCL"), ("subroutine", "Fortran"), ("function ", "Fortran"))
+# What shows the language of a text, as Kernel Tuner looks for it; anything else is C.
+_SIGNS: Final = (
+    ("__global__", "CUDA"),
+    ("__kernel", "OpenCL"),
+    ("@cuda", "Julia"),
+    ("@kernel", "Julia"),
+    ("@device_code", "Julia"),
+)
+_OF_FORTRAN: Final = (*COMPILERS["Fortran"], "ftn", "ifort")
+_FORTRAN_FILES: Final = (".f90", ".f", ".f95", ".f03", ".f08")
+_NVCC: Final = "nvcc"  # compiles functions of the host that hold CUDA, ...
+_MAYBE_CUDA: Final = ("__global", "__syncthreads()", "threadIdx", "#include <cuda", "cudaMemcpy")  # ... if it is there
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +44,36 @@ class KernelSource:
     text: str | Callable[[dict[str, Any]], str]
     language: str
     folders: tuple[Path, ...]
+    compiler: str = ""  # of a function of the host; empty: the system's
+    suffix: str = ""  # of the file that it was read from, in small letters
+
+    @property
+    def of_the_host(self) -> bool:
+        """Whether it is a function that is called, not a kernel that is launched."""
+        return self.language in OF_THE_HOST
+
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        """Options that name the libraries which the text says it needs."""
+        needs = self.of_the_host and isinstance(self.text, str) and "CL/cl.h" in self.text
+        return ("-lOpenCL",) if needs else ()
 
 
-def read_source(given: Any, lang: str | None) -> KernelSource:
-    """Raises InputError for what is no source, a file that is not there, a language that is not known."""
+def read_source(given: Any, lang: str | None = None, compiler: Any = None) -> KernelSource:
+    """Raises InputError for what is no source, a file that is not there, a language that is not known.
+
+    Languages that are not run are known by their names.
+    """
+    source = _read(given, lang)
+    if source.of_the_host:
+        return _with_compiler(source, "" if compiler is None else str(compiler))
+    if compiler:
+        remedy = "leave it out: the compiler of kernels is found; options go to it by compiler_options"
+        raise InputError(f"compiler={compiler!r} is for functions of the host", "compiler", remedy)
+    return source
+
+
+def _read(given: Any, lang: str | None) -> KernelSource:
     folders: tuple[Path, ...] = (Path.cwd(),)
     first = given
     if isinstance(given, Sequence) and not isinstance(given, str):
@@ -48,6 +85,8 @@ def read_source(given: Any, lang: str | None) -> KernelSource:
         folders = tuple(dict.fromkeys((*(Path(each).resolve().parent for each in given), Path.cwd())))
         first = given[0]
     if callable(first):
+        if lang is None:
+            raise InputError("a function makes the source, and its language is not said", "lang", "say lang='CUDA'")
         return KernelSource(first, _language(lang, ""), folders)
     if isinstance(first, Path) or (isinstance(first, str) and _FILE.fullmatch(first.strip())):
         path = Path(first)
@@ -58,25 +97,37 @@ def read_source(given: Any, lang: str | None) -> KernelSource:
                 "check kernel_source; it is relative to the script's working directory",
             )
         text = read_text(path)
-        return KernelSource(text, _language(lang, text, path), tuple(dict.fromkeys((path.resolve().parent, *folders))))
+        beside = tuple(dict.fromkeys((path.resolve().parent, *folders)))
+        return KernelSource(text, _language(lang, text), beside, suffix=path.suffix.lower())
     if isinstance(first, str):
         return KernelSource(first, _language(lang, first), folders)
     what = f"it is of type {type(first).__name__}"
     raise InputError(what, "kernel_source", "pass text, a file, a list of files, or a function of the parameters")
 
 
-def _language(asked: str | None, text: str, path: Path | None = None) -> str:
+def _language(asked: str | None, text: str) -> str:
     if asked is not None:
         found = _LANGUAGES.get(str(asked).upper())
         if found is None:
-            raise InputError(
-                f"'{asked}' is no language", "lang", f"one of {', '.join(dict.fromkeys(_LANGUAGES.values()))}"
-            )
+            names = ", ".join(dict.fromkeys(_LANGUAGES.values()))
+            raise InputError(f"'{asked}' is no language", "lang", f"one of {names}")
         return found
-    for sign, language in _SIGNS:
-        if sign in text and (language != "Fortran" or (path is not None and path.suffix.lower().startswith(".f"))):
-            return language
-    return "CUDA" if not text else "C"
+    small = text.lower()
+    return next((language for sign, language in _SIGNS if sign in small), "C++")
+
+
+def _with_compiler(source: KernelSource, compiler: str) -> KernelSource:
+    """The language and the compiler that Kernel Tuner's own rules come to."""
+    text = source.text if isinstance(source.text, str) else ""
+    named = Path(compiler).name
+    if source.language == "Fortran" or named in _OF_FORTRAN or source.suffix in _FORTRAN_FILES:
+        return replace(source, language="Fortran", compiler=compiler)
+    if named in ("", "g++"):
+        holds_kernels = source.suffix == ".cu" or "__global__" in text
+        if holds_kernels or (any(sign in text for sign in _MAYBE_CUDA) and shutil.which(_NVCC)):
+            return replace(source, compiler=_NVCC)
+    is_c = source.suffix == ".c" and named in COMPILERS["C"]
+    return replace(source, language="C" if is_c else "C++", compiler=compiler)
 
 
 def kernel_symbol(name: str) -> tuple[str, str]:

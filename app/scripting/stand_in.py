@@ -16,8 +16,9 @@ from typing import Any, Final
 
 from .. import observers
 from ..errors import InputError
-from . import kernel_tuner, stored_results
+from . import accuracy, kernel_tuner, stored_results
 from .figures import FailedConfig
+from .python_kernel import PythonKernel
 from .strategies import STRATEGIES
 
 VERSION: Final = "1.5.0"  # whose signatures these are
@@ -114,6 +115,12 @@ _MODULES: Final[Mapping[str, Mapping[str, Any]]] = {
             ("ErrorConfig", "InvalidConfig", "CompilationFailedConfig", "RuntimeFailedConfig"), FailedConfig
         ),
     },
+    "accuracy": {
+        "Tunable": accuracy.Tunable,
+        "TunablePrecision": accuracy.TunablePrecision,
+        "AccuracyObserver": accuracy.AccuracyObserver,
+    },
+    "kernelbuilder": {"PythonKernel": PythonKernel},
     "strategies": {name: name for name in (*STRATEGIES, "minimize")},
     "utils": {},
 }

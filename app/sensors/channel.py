@@ -51,6 +51,7 @@ _CATALOGUE: tuple[tuple[str, str, str], ...] = (
     ("requested_memory_clock_mhz", "MHz", "Memory clock, locked or requested"),
     ("core_voltage_mv", "mV", "Core voltage"),
     ("temperature_c", "°C", "GPU temperature"),
+    ("junction_temperature_c", "°C", "Junction temperature"),
     ("memory_temperature_c", "°C", "Memory temperature"),
     ("utilisation_percent", "%", "GPU utilisation"),
     ("memory_utilisation_percent", "%", "Memory controller utilisation"),

@@ -45,8 +45,32 @@ _BY_CAPABILITY: dict[tuple[int, int], tuple[int, int, int]] = {
 }
 
 
-def limits_of(compute_capability: tuple[int, int], multiprocessors: int | None = None) -> DeviceLimits:
-    """The limits of a compute capability; the nearest older one we know where it is not in the table."""
+# target of AMD's compiler -> (threads, blocks, registers, shared bytes) per compute unit, threads that run in step
+# (LLVM, "User Guide for AMDGPU Backend"; ROCm, "Accelerator and GPU hardware specifications")
+_BY_TARGET: dict[str, tuple[int, int, int, int, int]] = {
+    "gfx90a": (2048, 32, 131072, 65536, 64),
+}
+
+
+def limits_of(
+    compute_capability: tuple[int, int], multiprocessors: int | None = None, *, target: str = ""
+) -> DeviceLimits:
+    """The limits of a compute capability; the nearest older one we know where it is not in the table.
+
+    A `target` of AMD's compiler goes before it: its capability is a number of another maker.
+    """
+    if target in _BY_TARGET:
+        threads, blocks, registers, shared, in_step = _BY_TARGET[target]
+        return DeviceLimits(
+            compute_capability=compute_capability[0] + compute_capability[1] / 10,
+            multiprocessors=multiprocessors if multiprocessors is not None else 104,
+            max_threads_per_multiprocessor=threads,
+            max_blocks_per_multiprocessor=blocks,
+            registers_per_multiprocessor=registers,
+            shared_memory_per_block=shared,
+            shared_memory_per_multiprocessor=shared,
+            warp_size=in_step,
+        )
     known = max((c for c in _BY_CAPABILITY if c <= compute_capability), default=(8, 0))
     threads, blocks, shared = _BY_CAPABILITY[known]
     return DeviceLimits(

@@ -22,4 +22,4 @@ class GpuLost(SensorError):
 
 
 class NoDriver(SensorError):
-    """No NVIDIA driver answers on this machine."""
+    """No driver of a maker's boards answers on this machine."""

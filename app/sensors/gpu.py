@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 from .channel import Channel, PowerSample, Reading
 from .clock import Clock
 
 Use = Literal["compute", "graphics", "compute and graphics"]
-Source = Literal["nvml", "simulated", "recorded", "unmetered"]
+Source = Literal["nvml", "amd", "simulated", "recorded", "unmetered"]
+LIVE: Final = ("nvml", "amd")  # sources of real boards that report what they draw, and that only the helper sets
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +39,28 @@ class GpuInfo:
     multiprocessors: int | None = None
     memory_mib: float | None = None
     power_source: str = ""  # the source of power that measurements use, in words, and why
+    host: str = ""  # the machine that it is in, as user@host; empty for this one
 
     @property
     def label(self) -> str:
         """The name with its source where it is not a live board: a simulated value says so wherever it is shown."""
-        return self.name if self.source == "nvml" else f"{self.name} ({self.source})"
+        name = f"{self.name} on {self.host}" if self.host else self.name
+        return name if self.live else f"{name} ({self.source})"
+
+    @property
+    def live(self) -> bool:
+        """Whether a real board reports what it draws."""
+        return self.source in LIVE
 
     @property
     def real(self) -> bool:
         """Whether a device is there that runs what it is given: one with sensors, or one without."""
-        return self.source in ("nvml", "unmetered")
+        return self.live or self.source == "unmetered"
+
+    @property
+    def here(self) -> bool:
+        """Whether this machine has the board: kernels and programs of another one run there."""
+        return not self.host
 
 
 class Gpu(Protocol):
@@ -79,6 +92,19 @@ class Gpu(Protocol):
 
     def close(self) -> None:
         """Release the board. Safe to call twice."""
+        ...
+
+
+@runtime_checkable
+class StreamsReadings(Protocol):
+    """A board that is read elsewhere at times of its own: what was read arrives later, and several at once."""
+
+    def readings(self, since_ns: int) -> Sequence[Reading]:
+        """What arrived that is newer than `since_ns`, oldest first; empty while nothing did. Raises GpuLost."""
+        ...
+
+    def stream_every(self, interval_s: float) -> None:
+        """How often it is to be read from now on."""
         ...
 
 

@@ -10,6 +10,17 @@ PRECISIONS: tuple[Precision, ...] = ("fp16", "fp16_tensor", "fp32", "fp64", "fp6
 
 
 @dataclass(frozen=True, slots=True)
+class Counts:
+    """What hardware counters would count of one launch, as far as the formulas of a kernel's cost tell it."""
+
+    instructions: float  # executed, by warps
+    written_byte: float  # to device memory: the rest of the traffic is read
+    l2_read_byte: float  # from the L2 cache
+    shared_load_byte: float  # of shared memory's time, so that conflicts count
+    shared_store_byte: float
+
+
+@dataclass(frozen=True, slots=True)
 class Load:
     """Work and traffic of one launch. Nothing here depends on the board."""
 
@@ -20,6 +31,7 @@ class Load:
     occupancy: float = 1.0  # resident share of the board's threads, 0..1
     issue_efficiency: float = 1.0  # share of the peak rate the instruction mix can reach, 0..1
     onchip_byte: float = 0.0  # bytes through shared memory and caches, beyond what traffic brings along
+    counts: Counts | None = None  # None: the kernel's formulas tell no more than what stands above
 
 
 @dataclass(frozen=True, slots=True)

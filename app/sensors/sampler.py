@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from .channel import POWER_SAMPLES, Channel, Reading
 from .errors import GpuLost, NotSupported, SensorError
-from .gpu import Gpu
+from .gpu import Gpu, StreamsReadings
 from .trace import Trace
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class Sampler:
         if not 0 < interval_s < math.inf:
             raise ValueError(f"interval_s must be positive and finite, not {interval_s}")
         self.gpu = gpu
+        self._stream = gpu if isinstance(gpu, StreamsReadings) else None
         self.read_every(interval_s)
         self.trace = trace
         self._on_event = on_event
@@ -74,6 +75,7 @@ class Sampler:
         self._seen: set[str] = set()  # channels that have had a value at least once
         self._unreadable = ""  # the message of the failure that lasts
         self._buffered = True
+        self._newest = self._nothing()
         self._newest_sample_ns = gpu.clock.now_ns() - round(backlog_s * 1e9)
 
     def start(self) -> None:
@@ -83,6 +85,8 @@ class Sampler:
     def read_every(self, interval_s: float) -> None:
         """Change how often it reads. Any thread may, at any time."""
         self._wanted_s = interval_s
+        if self._stream is not None:
+            self._stream.stream_every(interval_s)
 
     @property
     def interval_s(self) -> float:
@@ -132,8 +136,9 @@ class Sampler:
         while due_ns <= end_ns and not self._stop.is_set():
             pause_s = 0.0
             try:
-                reading = self._read()
-                self._keep(reading)
+                for reading in self._read():
+                    self._keep(reading)
+                reading = self._newest
                 if reading.time_ns >= drain_ns:
                     drain_ns = reading.time_ns + round(_DRAIN_S * 1e9)
                     self._drain()
@@ -159,25 +164,29 @@ class Sampler:
         except SensorError:
             return
 
-    def _read(self) -> Reading:
-        """One reading; a row of NaN where the read failed. Raises GpuLost."""
+    def _read(self) -> Sequence[Reading]:
+        """What is new, mostly one reading; a row of NaN where the read failed. Raises GpuLost."""
         try:
-            reading = self.gpu.read()
+            if self._stream is None:
+                readings: Sequence[Reading] = (self.gpu.read(),)
+            else:
+                readings = self._stream.readings(self._newest.time_ns)
         except GpuLost:
             self.trace.append(self._nothing())
             raise
         except SensorError as error:
             self._fail("failed", str(error))
-            return self._nothing()
-        if self._unreadable:
+            return (self._nothing(),)
+        if self._unreadable and readings:
             lost, self._unreadable = self._unreadable, ""
             self._report("back" if lost == "lost" else "recovered", "", f"{self.gpu.info.label} answers again")
-        return reading
+        return readings
 
     def _nothing(self) -> Reading:
         return Reading(self.gpu.clock.now_ns(), (math.nan,) * len(self.gpu.channels))
 
     def _keep(self, reading: Reading) -> None:
+        self._newest = reading
         self.trace.append(reading)
         self._record(lambda recorder: recorder.write(reading))
 

@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 import math
+import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from ..errors import InputError
-from ..input_files import is_input
 from ..paths import resources
 from .clock import make_clock
 from .errors import NoDriver, SensorError
 from .gpu import Gpu
+from .remote.address import SCHEME, parse_address
 
-DEFAULT_TWIN = "a100"  # opened where no NVIDIA driver answers
+DEFAULT_TWIN = "a100"  # opened where no driver answers
 _SIMULATED, _RECORDED = "simulated:", "recorded:"
 OPENCL = "opencl"  # the first device of OpenCL; with ":NAME" or ":NUMBER" another one
+AMD = "amd"  # the first AMD board; with ":INDEX" another one; by UUID too
 HOST = "host"  # the processor of this computer, for functions in C, C++ and Fortran
+_AMD_REMEDY = "install ROCm's amd-smi-lib, whose libamd_smi.so is asked"
 _SPEED_REMEDY = "only simulated and recorded GPUs run faster than the wall clock; leave the speed at 1"
 
 
-def open_gpu(selector: str | None = None, *, seed: int = 0, speed: float = 1.0, voltage: bool = True) -> Gpu:
-    """Open an index, a UUID, simulated:NAME, simulated:FILE.toml, recorded:NAME, recorded:FILE, opencl:NAME or host.
+def open_gpu(
+    selector: str | None = None,
+    *,
+    seed: int = 0,
+    speed: float = 1.0,
+    voltage: bool = True,
+    remote: bool = False,
+    give_up: threading.Event | None = None,
+) -> Gpu:
+    """Open INDEX, amd:INDEX, a UUID, simulated:NAME or FILE.toml, recorded:NAME or FILE, opencl:NAME or host.
 
-    None is GPU 0, or the simulated A100 where no NVIDIA driver answers. `seed` is the simulated sensors' noise and
+    With `remote` also ssh://[user@]host[/index], a board of another machine, to be looked at and set: the caller runs
+    nothing on it, and has the selector from the user, not from a file. Setting `give_up` ends its opening.
+
+    INDEX alone is NVIDIA's, or AMD's where there are no others. None is GPU 0 of either, or the simulated A100 where no
+    driver answers. `seed` is the simulated sensors' noise and
     `speed` the seconds of the GPU's clock per second (inf: as fast as it can be computed); both have no meaning for a
     real board. `voltage` False leaves nvidia-smi alone, which opens sooner and costs nothing later. Raises InputError
     that names what there is, and SensorError where a real board does not open.
@@ -34,14 +51,22 @@ def open_gpu(selector: str | None = None, *, seed: int = 0, speed: float = 1.0, 
         return _open_simulated(text[len(_SIMULATED) :], seed, speed)
     if text.lower().startswith(_RECORDED):
         return _open_recorded(text[len(_RECORDED) :], speed)
+    if text.lower().startswith(SCHEME):
+        return _open_remote(text, speed, remote, give_up)
     if text.lower() == HOST:
         from .unmetered import this_processor
 
         return _at_its_own_speed(this_processor(), speed)
     if text.lower() == OPENCL or text.lower().startswith(f"{OPENCL}:"):
         return _open_opencl(text[len(OPENCL) + 1 :], speed, voltage)
+    if text.lower() == AMD or text.lower().startswith((f"{AMD}:", f"{AMD}-")):
+        return _open_amd(text if text[len(AMD) :].startswith("-") else text[len(AMD) + 1 :], speed)
+    if text.isdigit() and not real_boards() and amd_boards():
+        return _open_amd(text, speed)
     if text or real_boards():
         return _open_real(text or "0", speed, voltage)
+    if amd_boards():
+        return _open_amd("0", speed)
     return _open_simulated(DEFAULT_TWIN, seed, speed)
 
 
@@ -54,6 +79,7 @@ def gpu_selectors() -> list[tuple[str, str]]:
     from .simulated.twin import load_twin, twin_names
 
     found = [(uuid, f"{index}: {name}") for index, uuid, name in real_boards()]
+    found += [(uuid, f"{AMD}:{index}: {name}") for index, uuid, name in amd_boards()]
     found += [(f"{_SIMULATED}{name}", f"{load_twin(name).name} (simulated)") for name in twin_names()]
     found += [(f"{_RECORDED}{name}", f"{name} (recorded)") for name in _recordings()]
     found += [(OPENCL, "OpenCL's first device")] if opencl_installed() else []
@@ -65,19 +91,21 @@ def list_gpus(*, seed: int = 0) -> list[Gpu]:
 
     A board that does not open (lost, or not ours to see) is left out as long as another one opens. Raises SensorError.
     """
+    from .amd.gpu import AmdGpu
     from .nvml.gpu import NvmlGpu
 
-    known = real_boards()
-    if not known:
+    openers: list[Callable[[], Gpu]] = [partial(NvmlGpu, index) for index, _, _ in real_boards()]
+    openers += [partial(AmdGpu, index) for index, _, _ in amd_boards()]
+    if not openers:
         from .simulated.gpu import SimulatedGpu
         from .simulated.twin import load_twin, twin_names
 
         return [SimulatedGpu(load_twin(name), seed=seed, index=index) for index, name in enumerate(twin_names())]
     gpus: list[Gpu] = []
     failure: SensorError | None = None
-    for index, _, _ in known:
+    for opener in openers:
         try:
-            gpus.append(NvmlGpu(index))
+            gpus.append(opener())
         except SensorError as error:
             failure = error
     if not gpus and failure is not None:
@@ -94,14 +122,21 @@ def _open_simulated(name: str, seed: int, speed: float) -> Gpu:
 
 def _open_recorded(name: str, speed: float) -> Gpu:
     from .recorded.gpu import RecordedGpu
-    from .recorded.recording import read_recording
+    from .recorded.open import open_recorded
 
-    known = _recordings()
-    path = known.get(name.strip()) or Path(name.strip()).expanduser()
-    if not is_input(path):
-        there = f"recordings here: {', '.join(known)}" if known else "no recording comes with this installation"
-        raise InputError(f"there is no recording '{name.strip()}'", "--gpu", f"{there}; or give the path of a file")
-    return RecordedGpu(read_recording(path), clock=make_clock(speed))
+    return RecordedGpu(open_recorded(name, _recordings()), clock=make_clock(speed))
+
+
+def _open_remote(text: str, speed: float, allowed: bool, give_up: threading.Event | None) -> Gpu:
+    from .remote.gpu import RemoteGpu
+
+    address = parse_address(text)
+    if not allowed:
+        remedy = f"there, as in: ssh {address.machine} wattridge tune ... --gpu {address.board}"
+        raise InputError(
+            "a board of another machine can be watched and set; what runs on it is started there", text, remedy
+        )
+    return _at_its_own_speed(RemoteGpu(address, give_up=give_up), speed)
 
 
 def _open_opencl(name: str, speed: float, voltage: bool) -> Gpu:
@@ -110,11 +145,14 @@ def _open_opencl(name: str, speed: float, voltage: bool) -> Gpu:
 
     device = find_device(name)
     if device.uuid or device.pci:
-        from .nvml.pci import pci_address
+        from .pci import pci_address
 
         for index, uuid, _ in real_boards():
             if is_board(device, uuid, pci_address(uuid)):
                 return _open_real(str(index), speed, voltage)
+        for index, uuid, _ in amd_boards():
+            if is_board(device, uuid, pci_address(uuid)):
+                return _open_amd(str(index), speed)
     from .unmetered import opencl_device
 
     return _at_its_own_speed(opencl_device(device), speed)
@@ -147,8 +185,40 @@ def _open_real(text: str, speed: float, voltage: bool) -> Gpu:
     return NvmlGpu(fits[0]) if voltage else NvmlGpu(fits[0], voltage=None)
 
 
+def _open_amd(text: str, speed: float) -> Gpu:
+    """An index among AMD's boards, or the UUID of one (or the start of one that names one board)."""
+    from .amd.gpu import AmdGpu
+
+    known, named = amd_boards(), f"{AMD}:{text}" if not text.upper().startswith("AMD-") else text
+    if not known:
+        what = f"there is no GPU {named}: no AMD driver answers here"
+        raise InputError(what, "--gpu", f"{_AMD_REMEDY}; or one of {', '.join(_alternatives())}")
+    begins = text.lower() if len(text) > 4 else "nothing"
+    fits = [index for index, uuid, _ in known if (text or "0") == str(index) or uuid.lower().startswith(begins)]
+    if len(fits) != 1:
+        there = ", ".join(f"{AMD}:{index} ({name})" for index, _, name in known)
+        what = f"there is no GPU {named}" if not fits else f"{text} begins the UUID of several GPUs"
+        raise InputError(what, "--gpu", f"AMD GPUs here: {there}; or {', '.join(_alternatives())}")
+    gpu = AmdGpu(fits[0])
+    try:
+        return _at_its_own_speed(gpu, speed)
+    except InputError:
+        gpu.close()
+        raise
+
+
+def amd_boards() -> list[tuple[int, str, str]]:
+    """(index, UUID, name) of AMD's boards; none where AMD SMI is not here, or no driver answers it."""
+    from .amd.gpu import boards
+
+    try:
+        return boards()
+    except NoDriver:
+        return []
+
+
 def real_boards() -> list[tuple[int, str, str]]:
-    """(index, UUID, name) of the real boards; none where no driver answers or shows any."""
+    """(index, UUID, name) of NVIDIA's boards; none where no driver answers or shows any."""
     from .nvml.gpu import boards
 
     try:

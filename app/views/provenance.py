@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..engine.session_state import Purpose
+from ..sensors.gpu import LIVE
 
 if TYPE_CHECKING:
     from ..engine.store.record import SessionFacts
@@ -25,6 +26,6 @@ def source_words(source: str) -> str:
 def provenance(session: SessionFacts) -> str:
     """Where a session's figures come from: 'measured', 'simulated', or from which file they are."""
     if session.purpose is not Purpose.REPLAY:
-        return "measured" if session.source in ("nvml", "unmetered") else session.source
+        return "measured" if session.source in (*LIVE, "unmetered") else session.source
     file = session.origin.get("file", "")
     return f"recorded in {Path(file).name}" if file else "recorded"

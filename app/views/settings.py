@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QByteArray, QSettings
 
+from ..engine.metering.meter_choice import NO_METERS, MeterChoice
 from ..errors import WattridgeError
 from ..paths import data_folder, open_private, private_folder
 
@@ -87,6 +89,27 @@ class Settings:
     def lanes(self, text: str) -> None:
         self._file.setValue("lanes", text)
 
+    def meters(self, uuid: str) -> MeterChoice:
+        """The meters that are assigned to a board."""
+        try:
+            kept: Any = json.loads(str(self._file.value("meters", "{}")))[uuid]
+            selectors = tuple(str(each) for each in kept["meters"])[:_RECENT]
+            return MeterChoice(selectors, str(kept["energy_from"]), kept["corrected"] is True)
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+            return NO_METERS
+
+    def set_meters(self, uuid: str, choice: MeterChoice) -> None:
+        """Remember them."""
+        try:
+            kept: Any = dict(json.loads(str(self._file.value("meters", "{}"))))
+        except (ValueError, TypeError, RecursionError):
+            kept = {}
+        kept.pop(uuid, None)
+        if choice:
+            named = {"meters": choice.selectors, "energy_from": choice.energy_from, "corrected": choice.corrected}
+            kept[uuid] = named
+        self._file.setValue("meters", json.dumps(kept))
+
     @property
     def recent(self) -> list[Path]:
         """Files that were opened, newest first, those that are still there."""
@@ -98,6 +121,16 @@ class Settings:
         """Remember a file as the one opened last."""
         path = path.absolute()
         self._file.setValue("recent", [str(path), *(str(p) for p in self.recent if p != path)][:_RECENT])
+
+    @property
+    def hosts(self) -> list[str]:
+        """Other machines whose boards were watched, newest first, as user@host."""
+        kept: Any = self._file.value("hosts", [])
+        return [kept] if isinstance(kept, str) and kept else [str(each) for each in kept or ()]
+
+    def add_host(self, machine: str) -> None:
+        """Remember a machine as the one that was named last."""
+        self._file.setValue("hosts", [machine, *(each for each in self.hosts if each != machine)][:_RECENT])
 
     @property
     def export(self) -> tuple[str, str]:

@@ -98,14 +98,16 @@ class WatchedBoard:
         self.gpu.close()
 
 
-def watched_gpu(selector: str | None, *, seed: int = 0, speed: float = 1.0) -> Gpu:
-    """Open a GPU to be watched; `speed` is of one that is not real.
+def watched_gpu(
+    selector: str | None, *, seed: int = 0, speed: float = 1.0, give_up: threading.Event | None = None
+) -> Gpu:
+    """Open a GPU to be watched; `speed` is of one that is not real. Setting `give_up` ends a wait for another machine.
 
     Raises InputError and SensorError, each one line with the remedy.
     """
     if math.isinf(speed):
         raise InputError("a window cannot show a GPU that runs infinitely fast", "--speed", "a finite one, such as 100")
-    return open_gpu(selector, seed=seed, speed=speed)
+    return open_gpu(selector, seed=seed, speed=speed, remote=True, give_up=give_up)
 
 
 def is_real(selector: str) -> bool:

@@ -5,6 +5,7 @@ Looking at another board changes nothing but the view: the traces of all of them
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -67,6 +68,7 @@ class WatchedBoards(QObject):
         self._speed_chosen = speed != 1.0
         self._opening: list[str] = []  # selectors
         self._arriving: list[Gpu] = []  # open, and not watched yet
+        self._closing = threading.Event()
         self._to_show = ""  # the selector that was chosen last, until it is open
         self._tasks = TaskQueue(self)
         self._tasks.failed.connect(self.failed)
@@ -162,6 +164,7 @@ class WatchedBoards(QObject):
     def close(self) -> None:
         """Stop reading and close every board. Safe to call twice."""
         self.stop()
+        self._closing.set()  # no other machine is waited for
         self._tasks.shutdown()
         for board in self.all:
             board.close()
@@ -183,7 +186,8 @@ class WatchedBoards(QObject):
     def _opened(self, selector: str) -> Gpu | WattridgeError:
         """On the queue's thread. What is opened is closed in the end, whether it was still watched or not."""
         try:
-            gpu = watched_gpu(selector, seed=self._seed, speed=1.0 if in_real_time(selector) else self.speed)
+            speed = 1.0 if in_real_time(selector) else self.speed
+            gpu = watched_gpu(selector, seed=self._seed, speed=speed, give_up=self._closing)
         except WattridgeError as error:
             return error
         self._arriving.append(gpu)

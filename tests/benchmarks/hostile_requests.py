@@ -1,7 +1,8 @@
 """Malformed and hostile requests to the helper with rights: does any change anything, does any stop it?
 
-    python tests/benchmarks/hostile_requests.py [REQUESTS] [SEED]
+    python tests/benchmarks/hostile_requests.py [REQUESTS] [SEED] [BOARD]
 
+BOARD is h200 (as ever) or mi210, of AMD.
 The helper is the product's own; the board is a stand-in for the driver's library (tests/nvml). Sets nothing real. Every
 hundredth request is a good one, so that the board has settings of ours that a bad one could spoil. All of it once as
 ever, and with a fifth of the requests under each of the faults.
@@ -33,6 +34,11 @@ from hostile import hostile  # noqa: E402
 HELPER = _TESTS.parent / "app" / "engine" / "control" / "helper"
 CONDITIONS = ("as ever", "disk takes nothing", "record unreadable", "stopped after them", "driver hangs after them")
 
+SETTERS = {  # kind of board -> what sets its clock, and the clocks that it takes
+    "h200": ("nvmlDeviceSetGpuLockedClocks", range(345, 1981, 15)),
+    "mi210": ("amdsmi_set_gpu_clk_range", range(501, 1701)),
+}
+
 
 @dataclass
 class Outcome:
@@ -47,10 +53,10 @@ class Outcome:
     unexpected: int = 0  # of those: none that a good request asks for, or that puts back
 
 
-def attack(number: int, rng: random.Random, condition: str) -> Outcome:
+def attack(number: int, rng: random.Random, condition: str, board: str) -> Outcome:
     """Send a helper so many hostile requests under that condition; every hundredth request is a good one."""
     with tempfile.TemporaryDirectory(prefix="hostile-") as name:
-        stand_in = StandIn(Path(name), ("h200",))
+        stand_in = StandIn(Path(name), (board,))
         prior, record = stand_in.settings(), Path(name, "records", f"{stand_in.uuids[0]}.json")
         if condition == "record unreadable":
             record.parent.mkdir()
@@ -66,7 +72,7 @@ def attack(number: int, rng: random.Random, condition: str) -> Outcome:
         outcome, in_force = Outcome(), prior
         for at in range(number):
             if at % 100 == 0:
-                process.stdin.write(_good(at, rng))
+                process.stdin.write(_good(at, rng, board))
                 process.stdin.flush()
                 refused = "error" in json.loads(process.stdout.readline())
                 outcome.good, outcome.refused, in_force = (
@@ -76,7 +82,7 @@ def attack(number: int, rng: random.Random, condition: str) -> Outcome:
                 )
             line = b""
             while not line.strip() or json_of(line) == {"id": 3, "do": "confirm"}:
-                line = hostile(rng)  # with settings in force, a confirmation is a good request
+                line = hostile(rng, board)  # with settings in force, a confirmation is a good request
             process.stdin.write(line)
             process.stdin.flush()
             told = json.loads(process.stdout.readline())
@@ -85,7 +91,7 @@ def attack(number: int, rng: random.Random, condition: str) -> Outcome:
             outcome.spoilt += stand_in.settings() != in_force
         outcome.setters = len(stand_in.calls())
         outcome.unexpected = sum(
-            call.function != "nvmlDeviceSetGpuLockedClocks" or call.a != call.b or not 345 <= call.a <= 1980
+            call.function != SETTERS[board][0] or call.b - call.a not in (0, 1) or not 345 <= call.a <= 1980
             for call in stand_in.calls()
         )
         assert process.poll() is None, "the helper has ended"
@@ -93,8 +99,8 @@ def attack(number: int, rng: random.Random, condition: str) -> Outcome:
         if condition == "stopped after them":
             os.kill(serving, signal.SIGSTOP)
         elif condition == "driver hangs after them":
-            stand_in.fault("nvmlDeviceSetGpuLockedClocks", delay_s=3600.0, times=1)
-            process.stdin.write(_good(number, rng))
+            stand_in.fault(SETTERS[board][0], delay_s=3600.0, times=1)
+            process.stdin.write(_good(number, rng, board))
             process.stdin.flush()
         else:
             process.stdin.close()
@@ -110,21 +116,22 @@ def attack(number: int, rng: random.Random, condition: str) -> Outcome:
         return outcome
 
 
-def _good(number: int, rng: random.Random) -> bytes:
-    clock = rng.randrange(345, 1981, 15)
+def _good(number: int, rng: random.Random, board: str) -> bytes:
+    clock = rng.choice(SETTERS[board][1])
     return json.dumps({"id": number, "do": "set", "settings": {"graphics_clock_mhz": [clock, clock]}}).encode() + b"\n"
 
 
 def main() -> None:
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     rng = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    board = sys.argv[3] if len(sys.argv) > 3 else "h200"
     answers: Counter[str] = Counter()
     print(
         f"{'condition':<24} {'hostile':>7} {'followed':>8} {'board changed':>13} {'good':>5} {'refused':>7} "
         f"{'setters':>7} {'others':>6} {'back after s':>12}"
     )
     for condition in CONDITIONS:
-        one = attack(number if condition == CONDITIONS[0] else number // 5, rng, condition)
+        one = attack(number if condition == CONDITIONS[0] else number // 5, rng, condition, board)
         answers.update(one.answers)
         back = "NEVER" if one.back_s is None else f"{one.back_s:.2f}"
         print(

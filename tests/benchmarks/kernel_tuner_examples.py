@@ -1,14 +1,18 @@
 """Kernel Tuner's own examples through `wattridge kernel-tuner`, unchanged: which run, and why the others do not.
 
     git clone https://github.com/KernelTuner/kernel_tuner /tmp/kernel_tuner
-    PYTHONPATH=. python tests/benchmarks/kernel_tuner_examples.py /tmp/kernel_tuner/examples/cuda --seconds 60
-    PYTHONPATH=. python tests/benchmarks/kernel_tuner_examples.py FOLDER --gpu simulated:a100
+    PYTHONPATH=. python tests/benchmarks/kernel_tuner_examples.py /tmp/kernel_tuner/examples/cuda --gpu 0 --seconds 60
+    PYTHONPATH=. python tests/benchmarks/kernel_tuner_examples.py /tmp/kernel_tuner/examples/opencl --gpu opencl
+    PYTHONPATH=. python tests/benchmarks/kernel_tuner_examples.py FOLDER --beside PYTHON --rounds 5
 
-Each runs in a copy of its folder, with a data folder of its own, and `--seconds` for each of its sessions. On a
-simulated board kernels do not run: the table shows then which scripts get as far as a launch, and no figure in it means
-anything. With `--beside PYTHON`, an interpreter with Kernel Tuner, those that ran go through Kernel Tuner as well, with
-pynvml's setters replaced by refusals, and the best configurations stand below one another. Nothing that this fetches
-belongs into the repository.
+Each runs in a copy of its folder, with a data folder of its own, and `--seconds` for each of its sessions; without
+`--gpu` on the device that the script itself means. On a simulated board kernels do not run: the table shows then which
+scripts get as far as a launch, and no figure in it means anything.
+
+With `--beside PYTHON`, an interpreter with Kernel Tuner, those that ran go through Kernel Tuner as well, over the
+configurations that were measured here: which fail, which is the best, and the seconds of both stand below one another.
+With `--rounds` the two winners are then measured again in turns, round after round, by each of the two programs.
+Nothing is set on the board by either. Nothing that this fetches belongs into the repository.
 """
 
 from __future__ import annotations
@@ -18,14 +22,18 @@ import json
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+WATCHED = Path(__file__).with_name("kernel_tuner_watched.py")
 # How a simulated board costs them; a script that has none here is costed as a copy, to see how far it gets.
 PROFILES = {
     "convolution": "convolution",
@@ -35,33 +43,31 @@ PROFILES = {
     "stencil": "stencil",
     "vector_add": "vector_add",
 }
-# Read by the interpreter before the script: clocks, limits and persistence stay as they are.
-NO_SETTERS = """
-import sys
-try:
-    import pynvml
-except ImportError:
-    pynvml = None
-def _refuse(*_, **__):
-    raise PermissionError("setters are blocked here")
-for _name in dir(pynvml) if pynvml else ():
-    if _name.startswith(("nvmlDeviceSet", "nvmlDeviceReset")):
-        setattr(pynvml, _name, _refuse)
-import runpy
-import kernel_tuner, kernel_tuner.interface as _interface, json, time
-_tune = kernel_tuner.tune_kernel
-def _watched(*arguments, **options):
-    began = time.monotonic()
-    results, environment = _tune(*arguments, **options)
-    best = environment.get("best_config") or {}
-    parameters = list(options.get("tune_params") or arguments[4])
-    said = {"best": {n: str(best.get(n)) for n in parameters}, "time": best.get("time"), "count": len(results)}
-    print("BEST " + json.dumps({**said, "seconds": time.monotonic() - began}), flush=True)
-    return results, environment
-kernel_tuner.tune_kernel = _interface.tune_kernel = _watched
-sys.argv = sys.argv[1:]
-runpy.run_path(sys.argv[0], run_name="__main__")
-"""
+Configuration = tuple[str, ...]  # the values as text, in the order of the parameters
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one call of `tune_kernel` measured: times in ms, None where a configuration failed."""
+
+    names: tuple[str, ...]
+    times: Mapping[Configuration, float | None]
+    seconds: float
+
+    @property
+    def best(self) -> Configuration | None:
+        worked = {each: value for each, value in self.times.items() if value is not None}
+        return min(worked, key=worked.__getitem__) if worked else None
+
+    @property
+    def failed(self) -> set[Configuration]:
+        return {each for each, value in self.times.items() if value is None}
+
+    def words(self, configuration: Configuration | None) -> str:
+        if configuration is None:
+            return "none worked"
+        named = ", ".join(f"{name}={value}" for name, value in zip(self.names, configuration, strict=True))
+        return f"{named}: {self.times[configuration]:.6g} ms"
 
 
 @dataclass(frozen=True)
@@ -69,67 +75,134 @@ class Ended:
     """How a script ended."""
 
     words: str
-    sessions: tuple[dict[str, object], ...]
+    rounds: tuple[Round, ...]
     seconds: float
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--gpu", default="0")
+    parser.add_argument("--gpu", help="in place of the device that a script means")
     parser.add_argument("--seconds", type=float, default=30.0, help="of each session")
-    parser.add_argument("--only", default="", help="scripts whose names hold this")
+    parser.add_argument("--most", type=int, help="configurations of each session")
+    parser.add_argument("--only", default="", help="scripts whose names hold one of these, separated by commas")
     parser.add_argument("--beside", metavar="PYTHON", help="an interpreter with Kernel Tuner")
+    parser.add_argument("--rounds", type=int, default=0, help="so often both winners are measured again")
     parser.add_argument("--limit", type=float, default=900.0, help="seconds of a script")
     arguments = parser.parse_args()
-    scripts = [path for path in sorted(arguments.folder.glob("*.py")) if arguments.only in path.name]
+    scripts = [
+        path
+        for path in sorted(arguments.folder.glob("*.py"))
+        if any(part in path.name for part in arguments.only.split(","))
+    ]
     print(f"{'script':32s} {'seconds':>8s}  result")
     ran = 0
     for path in scripts:
-        ended = through_wattridge(path, arguments)
-        ran += ended.words == "ran"
-        print(f"{path.stem:32s} {ended.seconds:8.1f}  {ended.words}", flush=True)
-        for each in ended.sessions:
-            print(f"{'':42s} {each['evaluated']} of {each['valid']}: {each['best']}")
-        if arguments.beside and ended.words == "ran":
-            theirs = through_kernel_tuner(path, arguments)
-            print(f"{'  Kernel Tuner':32s} {theirs.seconds:8.1f}  {theirs.words}")
-            for each in theirs.sessions:
-                print(f"{'':42s} {each}")
+        ours = through_wattridge(path, arguments)
+        ran += ours.words == "ran"
+        print(f"{path.stem:32s} {ours.seconds:8.1f}  {ours.words}", flush=True)
+        for each in ours.rounds:
+            print(f"{'':42s} {len(each.times)} measured, {len(each.failed)} failed; best {each.words(each.best)}")
+        if arguments.beside and ours.words == "ran" and ours.rounds:
+            compare(path, ours, arguments)
     print(f"{ran} of {len(scripts)} ran")
 
 
+def compare(path: Path, ours: Ended, arguments: argparse.Namespace) -> None:
+    """The same configurations through Kernel Tuner, then the winners of both in turns."""
+    theirs = watched(path, arguments, [list(each.times) for each in ours.rounds], rounds=1, wattridge=False)
+    print(f"{'  Kernel Tuner':32s} {theirs.seconds:8.1f}  {theirs.words}")
+    for mine, other in zip(ours.rounds, theirs.rounds, strict=False):
+        same = mine.failed == other.failed and set(mine.times) == set(other.times)
+        print(f"{'':42s} {len(other.times)} measured, {len(other.failed)} failed; best {other.words(other.best)}")
+        print(
+            f"{'':42s} same configurations and failures: {'yes' if same else 'no'}; same best: "
+            f"{'yes' if mine.best == other.best else 'no'}; {mine.seconds:.1f} s here, {other.seconds:.1f} s there"
+        )
+        for each in sorted(mine.failed ^ other.failed)[:3]:
+            print(f"{'':44s} fails {'here' if each in mine.failed else 'there'} alone: {', '.join(each)}")
+    if arguments.rounds and theirs.rounds:
+        in_turns(path, ours, theirs, arguments)
+
+
+def in_turns(path: Path, ours: Ended, theirs: Ended, arguments: argparse.Namespace) -> None:
+    """Both winners of each session measured again, round after round, by each program."""
+    pairs = [
+        [list(best) for best in dict.fromkeys((mine.best, other.best)) if best is not None]
+        for mine, other in zip(ours.rounds, theirs.rounds, strict=False)
+    ]
+    for title, here in (("Wattridge", True), ("Kernel Tuner", False)):
+        again = watched(path, arguments, pairs, rounds=arguments.rounds, wattridge=here)
+        if again.words != "ran" and len(again.rounds) < len(pairs) * arguments.rounds:
+            print(f"{'':42s} again by {title}: {again.words}")
+        for at, winners in enumerate(pairs):
+            turns = again.rounds[at * arguments.rounds : (at + 1) * arguments.rounds]
+            for who, winner in zip(("ours", "theirs") if len(winners) > 1 else ("both's",), winners, strict=True):
+                times = [value for each in turns if (value := each.times.get(tuple(winner))) is not None]
+                print(f"{'':42s} again by {title}, session {at + 1}, {who} {', '.join(winner)}: {spread(times)}")
+
+
+def spread(times: Sequence[float]) -> str:
+    if not times:
+        return "not measured"
+    deviation = statistics.stdev(times) if len(times) > 1 else float("nan")
+    return f"{statistics.mean(times):.6g} ms, deviation {deviation:.2g}, {len(times)} turns"
+
+
 def through_wattridge(path: Path, arguments: argparse.Namespace) -> Ended:
+    """By the command, as a user runs it."""
     with tempfile.TemporaryDirectory() as place:
         folder = shutil.copytree(path.parent, Path(place) / "examples")
         data = Path(place) / "data"
         environment = {**os.environ, "WATTRIDGE_DATA": str(data), "PYTHONPATH": str(ROOT)}
-        words = ["--gpu", arguments.gpu, "--max-seconds", str(arguments.seconds)]
-        if arguments.gpu.startswith("simulated"):
+        words = ["--max-seconds", str(arguments.seconds), *(["--gpu", arguments.gpu] if arguments.gpu else [])]
+        words += ["--max-evaluations", str(arguments.most)] if arguments.most else []
+        if (arguments.gpu or "").startswith("simulated"):
             words += ["--profile", next((PROFILES[name] for name in PROFILES if name in path.stem), "copy")]
         command = [sys.executable, "-P", "-m", "app", "kernel-tuner", *words, path.name]
         said, status, seconds = run(command, folder, environment, arguments.limit)
-        summary = [sys.executable, "-P", "-m", "app", "sessions", "--json"]
-        listed = subprocess.run(summary, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-        sessions = []
-        for each in json.loads(listed.stdout or "[]"):
-            words = [*summary[:-1], str(each["session"]), "--json"]
-            one = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-            found = json.loads(one.stdout or "{}")
-            best = found.get("best") or {}
-            figures = {n: v for n, v in best.get("values", {}).items() if n in ("time_s", "energy_j")}
-            shown = f"{best.get('configuration')} {figures}, failed {found.get('failed')}"
-            sessions.append({"evaluated": found.get("evaluated"), "valid": found.get("valid"), "best": shown})
-    return Ended("ran" if status == 0 else reason(said, status), tuple(reversed(sessions)), seconds)
+        rounds = tuple(stored(data / "wattridge.sqlite")) if (data / "wattridge.sqlite").is_file() else ()
+    return Ended("ran" if status == 0 else reason(said, status), rounds, seconds)
 
 
-def through_kernel_tuner(path: Path, arguments: argparse.Namespace) -> Ended:
+def stored(path: Path) -> list[Round]:
+    """The sessions of a script, in their order."""
+    sys.path.insert(0, str(ROOT))
+    from app.engine.formats.names import THEIR_SETTINGS
+    from app.engine.store.database import Store
+
+    found = []
+    with Store(path) as store:
+        for record in sorted(store.sessions(), key=lambda each: each.id):
+            table = store.load(record.id).table
+            rows = [row for at in range(len(table)) if (row := table.measurement(at)).final]
+            names = tuple(THEIR_SETTINGS.get(name, name) for name in table.space.names)
+            times = {
+                tuple(map(str, row.configuration.values())): row.values["time_s"] * 1e3 if row.state == "ok" else None
+                for row in rows
+            }
+            found.append(Round(names, times, record.elapsed_s))
+    return found
+
+
+def watched(path: Path, arguments: argparse.Namespace, calls: Sequence[Any], *, rounds: int, wattridge: bool) -> Ended:
+    """By `kernel_tuner_watched.py`, in the interpreter of either program."""
     with tempfile.TemporaryDirectory() as place:
         folder = shutil.copytree(path.parent, Path(place) / "examples")
-        command = [arguments.beside, "-c", NO_SETTERS, path.name]
-        said, status, seconds = run(command, folder, dict(os.environ), arguments.limit)
-    best = tuple(json.loads(line) for line in re.findall(r"^BEST (.*)$", said, re.MULTILINE))
-    return Ended("ran" if status == 0 else reason(said, status), best, seconds)
+        asked = Path(place) / "asked.json"
+        document = {"calls": calls, "rounds": rounds, "wattridge": wattridge, "gpu": arguments.gpu}
+        asked.write_text(json.dumps(document))
+        environment = {**os.environ, "WATTRIDGE_DATA": str(Path(place) / "data")}
+        python = sys.executable if wattridge else arguments.beside
+        said, status, seconds = run([python, str(WATCHED), str(asked), path.name], folder, environment, arguments.limit)
+    found = tuple(map(read_round, re.findall(r"^ROUND (.*)$", said, re.MULTILINE)))
+    return Ended("ran" if status == 0 else reason(said, status), found, seconds)
+
+
+def read_round(line: str) -> Round:
+    said = json.loads(line)
+    times = {tuple(row["configuration"]): row["time"] for row in said["rows"]}
+    return Round(tuple(said["names"]), times, said["seconds"])
 
 
 def run(command: list[str], folder: Path, environment: dict[str, str], limit: float) -> tuple[str, int | None, float]:

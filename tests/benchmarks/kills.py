@@ -1,8 +1,9 @@
 """Kills and faults at random moments of a session that changes clocks and caps: is the board always as it was before?
 
-    python tests/benchmarks/kills.py [KILLS] [SEED] [FILE]
+    python tests/benchmarks/kills.py [KILLS] [SEED] [FILE] [BOARD]
 
-FILE keeps what each kill came to, so that a run that is broken off goes on where it was.
+FILE (- for none) keeps what each kill came to, so that a run that is broken off goes on where it was. BOARD is h200 or,
+of AMD, mi210: its sessions measure a program, for which a window would ask, and have no runner process.
 
 Besides signals: processes that are stopped (SIGSTOP), a driver whose setters hang once or for good, a disk of records
 that is full or read-only when the session is killed, and records that are truncated or empty when everything is killed.
@@ -52,7 +53,12 @@ FAULTS = (
 PLAN = [(target, name) for target in TARGETS for name in SIGNALS if name != "SIGSTOP" or target in STOPPED]
 PLAN.extend(FAULTS)
 BACK_S = 10.0  # by then everything must be as before
-_SETTERS = ("nvmlDeviceSetGpuLockedClocks", "nvmlDeviceSetPowerManagementLimit", "nvmlDeviceResetGpuLockedClocks")
+_SETTERS = {
+    "h200": ("nvmlDeviceSetGpuLockedClocks", "nvmlDeviceSetPowerManagementLimit", "nvmlDeviceResetGpuLockedClocks"),
+    "mi210": ("amdsmi_set_gpu_clk_range", "amdsmi_set_power_cap", "amdsmi_set_gpu_perf_level"),
+}
+_CONFIRMED = {"h200": ("1605", "600"), "mi210": ("1200", "250")}  # clock and cap of a prior state
+_LIMIT_MW = {"h200": 650_000, "mi210": 280_000}
 _IN_OWN_SPACE = "WATTRIDGE_KILLS_OWN_SPACE"
 _SPECIFICATION = """
 [kernel]
@@ -71,6 +77,19 @@ block_size_x = [64, 128]
 [device_settings]
 graphics_clock_mhz = [1005, 1200, 1500, 1755, 1980]
 power_limit_w = [300, 500]
+[objective]
+minimise = "energy_j"
+[search]
+strategy = "random_sample"
+"""
+_OF_A_PROGRAM = f"""
+[command]
+run = "{sys.executable} -c 'import time; time.sleep(0.2 + {{n}} / 100)'"
+[parameters]
+n = [1, 2]
+[device_settings]
+graphics_clock_mhz = [600, 900, 1200, 1500, 1700]
+power_limit_w = [150, 250]
 [objective]
 minimise = "energy_j"
 [search]
@@ -95,21 +114,23 @@ class Kill:
 class Bench:
     """A board of one's own, and sessions on it."""
 
-    def __init__(self, folder: Path, *, confirmed: bool) -> None:
-        self.stand_in = StandIn(folder, ("h200",))
+    def __init__(self, folder: Path, kind: str, *, confirmed: bool) -> None:
+        self.kind = kind
+        self.stand_in = StandIn(folder, (kind,))
         self.stand_in.boards[0].settle_us = 20_000
         self.confirmed = confirmed
         self._specification = folder / "scale.toml"
-        self._specification.write_text(_SPECIFICATION)
+        self._specification.write_text(_SPECIFICATION if kind == "h200" else _OF_A_PROGRAM)
         (folder / "scale.cu").write_text("// what the compiler that is not there reads are the defines\n")
         self._environment = {**os.environ, **self.stand_in.environment(), "WATTRIDGE_DATA": str(folder / "data")}
         self.prepare()
 
     def prepare(self) -> None:
         """The prior state, which is not the default."""
-        self.stand_in.boards[0].limit = 650_000
+        self.stand_in.boards[0].limit = _LIMIT_MW[self.kind]
+        clock, limit_w = _CONFIRMED[self.kind]
         if self.confirmed:
-            self.run("apply", "--gpu", "0", "--clock", "1605", "--power-limit", "600", "--allow-control", "--keep")
+            self.run("apply", "--gpu", "0", "--clock", clock, "--power-limit", limit_w, "--allow-control", "--keep")
         self.prior = self.stand_in.settings()
 
     @property
@@ -197,11 +218,11 @@ class Bench:
     def _inflict(self, session: subprocess.Popen[bytes], target: str, name: str, rng: random.Random) -> float:
         """Faults other than signals; when they began to bite, monotonic s."""
         if target == "driver" and name == "hangs once":
-            fault = rng.choice(_SETTERS[:2])
+            fault = rng.choice(_SETTERS[self.kind][:2])
             self.stand_in.fault(fault, delay_s=3600.0, times=1)
             assert _until(lambda: not self.stand_in.is_faulty(fault), 60.0), "the session sets nothing more"
         elif target == "driver":
-            for function in _SETTERS:
+            for function in _SETTERS[self.kind]:
                 self.stand_in.fault(function, delay_s=3600.0)
             session.kill()
         elif target == "disk":
@@ -240,9 +261,9 @@ def _mend_disk() -> None:
 
 
 @contextmanager
-def bench(*, confirmed: bool) -> Iterator[Bench]:
+def bench(kind: str, *, confirmed: bool) -> Iterator[Bench]:
     with tempfile.TemporaryDirectory(prefix="kills-") as folder:
-        one = Bench(Path(folder), confirmed=confirmed)
+        one = Bench(Path(folder), kind, confirmed=confirmed)
         try:
             yield one
         finally:
@@ -333,13 +354,15 @@ def main() -> None:
     os.makedirs(record.FOLDER, exist_ok=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755,size=64k", "records", record.FOLDER], check=True)
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 300
-    file = Path(sys.argv[3]) if len(sys.argv) > 3 else None
+    file = Path(sys.argv[3]) if len(sys.argv) > 3 and sys.argv[3] != "-" else None
+    kind = sys.argv[4] if len(sys.argv) > 4 else "h200"
     rng = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
     random.seed(rng.random())
-    chosen = [PLAN[at % len(PLAN)] for at in range(number)]
+    plan = [each for each in PLAN if kind == "h200" or each[0] not in ("runner", "window")]
+    chosen = [plan[at % len(plan)] for at in range(number)]
     rng.shuffle(chosen)
     kills = [Kill(**json.loads(line)) for line in file.read_text().splitlines()] if file and file.exists() else []
-    with bench(confirmed=False) as plain, bench(confirmed=True) as confirmed:
+    with bench(kind, confirmed=False) as plain, bench(kind, confirmed=True) as confirmed:
         for at, (target, name) in list(enumerate(chosen))[len(kills) :]:
             one = (plain, confirmed)[at % 2]
             kills.append(one.kill(target, name, rng))

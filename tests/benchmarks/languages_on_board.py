@@ -1,26 +1,43 @@
-"""OpenCL, and functions that launch CUDA kernels, on a real GPU: measured with energy, faults isolated.
+"""OpenCL, functions that launch kernels, scripts, Triton, PyTorch and Helion on a real GPU, measured with energy.
 
-    PYTHONPATH=. .venv/bin/python tests/benchmarks/languages_on_board.py
+    PYTHONPATH=. .venv/bin/python tests/benchmarks/languages_on_board.py --seconds 235
+    PYTHONPATH=. .venv/bin/python tests/benchmarks/languages_on_board.py --parts triton,pytorch
 
-Needs `.[opencl]` and the driver's libnvidia-opencl.so.1; the part with functions needs nvcc and its host compiler, and
-is left out without them. Nothing is set on the board. Exit status 1 where something is not as it should be.
+The parts run one after the other, each in a process of its own, until the seconds are over; what is missing for one is
+said. `opencl` needs `.[opencl]` and the driver's libnvidia-opencl.so.1; `functions` nvcc and its host compiler;
+`scripts` runs `tune_kernel` in each language; `triton`, `pytorch` and `helion` run the examples of
+resources/examples/gpu. Nothing is set on the board. Exit status 1 where something is not as it should be.
+
+Kernel Tuner beside it is `kernel_tuner_examples.py`, one example a call.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
+import runpy
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+import app
 from app.engine.measurement import Measurement, State
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.store.database import Store
+from app.errors import WattridgeError
+from app.observers import BenchmarkObserver
 from app.paths import resources
 from app.sensors.nvml.pci import pci_address
 from app.sensors.opencl.devices import device_of_board, opencl_devices
@@ -150,6 +167,9 @@ def opencl(folder: Path) -> None:
 
 
 def functions(folder: Path) -> None:
+    if not (shutil.which("nvcc") and shutil.which("c++")):
+        print("left out: functions that launch kernels need nvcc and c++")
+        return
     (folder / "run.cu").write_text(RUN)
     (folder / "run.toml").write_text(FUNCTION)
     for each in tuned(folder / "run.toml"):
@@ -157,20 +177,145 @@ def functions(folder: Path) -> None:
         check(f"a function that launches {each.configuration}", right, figures(each) if right else each.error)
 
 
-def main() -> int:
+N = np.int32(1 << 24)
+IN_CUDA = """
+__global__ void add(float *c, const float *a, const float *b, int n) {
+    const int i = blockIdx.x * block_size_x + threadIdx.x;
+#if fault == 1
+    *(volatile float *)8 = 1.0f;
+#endif
+    if (i < n) c[i] = a[i] + b[i] + (fault == 2 && i == 3);
+}
+"""
+IN_OPENCL = """
+__kernel void add(__global float *c, __global const float *a, __global const float *b, int n) {
+    const int i = get_global_id(0);
+#if fault == 1
+    *(volatile __global float *)8 = 1.0f;
+#endif
+    if (i < n) c[i] = a[i] + b[i] + (fault == 2 && i == 3);
+}
+"""
+
+
+class Counting(BenchmarkObserver):
+    """Counts launches."""
+
+    launches = 0
+
+    def after_finish(self) -> None:
+        self.launches += 1
+
+    def get_results(self) -> dict[str, Any]:
+        return {"launches": self.launches}
+
+
+def scripts(folder: Path) -> None:
+    a, b = np.random.default_rng(1).random((2, int(N)), np.float32)
+    given = [np.zeros_like(a), a, b, N]
+    parameters = {"block_size_x": [128, 256, 512], "fault": [0, 1, 2]}
+    kept = ["fault == 0 or block_size_x == 128"]
+    for language, source in (("CUDA", IN_CUDA), ("OpenCL", IN_OPENCL)):
+        try:
+            results, environment = app.tune_kernel(
+                "add", source, int(N), given, parameters, restrictions=kept, answer=[a + b, None, None, None],
+                lang=language, gpu="0", quiet=True,
+            )  # fmt: skip
+            failed = {each["fault"]: each["error"].splitlines()[0] for each in results if "__error__" in each}
+            check(
+                f"tune_kernel in {language}: each fault costs one", set(failed) == {1, 2} and len(results) == 5, failed
+            )
+            for each in results:
+                if "__error__" not in each:
+                    words = (
+                        f"{each['time']:.4f} ms, {each.get('energy_j', 0.0) * 1e3:.3f} mJ, {len(each['times'])} times"
+                    )
+                    check(f"  {each['block_size_x']} threads", each.get("energy_j", 0.0) > 0, words)
+            check("  kernels were isolated", environment["isolated"])
+            watched, environment = app.tune_kernel(
+                "add", source, int(N), given, {"block_size_x": [256], "fault": [0]}, lang=language, gpu="0", quiet=True,
+                observers=[Counting()], iterations=5,
+            )  # fmt: skip
+            check("  its own observers watch five launches", watched[0].get("launches") == 5, watched[0])
+            once = app.run_kernel(
+                "add", source, int(N), given, {"block_size_x": 256, "fault": 0}, lang=language, gpu="0", quiet=True
+            )
+            check("  run_kernel returns the sum", bool(np.array_equal(once[0], a + b)))
+        except WattridgeError as error:
+            check(f"tune_kernel in {language}", False, error)
+    if shutil.which("nvcc") and shutil.which("c++"):
+        (folder / "run.cu").write_text(RUN)
+        results, _ = app.tune_kernel(
+            "run", str(folder / "run.cu"), 1, [np.zeros(1, np.float32)], {"blocks": [132, 1320]}, lang="C",
+            answer=[np.ones(1, np.float32)], gpu="0", quiet=True,
+        )  # fmt: skip
+        right = all("__error__" not in each and each.get("energy_j", 0.0) > 0 for each in results)
+        check("tune_kernel of a function that launches kernels", right, [each.get("time") for each in results])
+    else:
+        print("no nvcc: a script's function that launches kernels is left out")
+
+
+def example(name: str, *needs: str) -> Callable[[Path], None]:
+    """The example of that name as it is, where the modules that it needs are there."""
+
+    def run(_: Path) -> None:
+        if missing := [each for each in needs if find_spec(each) is None]:
+            print(f"left out: {', '.join(missing)} is not installed")
+            return
+        if find_spec("wattridge") is None:  # the checkout's own
+            sys.modules |= {"wattridge": app} | {
+                f"wattridge.{each}": getattr(app, each) for each in ("triton", "helion")
+            }
+        runpy.run_path(str(EXAMPLES / "gpu" / f"{name}.py"), run_name="__main__")
+        check(f"{name} ran", True)
+
+    return run
+
+
+PARTS: dict[str, Callable[[Path], None]] = {
+    "scripts": scripts,
+    "opencl": opencl,
+    "functions": functions,
+    "triton": example("matmul_triton", "torch", "triton"),
+    "pytorch": example("attention_pytorch", "torch"),
+    "helion": example("add_helion", "torch", "helion"),
+}
+
+
+def run_part(part: str) -> int:
+    """One part, in this process."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ.setdefault("WATTRIDGE_DATA", str(folder / "data"))
         if not Path("/etc/OpenCL/vendors/nvidia.icd").exists():  # containers have the library, not its entry
             (folder / "nvidia.icd").write_text("libnvidia-opencl.so.1\n")
             os.environ.setdefault("OPENCL_VENDOR_PATH", name)
-        opencl(folder)
-        if shutil.which("nvcc") and shutil.which("c++"):
-            functions(folder)
-        else:
-            print("no nvcc: functions that launch kernels are left out")
-    print(f"{len(failures)} failures")
+        PARTS[part](folder)
     return int(bool(failures))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", default=",".join(PARTS), help="separated by commas")
+    parser.add_argument("--seconds", type=float, default=235.0, help="of all parts together")
+    parser.add_argument("--part", choices=PARTS, help="this one alone, in this process")
+    arguments = parser.parse_args()
+    if arguments.part:
+        return run_part(arguments.part)
+    until, wrong = time.monotonic() + arguments.seconds, 0
+    for part in arguments.parts.split(","):
+        left, began = until - time.monotonic(), time.monotonic()
+        print(f"=== {part}", flush=True)
+        try:
+            command = [sys.executable, "-u", __file__, "--part", part]
+            status = subprocess.run(command, timeout=max(1.0, left), check=False).returncode
+        except subprocess.TimeoutExpired:
+            print(f"the time was over: run it alone by --parts {part}")
+            status = 1
+        wrong += status != 0
+        print(f"    {part}: {'as it should be' if status == 0 else 'NOT as it should be'}, "
+              f"{time.monotonic() - began:.0f} s", flush=True)  # fmt: skip
+    return int(wrong > 0)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,16 @@
-"""The eleven operators of [Zhang2024] on one board: search arms side by side, the vendor's library, and the floor.
+"""The operators of [Zhang2024] on one board: search arms side by side, the vendor's library, the floor, the model.
 
-    PYTHONPATH=. .venv/bin/python tests/benchmarks/operators.py --gpu 0 --out results.jsonl
-    PYTHONPATH=. .venv/bin/python tests/benchmarks/operators.py --gpu simulated:h200 --shapes MM1,MV3 --evaluations 100
+    PYTHONPATH=. .venv/bin/python tests/benchmarks/operators.py --gpu 0 --seconds 290 --out operators.jsonl
+    PYTHONPATH=. .venv/bin/python tests/benchmarks/operators.py --report operators.jsonl
+    PYTHONPATH=. .venv/bin/python tests/benchmarks/operators.py --gpu simulated:h200 --shapes "MM1 MV3" --rounds 3
 
-Each arm searches with the same seed and budget; each winner, and the library, is then measured again for 3 s. It reads
-and never sets: no clock, no limit. One line of JSON per shape is appended as soon as it is known, so that a run that
-is cut off keeps what it has, and shapes that a file holds are left out when it is given again. On a simulated board
-the truth of each winner stands beside it.
-
-`floor` is what no kernel can beat: the operator's work at the board's peak and its least bytes at the full bandwidth.
+All arms have the same strategy, seed and first candidates; what one has measured the next is told and charged for. Then
+each winner, and the library, is measured again, one after the other. It reads and never sets: no clock, no limit. The
+seconds are dealt out among the shapes: few of them mean few rounds, and shorter measurements at the end (3 s from 40 s
+a shape on). One line of JSON per shape is appended to the file as soon as it is known; shapes that it holds are left
+out when it is given again, so that two calls, each with half of the shapes, go twice as deep. What the energy model
+predicts is tested on random rows of two shapes, unless --model-seconds is 0. At the end, and with --report from a kept
+file, `operator_lines.py` prints what is to be shown of all of it.
 """
 
 from __future__ import annotations
@@ -16,76 +18,53 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
+import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from energy_arms import ARMS
+os.environ.setdefault("OMP_NUM_THREADS", "2")
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
 
-from app.engine import strategies  # noqa: F401  (registers every strategy)
-from app.engine.measurement import Measurement
-from app.engine.objectives import Goal
-from app.engine.operators.kept import kept_specification
-from app.engine.operators.shapes import EXAMPLES, Operator
-from app.engine.runner.base import StatesFigures
-from app.engine.runner.baseline import Baseline
-from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions, SessionPlan
-from app.engine.session.planning import plan_specification
-from app.engine.session.run import run_session
-from app.engine.session.summary import by_goal
-from app.engine.store.database import Store
-from app.engine.strategies import base
-from app.engine.workloads.profiled import ProfiledKernel
-from app.sensors.gpu import Gpu
-from app.sensors.select import open_gpu
-from app.sensors.simulated import laws
-from app.sensors.simulated.gpu import SimulatedGpu
+import numpy as np  # noqa: E402
+from energy_arms import ARMS  # noqa: E402
+from operator_arms import Searched, Shared, run_arm  # noqa: E402
+from operator_lines import print_lines  # noqa: E402
 
-AGAIN_S = 3.0
-A100 = {  # of the text's table 2: latency search and energy search, mJ; cuBLAS of its table 4
-    "MM1": (8.3, 6.5, 7.19),
-    "MM2": (47.23, 45.07, 51.43),
-    "MM3": (56.09, 54.36, None),
-    "MM4": (375.18, 325.94, None),
-    "MV1": (494.06, 479.65, 481.57),
-    "MV2": (434.72, 427.27, 424.82),
-    "MV3": (29.17, 27.85, None),
-    "MV4": (109.14, 106.51, None),
-    "CONV1": (68.47, 59.16, None),
-    "CONV2": (89.47, 77.79, None),
-    "CONV3": (324.37, 319.39, None),
-}
-FLOORS = {
-    "H200": (67e12, 4.8e12),
-    "H100": (67e12, 3.35e12),
-    "A100": (19.5e12, 1.555e12),
-}  # flop/s, byte/s (data sheets)
+from app.engine import strategies  # noqa: E402, F401  (registers every strategy)
+from app.engine.measurement import Measurement, State  # noqa: E402
+from app.engine.operators.kept import kept_specification  # noqa: E402
+from app.engine.operators.shapes import EXAMPLES, Operator, parse_operator  # noqa: E402
+from app.engine.runner.base import KnowsFeatures, StatesFigures  # noqa: E402
+from app.engine.runner.baseline import Baseline  # noqa: E402
+from app.engine.session.load import load_specification  # noqa: E402
+from app.engine.session.plan import SessionPlan  # noqa: E402
+from app.engine.session.planning import plan_specification  # noqa: E402
+from app.engine.space.numbers import RowNumbers  # noqa: E402
+from app.engine.store.database import Store  # noqa: E402
+from app.engine.strategies.energy_log import EnergyLog  # noqa: E402
+from app.engine.tuning_methods.operator_floor import floor_on  # noqa: E402
+from app.engine.workloads.profiled import ProfiledKernel  # noqa: E402
+from app.sensors.gpu import Gpu  # noqa: E402
+from app.sensors.select import open_gpu  # noqa: E402
+from app.sensors.simulated import laws  # noqa: E402
+from app.sensors.simulated.gpu import SimulatedGpu  # noqa: E402
 
-
-@dataclass(frozen=True, slots=True)
-class Arm:
-    """One way to search."""
-
-    name: str
-    strategy: str
-    goal: str
-    options: Mapping[str, Any]
-
-
-def arms() -> list[Arm]:
-    """Latency alone, energy of everything by a genetic search, and the three arms of the energy-aware one."""
-    known = [
-        Arm("latency", "genetic_algorithm", "time_s", {}),
-        Arm("energy", "genetic_algorithm", "energy_j", {}),
-        # the same strategy, seed and first candidates; only what is measured differs
-        *(Arm(f"energy_aware, {name}", "energy_aware", "energy_j", options) for name, options in ARMS.items()),
-    ]
-    return [arm for arm in known if arm.strategy in base.names()]
+AS_FAST: Final = 1.03  # of the latency search's time: what energy is compared at
+AGAIN_S: Final = 3.0
+SHORT_AGAIN_S: Final = 1.0
+LONG_SHAPE_S: Final = 40.0  # from so many seconds for a shape on, the longer one
+START_S: Final = 4.0  # of a runner process and the first compilations
+TIME_S, ENERGY_S = 0.07, 0.25  # for one row; as on an H200
+SMALL: Final = {"first_generation": 48, "generation": 16, "fastest": 12}  # where rounds count: k needs several
+UNTIL: Final = (0.6, 0.9, 1.0)  # shares of the seconds at which an arm ends at the latest: the first pays for most
+MODEL_SHAPES: Final = ("MM1", "MM2")  # a model of each is a prior for the other
 
 
 def figures(measurement: Measurement) -> dict[str, Any]:
@@ -99,54 +78,24 @@ def figures(measurement: Measurement) -> dict[str, Any]:
         "clock_mhz": measurement.observed_clock_mhz,
         "state": measurement.state.value,
         "said": measurement.error or measurement.message,
+        "configuration": dict(measurement.configuration),
     }
 
 
-def searched(arm: Arm, operator: Operator, gpu: Gpu, store: Store, evaluations: int, seed: int) -> dict[str, Any]:
-    """One session; its winner, and what it cost."""
-    options = SearchOptions(
-        strategy=arm.strategy,
-        strategy_options=dict(arm.options),
-        objective=Goal(arm.goal, maximise=False),
-        max_evaluations=evaluations,
-        seed=seed,
-    )
-    plan = plan_specification(load_specification(kept_specification(operator)), gpu, options)
-    began = time.monotonic()
-    result = run_session(plan, store, lambda event: None, threading.Event())
-    seconds = time.monotonic() - began
-    best = next(iter(by_goal(result.table, plan.objective.goal)), None)
-    rows = [result.table.measurement(index) for index in range(len(result.table))]
-    return {
-        "session": result.session,
-        "valid": plan.space.size,
-        "evaluated": len(rows),
-        "energy_measurements": sum("energy_j" in row.values for row in rows),
-        "failed": result.table.failures(),
-        "wall_s": seconds,
-        "row": None if best is None else rows[best].row,
-        "configuration": {} if best is None else dict(rows[best].configuration),
-        "first": None if best is None else figures(rows[best]),
-    }
+def measured_again(shared: Shared, rows: list[int], seconds: float) -> tuple[dict[int, Measurement], Baseline | None]:
+    """The winners and the vendor's library, one after the other, each for so long."""
+    runner = shared.runner
+    if hasattr(runner, "look_at_library_again"):
+        runner.window_s = seconds
+        runner.look_at_library_again()
+    found = list(shared.measure_now(rows, threading.Event()))
+    if isinstance(runner, StatesFigures):
+        return {each.row: each for each in runner.restated(found)}, Baseline.of_origin(runner.conclude())
+    return {each.row: each for each in found}, None
 
 
-def measured_again(plan: SessionPlan, rows: Sequence[int]) -> tuple[dict[int, Measurement], Baseline | None]:
-    """The winners and the vendor's library, one after the other in one process, each for AGAIN_S."""
-    runner = plan.make_runner()
-    if hasattr(runner, "window_s"):
-        runner.window_s = AGAIN_S
-    try:
-        found = {each.row: each for each in runner.measure(rows, threading.Event())}
-        if isinstance(runner, StatesFigures):
-            found = {each.row: each for each in runner.restated(list(found.values()))}
-            return found, Baseline.of_origin(runner.conclude())
-        return found, None
-    finally:
-        runner.close()
-
-
-def truth(gpu: Gpu, plan: SessionPlan, row: int, operator: Operator) -> dict[str, float] | None:
-    """Of a simulated board, thermally steady at the highest clock."""
+def truth(gpu: Gpu, plan: SessionPlan, row: int, operator: Operator) -> float | None:
+    """The energy in mJ of a simulated board, thermally steady at the highest clock; None of a real one."""
     if not isinstance(gpu, SimulatedGpu):
         return None
     kernel = ProfiledKernel.of(load_specification(kept_specification(operator)), gpu.limits)
@@ -156,71 +105,146 @@ def truth(gpu: Gpu, plan: SessionPlan, row: int, operator: Operator) -> dict[str
     point, power_w, _ = laws.settled_under_limits(
         gpu.twin, load, clocks.graphics_mhz[-1], clocks.memory_mhz[-1], limit_w
     )
-    return {"energy_mj": power_w * point.launch_s * 1e3, "latency_ms": point.launch_s * 1e3}
+    return power_w * point.launch_s * 1e3
 
 
-def shape(name: str, gpu: Gpu, store: Store, evaluations: int, seed: int) -> dict[str, Any]:
-    """Everything about one operator."""
-    operator = EXAMPLES[name]
-    found = {arm.name: searched(arm, operator, gpu, store, evaluations, seed) for arm in arms()}
+def winners(arms: Mapping[str, Searched]) -> dict[str, int]:
+    """The row of each arm: of least energy, or of least time; and of the k search at the latter's time, nearly."""
+    chosen = {}
+    for name, arm in arms.items():
+        if name == "latency only":
+            if arm.fastest is not None:
+                chosen[name] = arm.fastest
+        elif arm.best:
+            chosen[name] = min(arm.best, key=lambda row: arm.best[row][1])
+    latency, known = arms["latency only"], arms["k search"].best
+    if latency.fastest is not None:
+        limit_s = AS_FAST * latency.fastest_s
+        as_fast = {row: energy_j for row, (time_s, energy_j) in known.items() if time_s <= limit_s}
+        chosen["as fast"] = min(as_fast, key=lambda row: as_fast[row], default=latency.fastest)
+    return chosen
+
+
+def shape(name: str, gpu: Gpu, store: Store, seed: int, seconds: float, rounds: int | None) -> dict[str, Any]:
+    """Everything about one operator, in about so many seconds."""
+    began, operator = time.monotonic(), parse_operator(name)
+    again_s = AGAIN_S if seconds >= LONG_SHAPE_S else SHORT_AGAIN_S
+    left_s = seconds - START_S - 5 * (again_s + 0.4)
     plan = plan_specification(load_specification(kept_specification(operator)), gpu)
-    rows = list(dict.fromkeys(each["row"] for each in found.values() if each["row"] is not None))
-    again, baseline = measured_again(plan, rows)
-    for each in found.values():
-        if each["row"] is not None:
-            each["again"] = figures(again[each["row"]]) if each["row"] in again else None
-            each["truth"] = truth(gpu, plan, each["row"], operator)
-    peak, bandwidth = next((known for part, known in FLOORS.items() if part in gpu.info.name), (math.nan, math.nan))
+    plan = SessionPlan(**{**plan.facts(), "space": plan.space, "make_runner": plan.make_runner, "seed": seed})
+    options: dict[str, Any] = {"use_prior": False}  # the arms and shapes must not learn from each other
+    if math.isfinite(seconds):
+        first_s = SMALL["first_generation"] * TIME_S + SMALL["fastest"] * ENERGY_S
+        round_s = 2 * SMALL["generation"] * TIME_S + 1.2 * SMALL["fastest"] * ENERGY_S  # of all arms, shared
+        options |= {**SMALL, "rounds": max(1, int((left_s - first_s) / round_s))}
+    if rounds is not None:
+        options |= {**SMALL, "rounds": rounds}
+    shared = Shared(plan.make_runner())
+    try:
+        arms = {}
+        for share, (arm, own) in zip(UNTIL, ARMS.items(), strict=True):
+            until_s = began + START_S + left_s * share if math.isfinite(left_s) else began + 3600.0
+            goal = "time_s" if arm == "latency only" else "energy_j"
+            arms[arm] = run_arm(plan, {**options, **own}, goal, shared, store, until_s)
+        rows = winners(arms)
+        again, baseline = measured_again(shared, list(dict.fromkeys(rows.values())), again_s)
+    finally:
+        shared.close()
+    log = EnergyLog.of_origin(arms["k search"].origin)
     return {
         "shape": name,
         "operator": operator.notation,
         "gpu": gpu.info.name,
         "source": gpu.info.source,
         "seed": seed,
-        "budget": evaluations,
-        "arms": found,
+        "valid": plan.space.size,
+        "options": options,
+        "again_s": again_s,
+        "arms": {
+            arm: {**asdict(each.spent), "board_s": each.spent.board_s, "wall_s": each.wall_s, "ended": each.ended}
+            for arm, each in arms.items()
+        },
+        "winners": {
+            arm: {"row": row, **figures(again[row]), "truth_mj": truth(gpu, plan, row, operator)}
+            for arm, row in rows.items()
+            if row in again
+        },
+        "predicted": {"predicted_j": log.predicted_j, "measured_j": log.measured_j} if log else None,
+        "k": [each.k for each in log.rounds] if log else [],
         "vendor": None if baseline is None else baseline.to_json(),
-        "floor_ms": max(operator.work_flop / peak, operator.least_byte / bandwidth) * 1e3,
-        "a100_mj": A100[name],
+        "floor": floor_on(operator, plan, store).to_json(),
+        "seconds": time.monotonic() - began,
     }
 
 
-def line(result: Mapping[str, Any]) -> str:
-    """One row of the table."""
-    cells = [f"{result['shape']:6s}"]
-    for name, arm in result["arms"].items():
-        seen = arm.get("again") or arm["first"] or {"energy_mj": math.nan, "latency_ms": math.nan}
-        cells.append(
-            f"{name}: {seen['energy_mj']:8.3f} mJ {seen['latency_ms']:.4f} ms "
-            f"({arm['energy_measurements']}/{arm['evaluated']}, {arm['wall_s']:.0f} s)"
-        )
-    vendor = result["vendor"] or {}
-    values = vendor.get("values") or {}
-    if "energy_j" in values:
-        cells.append(f"{vendor['library']}: {values['energy_j'] * 1e3:.3f} mJ {values['time_s'] * 1e3:.4f} ms")
-    else:
-        cells.append(f"library: {vendor.get('why_not', 'not measured')}")
-    cells.append(f"floor {result['floor_ms']:.4f} ms; A100 {result['a100_mj'][0]} -> {result['a100_mj'][1]} mJ")
-    return " | ".join(cells)
+def model_rows(name: str, gpu: Gpu, seconds: float, seed: int, most: int = 400) -> dict[str, Any]:
+    """Random rows of one shape measured in full for so long, and what the model of energies is given of them."""
+    plan = plan_specification(load_specification(kept_specification(parse_operator(name))), gpu)
+    rows = np.random.default_rng(seed).choice(plan.space.size, min(most, plan.space.size), replace=False).tolist()
+    runner, stop = plan.make_runner(), threading.Event()
+    timer = threading.Timer(seconds, stop.set)
+    timer.start()
+    try:
+        found = [m for m in runner.measure(rows, stop) if m.state is State.OK and "energy_j" in m.values]
+        numbers = RowNumbers(plan.space)
+        kept = [each.row for each in found]
+        known, names = numbers.of(kept), numbers.names
+        if isinstance(runner, KnowsFeatures) and runner.feature_names and kept:
+            known, names = np.hstack([known, runner.features(kept)]), (*names, *runner.feature_names)
+    finally:
+        timer.cancel()
+        runner.close()
+    return {
+        "names": list(names),
+        "features": [[None if math.isnan(x) else x for x in row] for row in known.tolist()],
+        "time_s": [each.values["time_s"] for each in found],
+        "energy_j": [each.values["energy_j"] for each in found],
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpu", default="simulated:h200")
-    parser.add_argument("--shapes", default=",".join(EXAMPLES))
-    parser.add_argument("--evaluations", type=int, default=300)
+    parser.add_argument("--shapes", default=" ".join(EXAMPLES), help="blanks between them; mm:1,64,64,64 too")
+    parser.add_argument("--seconds", type=float, help="for everything; 290 on a board, else as long as it takes")
+    parser.add_argument("--model-seconds", type=float, default=50.0, help="of them, for the energy model's test")
+    parser.add_argument("--rounds", type=int, help="of each arm after the first; by the seconds unless it is given")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="a file of JSON lines, appended to")
+    parser.add_argument("--report", type=Path, help="measure nothing, print what a kept file shows")
     given = parser.parse_args()
-    kept = given.out.read_text().splitlines() if given.out and given.out.is_file() else []
-    done = {json.loads(each)["shape"] for each in kept}
+    if given.report is not None:
+        print_lines([json.loads(each) for each in given.report.read_text().splitlines()])
+        return
+    records = (
+        [json.loads(each) for each in given.out.read_text().splitlines()] if given.out and given.out.is_file() else []
+    )
+
+    def keep(record: dict[str, Any]) -> None:
+        records.append(record)
+        if given.out:
+            with given.out.open("a") as file:
+                file.write(json.dumps(record) + "\n")
+
+    seconds = given.seconds or (math.inf if given.gpu.startswith("simulated") else 290.0)
+    ends_s = time.monotonic() + seconds
+    wanted = [each for each in given.shapes.split() if each not in {known.get("shape") for known in records}]
+    asks_model = given.model_seconds > 0 and not any("model" in known for known in records)
+    reserved_s = given.model_seconds + 2 * START_S if asks_model else 0.0
     with closing(open_gpu(given.gpu, seed=given.seed, speed=math.inf)) as gpu, Store() as store:
-        for name in (each for each in given.shapes.split(",") if each not in done):
-            result = shape(name, gpu, store, given.evaluations, given.seed)
-            print(line(result), flush=True)
-            if given.out:
-                with given.out.open("a") as file:
-                    file.write(json.dumps(result) + "\n")
+        for place, name in enumerate(wanted):
+            share_s = (ends_s - reserved_s - time.monotonic()) / (len(wanted) - place)
+            keep(shape(name, gpu, store, given.seed, share_s, given.rounds))
+            print(f"{name}: {records[-1]['seconds']:.0f} s", file=sys.stderr, flush=True)
+        if asks_model:
+            each_s = given.model_seconds / len(MODEL_SHAPES)
+            keep(
+                {
+                    "model": {name: model_rows(name, gpu, each_s, given.seed) for name in MODEL_SHAPES},
+                    "gpu": gpu.info.name,
+                }
+            )
+    print_lines(records)
 
 
 if __name__ == "__main__":

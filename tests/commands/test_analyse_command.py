@@ -414,3 +414,22 @@ def test_bars_are_drawn_as_far_as_they_are_known() -> None:
     ElementTree.fromstring(drawn(Chart("share", "", tuple(bars), "", names=("a <b>", "b"))))
     unknown = Series("x", "blue", np.array([np.nan]))
     assert drawn(Chart("share", "", (unknown,), "", names=("a",))) == ""
+
+
+def test_a_log_of_power_gives_energies_of_a_span_and_what_its_sampling_resolves(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "power.log"
+    path.write_text("timestamp power\n" + "".join(f"{1.7e9 + n / 10:.1f} {100 + n % 2}\n" for n in range(101)))
+    status, document = run(capsys, "analyse", str(path), "--span", "2:4")
+    assert status == 0
+    (board,) = document["boards"]
+    (energy,) = board["energy"]
+    assert (board["span_s"], energy["method"]) == ([2.0, 4.0], "trapezoid")
+    assert energy["energy_j"] == pytest.approx(201.0)
+    assert energy["sampling"]["step_s"] == pytest.approx(0.1, rel=1e-3)
+    assert main(["analyse", str(path)]) == 0
+    assert "energy by" in capsys.readouterr().out
+    for options in (["--span", "4:2"], ["--span", "50:60"], ["--interval", "soon"]):
+        assert main(["analyse", str(path), *options]) == 2
+        assert capsys.readouterr().err.count("\n") == 1

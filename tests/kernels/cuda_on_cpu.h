@@ -180,6 +180,12 @@ inline float of_half(unsigned short bits) {
     const float size = exponent ? std::ldexp(1.0f + fraction / 1024.0f, exponent - 15) : std::ldexp(fraction / 1024.0f, -14);
     return bits >> 15 ? -size : size;
 }
+inline float of_brain(unsigned short bits) {
+    const unsigned whole = (unsigned)bits << 16;
+    float value;
+    memcpy(&value, &whole, sizeof value);
+    return value;
+}
 // What a lane of this warp hands out, as long as all of them look.
 template <typename T, typename Look>
 void exchange(const T &mine, Look look) {
@@ -208,20 +214,25 @@ void read_matrices(unsigned (&to)[4], const unsigned short *from) {
         }
     });
 }
-inline void multiply_matrices(float *sum, const unsigned (&a)[4], const unsigned *b) {
+#define HALF_VALUES
+inline float half_value(unsigned short bits) { return cpu::of_half(bits); }
+inline float brain_value(unsigned short bits) { return cpu::of_brain(bits); }
+template <bool brain>
+void multiply_matrices(float *sum, const unsigned (&a)[4], const unsigned *b) {
+    const auto value = brain ? cpu::of_brain : cpu::of_half;
     const size_t lane = cpu::current % 32;
     float left[2][16], right[16][2];  // this lane's rows of a and columns of b
     for (size_t part = 0; part < 4; part++)
         cpu::exchange(a[part], [&](auto of) {
             for (size_t pair = 0; pair < 8; pair++)
-                left[part % 2][part / 2 * 8 + pair] = cpu::of_half(of(lane / 4 * 4 + pair / 2) >> pair % 2 * 16 & 0xffff);
+                left[part % 2][part / 2 * 8 + pair] = value(of(lane / 4 * 4 + pair / 2) >> pair % 2 * 16 & 0xffff);
         });
     for (size_t part = 0; part < 2; part++)
         cpu::exchange(b[part], [&](auto of) {
             for (size_t column = 0; column < 2; column++)
                 for (size_t pair = 0; pair < 8; pair++)
                     right[part * 8 + pair][column] =
-                        cpu::of_half(of((lane % 4 * 2 + column) * 4 + pair / 2) >> pair % 2 * 16 & 0xffff);
+                        value(of((lane % 4 * 2 + column) * 4 + pair / 2) >> pair % 2 * 16 & 0xffff);
         });
     for (size_t row = 0; row < 2; row++)
         for (size_t column = 0; column < 2; column++)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from app.engine.expressions.bfloat16 import number_type
 from app.engine.expressions.expression import parse
 from app.engine.measurement import Value
 from app.engine.session.load import load_specification
@@ -20,16 +21,17 @@ from app.paths import resources
 HERE = Path(__file__).parent
 EXAMPLES = {path: load_specification(path) for path in sorted((resources() / "examples").glob("*.toml"))}
 CUDA_EXAMPLES = [path for path, spec in EXAMPLES.items() if spec.kernel is not None and spec.kernel.language == "CUDA"]
-_C_TYPES = {"float32": "float", "float64": "double", "int32": "int", "uint32": "unsigned", "float16": "unsigned short"}
+_C_TYPES = {"float32": "float", "float64": "double", "int32": "int", "uint32": "unsigned"}
+_C_TYPES |= dict.fromkeys(("float16", "bfloat16"), "unsigned short")
 _SHARED = "alignas(16) thread_local float shared[232448 / 4];"  # of dynamic size: under that name
 _MARGIN = 256  # numbers before and behind every array, which nobody may touch
 
 Arrays = dict[str, npt.NDArray[np.generic]]
 
 
-def _nobody(kind: np.dtype[np.generic]) -> float | int:
+def _nobody(kind: np.dtype[np.generic]) -> npt.NDArray[np.generic]:
     """What stands where nobody may write."""
-    return math.nan if kind.kind == "f" else 0x5A5A5A5A
+    return np.full(1, np.nan, kind) if kind.kind == "f" else np.frombuffer(b"\x5a" * kind.itemsize, kind)
 
 
 def defines(values: Mapping[str, Value]) -> list[str]:
@@ -70,9 +72,8 @@ class KernelOnCpu:
         for argument in arguments:
             whole = guarded[argument.name]
             ends = np.concatenate([whole[:_MARGIN], whole[-_MARGIN:]]) if argument.shape else whole[:0]
-            assert (ends == _nobody(whole.dtype)).all() or np.isnan(ends).all(), (
-                f"{argument.name} was written beyond its ends"
-            )
+            untouched = np.isnan(ends) if whole.dtype.kind == "f" else ends == _nobody(whole.dtype)
+            assert untouched.all(), f"{argument.name} was written beyond its ends"
         return {a.name: guarded[a.name][_MARGIN:-_MARGIN].reshape(self.shape(a)) for a in arguments if a.output}
 
     def shape(self, argument: ArgumentSpec) -> tuple[int, ...]:
@@ -95,8 +96,9 @@ class KernelOnCpu:
         if not argument.shape:
             return np.array([argument.value], dtype=argument.type)
         shape = self.shape(argument)
-        kind = np.dtype(argument.type)
-        whole = np.full(math.prod(shape) + 2 * _MARGIN, _nobody(kind), dtype=kind)
+        kind = number_type(argument.type)
+        whole = np.empty(math.prod(shape) + 2 * _MARGIN, dtype=kind)
+        whole[:_MARGIN] = whole[-_MARGIN:] = _nobody(kind)
         whole[_MARGIN:-_MARGIN] = 0 if argument.output else arrays[argument.name].ravel()
         return whole
 

@@ -31,7 +31,7 @@ from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 
 MM, MV, CONV = "mm:1,40,36,96", "mv:2,1,37,264", "conv2d:1,9,8,12,5,3,2,1"
-HALF = "mm:1,40,36,96:fp16"
+HALVES = ("mm:1,40,36,96:fp16", "conv2d:1,9,8,16,8,3,1,1:bf16", "mv:2,1,37,264:fp16", "mv:1,1,37,264:bf16")
 
 
 Exported = tuple[Path, Path, dict[str, object], SimulatedGpu]
@@ -118,12 +118,12 @@ def test_the_header_is_c_and_cpp(exported: Callable[..., Exported], tmp_path: Pa
         subprocess.run(command, input=caller, text=True, check=True, timeout=60)
 
 
-@pytest.mark.parametrize(("arch", "board"), [(70, "v100"), (90, "h200")])
+@pytest.mark.parametrize(("arch", "board"), [(70, "v100"), (80, "a100"), (90, "h200")])
 @pytest.mark.skipif(library_version() is None, reason="no NVRTC library (nvidia-cuda-nvrtc)")
 def test_every_operator_compiles_for_boards_old_and_new(
     arch: int, board: str, exported: Callable[..., Exported]
 ) -> None:
-    for text in (MM, MV, CONV, *([HALF] if arch >= 80 else [])):
+    for text in (MM, MV, CONV, *(HALVES if arch >= 80 else HALVES[2:])):  # older boards have no such tensor cores
         source, *_ = exported(text, board)
         image, said = compile_text(source.read_text(), [f"-arch=sm_{arch}"])
         assert image.startswith(b"\x7fELF"), said

@@ -1,7 +1,7 @@
-"""Boards that are not there, and the library that shows them: built here, laid into a folder, watched from outside.
+"""Boards that are not there, and the libraries that show them: built here, laid into a folder, watched from outside.
 
-What the library and every process see is one file; this module maps it too, so that a test sees each setting as the
-driver holds it, locks included, and every call of a setter that reached it.
+What the libraries (NVML, AMD SMI) and every process see is one file; this module maps it too, so that a test sees each
+setting as the driver holds it, locks included, and every call of a setter that reached it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-SOURCE = Path(__file__).with_name("stand_in.c")
-LIBRARY = "libnvidia-ml.so.1"
+LIBRARY, AMD_LIBRARY = "libnvidia-ml.so.1", "libamd_smi.so"
+SOURCES = {
+    name: Path(__file__).with_name(source)
+    for name, source in ((LIBRARY, "stand_in.c"), (AMD_LIBRARY, "stand_in_amd.c"))
+}
+NVIDIA, AMD = 0, 1
 BOARDS, FAULTS, CALLS, KEPT, FUNCTION = 8, 16, 16384, 1024, 48
 NOT_SUPPORTED, NO_PERMISSION, TIMEOUT, LOST = 3, 4, 10, 15
 AS_ROOT = os.name == "posix" and os.geteuid() == 0
@@ -34,7 +38,7 @@ def _numbers(*names: str) -> list[tuple[str, Any]]:
 
 
 class Board(ctypes.Structure):
-    """As `struct board` of stand_in.c; mW, MHz, ns."""
+    """As `struct board` of stand_in.h; mW, MHz, ns."""
 
     _fields_ = (
         ("name", ctypes.c_char * 64),
@@ -43,12 +47,21 @@ class Board(ctypes.Structure):
         ("memory", ctypes.c_int64 * 4),
         *_numbers("memories", "limit_min", "limit_max", "limit_default", "clamp"),
         *_numbers("has_locks", "has_memory_locks", "has_application_clocks", "has_limit", "has_buffer"),
-        *_numbers("holds_when_idle", "obeys", "idle_mhz", "idle_mw", "load_mw", "settle_us", "limit"),
+        *_numbers("holds_when_idle", "obeys", "idle_mhz", "idle_mw", "load_mw", "settle_us", "vendor", "limit"),
         ("application", ctypes.c_int64 * 2),
         ("lock", ctypes.c_int64 * 2),
         ("memory_lock", ctypes.c_int64 * 2),
         *_numbers(
-            "persistence", "lost", "busy_until_ns", "from_mhz", "to_mhz", "moved_ns", "last_ns", "energy_uj", "told"
+            "persistence",
+            "level",
+            "lost",
+            "busy_until_ns",
+            "from_mhz",
+            "to_mhz",
+            "moved_ns",
+            "last_ns",
+            "energy_uj",
+            "told",
         ),
         ("at_ns", ctypes.c_int64 * KEPT),
         ("power_mw", ctypes.c_int64 * KEPT),
@@ -131,6 +144,11 @@ KINDS: dict[str, dict[str, Any]] = {
         major=7, minor=5, cores=1920, idle_mw=8_000, load_mw=90_000,
         has_limit=0, has_memory_locks=0, has_application_clocks=0, holds_when_idle=0,
     ),
+    "mi210": _kind(
+        "AMD Instinct MI210", range(500, 1701), (400, 1600), (100, 300, 280),
+        vendor=AMD, cores=104, idle_mhz=800, idle_mw=41_000, load_mw=250_000, persistence=0,
+        has_memory_locks=0, has_application_clocks=0, holds_when_idle=0,
+    ),
     "mig": _kind(
         "NVIDIA A100-SXM4-80GB", range(210, 1411, 15), (1593,), (100, 400, 350),
         major=8, cores=6912, idle_mw=60_000, load_mw=300_000, mig=1,
@@ -144,7 +162,8 @@ class StandIn:
     def __init__(self, folder: Path, kinds: Sequence[str], *, missing: Sequence[str] = ()) -> None:
         self.folder = folder
         self.library = folder / LIBRARY
-        shutil.copy(build(missing), self.library)
+        for name in (LIBRARY, *([AMD_LIBRARY] if any(KINDS[kind].get("vendor") == AMD for kind in kinds) else [])):
+            shutil.copy(build(name, missing), folder / name)
         path = folder / "boards.bin"
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         os.fchmod(self._file, 0o666)
@@ -155,14 +174,16 @@ class StandIn:
         self.boards = [self._state.boards[at] for at in range(len(kinds))]
         self.uuids = []
         for board, kind in zip(self.boards, kinds, strict=True):
-            told = {**KINDS[kind], "uuid": f"GPU-{uuid.uuid4()}".encode()}
+            own = str(uuid.uuid4())  # which AMD's library reports as it is
+            amd = KINDS[kind].get("vendor") == AMD
+            told = {**KINDS[kind], "uuid": own.encode() if amd else f"GPU-{own}".encode()}
             memory = told.pop("memory")
             for name, value in told.items():
                 setattr(board, name, value if not isinstance(value, tuple) else (ctypes.c_int64 * 2)(*value))
             board.memories = len(memory)
             board.memory[: len(memory)] = memory
             board.from_mhz = board.to_mhz = board.idle_mhz
-            self.uuids.append(told["uuid"].decode())
+            self.uuids.append(f"AMD-{own}" if amd else f"GPU-{own}")
 
     def close(self) -> None:
         self.boards.clear()
@@ -181,6 +202,8 @@ class StandIn:
         """All that can be set, as the driver holds it."""
         with self._held():
             board = self.boards[at]
+            if board.vendor == AMD:
+                return {"limit": board.limit, "lock": tuple(board.lock), "level": board.level}
             return {
                 "limit": board.limit,
                 "application": tuple(board.application),
@@ -233,7 +256,7 @@ def attached(folder: Path) -> tuple[Any, mmap.mmap]:
     return _State.from_buffer(mapped), mapped
 
 
-_built: dict[tuple[str, ...], Path] = {}
+_built: dict[tuple[str, tuple[str, ...]], Path] = {}
 
 
 def compiler() -> str | None:
@@ -241,9 +264,9 @@ def compiler() -> str | None:
     return shutil.which("gcc") or shutil.which("cc")
 
 
-def build(missing: Sequence[str] = ()) -> Path:
-    """The library without some of its functions, made once per run."""
-    key = tuple(missing)
+def build(name: str = LIBRARY, missing: Sequence[str] = ()) -> Path:
+    """A library without some of its functions, made once per run."""
+    key = (name, tuple(missing))
     if key not in _built:
         folder = Path(tempfile.mkdtemp(prefix="stand-in-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -251,6 +274,6 @@ def build(missing: Sequence[str] = ()) -> Path:
         hidden = " ".join(f"{name};" for name in missing)
         script.write_text(f"{{ local: {hidden} }};\n" if missing else "{ global: *; };\n")
         words = [compiler() or "cc", "-std=gnu11", "-O1", "-shared", "-fPIC", f"-Wl,--version-script={script}"]
-        subprocess.run([*words, "-o", str(folder / LIBRARY), str(SOURCE), "-ldl", "-lpthread"], check=True)
-        _built[key] = folder / LIBRARY
+        subprocess.run([*words, "-o", str(folder / name), str(SOURCES[name]), "-ldl", "-lpthread"], check=True)
+        _built[key] = folder / name
     return _built[key]

@@ -16,9 +16,18 @@ _VERBS = ("State", "set ", "get", "restore", "exec", "__init__", "", "quit\u0000
 _TEXTS = ("../../../etc/shadow", "/dev/nvidia0", "GPU-0", "; rm -rf /", "\u202e", "\ud800", "%n%n", "A" * 900)
 
 
-def hostile(rng: random.Random) -> bytes:
-    """One line, its end included (or missing): nothing that may be done on an H200 at 345 to 1980 MHz, 200 to 700 W."""
-    made = rng.choice(_KINDS)(rng)
+# kind of board -> (clocks, limits in W) just beside what it takes: an H200 345 to 1980 MHz by 15 and 200 to 700 W, an
+# MI210 every whole MHz from 500 to 1700 and 100 to 300 W
+_BESIDE: dict[str, tuple[tuple[int, int], tuple[float, float]]] = {
+    "h200": ((344, 1201), (199.9, 700.1)),
+    "mi210": ((499, 1701), (99.9, 300.1)),
+}
+
+
+def hostile(rng: random.Random, board: str = "h200") -> bytes:
+    """One line, its end included (or missing): nothing that may be done on a board of that kind."""
+    make = rng.choice(_KINDS)
+    made = _setting(rng, board) if make is _setting else make(rng)
     return made if made.endswith(b"\n") else made + b"\n"
 
 
@@ -31,15 +40,16 @@ def _cut(rng: random.Random) -> bytes:
     return line[: rng.randrange(1, len(line) - 1)]
 
 
-def _setting(rng: random.Random) -> bytes:
+def _setting(rng: random.Random, board: str = "h200") -> bytes:
+    wrong_mhz, wrong_w = _BESIDE[board]
     name = rng.choice(("graphics_clock_mhz", "memory_clock_mhz", "power_limit_w"))
     if name == "graphics_clock_mhz":
-        clocks = [rng.choice((1200, 344, 1201, -15, 2**40, True, "1200", None, 1200.0, 0)) for _ in range(2)]
+        clocks = [rng.choice((1200, *wrong_mhz, -15, 2**40, True, "1200", None, 1200.0, 0)) for _ in range(2)]
         value: Any = clocks if clocks != [1200, 1200] else [1980, 345]
     elif name == "memory_clock_mhz":
         value = rng.choice((0, 1, 2200, 3202, 2**40, -3201, "3201", True, [3201], 3201.0))
     else:
-        value = rng.choice((0, 199.9, 700.1, 1e9, -300, True, "300", [300], None, 10**30))
+        value = rng.choice((0, *wrong_w, 1e9, -300, True, "300", [300], None, 10**30))
     return _line({"id": rng.randrange(2**20), "do": "set", "settings": {name: value}})
 
 

@@ -4,7 +4,7 @@
     python installation.py - PROGRAM ...               any program, as nobody
 
 Only where things lie differs from the product: below /opt instead of /usr and /etc, records included, and the installed
-pynvml loads the stand-in for the driver's library, which sudo would otherwise keep from it.
+pynvml and AMD SMI's binding load the stand-ins for the drivers' libraries, which sudo would otherwise keep from them.
 """
 
 from __future__ import annotations
@@ -71,6 +71,9 @@ def as_nobody(*words: str) -> list[str]:
 def _moved(content: bytes, path: Path, places: Places, driver: Path) -> bytes:
     if path.name == "pynvml.py":
         return content + f"\nnvmlLib = CDLL({str(driver)!r})\n".encode()
+    if path.name == "amd_board.py":
+        library = str(driver.with_name("libamd_smi.so"))
+        return content + f"\n\ndef load() -> AmdSmi:\n    return AmdSmi({library!r})\n".encode()
     for module, name, place in (
         ("record", "FOLDER", places.records),
         ("record", "LOCK_FOLDER", places.locks),

@@ -58,9 +58,10 @@ def _main(helper: str, library: str, records_folder: str, uuid: str) -> int:
     sys.path.append(str(Path(helper).parents[3]))
     import pynvml
 
-    from app.engine.control.helper import holding, keeper, record, serve, watchdog
+    from app.engine.control.helper import amd_board, holding, keeper, record, serve, watchdog
 
     pynvml.nvmlLib = ctypes.CDLL(f"{library}/libnvidia-ml.so.1")
+    amd_board.load = lambda: amd_board.AmdSmi(f"{library}/libamd_smi.so")
     record.FOLDER, record.LOCK_FOLDER = f"{records_folder}/records", f"{records_folder}/locks"
     holding.LOCK_S, keeper._BETWEEN_S = 0.5, 0.02  # shorter patience, for tests that use it up
     serve.BEAT_S = float(os.environ.get("STAND_IN_BEAT_S", serve.BEAT_S))

@@ -14,10 +14,12 @@ from typing import NoReturn
 import pynvml
 import pytest
 import rights as stand_in_rights
-from boards import AS_ROOT, StandIn, compiler
+from boards import AMD_LIBRARY, AS_ROOT, StandIn, compiler
 
 from app.engine.control.helper import record
 from app.engine.control.rights import UNSAFE
+from app.sensors.amd import library as amd_library
+from app.sensors.amd.gpu import AmdGpu
 from app.sensors.nvml.gpu import NvmlGpu
 from app.sensors.nvml.library import LIBRARY, NvmlLibrary
 
@@ -59,12 +61,15 @@ def boards(monkeypatch: pytest.MonkeyPatch) -> Iterator[Boards]:
         monkeypatch.setenv("LD_LIBRARY_PATH", str(folder))
         monkeypatch.setattr(pynvml, "nvmlLib", ctypes.CDLL(str(stand_in.library)))
         monkeypatch.setattr(pynvml, "_nvmlGetFunctionPointer_cache", {})
+        monkeypatch.setattr(amd_library, "places", lambda: iter([str(folder / AMD_LIBRARY)]))
         LIBRARY.close()
+        amd_library.LIBRARY.close()
         made.append(stand_in)
         return stand_in
 
     yield make
     LIBRARY.close()
+    amd_library.LIBRARY.close()
     for stand_in in made:
         for uuid in stand_in.uuids:
             files = [Path(record.FOLDER, f"{uuid}.{kind}") for kind in ("json", "unreadable")]
@@ -136,6 +141,20 @@ def by_sudo(boards: Boards, sudo: Callable[..., Path]) -> Boards:
         return stand_in
 
     return make
+
+
+@pytest.fixture
+def opened_amd() -> Iterator[Callable[..., AmdGpu]]:
+    """`opened_amd(0)`: that board through AMD SMI, closed in the end."""
+    gpus: list[AmdGpu] = []
+
+    def open_board(index: int = 0) -> AmdGpu:
+        gpus.append(AmdGpu(index))
+        return gpus[-1]
+
+    yield open_board
+    for gpu in gpus:
+        gpu.close()
 
 
 @pytest.fixture

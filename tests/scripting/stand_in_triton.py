@@ -28,6 +28,8 @@ class Config:
 class Kernel:
     """A compiled kernel: `kernel[grid](*args, **meta)` launches it."""
 
+    arg_names: tuple[str, ...] | list[str] = ()
+
     def __init__(self, launch: Callable[..., None]) -> None:
         self.fn = launch
 

@@ -184,6 +184,24 @@ def test_a_kernel_is_tuned_over_its_configurations_into_a_table_and_a_front(devi
     assert "launch" in repr(result)
 
 
+def test_a_hook_of_a_configuration_sees_all_arguments_by_their_names(device: Device) -> None:
+    seen: list[dict[str, Any]] = []
+    kernel = Kernel(lambda x, size, block, num_warps: device.launch(0.1))
+    kernel.arg_names = ["x", "size", "block"]
+    config = Config({"block": 1}, pre_hook=lambda named: seen.append(dict(named)))
+    wattridge_triton.tune(
+        kernel, [config], (7,), grid=(1,), keywords={"size": 3}, gpu=SteadySensors(), target=0.2, quiet=True
+    )
+    assert seen[0] == {"x": 7, "size": 3, "block": 1, "num_warps": 4}
+
+
+def test_a_kernel_with_an_autotuner_of_its_own_is_refused(triton: Any) -> None:
+    tuner = triton.Autotuner(Kernel(nothing), configs(1, 2), None)
+    tuner.fn = tuner.kernel
+    with pytest.raises(InputError, match="an autotuner of its own"):
+        wattridge_triton.tune(tuner, configs(1, 2), (), grid=(1,))
+
+
 @pytest.mark.parametrize("given", [{"minimise": "nonsense"}, {"within": -0.1}])
 def test_what_the_hook_cannot_do_is_refused(given: dict[str, Any]) -> None:
     with pytest.raises(InputError):

@@ -19,7 +19,7 @@ from app.engine.formats.read import read_recording
 from app.engine.space.build import build_space
 from app.engine.store.database import Store
 from app.engine.strategies import base as strategies
-from app.errors import InputError
+from app.errors import InputError, WattridgeError
 from app.observers import (
     BenchmarkObserver,
     ContinuousObserver,
@@ -28,6 +28,7 @@ from app.observers import (
     PrologueObserver,
     RegisterObserver,
 )
+from app.scripting.accuracy import AccuracyObserver
 from app.scripting.arrays import to_numpy
 from app.scripting.kernel_tuner import PARAMETERS, Results
 from app.scripting.restrictions import read_restrictions
@@ -92,10 +93,17 @@ def test_it_is_said_of_every_parameter_what_happens_to_it() -> None:
         ({"platform": 1}, "platform"),
         ({"texmem_args": {"t": X}}, "texmem_args"),
         ({"compiler": "gcc"}, "compiler"),
-        ({"parallel": True}, "parallel"),
-        ({"lang": "OpenCL"}, "OpenCL"),
+        ({"lang": "HIP"}, "HIP"),
+        ({"lang": "Julia"}, "Julia"),
+        ({"lang": "HYPERTUNER"}, "lang"),
         ({"lang": "Klingon"}, "lang"),
-        ({"source": "__kernel void scale(){}"}, "OpenCL"),
+        ({"source": "@cuda threads=3 scale()"}, "Julia"),
+        ({"source": lambda p: SOURCE}, "lang"),
+        ({"lang": "OpenCL", "smem_args": {"size": 4}}, "smem_args"),
+        ({"lang": "C", "cmem_args": {"c": X}}, "cmem_args"),
+        ({"lang": "C", "platform": 1}, "platform"),
+        ({"lang": "OpenCL", "compiler": "gcc"}, "compiler"),
+        ({"lang": "C", "kernel_name": "scale<float>"}, "kernel_name"),
         ({"source": "missing.cu"}, "missing.cu"),
         ({"source": 3}, "kernel_source"),
         ({"strategy": "HybridVNDX"}, "strategy"),
@@ -120,6 +128,7 @@ def test_it_is_said_of_every_parameter_what_happens_to_it() -> None:
         ({"compiler_options": "-O3"}, "compiler_options"),
         ({"cmem_args": [1]}, "cmem_args"),
         ({"defines": 3}, "defines"),
+        ({"tune_params": {}}, "tune_params"),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
@@ -162,6 +171,12 @@ def test_results_have_the_form_that_scripts_expect(virtual_board: VirtualBoard) 
     assert environment["isolated"] is True
 
 
+def test_it_is_said_that_one_board_measures_one_kernel_at_a_time(virtual_board: VirtualBoard) -> None:
+    results, environment = tuned(virtual_board, {"launch_ms": [1, 2]}, parallel=True)
+    assert len(results) == 2
+    assert "this board measures them one at a time" in environment["notes"][-1]
+
+
 def test_the_session_is_in_the_store_and_says_that_a_script_ran_it(virtual_board: VirtualBoard) -> None:
     _, environment = tuned(virtual_board, {"launch_ms": [1, 2]}, metrics={"doubled": "2 * time"})
     with Store() as store:
@@ -189,6 +204,15 @@ def test_an_answer_is_compared_with_its_tolerance(virtual_board: VirtualBoard) -
     )
     assert "__error__" in strict
     assert "__error__" not in loose
+
+
+def test_an_observer_of_outputs_takes_the_place_of_the_comparison(steady_board: SteadySensors) -> None:
+    (result,), environment = tuned(
+        steady_board, {"fault": ["wrong"]}, answer=[2 * X, None], observers=[AccuracyObserver("max", "off by")]
+    )
+    assert "__error__" not in result, result["error"]
+    assert result["off by"] > 0
+    assert environment["isolated"] is True
 
 
 def test_a_verify_function_is_called_here_with_answer_and_output(virtual_board: VirtualBoard) -> None:
@@ -236,7 +260,8 @@ def test_what_a_scripts_function_raises_goes_to_the_script(virtual_board: Virtua
     def fails(_: object) -> float:
         raise LookupError("of the script's own")
 
-    for given in ({"metrics": {"m": fails}}, {"restrictions": fails}, {"source": fails}, {"problem_size": fails}):
+    source = {"source": fails, "lang": "CUDA"}
+    for given in ({"metrics": {"m": fails}}, {"restrictions": fails}, source, {"problem_size": fails}):
         arguments = {"kernel_source": given.pop("source", SOURCE), "problem_size": 1000, **given}
         with pytest.raises(LookupError, match="of the script's own"):
             tune_kernel(
@@ -262,7 +287,7 @@ def test_the_source_may_be_a_file_several_or_a_function(virtual_board: VirtualBo
     for source in (path, [str(path), str(tmp_path / "more.h")]):
         results, _ = tuned(virtual_board, {}, source=source, answer=[3 * X, None])
         assert "__error__" not in results[0]
-    results, _ = tuned(virtual_board, {"by": [3, 4]}, source=generate, answer=[4 * X, None])
+    results, _ = tuned(virtual_board, {"by": [3, 4]}, source=generate, answer=[4 * X, None], lang="cuda")
     assert ["__error__" in each for each in results] == [True, False]
     assert seen[0] == {"block_size_x": 64, "by": 3}
 
@@ -517,9 +542,7 @@ def test_a_second_look_of_the_session_is_not_the_observers_business(steady_board
 
 
 def test_a_lost_context_ends_a_session_in_the_scripts_process(steady_board: SteadySensors) -> None:
-    from app.errors import WattridgeError
-
-    with pytest.raises(WattridgeError, match="cost this process its CUDA context"):
+    with pytest.raises(WattridgeError, match="cost this process its context"):
         tuned(steady_board, {"launch_ms": [1], "fault": ["illegal_address"]}, observers=[Watching()])
 
 
@@ -568,7 +591,7 @@ def test_run_kernel_returns_the_arguments_as_the_kernel_leaves_them(steady_board
 
 
 def test_a_device_without_cuda_is_refused_in_one_line() -> None:
-    with pytest.raises(InputError, match="CUDA kernels do not run on this device"):
+    with pytest.raises(WattridgeError, match="CUDA kernels run on NVIDIA's GPUs"):
         tuned("host", {})
 
 

@@ -110,8 +110,8 @@ class GpuConformance:
         assert gpu.info.name
         assert gpu.info.uuid
         assert gpu.info.power_source
-        assert gpu.info.source in ("nvml", "simulated", "recorded")
-        assert gpu.info.source == "nvml" or gpu.info.source in gpu.info.label
+        assert gpu.info.source in ("nvml", "amd", "simulated", "recorded")
+        assert gpu.info.live or gpu.info.source in gpu.info.label
 
     def test_event_reasons_are_bits(self, gpu: Gpu) -> None:
         bits = value(gpu, gpu.read(), "event_reasons")

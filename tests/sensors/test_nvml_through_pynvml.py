@@ -191,7 +191,8 @@ class TestThroughPynvml(GpuConformance):
         assert gpu.graphics_clocks_mhz()[0] == 345
         assert gpu.info.driver == "580.95.05"
         assert gpu.info.multiprocessors == 132
-        assert {c.name for c in gpu.channels if not c.available} == {"core_voltage_mv", "fan_percent"}
+        missing = {c.name for c in gpu.channels if not c.available}
+        assert missing == {"core_voltage_mv", "fan_percent", "junction_temperature_c"}
 
     def test_a_lost_board_is_lost_and_found_again(self, gpu: NvmlGpu, driver: Driver) -> None:
         driver.lost = True

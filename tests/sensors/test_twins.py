@@ -20,14 +20,14 @@ from app.engine.space.device_settings import resolve_device_settings
 from app.errors import InputError, PermissionRefused
 from app.paths import resources
 from app.sensors.clock import VirtualClock
-from app.sensors.load import Load
+from app.sensors.load import Load, Precision
 from app.sensors.simulated import laws
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.profiles import load_of
 from app.sensors.simulated.truth import IN_BYTES, truth, workloads
 from app.sensors.simulated.twin import Twin, load_twin, twin_names
 
-BOARDS = ("a100", "a4000", "a6000", "h200", "k20x", "titan_rtx", "v100")
+BOARDS = ("a100", "a4000", "a6000", "h200", "k20x", "mi210", "titan_rtx", "v100")
 
 
 def most_efficient_clock(twin: Twin, workload: str = "full_load") -> float:
@@ -198,6 +198,44 @@ def test_the_a6000_has_the_published_peak_bandwidth_and_limit() -> None:
     assert twin.rate.flop_per_clock["fp32"] * 1800e6 == pytest.approx(38709e9, rel=1e-3)
     assert (twin.rate.bandwidth_gb_s, twin.power.limit_default_w) == (768, 300)
     assert twin.limits.max_threads_per_multiprocessor == 1536
+
+
+def streaming(precision: Precision, intensity: float) -> Load:
+    """A kernel of so many flop per byte of memory that nothing else slows."""
+    return Load("stream", precision, work_flop=intensity * 4e9, traffic_byte=4e9)
+
+
+@pytest.mark.parametrize(
+    ("precision", "eps_flop_pj", "eps_mem_pj_per_b", "pi_0_w"),
+    [("fp32", 8.36, 80.48, 112.0), ("fp64", 19.49, 88.15, 104.5)],
+)
+def test_the_mi210_draws_what_its_published_roofline_says(
+    precision: Precision, eps_flop_pj: float, eps_mem_pj_per_b: float, pi_0_w: float
+) -> None:
+    """[Holtmann2024, tables 6 and 8]. One memory and one constant power stand for both fits: FP64's is 3.6 % off."""
+    twin = load_twin("mi210")
+    for intensity in (0.25, 1.0, 16.0, 128.0):
+        load = streaming(precision, intensity)
+        point = laws.under_load(twin, load, 1700, 1600)  # as if no limit acted
+        published_j = (load.work_flop * eps_flop_pj + load.traffic_byte * eps_mem_pj_per_b) * 1e-12
+        drawn_w = laws.power_w(twin, point, 65.0)
+        assert drawn_w == pytest.approx(published_j / point.launch_s + pi_0_w, rel=0.04), intensity
+    assert load.work_flop / point.launch_s == pytest.approx(22.6e12, rel=0.01)
+
+
+def test_the_mi210_throttles_in_fp64_from_two_flop_per_byte_on() -> None:
+    """[Holtmann2024]: every point from 2 flop/B on, until the memory hardly works any more."""
+    twin = load_twin("mi210")
+    capped = {
+        intensity: laws.settled_under_limits(twin, streaming("fp64", intensity), 1700, 1600, 300.0)[2]
+        for intensity in (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+    }
+    assert [intensity for intensity, limited in capped.items() if limited] == [2.0, 4.0, 8.0, 16.0, 32.0]
+
+
+def test_the_mi210_has_the_limits_of_its_own_maker() -> None:
+    limits = load_twin("mi210").limits
+    assert (limits.warp_size, limits.shared_memory_per_block, limits.multiprocessors) == (64, 65536, 104)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

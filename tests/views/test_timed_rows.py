@@ -52,6 +52,7 @@ def test_table_front_and_convergence_follow_when_timed_rows_are_measured(lab: La
 
     assert states() == ["ok", "timed", "timed"]
     qtbot.waitUntil(lambda: on_front() == [0])
+    assert front.count.text().startswith("1 of 1 measurement · 2 only timed · 1 on the front")
     qtbot.waitUntil(lambda: improvements() == [0])
     table.append(rows[2])
     lab.grow(table, best=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from ...numbers import MINUS, change, count_text, counted, duration, number, per
 from ..chart import Chart, Series
 from ..store.record import NewSession
 from ..strategies.energy_log import EnergyLog
+from ..workloads.hardware_counters import COUNTERS
 from .convergence import steps
 from .correlations import above_mean
 from .costs import values_of
@@ -22,6 +24,7 @@ _NOTHING = "Nothing has succeeded so far, so there is nothing to compare."
 _COLOURS = ("blue", "orange", "green", "purple", "vermillion", "sky")  # of the theme, for one series after the other
 _SYMBOLS = ("o", "s", "t1", "d", "t", "o")
 _MOST_BARS = 28
+COUNTERS_ALONE: Final = "counters"  # what correlations are of
 _LOG_FROM = 500  # evaluations
 _CURVE_AT = np.linspace(1.0, 1.5, 101)  # p of the difficulty's curves
 
@@ -54,15 +57,20 @@ class AnalysisChart:
 # --- correlations -----------------------------------------------------------------------------------------------------
 
 
-def correlation_bars(session: Analysed) -> Chart | str:
-    """Sorted bars of the coefficients with speed and with efficiency [Anzt2015, figures 6 to 8]."""
-    found = session.analysis.correlations
+def correlation_bars(session: Analysed, of: str = "") -> Chart | str:
+    """Sorted bars of the coefficients with speed and with efficiency [Anzt2015, figures 6 to 8].
+
+    Of everything, or of the hardware counters alone, as there.
+    """
+    found = [one for one in session.analysis.correlations if of != COUNTERS_ALONE or one.name in COUNTERS]
     if not found:
         return "Correlations need at least five measurements that differ.\nLet the session run for a while."
     strongest = sorted(found, key=lambda one: -max(abs(one.speed.strength), abs(one.efficiency.strength)))
     kept = [one for one in found if one in strongest[:_MOST_BARS]]
     names = tuple(session.described(one.name).label for one in kept)
     movers = frozenset(session.described(one.name).label for one in kept if one.mover)
+    product = np.array([one.product.strength for one in kept])
+    both = (Series("with speed × efficiency", "purple", product),) if of == COUNTERS_ALONE else ()
     mark = "◆ matters differently for the two by more than chance and than a tenth. " if movers else ""
     return Chart(
         x_title="Correlation coefficient",
@@ -70,6 +78,7 @@ def correlation_bars(session: Analysed) -> Chart | str:
         series=(
             Series("with speed", "fastest", np.array([one.speed.strength for one in kept])),
             Series("with efficiency", "efficient", np.array([one.efficiency.strength for one in kept])),
+            *both,
         ),
         caption=f"{mark}Pearson's coefficient of standardised values; of a parameter of words the correlation ratio, "
         "which has no sign.",
@@ -77,6 +86,12 @@ def correlation_bars(session: Analysed) -> Chart | str:
         marked=movers,
         whole_range=(-1.0, 1.0),
     )
+
+
+def correlated(session: Analysed) -> list[tuple[str, str]]:
+    """Everything, or the hardware counters where there are any."""
+    counters = [(COUNTERS_ALONE, "of hardware counters")] if session.analysis.counted else []
+    return [("", "of everything"), *counters]
 
 
 def split_cloud(session: Analysed, name: str) -> Chart | str:
@@ -87,8 +102,9 @@ def split_cloud(session: Analysed, name: str) -> Chart | str:
         return "The split needs two figures to draw over and a quantity that varies."
     x, y = plane.values[:, 0], plane.values[:, 1]
     shown = [session.described(goal.name) for goal in plane.goals]
-    known = np.isfinite(x) & np.isfinite(y)
-    above = above_mean(values_of(analysis.table, name)[: len(known)], known)  # the table may have grown since
+    values = values_of(analysis.table, name)[: len(x)]  # the table may have grown since
+    known = np.isfinite(x) & np.isfinite(y) & np.isfinite(values)
+    above = above_mean(values, known)
     described = session.described(name)
     mean = described.text(split.mean)
     speed = relative_change(split.below.speed, split.above.speed)
@@ -377,6 +393,29 @@ def predicted_energies(session: Analysed) -> Chart | str:
     )
 
 
+# --- hardware counters ------------------------------------------------------------------------------------------------
+
+
+def counter_gain(session: Analysed) -> Chart | str:
+    """What the counters add to the model of energies: its error on configurations that it has not seen."""
+    found = session.analysis.counted
+    if found is None:
+        return (
+            "No configuration of this session was profiled.\nHardware counters, above, takes them of some: "
+            "registers, shared memory, spills and occupancy are known without."
+        )
+    if found.reason:
+        return found.reason
+    return Chart(
+        x_title="Median error of predicted energies (%)",
+        y_title="",
+        series=(Series("held out", "blue", np.array([100 * found.without, 100 * found.with_counters])),),
+        caption=f"Of {count_text(found.configurations)} profiled configurations: {found.words}. Both models know the "
+        "time, the parameters and what the compiler granted; each is tested on quarters that it did not learn from.",
+        names=("without counters", "with counters"),
+    )
+
+
 def _stairs(at: np.ndarray, values: np.ndarray, end: int) -> tuple[np.ndarray, np.ndarray]:
     """A step curve's corners, drawn on to the last evaluation."""
     x = np.append(np.repeat(at, 2)[1:], end).astype(np.float64)
@@ -393,10 +432,11 @@ def _within(values: np.ndarray, at: np.ndarray, maximise: bool) -> str:
 # --- the list ---------------------------------------------------------------------------------------------------------
 
 CHARTS: tuple[AnalysisChart, ...] = (
-    AnalysisChart("correlations", "Correlations with speed and efficiency", correlation_bars),
+    AnalysisChart("correlations", "Correlations with speed and efficiency", correlation_bars, (correlated,)),
     AnalysisChart("split", "Cloud split at a mean", split_cloud, (splits,)),
     AnalysisChart("importance", "Importance of parameters", importance_bars, (effect_goals,)),
     AnalysisChart("effect", "Main effect of a parameter", main_effect, (effect_goals, effect_parameters)),
+    AnalysisChart("counters", "Energy model: what hardware counters add", counter_gain),
     AnalysisChart("best", "Convergence: best so far", best_curve),
     AnalysisChart("hypervolume", "Convergence: hypervolume", hypervolume_curve),
     AnalysisChart("k", "Energy search: share measured", k_over_rounds),

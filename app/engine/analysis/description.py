@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
-from ...numbers import change, number, percent
+from ...numbers import change, finite_or_none, number, percent
 from ..description import Cell, Description, Figure, Listing
+from ..workloads.hardware_counters import COUNTERS
 from .compare import Comparison, Side
+from .costs import values_of
 from .importance import Importance
 from .plane import Indices
 from .session import Analysis, Effects
@@ -28,6 +30,7 @@ def describe_analysis(analysis: Analysis) -> list[Description]:
         *describe_plane(analysis),
         *describe_correlations(analysis),
         *describe_split(analysis),
+        *describe_counters(analysis),
         *(each for effects in analysis.effects for each in describe_effects(effects)),
         *describe_difficulty(analysis),
         *describe_drift(analysis),
@@ -136,18 +139,51 @@ def describe_correlations(analysis: Analysis) -> Iterator[Description]:
 
 def describe_split(analysis: Analysis) -> Iterator[Description]:
     """Both halves of the cloud, split at the mean of what matters differently for the two [Anzt2015, figure 9]."""
+    movers = sorted((one for one in analysis.correlations if one.mover), key=lambda one: -abs(one.moves))
+    title = "The cloud split at the mean of what matters differently for speed and efficiency"
+    yield from _split_at(analysis, [one.name for one in movers], title)
+
+
+def describe_counter_split(analysis: Analysis) -> Iterator[Description]:
+    """The same of every hardware counter."""
+    names = analysis.counted.names if analysis.counted is not None else ()
+    yield from _split_at(analysis, names, "The cloud split at the mean of each counter")
+
+
+def _split_at(analysis: Analysis, names: Sequence[str], title: str) -> Iterator[Description]:
     split = {one.name: one for one in analysis.splits}
-    movers = [one for one in analysis.correlations if one.mover and one.name in split]
     rows: list[list[Cell]] = []
-    for mover in sorted(movers, key=lambda one: -abs(one.moves)):
-        one = split[mover.name]
+    for one in (split[name] for name in names if name in split):
         for side, half, other in (("above", one.above, one.below), ("below", one.below, one.above)):
             changes = relative_change(other.speed, half.speed), relative_change(other.efficiency, half.efficiency)
             rows.append([f"{one.name} {side} {number(one.mean)}", half.count, *(change(1 + each) for each in changes)])
     if rows:
         header = ("measurements with", "how many", "speed, over the others", "efficiency, over the others")
-        title = "The cloud split at the mean of what matters differently for speed and efficiency"
         yield Description(title, listings=[Listing("", header, rows)])
+
+
+def describe_counters(analysis: Analysis) -> Iterator[Description]:
+    """The hardware counters of the fastest configuration and the one of least energy, and what counters add."""
+    found = analysis.counted
+    if found is None:
+        return
+    costs, table = analysis.costs, analysis.table.so_far()
+    columns = {name: values_of(table, name)[: len(costs.time_s)] for name in found.names}
+    known = np.any([np.isfinite(values) for values in columns.values()], axis=0)
+    moving = {one.name: one for one in analysis.correlations}
+    ends = [np.where(known, each, np.nan) for each in (costs.time_s, costs.energy_j)]
+    at = [int(np.nanargmin(end)) if np.isfinite(end).any() else None for end in ends]
+    rows: list[list[Cell]] = []
+    for name, values in columns.items():
+        shown = [None if index is None else finite_or_none(float(values[index])) for index in at]
+        one = moving.get(name)
+        linear = [None, None, None] if one is None else [one.speed, one.efficiency, one.product]
+        coefficients = [None if each is None else _signed(each.strength) for each in linear]
+        mover = "mover" if one is not None and one.mover else ""
+        rows.append([name, COUNTERS[name].unit, *shown, *coefficients, mover])
+    header = ("counter", "unit", "fastest profiled", "least energy", "speed", "efficiency", "product", "")
+    figures = [Figure("profiled", f"{found.configurations} configurations")]
+    yield Description("Hardware counters", "", figures, [Listing("", header, rows)], remarks=[found.words])
 
 
 def describe_effects(effects: Effects) -> Iterator[Description]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...numbers import as_json
 from ..space.result_table import ResultTable
+from ..workloads.hardware_counters import COUNTERS
 from .choosers import Choice, weight_ranges
 from .convergence import steps, thinned
 from .costs import Floats
@@ -45,6 +46,7 @@ def document_of(analysis: Analysis) -> dict[str, Any]:
         "correlations": as_json(analysis.correlations),
         "movers": [one.name for one in sorted(analysis.correlations, key=lambda one: -abs(one.moves)) if one.mover],
         "splits": as_json(analysis.splits),
+        "counters": counters_to_json(analysis),
         "importance": {
             str(effects.goal): as_json({"parameters": effects.importances, "interactions": effects.interactions})
             for effects in analysis.effects
@@ -60,6 +62,22 @@ def document_of(analysis: Analysis) -> dict[str, Any]:
             {**as_json(one), "concentrated": [{**as_json(each), "share": each.share} for each in one.concentrated]}
             for one in analysis.failures
         ],
+    }
+
+
+def counters_to_json(analysis: Analysis) -> dict[str, Any] | None:
+    """What each counter is, of how many configurations they are known, and what they add to the model of energies."""
+    found = analysis.counted
+    if found is None:
+        return None
+    return {
+        "configurations": found.configurations,
+        "names": {name: {"unit": COUNTERS[name].unit, "metrics": COUNTERS[name].metrics} for name in found.names},
+        "energy_error_without": as_json(found.without),
+        "energy_error_with": as_json(found.with_counters),
+        "energy_better": as_json(found.better),
+        "energy_by_chance": found.by_chance,
+        "words": found.words,
     }
 
 

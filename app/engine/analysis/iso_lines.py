@@ -14,6 +14,8 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
+from ..workloads.hardware_counters import COUNTERS
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -50,6 +52,8 @@ _RATES = ("flop", "op/s", "ops", "b/s", "/s", "bandwidth", "throughput", "it/s")
 
 def role_of(name: str) -> Role | None:
     """The role of a figure by its name: time_s, GFLOP/s, TFLOPS/J, energy_j, power_w; None where it is not known."""
+    if name in COUNTERS:
+        return None  # a throughput of caches is no speed of the work
     lower = name.lower()
     if lower.endswith(("/w", "/j")):
         return Role.EFFICIENCY

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..measurement import STATED_FROM, spreads
+from ..measurement import STATED_FROM, of_sources, spreads
 from ..models.points import CLOCK_SETTINGS
 from ..objectives import Goal, Objective
 from ..space.repeats import repeat_names
@@ -17,6 +17,7 @@ from .choosers import Choice, Preferences, choices
 from .convergence import best_so_far, hypervolume_so_far
 from .correlations import Correlation, Observed, Split, correlations, split_by_mean
 from .costs import Costs, Floats, costs_of, positive, values_of
+from .counted import Counted, counted
 from .difficulty import Difficulty, Flow, difficulty
 from .drift import REFERENCES, DriftOf, drifts_of
 from .failures import FailuresOf, failures_of
@@ -56,6 +57,7 @@ class Analysis:
     coverage: float  # share of the space that was evaluated: difficulty is of that part
     drift: tuple[DriftOf, ...]
     failures: tuple[FailuresOf, ...]
+    counted: Counted | None  # None: no configuration was profiled
 
 
 def analyse(
@@ -93,6 +95,7 @@ def analyse(
         coverage=len(evaluated) / table.space.size if table.space.size else 0.0,
         drift=tuple(drifts_of(table)),
         failures=tuple(failures_of(table)),
+        counted=counted(table, costs),
     )
 
 
@@ -105,7 +108,7 @@ def observed_in(table: ResultTable) -> list[Observed]:
             continue
         categorical = any(isinstance(value, str) for value in parameter.values) and len(parameter.values) > 2
         found.append(Observed(parameter.name, values_of(table, parameter.name), categorical, parameter=True))
-    apart = {*REFERENCES, *STATED_FROM, *spreads(table.value_names)}
+    apart = {*REFERENCES, *STATED_FROM, *spreads(table.value_names), *of_sources(table.value_names)}
     known = [name for name in table.value_names if name not in apart]
     kept: list[Floats] = []
     for name in sorted(known, key=lambda name: name not in _NORMALISED):

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from ...errors import PermissionRefused, WattridgeError
 from ...numbers import finite_or_none
 from ...sensors.gpu import Gpu, SettableGpu
+from ...sensors.remote.gpu import RemoteGpu
 from ..board_settings import SETTINGS, Setting, has_locks, lower, setting_of, upper, watts, why_not_set
 from .client import UNREADABLE_REMEDY, Helper, HelperGone
 from .installing import OTHER_VERSION, installation
@@ -145,7 +146,11 @@ class HelperControl:
             self._helper.ask("reset", to="start")
             notes.append("Settings that an earlier session left over were put back first.")
         known = self._helper.state.get("kept", {})
-        if has_locks(self._gpu, "graphics_clock_mhz") and "locked_graphics_mhz" not in known:
+        if (
+            self._gpu.info.source == "nvml"
+            and has_locks(self._gpu, "graphics_clock_mhz")
+            and "locked_graphics_mhz" not in known
+        ):
             notes.append(UNLOCKING)
         return tuple(notes)
 
@@ -237,6 +242,15 @@ class HelperControl:
                 return False
             time.sleep(0.05)
         return True
+
+
+def control_of(gpu: Gpu, asking: Asking) -> Control:
+    """What sets this board: the other machine where it is remote, itself where it is simulated, else the helper."""
+    if isinstance(gpu, RemoteGpu):
+        from .remote_control import RemoteControl
+
+        return RemoteControl(gpu)
+    return DirectControl(gpu) if gpu.info.source == "simulated" else HelperControl(gpu, asking)
 
 
 def channels_now(gpu: Gpu) -> dict[str, float | None]:

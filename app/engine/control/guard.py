@@ -11,11 +11,11 @@ from typing import Final
 from ...errors import PermissionRefused, WattridgeError
 from ...numbers import UNKNOWN
 from ...sensors.errors import NotSupported
-from ...sensors.gpu import Gpu
+from ...sensors.gpu import LIVE, Gpu
 from ..board_settings import SETTINGS, WORDS, Setting, nearest_supported, shown, unit, upper, why_not_set
 from ..metering.characterisation.store import known_characterisation
 from .client import HelperGone
-from .controls import Control, DirectControl, HelperControl
+from .controls import Control, HelperControl, control_of
 from .device_log import BY_HAND, Change
 from .left_over import confirmed
 from .obeying import Observation, differences, watch_board
@@ -72,7 +72,7 @@ class DeviceGuard:
             return ""
         if info.source == "unmetered":
             return "this device has no settings"
-        if info.source != "nvml":
+        if not info.live:
             return "a recording cannot be set"
         off = "control is off (--allow-control, or the switch in the window)"
         return why_read_only(info.uuid) or ("" if self._shared.allowed else off)
@@ -148,13 +148,13 @@ class DeviceGuard:
     @property
     def settling_s(self) -> float:
         """What is left of that time since a setting was last made; 0 for a simulated board, which needs none."""
-        if self._shared.changed_ns is None or self.gpu.info.source != "nvml":
+        if self._shared.changed_ns is None or not self.gpu.info.live:
             return 0.0
         return max(0.0, self.settle_s - (self.gpu.clock.now_ns() - self._shared.changed_ns) / 1e9)
 
     def unmet(self) -> str:
         """Settings of a real board that read back as something else, in words; empty where there are none."""
-        if self.gpu.info.source != "nvml" or not self._applied:
+        if not self.gpu.info.live or not self._applied:
             return ""
         return "; ".join(differences(self.gpu, self._applied, self._read_back()))
 
@@ -271,10 +271,7 @@ class DeviceGuard:
         """What sets this board. Raises where it must not be set."""
         self._require_allowed(putting_back=putting_back)
         if self._shared.control is None:
-            simulated = self.gpu.info.source == "simulated"
-            self._shared.control = (
-                DirectControl(self.gpu) if simulated else HelperControl(self.gpu, self._shared.asking)
-            )
+            self._shared.control = control_of(self.gpu, self._shared.asking)
         return self._shared.control
 
     def _require_allowed(self, *, putting_back: bool = False) -> None:
@@ -284,10 +281,10 @@ class DeviceGuard:
             raise NotSupported("this device has no settings", label, "leave the device settings out")
         if source == "recorded":
             raise NotSupported("a recording cannot be set", label, "open the board itself or a simulated one")
-        if source == "nvml" and (reason := why_read_only(self.gpu.info.uuid)) and (read_only() or not putting_back):
+        if source in LIVE and (reason := why_read_only(self.gpu.info.uuid)) and (read_only() or not putting_back):
             remedy = "unset it to allow control" if read_only() else "root decides this; see: wattridge helper"
             raise PermissionRefused(reason, label, remedy)
-        if source == "nvml" and not self._shared.allowed:
+        if source in LIVE and not self._shared.allowed:
             raise PermissionRefused(
                 "real boards are only looked at", label, "add --allow-control, or switch control on in the window"
             )

@@ -34,7 +34,11 @@ from .rights import (
 
 _PACKAGE: Final = "wattridge/engine/control/helper"
 _SETUP: Final = Path(__file__).resolve().with_name("root_setup.py")  # read here, and run by root
-MODULES: Final = ("__init__", "board", "grammar", "holding", "keeper", "policy", "record", "serve", "watchdog")
+MODULES: Final = (
+    "__init__", "amd_board", "board", "grammar", "holding", "keeper", "nvml_board", "policy", "record", "serve",
+    "watchdog",
+)  # fmt: skip
+_BINDING: Final = "wattridge/sensors/amd/binding.py"  # of AMD SMI, which nothing else of the program is needed for
 _MOST_BYTES: Final = 4 << 20
 _ANSWER_S: Final = 0.1  # between two looks at whether the user gave up
 _END_S: Final = 2.0
@@ -109,6 +113,8 @@ def tree() -> dict[str, bytes]:
     files[f"{_PACKAGE}/__main__.py"] = files[LAUNCHER]  # other modules import its checks
     for name in MODULES:
         files[f"{_PACKAGE}/{name}.py"] = _read(helper / f"{name}.py")
+    files["wattridge/sensors/__init__.py"] = files["wattridge/sensors/amd/__init__.py"] = b""
+    files[_BINDING] = _read(helper.parents[2] / "sensors" / "amd" / "binding.py")
     lines = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(files.items())]
     return {**files, MANIFEST: "".join(lines).encode()}
 

@@ -19,7 +19,7 @@ from typing import Final
 from ...errors import PermissionRefused
 from .client import Helper
 from .helper import policy
-from .helper.__main__ import LAUNCHER, unsafe, unsafe_path, unsafe_tree
+from .helper.__main__ import LAUNCHER, unsafe, unsafe_link, unsafe_tree
 
 READ_ONLY: Final = "WATTRIDGE_READ_ONLY"
 UNSAFE: Final = "WATTRIDGE_UNSAFE_HELPER_FROM_CHECKOUT"  # for the development of the helper, and its tests
@@ -33,6 +33,7 @@ _WARNING: Final = (
 _START_S: Final = 20.0
 _PROMPT_S: Final = 180.0
 _HELPER: Final = Path(__file__).resolve().parent / "helper"
+_BINDING: Final = ("sensors", "sensors/amd")  # packages of the program around the binding of AMD SMI
 
 
 class Asking(Enum):
@@ -130,7 +131,7 @@ def start_helper(uuid: str, label: str, asking: Asking, cancel: threading.Event 
         raise PermissionRefused(
             "boards are set on Linux only", label, "use the exported nvidia-smi script, as administrator"
         )
-    if not uuid.startswith("GPU-"):
+    if not uuid.startswith(("GPU-", "AMD-")):
         raise PermissionRefused("a part of a partitioned board (MIG) is not set on its own", label, "name the board")
     command = helper_command(uuid, label)
     if os.environ.get(UNSAFE) == "1":
@@ -155,37 +156,26 @@ def start_helper(uuid: str, label: str, asking: Asking, cancel: threading.Event 
 def _unsafe_copy() -> str:
     """Why the helper of this copy of Wattridge may not run as root where it lies; empty where it may.
 
-    What it would run: this interpreter with its standard library, the helper and the packages around it, and pynvml.
+    What it would run: this interpreter with its standard library, the helper and the packages around it, pynvml, and
+    the binding of AMD SMI.
     """
     library = os.path.dirname(os.path.realpath(os.__file__))
     pynvml = _pynvml()
-    packages = [_HELPER.parent, *list(_HELPER.parents)[1:3]]
+    packages = [_HELPER.parent, *list(_HELPER.parents)[1:3], *(_HELPER.parents[2] / name for name in _BINDING)]
     around = [path for package in packages for path in (package / "__init__.py", *package.glob("__pycache__/*"))]
     beside = [] if pynvml is None else [pynvml, *pynvml.parent.glob("__pycache__/pynvml*")]
-    for each in (sys.executable, os.path.realpath(sys.executable), library, _HELPER, *around, *beside):
-        if fault := _unsafe_link(str(each)):
+    binding = _HELPER.parents[2] / _BINDING[-1] / "binding.py"
+    for each in (sys.executable, os.path.realpath(sys.executable), library, _HELPER, binding, *around, *beside):
+        if fault := unsafe_link(str(each)):
             return fault
     for root in (library, str(_HELPER)):
         for parent, folders, files in os.walk(root):
             folders[:] = [name for name in folders if name not in ("site-packages", "dist-packages")]
             for name in folders + files:
                 path = os.path.join(parent, name)
-                if fault := _unsafe_link(path) if os.path.islink(path) else unsafe(path):
+                if fault := unsafe_link(path) if os.path.islink(path) else unsafe(path):
                     return fault
     return ""
-
-
-def _unsafe_link(path: str) -> str:
-    """As `unsafe_path`, of a path that may be a link of root's to such a path."""
-    for _ in range(40):
-        if not os.path.islink(path):
-            return unsafe_path(path)
-        if os.lstat(path).st_uid != 0:
-            return unsafe(path)
-        if fault := unsafe_path(os.path.dirname(path)):
-            return fault
-        path = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
-    return f"{path} is a chain of links without an end"
 
 
 def _pynvml() -> Path | None:

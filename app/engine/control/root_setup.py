@@ -179,7 +179,7 @@ def _put_boards_back(launcher: str, records: str) -> list[str]:
     left = []
     for name in sorted(os.listdir(records)) if os.path.isdir(records) else []:
         board, ending = os.path.splitext(name)
-        if ending == ".json" and board.startswith("GPU-"):
+        if ending == ".json" and board.startswith(("GPU-", "AMD-")):
             reason = _put_back(launcher, board)
             if not reason and os.path.exists(os.path.join(records, name)):
                 reason = "its record is still there"

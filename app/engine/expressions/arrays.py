@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ...errors import InputError
 from ...plain_text import shortened
+from .bfloat16 import widened
 from .expression import names_in, syntax_tree
 
 Array = npt.NDArray[Any]
@@ -122,7 +123,7 @@ def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
             return value
         case ast.Name(id=name):
             value = values[name]
-            return value.astype(np.float32) if getattr(value, "dtype", None) == np.float16 else value
+            return widened(value) if isinstance(value, np.ndarray) else value
         case ast.UnaryOp(op=op, operand=operand):
             value = _value(operand, values)
             return operator.neg(value) if isinstance(op, ast.USub) else value

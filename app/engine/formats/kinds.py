@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ...errors import InputError
 from ...files import text_chunks
-from .dmon import is_dmon
+from ...sensors.recorded.logs.read import is_log
 from .gpu_benches import is_gpu_benches
 
 _TRACE = '"wattridge-recording"'  # in the first line of a recording of a board's channels
@@ -34,24 +34,18 @@ def refused_gpu_benches(path: Path) -> InputError:
     return InputError("this is a roofline sweep of gpu-benches", str(path), "pass it to wattridge roofline")
 
 
-def other_kind(path: Path, *, tables: bool = True) -> InputError | None:
-    """The error for a known file that holds no session; None for an unknown one. Raises InputError.
-
-    Without `tables`, tables of clocks and powers are not among the known ones.
-    """
+def other_kind(path: Path) -> InputError | None:
+    """The error for a known file that holds no configurations; None for any other one. Raises InputError."""
     where = str(path)
     beginning = _beginning(path)
     if is_trace(path):
         return refused_trace(path)
     if is_gpu_benches(beginning):
         return refused_gpu_benches(path)
-    first = beginning.split("\n", 1)[0].lower()
-    if is_dmon(beginning) or ("power.draw" in first and "," in first):
-        what = "this is a log of nvidia-smi: readings over time, without configurations"
-        return InputError(what, where, "wattridge fit reads the plateaus of locked clocks in such a log")
-    if tables and ("clock" in first or "freq" in first) and any(sign in first for sign in ",;\t"):
-        what = "this is a table with clocks, not a session that this program wrote"
-        return InputError(what, where, "wattridge fit reads tables of clocks and powers")
+    if is_log(path):
+        what = "this is a log of power over time: it holds no configurations"
+        remedy = f"look at it with wattridge analyse {path}; fit reads the plateaus of locked clocks in it"
+        return InputError(what, where, remedy)
     return None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeGuard
 
+from ...sensors.errors import NotSupported
 from ...sensors.gpu import Gpu
 from ..board_settings import SETTINGS, Setting, has_locks, lower, supported_clocks, upper
 from ..measurement import Value
@@ -95,12 +96,17 @@ def clock_script(settings: Mapping[str, Value | Setting], remarks: Sequence[str]
 
 
 def board_script(gpu: Gpu, settings: Mapping[str, Setting]) -> str:
-    """A shell script that sets that board."""
+    """A shell script that sets that board. Raises NotSupported for one that nvidia-smi does not set."""
+    _require_nvidia(gpu)
     return clock_script(settings_for_smi(gpu, settings), [f"Written by Wattridge for {gpu.info.label}."])
 
 
 def clock_unit(gpu: Gpu, settings: Mapping[str, Setting]) -> str:
-    """A systemd unit for that board: sets when the machine starts, resets when the unit is stopped."""
+    """A systemd unit for that board: sets when the machine starts, resets when the unit is stopped.
+
+    Raises NotSupported for a board that nvidia-smi does not set.
+    """
+    _require_nvidia(gpu)
     info = gpu.info
     options = [option for name, value in settings_for_smi(gpu, settings).items() if (option := _option(name, value))]
     lines = [f"ExecStart={SMI} -i {info.uuid} {option.set}" for option in options]
@@ -111,6 +117,13 @@ def clock_unit(gpu: Gpu, settings: Mapping[str, Setting]) -> str:
             lines.append(f"ExecStop={SMI} -i {info.uuid} {option.reset} {info.power_limit.default_w:g}")
     words = ", ".join(option.words for option in options)
     return _UNIT.format(board=_in_comment(info.label), words=words, lines="\n".join(lines))
+
+
+def _require_nvidia(gpu: Gpu) -> None:
+    if gpu.info.source == "amd":
+        remedy = "set it with --keep, which lasts until the machine starts again"
+        what = "scripts and units are written for nvidia-smi, which sets NVIDIA's boards"
+        raise NotSupported(what, gpu.info.label, remedy)
 
 
 def settings_for_smi(gpu: Gpu, settings: Mapping[str, Setting]) -> dict[str, Setting]:

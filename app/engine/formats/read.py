@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from enum import Enum
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 from ...errors import InputError
 from ...files import text_chunks
+from ...sensors.recorded.logs.read import is_log
+from .any_table import TableColumns, is_clock_sweep, is_json_lines, read_table
 from .csv_table import is_session, read_csv
 from .entries import BadEntry
 from .json_stream import JsonStream, Member
@@ -17,6 +20,7 @@ from .kinds import first_character, is_trace, other_kind, refused_trace
 from .ktt import KttEntries
 from .recording import Recording
 from .result_list import ListEntries
+from .t1 import is_specification
 from .t4 import T4Entries
 
 _MAXIMUM_HEADER = 1000  # members beside the entries
@@ -41,22 +45,29 @@ FORMATS: dict[str, type[Entries]] = {"cache": CacheEntries, "results": T4Entries
 _LIST = "[]"  # a file that is nothing but a list is read as this member of an object
 
 
-def read_recording(path: Path | str) -> Recording:
-    """Read a Kernel Tuner cache or list of results, T4 or KTT's results, or a session as CSV, plain or gzipped.
+def read_recording(path: Path | str, columns: TableColumns | None = None) -> Recording:
+    """Read a Kernel Tuner cache or list of results, T4 or KTT's results, a session as CSV, or any other table.
 
+    `columns` says which columns of another tool's table are parameters and figures; they are guessed where it does not.
     Raises InputError naming the file, the line or key and the remedy where it is none of them.
     """
     path = Path(path)
+    if columns is not None or is_table_by_name(path):
+        return read_table(path, columns)
     begun = first_character(path)
     if not begun:
         raise InputError("the file is empty", str(path), "let the tuning run measure something first")
     if begun not in "{[":
-        other = None if is_session(path) else other_kind(path)
+        if is_session(path):
+            return read_csv(path)
+        other = other_kind(path)
         if other is not None:
             raise other
-        return read_csv(path)
+        return read_table(path)
     if is_trace(path):
         raise refused_trace(path)
+    if begun == "{" and is_json_lines(path):
+        return read_table(path)
     scan = _Scan(path, None, is_list=begun == "[")
     if scan.skipped:  # the header is below the entries: read again with it known
         scan = _Scan(path, scan.document)
@@ -66,6 +77,34 @@ def read_recording(path: Path | str) -> Recording:
 def is_recording(path: Path) -> bool:
     """Whether the file looks like one: JSON, or a session that this program wrote as CSV. Raises InputError."""
     return (first_character(path) in ("{", "[") and not is_trace(path)) or is_session(path)
+
+
+def is_table_by_name(path: Path) -> bool:
+    """Whether it is a folder of points or a Parquet file, which no text begins."""
+    return path.is_dir() or path.suffix.lower() in (".parquet", ".pq")
+
+
+class FileKind(Enum):
+    """What a file is to the window: which view shows it."""
+
+    SPECIFICATION, RECORDING, LOG = "specification", "recording", "log"
+    TABLE, CLOCKS = "table", "clocks"  # of a sweep of one clock: for the frequency model
+
+
+def kind_of_file(path: Path) -> FileKind:
+    """What a file is, by its content. Raises InputError where it cannot be read, or belongs to another command."""
+    if is_table_by_name(path):
+        return FileKind.TABLE
+    if is_specification(path):
+        return FileKind.SPECIFICATION
+    if is_trace(path) or is_log(path):
+        return FileKind.LOG
+    if is_recording(path):
+        return FileKind.TABLE if is_json_lines(path) else FileKind.RECORDING
+    other = other_kind(path)
+    if other is not None:
+        raise other
+    return FileKind.CLOCKS if is_clock_sweep(path) else FileKind.TABLE
 
 
 class _Scan:

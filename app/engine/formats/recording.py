@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +40,7 @@ class Recording:
     _space: SearchSpace
     _columns: FactColumns
     _index: npt.NDArray[np.int64]  # of each row, into the columns
+    read_with: Mapping[str, str] = field(default_factory=dict)  # of a table: the options that name its columns
     still_open: bool = False  # its last bracket is not there: a tuner still writes it, or was ended
 
     def __len__(self) -> int:

@@ -6,7 +6,6 @@ first figure is a parameter. A list of T4 results is read as well.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,15 +13,11 @@ from typing import Any
 from ...errors import InputError
 from ..expressions.values import is_value
 from ..objectives import Objective, likely_goal
-from .entries import BOOKKEEPING, OWN, BadEntry, EntryReader, text_of
-from .names import DEVICE_SETTINGS, unit_of, units_of
+from .entries import BOOKKEEPING, BadEntry, EntryReader, text_of
+from .figure_names import is_figure
 from .recording import MAXIMUM_ENTRIES, MAXIMUM_PARAMETERS, Recording, RecordingBuilder
 from .t4 import T4Entries
 
-_FIGURES = frozenset(("time", "times", "energy", "power", "objective", OWN, *BOOKKEEPING))
-_FIGURE = re.compile(r"(nvml|ps|pwr|pmt|tegra|amd)_|.*_(energy|power|time|times|freq|temperature)|core_|mem_freq")
-_MEASURED_SHARE = 0.5  # of different values among floats: with more, they are measured, not chosen
-_FEW = 20
 _REMEDY = "pass the list that Kernel Tuner's tune_kernel returns, or its cache file"
 
 
@@ -88,7 +83,7 @@ class ListEntries:
 def _parameters(results: Sequence[Mapping[str, Any]], where: str) -> tuple[str, ...]:
     """The names of the parameters: those before the first figure, or all others where the names were sorted."""
     names = list(results[0])
-    figures = [name for name in names if _is_figure(name, results)]
+    figures = [name for name in names if is_figure(name, [result.get(name) for result in results])]
     if not figures:
         raise InputError("a list of objects in which nothing is a time, an energy or a power", where, _REMEDY)
     given = [name for name in names if name not in figures and all(is_value(result.get(name)) for result in results)]
@@ -101,18 +96,6 @@ def _parameters(results: Sequence[Mapping[str, Any]], where: str) -> tuple[str, 
     if len(given) > MAXIMUM_PARAMETERS:
         raise InputError(f"{len(given)} parameters", where, f"at most {MAXIMUM_PARAMETERS} are read")
     return tuple(given)
-
-
-def _is_figure(name: str, results: Sequence[Mapping[str, Any]]) -> bool:
-    if name in DEVICE_SETTINGS or name in DEVICE_SETTINGS.values():
-        return False
-    if name in _FIGURES:
-        return True
-    values = [result.get(name) for result in results]
-    numbers = {value for value in values if isinstance(value, float)}
-    if numbers and (_FIGURE.fullmatch(name) or unit_of(name, units_of([name]))):
-        return True
-    return len(numbers) > max(_FEW, _MEASURED_SHARE * len(values))
 
 
 def _goal(results: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> str:

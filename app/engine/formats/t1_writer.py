@@ -29,7 +29,7 @@ from .t1_kernel import TYPES
 from .t1_text import inlined
 
 _TYPE_NAMES = {ours: theirs for theirs, ours in reversed(TYPES.items())}
-_COMPLEX = {"complex64": 8, "complex128": 16}  # bytes
+_WITHOUT_NAME = {"complex64": 8, "complex128": 16, "bfloat16": 2}  # bytes
 
 
 def write_t1(
@@ -141,7 +141,7 @@ class _Writing:
         name = _TYPE_NAMES.get(argument.type)
         document: dict[str, Any] = {"Name": argument.name, "Type": name or "custom"}
         if name is None:
-            document["TypeSize"] = _COMPLEX[argument.type]
+            document["TypeSize"] = _WITHOUT_NAME[argument.type]
         if argument.value is not None:
             value = argument.value
             document |= {"MemoryType": "Scalar", "AccessType": "ReadOnly", "FillType": "Constant"}

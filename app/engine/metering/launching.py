@@ -35,8 +35,16 @@ class BringsLoads(Protocol):
         ...
 
 
+def require_here(gpu: Gpu) -> None:
+    """Raises WattridgeError where the board is in another machine: what runs on it is started there."""
+    if gpu.info.host:
+        remedy = f"start it there: ssh {gpu.info.host} wattridge ... --gpu {gpu.info.index}"
+        raise WattridgeError("a board of another machine can only be watched and set from here", gpu.info.label, remedy)
+
+
 def require_launching(gpu: Gpu) -> LaunchingGpu:
     """The board, known to run work. Raises WattridgeError, with what to choose instead, where it cannot."""
+    require_here(gpu)
     if isinstance(gpu, LaunchingGpu):
         return gpu
     if gpu.info.source == "recorded":

@@ -25,6 +25,7 @@ from ...sensors.errors import NotSupported
 from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import HoldsValues
 from ...sensors.load import Execution, Load
+from .beside import meters_beside
 from .characterisation.store import known_characterisation
 from .condition import Condition
 from .confidence import limited_interval, not_negative
@@ -184,6 +185,8 @@ class Meter:
         `window` may be called later, while something else runs. Raises WattridgeError where the board reports no power.
         """
         settle_s = max(settle_s, RISE_S, MEMORY_POWER_S if self._wants_memory_power else 0.0)
+        beside = meters_beside(self._gpu.info)
+        window_s = window_s if beside is None else max(window_s, beside.least_s)
         run = self._run_once(load, stop, settle_s, max(window_s, least_window_s(self._source.sensor)))
         if run is not None and self._disturbed(run):  # something else ran, or the clock moved unseen
             run = self._run_once(load, stop, settle_s, max(window_s, least_window_s(self._source.sensor)))
@@ -218,7 +221,9 @@ class Meter:
         powers = self._source.powers(run.opened_ns, execution.end_ns)
         if not self._limited(run.readings, powers):
             self._source.spread.note(powers)
-        return self._describe(run, execution, execution.end_ns)
+        window = self._describe(run, execution, execution.end_ns)
+        beside = meters_beside(self._gpu.info)
+        return window if beside is None else beside.told(window)
 
     # --- watching ---------------------------------------------------------------------------------------------------
 

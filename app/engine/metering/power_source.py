@@ -107,7 +107,8 @@ def find_sensor(gpu: Gpu, known: Characterisation | None, *, buffered: bool) -> 
     origin = ""
     if known is not None and figures is not None and figures.usable:
         sensor, origin = _as_known(sensor, known, figures), f", {known.origin}"
-    words = source_words(source, sensor.refresh_s * 1e3, sensor.averaging_s * 1e3)
+    counted = gpu.info.source == "amd"
+    words = source_words(source, sensor.refresh_s * 1e3, sensor.averaging_s * 1e3, counted=counted)
     return replace(sensor, words=f"{words}{origin}")
 
 

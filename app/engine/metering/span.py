@@ -11,7 +11,7 @@ import numpy as np
 
 from ...sensors.event_reasons import LIMITING
 from ...sensors.event_reasons import names as reason_names
-from ...sensors.gpu import HoldsValues
+from ...sensors.gpu import LIVE, HoldsValues
 from ...sensors.trace import Statistics, Trace
 from .condition import SLOW_S, Condition, drawn_lately_w
 from .confidence import Interval, not_negative
@@ -56,7 +56,7 @@ class Span:
     @property
     def label(self) -> str:
         """The board's name, with its source where it is not a live one."""
-        return self.gpu if self.source == "nvml" else f"{self.gpu} ({self.source})"
+        return self.gpu if self.source in LIVE else f"{self.gpu} ({self.source})"
 
 
 def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:

@@ -156,7 +156,7 @@ def _begin(board: Gpu | str | int | None, opener: Opener) -> Watch:
             gpu.info.label,
             "open it with speed 1",
         )
-    if owned and gpu.info.source == "nvml":
+    if owned and gpu.info.live:
         for other in _watches.values():
             if other._owned and other.gpu.info.uuid == gpu.info.uuid:  # named in another way
                 gpu.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -14,6 +15,16 @@ from .condition import UNKNOWN, Condition
 STEADY: Final = 0.005  # change of clock and time between two windows that counts as standing still
 STEADY_POWER: Final = 0.01
 STEADY_TIME: Final = 0.01  # change of the time per launch within a window, or to a second look, that is worth a word
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePower:
+    """What one source of power reports of a window, as it does; NaN where that is not known."""
+
+    power_w: float
+    interval_w: tuple[float, float] | None  # 95 % confidence of the mean
+    words: str  # which readings it comes from
+    said: str = ""  # what speaks against it
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +47,8 @@ class Window:
     again: float = 0.0  # the same from the window to a second look at that time, later
     condition: Condition = UNKNOWN  # how warm the board was
     aftereffect_w: float = 0.0  # excess that the load before left behind, already taken out of the power
+    sources: Mapping[str, SourcePower] = field(default_factory=dict)  # of every source, where meters are beside
+    said: tuple[str, ...] = ()  # what speaks against one of them
 
     @property
     def energy_j(self) -> float:

@@ -26,6 +26,7 @@ from functools import cache
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from ...errors import InputError
 from .arrays import Floats
@@ -164,18 +165,32 @@ def helps(prior: EnergyCostModel, sample: Sample, energy_j: Floats) -> tuple[flo
 
     Relative root mean square over a few folds, shape of `energy_j` (kernels,). NaN where there are too few to say.
     """
+    return held_out_error(sample, energy_j, prior), held_out_error(sample, energy_j)
+
+
+def held_out_error(sample: Sample, energy_j: Floats, prior: EnergyCostModel | None = None) -> float:
+    """How far predictions of measured kernels are off that the model did not learn from: relative root mean square.
+
+    Over a few folds; energies have shape (kernels,). NaN where there are too few to say.
+    """
     if len(energy_j) < 2 * _FOLDS:
-        return math.nan, math.nan
-    fold = np.arange(len(energy_j)) % _FOLDS
-    errors: list[float] = []
-    for base in (prior, None):
-        squares = [
-            (fit(sample.of(fold != one), energy_j[fold != one], base).energy_j(sample.of(fold == one)) / own - 1.0) ** 2
-            for one in range(_FOLDS)
-            for own in (energy_j[fold == one],)
-        ]
-        errors.append(math.sqrt(float(np.concatenate(squares).mean())))
-    return errors[0], errors[1]
+        return math.nan
+    return math.sqrt(float((held_out_errors(sample, energy_j, np.arange(len(energy_j)), prior) ** 2).mean()))
+
+
+def held_out_errors(
+    sample: Sample, energy_j: Floats, order: npt.NDArray[np.int64], prior: EnergyCostModel | None = None
+) -> Floats:
+    """Predicted over measured energy minus 1 of every kernel, by a model that did not learn from it; shape (kernels,).
+
+    Kernels of the same place in `order` modulo the number of folds are held out together.
+    """
+    errors, fold = np.empty(len(energy_j)), order % _FOLDS
+    for one in range(_FOLDS):
+        learnt, held = fold != one, fold == one
+        model = fit(sample.of(learnt), energy_j[learnt], prior)
+        errors[held] = model.energy_j(sample.of(held)) / energy_j[held] - 1.0
+    return errors
 
 
 def error_share(predicted_j: Floats, measured_j: Floats) -> float:

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
+from ..formats.columns import Columns
 from ..measurement import State
 from ..space.repeats import is_repeat
 from ..space.result_table import ResultTable
 from .arrays import Floats, Mask, Rows
-from .columns import Columns
 from .roles import DEVICE_COLUMNS, Roles
 
 _REMARKS = re.compile(r"note|comment|remark|stamp|date|error|reason|state|source", re.IGNORECASE)

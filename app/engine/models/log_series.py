@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import InputError
+from ..formats.columns import Columns
 from .arrays import Floats, Mask, Rows
 from .clock_log import Log, ceiling_w, plateaus
-from .columns import Columns
 from .groups import Group, board_of, grouped
 from .points import Points
 from .roles import DEVICE_COLUMNS, Roles

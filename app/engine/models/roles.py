@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ...errors import InputError
+from ..formats.columns import Columns
 from .arrays import Floats
-from .columns import Columns
 
 DEVICE_COLUMNS = ("gpu", "gpu_name", "device", "device_name", "dev", "board")
 _SCALE = {

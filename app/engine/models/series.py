@@ -10,13 +10,14 @@ import numpy as np
 
 from ...errors import InputError
 from ...sensors.event_reasons import LIMITING
+from ...sensors.gpu import LIVE
+from ..formats.columns import Columns
 from ..formats.read import is_recording, read_recording
 from ..measurement import State
 from ..space.repeats import repeat_names
 from ..space.result_table import STATES, ResultTable
 from .arrays import Floats, Mask
 from .clock_log import log_times
-from .columns import Columns
 from .groups import Group, groups_of_columns, groups_of_table, parse_series, wanted_rows
 from .log_series import series_of_log
 from .points import CLOCK_SETTINGS, LIMIT_SETTINGS, MEMORY_SETTINGS, Points
@@ -189,6 +190,6 @@ def _points_of_table(table: ResultTable, setting: str | None, named: Named) -> P
 def _limited_rows(table: ResultTable, group: Group) -> Mask | None:
     """Where a limit acted; None where the event reasons of a measurement were not recorded."""
     measured = [table.measurement(row) for row in group.rows.tolist()]
-    if any(each.source not in ("nvml", "simulated") for each in measured):
+    if any(each.source not in (*LIVE, "simulated") for each in measured):
         return None
     return np.asarray([bool(each.event_reasons & LIMITING) for each in measured], dtype=np.bool_)

@@ -9,10 +9,10 @@ from pathlib import Path
 from ...errors import InputError
 from ...files import read_text
 from ...sensors.recorded.recording import read_recording
+from ..formats.columns import Columns, parse_columns
 from ..formats.dmon import dmon_columns, is_dmon
 from ..formats.gpu_benches import is_gpu_benches
 from ..formats.kinds import is_trace, refused_gpu_benches
-from .columns import Columns, parse_columns
 from .roles import Named, Roles, find_roles
 
 _CLOCK_HEADING = re.compile(r"(?P<what>.*?)[ _@-]*(?P<clock>\d+(\.\d+)?) ?(?P<unit>mhz|ghz)?", re.IGNORECASE)

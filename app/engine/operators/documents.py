@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ...paths import resources
+from ..expressions.expression import parse
 from .shapes import PRECISIONS, Operator
 from .spaces import KernelSpace, row_space, tile_space
 
@@ -27,10 +28,20 @@ def document_of_operator(operator: Operator) -> Document:
     goal is the energy of one launch; the front is time against energy.
     """
     made = _KINDS[operator.kind](operator)
-    metrics = {name: text.format(flop=operator.work_flop, byte=operator.least_byte) for name, text in _METRICS.items()}
+    metrics = _metrics(operator)
     objective = {"minimise": "energy_j", "front": ["time_s", "energy_j"]}
     search = {"strategy": "auto", "max_evaluations": 250}
     return {**made, "metrics": metrics, "objective": objective, "search": search}
+
+
+def metrics_of(operator: Operator, time_s: float, energy_j: float) -> dict[str, float]:
+    """The metrics of `document_of_operator` for a time and an energy per launch."""
+    measured = {"time_s": time_s, "energy_j": energy_j}
+    return {name: float(parse(text, name).evaluate(measured)) for name, text in _metrics(operator).items()}
+
+
+def _metrics(operator: Operator) -> dict[str, str]:
+    return {name: text.format(flop=operator.work_flop, byte=operator.least_byte) for name, text in _METRICS.items()}
 
 
 def _mm(operator: Operator) -> Document:

@@ -22,7 +22,8 @@ MEANINGS: Final[Mapping[str, str]] = {
 }
 PRECISIONS: Final[Mapping[str, tuple[str, int]]] = {  # NumPy type of the operands, its bytes; outputs are float32
     "fp32": ("float32", 4),
-    "fp16": ("float16", 2),  # on tensor cores, sums in FP32
+    "fp16": ("float16", 2),  # products on tensor cores; sums in FP32
+    "bf16": ("bfloat16", 2),
 }
 _LARGEST_IMAGE: Final = 2**14  # along an edge
 _MOST: Final = 2**24  # of one extent
@@ -44,8 +45,6 @@ class Operator:
             raise InputError(f"there is no operator '{self.kind}'", where, f"one of {', '.join(KINDS)}")
         if self.precision not in PRECISIONS:
             raise InputError(f"no {self.kind} in '{self.precision}'", where, f"one of {', '.join(PRECISIONS)}")
-        if self.kind == "mv" and self.precision != "fp32":
-            raise InputError(f"no mv in '{self.precision}'", where, "memory bounds it: take fp32")
         if len(self.shape) != len(axes):
             raise InputError(f"{len(self.shape)} numbers", where, f"{self.kind} takes {', '.join(axes)}")
         for axis, size in zip(axes, self.shape, strict=True):
@@ -75,6 +74,11 @@ class Operator:
     def sizes(self) -> dict[str, int]:
         """The shape by the names of its axes."""
         return dict(zip(AXES[self.kind], self.shape, strict=True))
+
+    @property
+    def arithmetic(self) -> str:
+        """The precision of its multiply-adds, as rooflines and published peaks name it."""
+        return "fp32" if self.kind == "mv" or self.precision == "fp32" else f"{self.precision}_tensor"
 
     @property
     def output_extents(self) -> tuple[int, int]:

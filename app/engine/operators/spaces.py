@@ -8,6 +8,7 @@ from typing import Any, Final
 from ..measurement import Value
 from .shapes import PRECISIONS, Operator
 
+_BRAIN: Final[dict[str, dict[str, Value]]] = {"bf16": {"BRAIN": 1}}  # halves are FP16 unless it is defined
 _WORKSPACE: Final = (2**20, 2**24)  # numbers for parts of tiles, at least and at most
 
 
@@ -36,7 +37,7 @@ def tile_space(operator: Operator) -> KernelSpace:
 
     On tensor cores a warp's share, warp_m x warp_n, takes the place of thread_m, thread_n and lanes_n.
     """
-    units = _tensor_units() if operator.precision == "fp16" else _core_units()
+    units = _core_units() if operator.precision == "fp32" else _tensor_units(operator)
     size = PRECISIONS[operator.precision][1]
     batch, rows, columns, depth = operator.product
     outputs = batch * rows * columns
@@ -127,9 +128,9 @@ def _core_units() -> _Units:
     )
 
 
-def _tensor_units() -> _Units:
+def _tensor_units(operator: Operator) -> _Units:
     return _Units(
-        constants={"TENSOR": 1, "precision": "fp16_tensor"},
+        constants={"TENSOR": 1, **_BRAIN.get(operator.precision, {}), "precision": operator.arithmetic},
         parameters={"warp_m": [16, 32, 64], "warp_n": [16, 32, 64]},
         steps=(16, 32, 64),
         slice="(block_m * block_n // (warp_m * warp_n) * 32)",
@@ -152,19 +153,21 @@ def row_space(operator: Operator) -> KernelSpace:
     row. x_shared: 1 copies the vector to shared memory first. streaming: 1 reads the matrix past the L1 cache.
     """
     batch, rows, _, depth = operator.product
-    widest = _vector(depth)
+    halves = operator.precision != "fp32"
+    word = PRECISIONS[operator.precision][1]
+    widest = _vector(depth, word)
     of_block = "(block_size_x // lanes_k * rows_at_once)"
     sets = f"(({rows} + {of_block} - 1) // {of_block})"
     chunk = "(lanes_k * vector_width)"
     part = f"(({depth} + split_k * {chunk} - 1) // (split_k * {chunk}) * {chunk})"
-    shared = f"max(x_shared * 4 * {part}, block_size_x // 32 * rows_at_once * 4, 16)"
+    shared = f"max(x_shared * {word} * {part}, block_size_x // 32 * rows_at_once * 4, 16)"
     return KernelSpace(
-        constants={},
+        constants={"HALVES": 1, **_BRAIN.get(operator.precision, {}), "precision": "fp32"} if halves else {},
         parameters={
             "block_size_x": [64, 128, 256, 512, 1024],
             "lanes_k": [4, 8, 16, 32, 64, 128, 256, 512],
             "rows_at_once": [1, 2, 4, 8],
-            "vector_width": [each for each in (1, 2, 4) if 2 * each >= widest >= each],
+            "vector_width": [each for each in (1, 2, 4, 8) if 2 * each >= widest >= each],
             "loads_ahead": [1, 2, 4, 8, 16],
             "split_k": [each for each in (1, 2, 4, 8, 16, 32) if each == 1 or 512 * each <= depth],
             "x_shared": [0, 1],
@@ -172,7 +175,7 @@ def row_space(operator: Operator) -> KernelSpace:
         },
         restrictions=[
             "lanes_k <= block_size_x",
-            "rows_at_once * loads_ahead * vector_width <= 64",  # registers
+            f"rows_at_once * loads_ahead * vector_width <= {256 // word}",  # registers
             f"loads_ahead == 1 or loads_ahead * {chunk} <= {part}",
             f"{chunk} <= 2 * {part} and (split_k - 1) * {part} < {depth}",
             f"{shared} <= shared_memory_per_block",
@@ -200,7 +203,7 @@ def _extents(size: int, candidates: tuple[int, ...]) -> list[Value]:
     return [each for each in candidates if each == candidates[0] or each < 2 * size]
 
 
-def _vector(size: int, byte: int = 4) -> int:
+def _vector(size: int, byte: int) -> int:
     """Numbers at once of a row of so many: up to 16 bytes."""
     return next(width for width in (16 // byte, 4, 2, 1) if size % width == 0)
 

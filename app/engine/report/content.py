@@ -21,6 +21,7 @@ from ..metering.characterisation.store import latest_characterisation
 from ..models.frequency import FrequencyFit
 from ..pareto import best
 from ..session.plan import SessionPlan
+from ..session.references import with_floor
 from ..space.result_table import ResultTable
 from ..store.record import SessionRecord
 from ..tuning_methods.roofline_sweeps import PlacedKernel, Sweep, kernel_of, sweeps_on_file
@@ -74,6 +75,7 @@ def gather(
     The choice is `chosen`, else what the `chooser` picks, else the best by the objective. Raises InputError for an
     unknown chooser, or one that finds nothing.
     """
+    plan = with_floor(plan, store)
     index, why = _choice(analysis, chosen, chooser)
     simulated = plan.source == "simulated"  # a simulated board has the name of a real one
     uuid = plan.origin.get("gpu", "")  # none where it was measured elsewhere

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
 from ...files import read_text
 from ...sensors.device_limits import DeviceLimits
+from ..expressions.bfloat16 import number_type
 from ..formats.c_header import comment_text, identifier
 from ..measurement import Value
 from ..specification.model import Specification
@@ -24,6 +23,7 @@ _INCLUDE: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)".*$', re.MU
 _MOST_INCLUDES: Final = 200
 _C_TYPES: Final = {  # of arrays; a half-precision number is two bytes to a caller
     "float16": "unsigned short",
+    "bfloat16": "unsigned short",
     "float32": "float",
     "float64": "double",
     "bool": "unsigned char",
@@ -137,7 +137,7 @@ class CudaFile:
     def _meaning(self, argument: Argument) -> str:
         if argument.shape is None:
             return f"{argument.value} when it was measured"
-        size = math.prod(argument.shape) * np.dtype(argument.type).itemsize
+        size = math.prod(argument.shape) * number_type(argument.type).itemsize
         said = f"{' x '.join(map(str, argument.shape))} numbers of type {argument.type}, {size} bytes"
         if argument.output:
             return f"{said}, written"

@@ -86,6 +86,7 @@ class Choice:
         board = f"{gpu}, driver {driver}" if driver else gpu
         how = {
             "nvml": f"measured on {board}",
+            "amd": f"measured on {board}",
             "unmetered": f"measured on {board}, which reports no energy",
             "simulated": f"SIMULATED: from a model of {gpu}, not measured on a board",
             "recorded": f"replayed from a recording made on {gpu}",
@@ -248,6 +249,10 @@ def export_script(choice: Choice) -> str:
         f"Written by Wattridge {__version__}: clocks of {choice.plan.title} chosen for {choice.plan.objective}.",
         f"Figures {choice.provenance}.",
     ]
+    if choice.source == "amd":
+        remarks.append("nvidia-smi does not set this board; wattridge apply does:")
+        remarks += [f"{name} = {value}" for name, value in choice.device_settings.items()]
+        return clock_script({}, remarks)
     return clock_script(choice.device_settings, remarks)
 
 

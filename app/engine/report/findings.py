@@ -16,6 +16,7 @@ from ..analysis.description import (
     describe_choices,
     describe_comparison,
     describe_correlations,
+    describe_counters,
     describe_difficulty,
     describe_effects,
     describe_failures,
@@ -27,6 +28,7 @@ from ..chart import Chart
 from ..formats.names import heading, unit_of
 from ..measurement import Measurement, spreads
 from ..models.description import describe_fit
+from ..session.references import references_of
 from ..strategies.energy_log import EnergyLog
 from ..tuning_methods.description import describe_sweep
 from . import plots
@@ -54,6 +56,9 @@ def answer(content: ReportContent, letters: dict[int, str]) -> str:
             f"The same work over a year ({content.load.hours_per_year:.0f} h on "
             f"{content.load.boards} board{'s' if content.load.boards > 1 else ''}): {year.words}."
         )
+    for each in references_of(content.plan):
+        if words := each.standing(chosen):
+            body += paragraph(f"Against {each.label} ({each.words}): {words}. {each.label}: {each.note}.")
     share = peak_share(content.plan, chosen)
     if share is not None:
         body += paragraph(f"It reaches {share.words}.")
@@ -72,7 +77,8 @@ def front(content: ReportContent, letters: dict[int, str]) -> str:
     plane = content.analysis.plane
     if plane is None or plane.quadrants is None:
         return ""
-    picture = plots.front_chart(content.analysis, letters, dict(content.units))
+    references = references_of(content.plan)
+    picture = plots.front_chart(content.analysis, letters, dict(content.units), references)
     body = figure(picture, "Letters are the choices above; the cross goes through the best of each figure.")
     body += titled(describe_plane(content.analysis, letters, _MOST_ROWS))
     return section("Speed against energy", body)
@@ -84,6 +90,9 @@ def causes(content: ReportContent) -> str:
     for effects in content.analysis.effects:
         body += _chart(charts.importance_bars(session, effects.goal.name)) + titled(describe_effects(effects))
     body += _chart(charts.correlation_bars(session)) + titled(describe_correlations(content.analysis))
+    if content.analysis.counted is not None:
+        body += _chart(charts.correlation_bars(session, charts.COUNTERS_ALONE))
+        body += _chart(charts.counter_gain(session)) + titled(describe_counters(content.analysis))
     return section("What matters", body, titled(describe_split(content.analysis)))
 
 

@@ -12,6 +12,7 @@ from ..analysis.iso_lines import Product, iso_lines, role_of
 from ..analysis.session import Analysis
 from ..formats.names import heading
 from ..models.frequency import FrequencyFit
+from ..session.references import Kind, Reference
 from ..space.result_table import ResultTable
 from ..space.search_space import Rows
 from ..tuning_methods.roofline_sweeps import PlacedKernel, Sweep
@@ -26,15 +27,22 @@ def lettered(choices: Sequence[Choice], chosen: int | None) -> dict[int, str]:
     return dict(zip(dict.fromkeys(wanted), _LETTERS, strict=False))
 
 
-def front_chart(analysis: Analysis, letters: dict[int, str], units: dict[str, str]) -> str:
-    """The cloud over both goals by clock, its front and hull, the lines that cut it, equal energy and E t."""
+def front_chart(
+    analysis: Analysis, letters: dict[int, str], units: dict[str, str], references: Sequence[Reference] = ()
+) -> str:
+    """The cloud over both goals by clock, its front and hull, the lines that cut it, equal energy and E t; and what
+    stands beside the configurations."""
     plane = analysis.plane
     if plane is None or not len(plane.front):
         return ""
     x, y = plane.values[:, 0], plane.values[:, 1]
     names = [goal.name for goal in plane.goals]
+    known = np.isfinite(x) & np.isfinite(y)  # what was only timed has no place
+    beside = [(each, each.values.get(names[0], np.nan), each.values.get(names[1], np.nan)) for each in references]
     drawing = Drawing(
-        Axis.over(heading(names[0], units), x), Axis.over(heading(names[1], units), y), f"{names[1]} over {names[0]}"
+        Axis.over(heading(names[0], units), x[known], [at for _, at, _ in beside]),
+        Axis.over(heading(names[1], units), y[known], [at for _, _, at in beside]),
+        f"{names[1]} over {names[0]}",
     )
     for words, class_, rows in _coloured(analysis.table):
         drawing.dots(x[rows], y[rows], class_, words)
@@ -57,6 +65,8 @@ def front_chart(analysis: Analysis, letters: dict[int, str], units: dict[str, st
             for line in edp:
                 drawing.line(line.x, line.y, "iso", "equal energy-delay product" if line is edp[0] else "")
     drawing.line(x[plane.front], y[plane.front], "front", "Pareto front")
+    for each, at_x, at_y in beside:
+        drawing.diamond(at_x, at_y, "b2" if each.kind is Kind.FLOOR else "b5", each.label)
     for index, letter in letters.items():
         drawing.mark(float(x[index]), float(y[index]), letter)
     return drawing.text

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import InputError
 from ...files import digest_of
-from ...input_files import is_input
+from ...input_files import is_there
+from ...sensors.gpu import LIVE
+from ..formats.any_table import TableColumns
+from ..formats.read import read_recording
 from ..objectives import Goal
 from ..runner.settings_order import setting_names
 from ..session.load import load_specification
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from ...sensors.gpu import Gpu
     from ..session.events import Fit
     from ..session.plan import SessionPlan
+    from ..session.profiling_choice import Wanted
     from ..space.result_table import ResultTable
     from ..store.database import Store
     from ..store.record import SessionFacts
@@ -47,7 +51,7 @@ def run_command(plan: SessionPlan, store: Store | None = None) -> CommandLine:
     if plan.resume is not None:
         return CommandLine(_resumed(plan, store), f"Session {plan.resume}, continued")
     path = Path(plan.origin.get("file", ""))
-    if plan.origin.get("kind") not in ("specification", "replay") or not is_input(path):
+    if plan.origin.get("kind") not in ("specification", "replay") or not is_there(path):
         raise InputError("the file it was set up from is gone", str(path), "put it back")
     if plan.follow is None and digest_of(path) != plan.origin.get("sha256"):
         raise InputError("its file has changed since it was set up", str(path), "open it again")
@@ -58,6 +62,12 @@ def run_command(plan: SessionPlan, store: Store | None = None) -> CommandLine:
 def analyse_command(plan: SessionFacts, session: int) -> CommandLine:
     """Analyse a stored session."""
     return CommandLine(("analyse", _number(session)), f"Analysis of session {session}, {plan.title} on {plan.board}")
+
+
+def counters_command(plan: SessionFacts, session: int, wanted: Wanted) -> CommandLine:
+    """Take the hardware counters of configurations of a stored session."""
+    about = f"Hardware counters of session {session}, {plan.title} on {plan.board}"
+    return CommandLine(("counters", _number(session), *wanted.words), about)
 
 
 def export_command(plan: SessionFacts, session: int, table: ResultTable, index: int) -> CommandLine:
@@ -101,7 +111,7 @@ def sweep_words(sweep: Fit, gpu: Gpu) -> tuple[str, ...]:
     words += _option("--points", str(sweep.points)) if sweep.points != _POINTS else []
     words += ["--memory-clocks"] if sweep.memory_clocks else []
     words += ["--caps"] if sweep.power_limits else []
-    return (*words, *(["--allow-control"] if gpu.info.source == "nvml" else []))
+    return (*words, *(["--allow-control"] if gpu.info.live else []))
 
 
 def roofline_command(sweep: Sweep | None) -> CommandLine:
@@ -132,14 +142,15 @@ def _tuned(plan: SessionPlan, path: Path) -> tuple[str, ...]:
     goal, front = own["objective"]
     words += _goal(plan.objective.goal, goal)
     words += _front(plan.objective.front, front)
-    if plan.source == "nvml" and setting_names(plan.space):
+    if plan.source in LIVE and setting_names(plan.space):
         words.append("--allow-control")
     return tuple(words)
 
 
 def _replayed(plan: SessionPlan, path: Path) -> tuple[str, ...]:
-    own = plan_replay(path)
-    words = ["replay", str(path)]
+    columns = {name: plan.origin[name] for name in ("parameters", "figures") if name in plan.origin}
+    own = plan_replay(path, read=read_recording(path, TableColumns.parse(*map(columns.get, ("parameters", "figures")))))
+    words = ["replay", str(path), *(word for name, said in columns.items() for word in (f"--{name}", said))]
     if plan.follow is not None:
         words.append("--follow")
     else:
@@ -157,7 +168,7 @@ def _resumed(plan: SessionPlan, store: Store | None) -> tuple[str, ...]:
     if plan.origin.get("gpu") != record.origin.get("gpu"):
         words += _board({"gpu": plan.origin.get("gpu", "")})
     words += _budget(plan, record.facts())
-    if plan.source == "nvml" and setting_names(plan.space):
+    if plan.source in LIVE and setting_names(plan.space):
         words.append("--allow-control")
     return tuple(words)
 

@@ -106,6 +106,16 @@ class Drawing:
             self.parts.append(f'<path class="band {esc(class_)}" clip-path="url(#{self._area})" d="{path}"/>')
             self._add_key(class_, words)
 
+    def diamond(self, x: float, y: float, class_: str, words: str) -> None:
+        """A mark of its own shape, named in the key and to whoever points at it; nothing where it lies outside."""
+        at_x, at_y, inside = self._placed([x], [y])
+        if not inside[0]:
+            return
+        a, b = float(at_x[0]), float(at_y[0])
+        corners = f"M{a:.1f} {b - 9:.1f}l7 9l-7 9l-7 -9Z"
+        self.parts.append(f'<path class="diamond {esc(class_)}" d="{corners}"><title>{esc(words)}</title></path>')
+        self._add_key(class_, words)
+
     def mark(self, x: float, y: float, letter: str) -> None:
         """A lettered mark, which a table beside the chart explains."""
         at_x, at_y, inside = self._placed([x], [y])

@@ -12,11 +12,12 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ...sensors.gpu import Gpu
+from ...sensors.gpu import LIVE, Gpu
 from ...sensors.unmetered import NO_ENERGY
 from ..control.guard import DeviceGuard
 from ..control.obeying import disobeyed
 from ..measurement import Measurement
+from ..metering.beside import meters_beside
 from ..metering.span import Span, read_span
 from ..metering.watching import Watch, watch
 from ..metering.window import Window
@@ -30,7 +31,7 @@ from .settings_order import by_setting, setting_names, settings_of
 
 def not_its_own(source: str, what: str = "a program") -> str:
     """What to say of power on a board that is not there, or not known; empty for a real one."""
-    if source == "nvml":
+    if source in LIVE:
         return ""
     if source == "unmetered":
         return NO_ENERGY
@@ -86,6 +87,7 @@ class CommandRunner:
         spans: list[Span] = []
         windows: list[Window] = []
         reported: list[Figures] = []
+        said: list[str] = []  # by the meters beside the board
         try:
             for _ in range(self._command.spec.repeats):
                 ended = self._command.run(configuration, stop=stop, now_ns=self._gpu.clock.now_ns)
@@ -99,6 +101,7 @@ class CommandRunner:
                 stated_j = spans[-1].energy_at_condition_j * ended.time_s / spans[-1].time_s
                 reported.append(values if math.isnan(stated_j) else {**values, "energy_at_condition_j": stated_j})
                 windows.append(self._window(spans[-1], ended))
+                said += windows[-1].said
         except CommandFailed as failure:
             cost_s, source = time.monotonic() - begun, self.source
             return Measurement.failed(row, configuration, failure.state, str(failure), source=source, cost_s=cost_s)
@@ -113,12 +116,12 @@ class CommandRunner:
         )
         asked_mhz = settings.get("graphics_clock_mhz")
         message = self._said(spans, asked_mhz, measurement.observed_clock_mhz, measurement.event_reasons)
-        return replace(measurement, message=message)
+        return replace(measurement, message="; ".join(words for words in dict.fromkeys((message, *said)) if words))
 
     def _window(self, span: Span, ended: Ended) -> Window:
         """What is known of one run. Its time is the program's own, on the wall."""
-        real = self.source == "nvml"
-        return Window(
+        real = self.source in LIVE
+        window = Window(
             time_s=ended.time_s,
             power_w=span.mean_power_w,
             power_interval_w=span.power_interval_w,
@@ -133,10 +136,12 @@ class CommandRunner:
             settled=None,
             condition=span.condition,
         )
+        beside = meters_beside(self._gpu.info)
+        return window if beside is None else beside.told(window, steady=False)
 
     def _said(self, spans: Sequence[Span], asked: float | None, clock_mhz: float, reasons: int) -> str:
         """What speaks against the figures: energy that is not known, a setting that the board does not keep."""
         said = [f"energy is not known: {span.unknown}" for span in spans if span.unknown]
-        if self.source == "nvml":
+        if self.source in LIVE:
             said += [self._unmet, disobeyed(self._gpu, asked, clock_mhz, reasons)]
         return "; ".join(dict.fromkeys(words for words in said if words))

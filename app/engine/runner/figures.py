@@ -11,7 +11,7 @@ from statistics import fmean, stdev
 from typing import Final
 
 from ...sensors.event_reasons import LIMITING
-from ..measurement import MEASURED, Configuration, Depth, Measurement, State
+from ..measurement import MEASURED, Configuration, Depth, Measurement, State, source_figures
 from ..metering.confidence import Interval, interval_of_repeats, not_negative
 from ..metering.window import Window
 from ..specification.model import Specification, evaluate_metrics
@@ -49,6 +49,7 @@ def measurement_of(
         observed_clock_mhz=values.get("observed_clock_mhz", math.nan),
         event_reasons=reduce(or_, (window.event_reasons for window in windows)),
         power_source=windows[-1].power_source,
+        message="; ".join(dict.fromkeys(words for window in windows for words in window.said)),
         source=source,
         timestamp_s=time.time(),
         cost_s=cost_s,
@@ -79,10 +80,10 @@ def figures_of(
     reported: Sequence[Figures] | None = None,
 ) -> tuple[Figures, Intervals]:
     """Measured values, metrics and 95 % intervals of a configuration, measured in one window or repeatedly."""
-    each = [
-        with_metrics(spec, configuration, {**_measured(window), **extra}, window.power_interval_w)
-        for window, extra in zip(windows, reported or [{}] * len(windows), strict=True)
-    ]
+    each = []
+    for window, extra in zip(windows, reported or [{}] * len(windows), strict=True):
+        own = with_metrics(spec, configuration, {**_measured(window), **extra}, window.power_interval_w)
+        each.append((own[0], {**own[1], **_of_sources(window)}))
     return each[0] if len(each) == 1 else over_repeats(spec, configuration, each)
 
 
@@ -160,4 +161,19 @@ def _measured(window: Window) -> Figures:
         measured["aftereffect_w"] = window.aftereffect_w
     if window.settled is not None and window.event_reasons & LIMITING:
         measured["settled"] = float(window.settled)
+    for name, source in window.sources.items():
+        if not math.isnan(source.power_w):
+            power, energy = source_figures(name)
+            measured |= {power: source.power_w, energy: source.power_w * window.time_s}
     return measured
+
+
+def _of_sources(window: Window) -> Intervals:
+    """The 95 % intervals of what each source of power reports of a window."""
+    found: Intervals = {}
+    for name, source in window.sources.items():
+        if source.interval_w is not None:
+            low_w, high_w = source.interval_w
+            power, energy = source_figures(name)
+            found |= {power: (low_w, high_w), energy: (low_w * window.time_s, high_w * window.time_s)}
+    return found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ...errors import InputError, WattridgeError
+from typing import TYPE_CHECKING
+
+from ...errors import InputError
 from ...sensors.device_limits import DeviceLimits
 from ...sensors.gpu import Gpu
 from ...sensors.select import HOST, OPENCL
@@ -13,48 +15,87 @@ from ..specification.model import DEVICE_COMPILERS, LANGUAGES, OF_THE_HOST, Kern
 from ..workloads.source_kernel import SourceKernel
 from .base import Runner
 
+if TYPE_CHECKING:
+    from .kernels.opened import Opened
+    from .kernels.script_side import ScriptSide
+
 
 def require_language(spec: Specification, gpu: Gpu, limits: DeviceLimits) -> None:
     """Raises WattridgeError and InputError where the kernel cannot run on a real device, before anything is started."""
-    kernel = _kernel_of(spec)
-    if kernel.language == "CUDA":
-        from .cuda.open import require_kernel
+    kernel, where = _kernel_of(spec), str(spec.path)
+    if kernel.language == "CUDA" and gpu.info.source != "amd":  # what is wrong with the board comes first
+        from .cuda.open import require_nvidia
 
-        if gpu.info.source != "nvml":
-            remedy = "choose a GPU, or one that is simulated: --gpu simulated:NAME"
-            raise WattridgeError("CUDA kernels run on NVIDIA's GPUs", gpu.info.label, remedy)
-        require_kernel(spec, gpu, limits)
-        return
+        require_nvidia(gpu)
     SourceKernel.of(spec, limits)
-    if kernel.language == "OpenCL":
+    require_device(kernel, gpu, where)
+
+
+def require_device(kernel: KernelSpec, gpu: Gpu, where: str) -> None:
+    """Raises WattridgeError and InputError where kernels in that language cannot run on a real device."""
+    _require_run(kernel, where)
+    if kernel.language == "CUDA" and gpu.info.source == "amd":
+        from .hip.open import require_hip
+
+        require_hip(gpu)
+    elif kernel.language == "CUDA":
+        from .cuda.open import require_cuda
+
+        require_cuda(gpu)
+    elif kernel.language == "OpenCL":
         from .opencl.open import opencl_device_of
 
         opencl_device_of(gpu)
     else:
         from .host.compilers import find_compiler
 
-        find_compiler(kernel, str(spec.path))
+        find_compiler(kernel, where)
 
 
 def open_runner(
-    spec: Specification, gpu: Gpu, space: SearchSpace, guard: DeviceGuard, condition: Condition | None = None
+    spec: Specification,
+    gpu: Gpu,
+    space: SearchSpace,
+    guard: DeviceGuard,
+    condition: Condition | None = None,
+    *,
+    script: ScriptSide | None = None,
+    isolated: bool = True,
 ) -> Runner:
     """The runner of a specification on a real device, its processes started. Takes over the guard.
 
-    Raises WattridgeError and InputError.
+    `script` is what a script contributes. Unless `isolated`, kernels are launched in this process, which one that
+    faults takes along. Raises WattridgeError and InputError.
     """
-    language = _kernel_of(spec).language
-    if language == "CUDA":
+    kernel = _kernel_of(spec)
+    if kernel.language == "CUDA" and gpu.info.source != "amd":
         from .cuda.open import open_cuda_runner
 
-        return open_cuda_runner(spec, gpu, space, guard, condition=condition)
-    if language == "OpenCL":
-        from .opencl.open import open_opencl_runner
+        return open_cuda_runner(spec, gpu, space, guard, condition=condition, script=script, isolated=isolated)
+    device = open_device(kernel, gpu, str(spec.path), scripted=script is not None, isolated=isolated)
+    return device.runner(spec, space, guard, condition, script)
 
-        return open_opencl_runner(spec, gpu, space, guard, condition=condition)
-    from .host.open import open_host_runner
 
-    return open_host_runner(spec, gpu, space, guard, condition=condition)
+def open_device(kernel: KernelSpec, gpu: Gpu, where: str, *, scripted: bool = False, isolated: bool = True) -> Opened:
+    """A real device that runs kernels in that language, its processes started. Raises WattridgeError and InputError.
+
+    A `scripted` function of the host is compiled with the script's own options, and no others.
+    """
+    if kernel.language == "CUDA" and gpu.info.source == "amd":
+        from .hip.open import open_hip
+
+        return open_hip(gpu, isolated=isolated)
+    if kernel.language == "CUDA":
+        from .cuda.open import open_cuda
+
+        return open_cuda(gpu, isolated=isolated)
+    if kernel.language == "OpenCL":
+        from .opencl.open import open_opencl
+
+        return open_opencl(gpu, isolated=isolated)
+    from .host.open import open_host
+
+    return open_host(kernel, where, gpu, isolated=isolated, as_they_are=scripted)
 
 
 def usual_device(kernel: KernelSpec, real_boards: bool) -> str | None:
@@ -70,7 +111,11 @@ def usual_device(kernel: KernelSpec, real_boards: bool) -> str | None:
 def _kernel_of(spec: Specification) -> KernelSpec:
     if spec.kernel is None:
         raise InputError("there is no [kernel]", str(spec.path), "add one, or a [command]")
-    if spec.kernel.language not in LANGUAGES:
-        what = f"its kernel is written in {spec.kernel.language}"
-        raise InputError(what, str(spec.path), f"kernels in {', '.join(LANGUAGES)} are run")
+    _require_run(spec.kernel, str(spec.path))
     return spec.kernel
+
+
+def _require_run(kernel: KernelSpec, where: str) -> None:
+    if kernel.language not in LANGUAGES:
+        what = f"its kernel is written in {kernel.language}"
+        raise InputError(what, where, f"kernels in {', '.join(LANGUAGES)} are run")

@@ -12,16 +12,21 @@ from ..analysis.tradeoff import change_words, relative_change
 from ..description import Cell, Description, Figure, Listing
 from ..formats.names import unit_of
 from ..measurement import Measurement, scattered
+from ..metering.meter_choice import BOARD
 from ..runner.baseline import Baseline
 from ..runner.stating import Statement
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..strategies.energy_log import EnergyLog
+from ..tuning_methods.operator_floor import OperatorFloor
+from .gains import choice_of_origin, describe_gain
 from .plan import SessionPlan
+from .references import Kind, references_of
 from .summary import by_goal, front_indices
 
 _SOURCES = {
     "nvml": "measured on the board",
+    "amd": "measured on the board",
     "simulated": "SIMULATED: from a model of the board, not from one",
     "recorded": "replayed from a recording",
     "unmetered": "timed; energy is not known: what it ran on reports none",
@@ -41,20 +46,27 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
     limits = {"evaluations": plan.max_evaluations, "s": plan.max_seconds, "without a better one": plan.patience}
     budget = ", ".join(f"{limit:g} {what}" for what, limit in limits.items() if limit is not None)
     figures = [
-        Figure("Source", source_in_words(plan.source)),
+        Figure("Source", _source_of(plan)),
         Figure("Combinations", f"{plan.space.cartesian}, of which {plan.space.size} are valid"),
         Figure("Measured", f"{len(table) - timed} ({percent(share)} of the valid ones)"),
         Figure("Failed", failed or "none"),
         Figure("Search", f"{plan.strategy}, seed {plan.seed}"),
         Figure("Budget", budget or "none"),
         *describe_statement(plan),
-        *describe_baseline(plan),
+        *describe_gain(plan.origin),
+        *describe_references(plan),
     ]
     if timed:
         figures.insert(3, Figure("Only timed", str(timed), note="by a few launches: their energy is not known"))
     if math.isfinite(seconds):
         figures.append(Figure("Took", duration(seconds)))
     return Description(plan.title, plan.gpu, figures, remarks=plan.space.notes)
+
+
+def _source_of(plan: SessionPlan) -> str:
+    if plan.source == "unmetered" and choice_of_origin(plan.origin).energy_from != BOARD:
+        return "timed; the energy is a meter's"
+    return source_in_words(plan.source)
 
 
 def describe_session(
@@ -70,7 +82,8 @@ def describe_session(
         outcome = list(_failure(table))
     else:
         measurement = compared.measurement(best)
-        outcome = [*_best(plan, measurement), *describe_energy_search(plan, compared)]
+        standing = describe_standing(plan, measurement)
+        outcome = [*_best(plan, measurement), *standing, *describe_energy_search(plan, compared)]
         listings = [_repeats(plan, measurement), _front(plan, compared)]
     return Description(
         title=f"Session {session}: {plan.title}" if session is not None else plan.title,
@@ -90,7 +103,8 @@ def describe_statement(plan: SessionPlan) -> Iterator[Figure]:
     within, between = stated.model.repeatability, stated.model.uncertainty(0.0)
     yield Figure("Repeatability", f"±{percent(within)}", note="of power within the session, 95 %")
     yield Figure("Reproducibility", f"±{percent(between)}", note="between sessions at that condition, 95 %")
-    yield Figure("Gain of the sensor", None, unknown="needs a meter; up to ±5 % of a board's own [Yang2024]")
+    if next(describe_gain(plan.origin), None) is None:
+        yield Figure("Gain of the sensor", None, unknown="needs a meter; up to ±5 % of a board's own [Yang2024]")
 
 
 def describe_energy_search(plan: SessionPlan, table: ResultTable) -> Iterator[Figure]:
@@ -126,19 +140,25 @@ def _best(plan: SessionPlan, best: Measurement) -> Iterator[Figure]:
         yield Figure("It reaches", share.words)
 
 
-def describe_baseline(plan: SessionPlan) -> Iterator[Figure]:
-    """What the vendor's library takes for the session's operator; it is no configuration."""
-    baseline = Baseline.of_origin(plan.origin)
-    if baseline is None:
-        return
-    label = "Vendor library"
-    if baseline.why_not:
-        yield Figure(label, None, unknown=f"{baseline.library}: {baseline.why_not}".removeprefix(": "))
-        return
-    values = baseline.values
-    shown = [f"{number(values[name])} {unit_of(name, {})}" for name in ("time_s", "energy_j") if name in values]
-    note = "the same operands, meter and session; a reference, no configuration"
-    yield Figure(label, f"{baseline.library}: {', '.join(shown)}", note=note)
+def describe_references(plan: SessionPlan) -> Iterator[Figure]:
+    """What the vendor's library takes for the session's operator, and the roofline's floor; or why it is not known."""
+    library, floor = Baseline.of_origin(plan.origin), OperatorFloor.of_origin(plan.origin)
+    known = {each.kind: each for each in references_of(plan)}
+    if (each := known.get(Kind.LIBRARY)) is not None:
+        yield Figure("Vendor library", f"{each.label}: {each.words}", note=each.note)
+    elif library is not None:
+        yield Figure("Vendor library", None, unknown=f"{library.library}: {library.why_not}".removeprefix(": "))
+    if (each := known.get(Kind.FLOOR)) is not None:
+        yield Figure(each.label, each.words, note=each.note)
+    elif floor is not None:
+        yield Figure("Roofline floor", None, unknown=floor.why_not)
+
+
+def describe_standing(plan: SessionPlan, best: Measurement) -> Iterator[Figure]:
+    """What the best gains on the library, and how far it is from the floor."""
+    for each in references_of(plan):
+        if words := each.standing(best):
+            yield Figure("Above the floor" if each.kind is Kind.FLOOR else f"Against {each.label}", words)
 
 
 def _repeats(plan: SessionPlan, best: Measurement) -> Listing:

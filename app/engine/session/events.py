@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..models.frequency import FrequencyFit
     from ..space.result_table import ResultTable
     from .plan import SessionPlan
+    from .profiling_choice import Wanted
 
 
 # --- commands -------------------------------------------------------------------------------------------------------
@@ -71,6 +72,15 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
+class Profile:
+    """Take the hardware counters of configurations of a stored session, on the board of that UUID."""
+
+    session: int
+    board: str
+    wanted: Wanted
+
+
+@dataclass(frozen=True, slots=True)
 class Apply:
     """Set clocks or a cap through the DeviceGuard; None leaves a setting as it is, `reset` restores the prior state.
 
@@ -116,7 +126,7 @@ class Release:
 
 
 ForBoard = Apply | Confirm | Allow | Forbid | Release
-Command = Start | Open | Show | Pause | Resume | Stop | Fit | ForBoard
+Command = Start | Open | Show | Pause | Resume | Stop | Fit | Profile | ForBoard
 
 # --- events ---------------------------------------------------------------------------------------------------------
 
@@ -157,7 +167,7 @@ class MeasurementsAdded:
 
 @dataclass(frozen=True, slots=True)
 class FiguresRestated:
-    """All figures were corrected with what the session has shown of its board; on disk already."""
+    """All figures were corrected with what the session has shown of its board, or have counters; on disk already."""
 
     session: int
     plan: SessionPlan  # its origin says for which condition they are stated
@@ -200,6 +210,21 @@ class FitFinished:
 @dataclass(frozen=True, slots=True)
 class FitFailed:
     """A fit or its sweep ended without a result; a fault says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilingProgress:
+    """Sent at the beginning too, with nothing done; `total` is 0 while it is not known."""
+
+    session: int
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilingFinished:
+    session: int
+    words: str  # what came of it; empty where it failed, and a fault says why
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +286,8 @@ Event = (
     | FitProgress
     | FitFinished
     | FitFailed
+    | ProfilingProgress
+    | ProfilingFinished
     | SettingApplied
     | ControlChanged
     | DeviceChanged

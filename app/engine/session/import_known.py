@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from ...errors import InputError
+from ...sensors.gpu import LIVE
 from ..formats.names import DEVICE_SETTINGS
 from ..formats.recording import Recording
 from ..measurement import Measurement, State, Value
@@ -20,7 +21,7 @@ def with_recording(plan: SessionPlan, spec: Specification, recording: Recording)
     if device and device.casefold() != plan.gpu.casefold():
         raise InputError(f"it was measured on another board, {device}", where, f"pass a file of {plan.gpu}")
     known, note = _known(plan, spec, recording)
-    if any(m.source == "simulated" for m in known) and plan.source == "nvml":
+    if any(m.source == "simulated" for m in known) and plan.source in LIVE:
         raise InputError("it was measured on a simulated board", where, "pass a file of the real one")
     space = replace(plan.space, notes=(*plan.space.notes, note))
     origin = {**plan.origin, "taken_over": str(recording.path.resolve())}

@@ -13,7 +13,7 @@ from ...sensors.gpu import Gpu
 from ...sensors.unmetered import NO_ENERGY
 from ..control.guard import DeviceGuard
 from ..metering.condition import Condition
-from ..metering.launching import require_launching
+from ..metering.launching import require_here, require_launching
 from ..runner.base import Runner
 from ..space.device_settings import SettingValues
 from ..space.search_space import SearchSpace
@@ -37,6 +37,7 @@ def require_runnable(spec: Specification, gpu: Gpu) -> tuple[DeviceLimits, tuple
 
     Nothing has been swept or measured then. Raises InputError and WattridgeError.
     """
+    require_here(gpu)
     if spec.refused:
         raise InputError(spec.refused, str(spec.path), "its space can be looked at, and recordings of it replayed")
     if spec.command is not None:
@@ -99,7 +100,7 @@ def allowed_settings(
         return dict(wanted), ()
     if not guard.allowed:
         return {}, (f"{', '.join(wanted)} stay as they are: {guard.why_forbidden}",)
-    notes = guard.open() if gpu.info.source == "nvml" else ()
+    notes = guard.open() if gpu.info.live else ()
     refused = {name: why for name in wanted if (why := guard.why_not(name))}
     kept = tuple(f"{name} stays as it is: {why}" for name, why in refused.items())
     return {name: values for name, values in wanted.items() if name not in refused}, (*notes, *kept)

@@ -54,7 +54,8 @@ class Opened:
 def stored_session(store: Store, session: int) -> Opened:
     """A stored session by its number. Raises InputError where there is none."""
     from .planning import plan_of
+    from .references import with_floor
 
     loaded = store.load(session)
-    plan = plan_of(loaded)
+    plan = with_floor(plan_of(loaded), store)
     return Opened.of(plan, loaded.table, plan.objective, loaded.record)

@@ -15,13 +15,15 @@ from ..store.database import Store
 from .events import SessionChanged, SessionStarted
 from .plan import SessionPlan
 from .planning import plan_of, plan_replay
+from .references import with_floor
 
 
 def open_session(store: Store, session: int) -> tuple[SessionStarted, SessionChanged]:
     """The events of a session as if it had just ended. Raises InputError where there is none."""
     loaded = store.load(session)
     record = loaded.record
-    return _ended(session, plan_of(loaded), loaded.table, record.state, record.reason, record.budget, record.elapsed_s)
+    plan = with_floor(plan_of(loaded), store)
+    return _ended(session, plan, loaded.table, record.state, record.reason, record.budget, record.elapsed_s)
 
 
 def show_recording(plan: SessionPlan, table: ResultTable) -> tuple[SessionStarted, SessionChanged]:

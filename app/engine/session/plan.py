@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..measurement import Measurement, Value
 from ..metering.condition import Condition
+from ..metering.meter_choice import MeterChoice
 from ..objectives import Goal
 from ..runner.base import Runner
 from ..store.record import NewSession
@@ -29,6 +31,7 @@ class SearchOptions:
     repeats: int | None = None  # measurements of each configuration
     condition: Condition | None = None  # thermal, that figures are stated for; None: the board's own
     device_settings: Mapping[str, Sequence[Value]] = field(default_factory=dict)  # in place of the specification's
+    meters: MeterChoice | None = None  # beside the board; None: the specification's
 
     def budget(self) -> dict[str, Any]:
         """The limits that were given, by their names in a plan."""
@@ -56,3 +59,4 @@ class SessionPlan(NewSession):
     follow: Path | None = None  # a growing cache that is shown instead of a search
     known: tuple[Measurement, ...] = ()  # from a file: they count as evaluated from the start
     complete: Callable[[Measurement], Measurement] = as_measured  # what a script's functions add to each of them
+    beside: Callable[[], AbstractContextManager[Any]] = nullcontext  # puts its meters beside the board while it runs

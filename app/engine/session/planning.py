@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -11,17 +12,21 @@ from typing import Any, Final
 
 from ...errors import InputError, WattridgeError
 from ...files import digest_of
-from ...input_files import is_input
+from ...input_files import is_there
 from ...paths import resources
 from ...sensors.device_limits import DeviceLimits
 from ...sensors.gpu import Gpu
 from ...sensors.select import open_gpu
+from ...sensors.unmetered import NO_ENERGY
 from ..control.guard import DeviceGuard
 from ..expressions.expression import parse
+from ..formats.any_table import TableColumns
 from ..formats.read import read_recording
 from ..formats.recording import Recording
 from ..measurement import MEASURED, Value
+from ..metering.beside import meters_beside, put_beside
 from ..metering.condition import Condition
+from ..metering.meter_choice import BOARD
 from ..objectives import Goal, Objective
 from ..runner.base import Runner
 from ..runner.replay import ReplayRunner
@@ -34,9 +39,11 @@ from ..specification.check import returned_value
 from ..specification.model import Specification
 from ..specification.programs import programs_of
 from ..store.database import Store
-from ..store.record import LoadedSession
+from ..store.record import LoadedSession, SessionRecord
 from ..strategies import base as strategies
 from ..tuning_methods.roofline_points import PRECISIONS, TENSOR, TENSOR_FROM
+from ..workloads.hardware_counters import counter_units
+from .gains import choice_of_origin, choice_to_origin
 from .load import load_specification
 from .on_board import allowed_settings, limits_on, model_range, require_runnable, runner_on
 from .plan import SearchOptions, SessionPlan
@@ -75,6 +82,7 @@ def plan_replay(path: Path, options: SearchOptions | None = None, *, read: Recor
             "file": str(path.resolve()),
             "sha256": digest_of(path),
             "problem_size": recording.problem_size,
+            **recording.read_with,
         },
     )
     return checked_plan(replace(plan, **options.search()))
@@ -105,7 +113,10 @@ def plan_specification(
         check_search(spec)
         strategy_options = {**spec.strategy_options, **strategy_options}
     objective = _objective_of(spec, options)
-    if gpu.info.source == "unmetered":
+    meters = spec.meters if options.meters is None else options.meters
+    if not meters and (assigned := meters_beside(gpu.info)) is not None:
+        meters = assigned.choice
+    if gpu.info.source == "unmetered" and meters.energy_from == BOARD:
         objective = _objective_without_energy(spec, objective, gpu)
     guard = guard if guard is not None else DeviceGuard(gpu)
     replaced = {name: tuple(values) for name, values in options.device_settings.items()}
@@ -113,8 +124,11 @@ def plan_specification(
     spec = _with_settings(spec, wanted)
     steered = model_range(gpu, guard, on_progress, stop) if "ridge" in wanted.values() else None
     settings, snapped = resolve_device_settings(wanted, gpu, steered)
+    if meters.energy_from != BOARD:
+        notes = tuple(note for note in notes if note != NO_ENERGY)
     space = _space(spec, limits, settings, (*refused, *notes, *snapped), stop)
     chosen_here = {"device_settings": ", ".join(replaced)} if replaced else {}
+    chosen_here |= choice_to_origin(meters, gpu.info)
     if options.condition is not None:
         chosen_here["chosen_condition"] = options.condition.option
     plan = SessionPlan(
@@ -126,6 +140,7 @@ def plan_specification(
         objective=objective,
         strategy=spec.strategy,
         make_runner=runner_on(spec, gpu, space, guard, options.condition),
+        beside=lambda: put_beside(gpu, meters),
         strategy_options=strategy_options,
         max_evaluations=_budget(spec, space),
         max_seconds=spec.max_seconds,
@@ -140,6 +155,7 @@ def plan_specification(
             "problem_size": _problem_size(spec),
             "precision": _precision(spec),
             "repeats": str(spec.repeats),
+            **({"operator": spec.operator.notation} if spec.operator is not None else {}),
             **chosen_here,
         },
     )
@@ -210,7 +226,9 @@ def plan_of(loaded: LoadedSession) -> SessionPlan:
     def refuse() -> Runner:
         raise WattridgeError("this plan is for looking at", f"session {record.id}", "resume the session")
 
-    return SessionPlan(**record.facts(), space=loaded.space, make_runner=refuse, resume=record.id)
+    facts = record.facts()
+    facts["units"] = {**counter_units(loaded.table.value_names), **record.units}
+    return SessionPlan(**facts, space=loaded.space, make_runner=refuse, resume=record.id)
 
 
 def plan_resume(
@@ -227,34 +245,23 @@ def plan_resume(
     where the session, its file or its board is gone, or where the file is not what it was.
     """
     loaded = store.load(session)
-    if loaded.record.origin.get("kind") == "script":
-        what = f"session {session} was run by a Python script, whose functions are not stored"
-        raise InputError(what, "resume", "run the script again; with cache=FILE it goes on where it was")
-    record, path = loaded.record, Path(loaded.record.origin.get("file", ""))
+    record = loaded.record
     if loaded.left_out:
         what = f"{loaded.left_out} stored measurements of session {session} are damaged"
         raise InputError(what, str(store.path), "it can be analysed and exported, but not resumed")
-    if not is_input(path):
-        raise InputError(f"session {session} was read from a file that is gone", str(path), "put it back to resume")
-    if digest_of(path) != record.origin.get("sha256"):
-        raise InputError(f"the file has changed since session {session} began", str(path), "start a new session")
+    path = file_of(record)
     make_runner: Callable[[], Runner]
+    beside: Callable[[], AbstractContextManager[Any]] = nullcontext
     origin = record.origin
     if record.origin.get("kind") == "replay":
-        recording = read_recording(path)
+        recording = read_recording(path, TableColumns.parse(origin.get("parameters"), origin.get("figures")))
         space, make_runner = recording.space(), lambda: ReplayRunner.of(recording)
     else:
         if gpu is None:
             gpu = open_gpu(record.origin.get("gpu"), seed=int(record.origin.get("sim_seed", "0")))
-        if gpu.info.label != record.board:
-            raise InputError(
-                f"session {session} was measured on another board, {record.board}", gpu.info.label, "open that one"
-            )
-        space = loaded.space
-        spec = _with_settings(load_specification(path), setting_names(space))
-        if "repeats" in record.origin:  # those of the command line; an older session has the file's
-            spec = spec.repeated(int(record.origin["repeats"]))
-        if setting_names(space) and gpu.info.source == "nvml":
+        require_board(record, gpu)
+        space, spec = loaded.space, measured_specification(loaded)
+        if setting_names(space) and gpu.info.live:
             (guard or DeviceGuard(gpu)).open()  # fails now rather than at the first measurement
         require_runnable(spec, gpu)
         said = tuple(line for line in programs_of(spec) if line not in space.notes)
@@ -262,9 +269,42 @@ def plan_resume(
         stated = origin.get("condition", origin.get("chosen_condition"))
         condition = None if stated is None else Condition.parse(stated, f"session {session}")
         make_runner = runner_on(spec, gpu, space, guard, condition)
+        board, meters = gpu, choice_of_origin(origin)
+        beside = lambda: put_beside(board, meters)  # noqa: E731
         origin = {**origin, "gpu": gpu.info.uuid}  # another one of the same name
     budget = options.budget() if options is not None else {}
-    return checked_plan(replace(plan_of(loaded), space=space, origin=origin, make_runner=make_runner, **budget))
+    plan = replace(plan_of(loaded), space=space, origin=origin, make_runner=make_runner, beside=beside)
+    return checked_plan(replace(plan, **budget))
+
+
+def file_of(record: SessionRecord) -> Path:
+    """The file that a session was set up from. Raises InputError where that is gone, or not what it was."""
+    session, path = record.id, Path(record.origin.get("file", ""))
+    if record.origin.get("kind") == "script":
+        what = "it was run by a Python script, whose functions are not stored"
+        remedy = "run the script again; with cache=FILE it goes on where it was"
+        raise InputError(what, f"session {session}", remedy)
+    if not record.origin.get("file") or not is_there(path):
+        raise InputError(f"session {session} was read from a file that is gone", str(path), "put it back to resume")
+    if digest_of(path) != record.origin.get("sha256"):
+        raise InputError(f"the file has changed since session {session} began", str(path), "start a new session")
+    return path
+
+
+def measured_specification(loaded: LoadedSession) -> Specification:
+    """The specification of a session as it was measured. Raises InputError as `file_of` does."""
+    record = loaded.record
+    spec = _with_settings(load_specification(file_of(record)), setting_names(loaded.space))
+    if "repeats" not in record.origin:  # those of the command line; an older session has the file's
+        return spec
+    return spec.repeated(int(record.origin["repeats"]))
+
+
+def require_board(record: SessionRecord, gpu: Gpu) -> None:
+    """Raises InputError unless it is a board as the session was measured on."""
+    if gpu.info.label != record.board:
+        what = f"session {record.id} was measured on another board, {record.board}"
+        raise InputError(what, gpu.info.label, "open that one")
 
 
 def objective_over(own: Objective, names: Sequence[str], options: SearchOptions) -> Objective:

@@ -30,8 +30,10 @@ from .events import (
     SessionRemark,
     SessionStarted,
 )
+from .gains import gain_of_session
 from .live_session import Attend, LiveSession, SessionClock, SessionResult
 from .plan import SessionPlan
+from .references import with_floor
 
 FLUSH_S = 0.05  # measurements are written and reported together, at most this often
 FLUSH_COUNT = 4096  # ... or this many at once
@@ -57,16 +59,18 @@ def run_session(
         from .follow import follow_session
 
         return follow_session(plan, store, on_event, stop, attend)
+    plan = with_floor(plan, store)
     chosen = strategies.get(plan.strategy)
     options = strategies.make_options(chosen, dict(plan.strategy_options))
-    runner = plan.make_runner()
-    chosen = chosen.informed(background_of(runner, plan))
-    try:
-        run = SessionRun(plan, store, on_event, runner, stop, attend)
-        search = chosen.search(plan.space, np.random.default_rng(plan.seed), runner.batch, options)
-        return run.to_the_end(search, chosen.report)
-    finally:
-        runner.close()
+    with plan.beside() as beside:
+        runner = plan.make_runner()
+        chosen = chosen.informed(background_of(runner, plan))
+        try:
+            run = SessionRun(plan, store, on_event, runner, stop, attend, () if beside is None else beside.of_the_board)
+            search = chosen.search(plan.space, np.random.default_rng(plan.seed), runner.batch, options)
+            return run.to_the_end(search, chosen.report)
+        finally:
+            runner.close()
 
 
 def background_of(runner: Runner, plan: SessionPlan) -> strategies.Background:
@@ -97,13 +101,16 @@ class SessionRun(LiveSession):
         runner: Runner,
         stop: threading.Event,
         attend: Attend | None,
+        meters: Sequence[str] = (),
     ) -> None:
+        """`meters` are the names of those whose power is the board's, which show the gain of its sensor."""
         session = store.create_session(plan) if plan.resume is None else plan.resume
         super().__init__(plan, on_event, session, ResultTable(plan.space))
         self._store = store
         self._runner = runner
         self._stop = stop
         self._attend = attend
+        self._meters = meters
         self._pending: list[Measurement] = []
         self._known: dict[int, strategies.Outcome] = {}
         self._evaluated = 0  # of them, those that were measured in full
@@ -297,15 +304,21 @@ class SessionRun(LiveSession):
 
         What was taken over from elsewhere stays as it was: it may be of another board, at another condition.
         """
-        if not isinstance(self._runner, StatesFigures) or not len(self.table):
+        if not len(self.table):
+            return
+        measured = [self.table.measurement(index) for index in range(len(self.table))]
+        gain = gain_of_session(self.plan.origin, self.plan.gpu, measured, self._meters)
+        if not isinstance(self._runner, StatesFigures):
+            if gain:
+                self.plan = replace(self.plan, origin={**self.plan.origin, **gain})
+                self._store.restate(self.session, (), self.plan.origin)
             return
         again = {} if self._stop.is_set() else self._look_again()
-        measured = [self.table.measurement(index) for index in range(len(self.table))]
         taken_over = {each.row for each in self.plan.known}
         restated = self._runner.restated([each for each in measured if each.row not in taken_over])
         own = map(self.plan.complete, restated)
         stated = [each if each.row in taken_over else _compared(next(own), again.get(each.row)) for each in measured]
-        self.plan = replace(self.plan, origin={**self.plan.origin, **self._runner.conclude()})
+        self.plan = replace(self.plan, origin={**self.plan.origin, **self._runner.conclude(), **gain})
         self._store.restate(self.session, stated, self.plan.origin)
         self.table = self.table.restated(stated)  # readers keep the old one, whole, until they hear of this
         self._note_costs(range(len(stated)))

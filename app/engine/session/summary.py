@@ -10,6 +10,7 @@ from ...numbers import finite_or_none
 from ..analysis.failures import most_frequent
 from ..analysis.peak_share import peak_share
 from ..measurement import State
+from ..metering.gain_store import gain_to_json
 from ..objectives import Goal
 from ..pareto import front
 from ..runner.baseline import Baseline
@@ -17,6 +18,8 @@ from ..runner.stating import Statement
 from ..session_state import SessionState
 from ..space.repeats import fold
 from ..space.result_table import STATES, ResultTable
+from ..tuning_methods.operator_floor import OperatorFloor
+from .gains import gain_of_origin
 from .plan import SessionPlan
 
 _OK = STATES.index(State.OK)
@@ -60,7 +63,9 @@ def session_summary(
         "notes": [*plan.space.notes, *([repeats.words] if repeats is not None else [])],
         "share_of_peak": share_to_json(plan, compared, best),
         "stated_for": _stated_for(plan),
+        "sensor_gain": None if (gain := gain_of_origin(plan.origin)) is None else gain_to_json(gain),
         "vendor_library": None if (baseline := Baseline.of_origin(plan.origin)) is None else baseline.to_json(),
+        "roofline_floor": None if (floor := OperatorFloor.of_origin(plan.origin)) is None else floor.to_json(),
     }
 
 
@@ -74,7 +79,7 @@ def _stated_for(plan: SessionPlan) -> dict[str, Any] | None:
         **{name: finite_or_none(value) for name, value in stated.condition.as_names().items()},
         "repeatability": stated.model.repeatability,
         "reproducibility": stated.model.uncertainty(0.0),
-        "gain_error": None,
+        "gain_error": None if (gain := gain_of_origin(plan.origin)) is None else gain.gain - 1.0,
     }
 
 

@@ -23,6 +23,7 @@ from .events import (
     Confirm,
     EngineFault,
     Event,
+    FiguresRestated,
     Fit,
     FitFailed,
     FitFinished,
@@ -31,6 +32,9 @@ from .events import (
     ForBoard,
     Open,
     Pause,
+    Profile,
+    ProfilingFinished,
+    ProfilingProgress,
     Release,
     Resume,
     SessionStarted,
@@ -47,7 +51,7 @@ _END: Final = object()
 
 
 class Tuner:
-    """Runs sessions, sweeps and settings one at a time on a thread of its own.
+    """Runs sessions, sweeps, profiling and settings one at a time on a thread of its own.
 
     `on_event` is called on that thread and must not block. Commands may be submitted from any thread at any moment.
     `guard_of` finds the guard of a board by its UUID, and raises WattridgeError where there is none. A guard that was
@@ -137,6 +141,9 @@ class Tuner:
             case Fit():
                 self._restore_unconfirmed()
                 self._fit(command)
+            case Profile():
+                self._restore_unconfirmed()
+                self._profile(command)
             case Apply() | Confirm() | Allow() | Forbid():
                 self._control(command.board).handle(command, self._abort)
             case Release(board):
@@ -187,7 +194,7 @@ class Tuner:
                     sweep_stopped |= self._fit_during(run, command, paused)
                 case Release(board) if run.plan.origin.get("gpu") != board:
                     self._guarded(lambda board=board: self._release(board))  # type: ignore[misc]
-                case Start() | Open() | Show() | Apply() | Confirm() | Allow() | Forbid() | Release():
+                case Start() | Open() | Show() | Profile() | Apply() | Confirm() | Allow() | Forbid() | Release():
                     if isinstance(command, Start):
                         self._on_event(StartFailed(command.plan, "a session is running"))
                     self._on_event(EngineFault("a session is running", "stop it first"))
@@ -266,6 +273,29 @@ class Tuner:
         fit, source = fit_of_table(table, plan.title, plan.gpu, plan.source)
         number = session or None  # one that is followed has none yet
         return FitFinished(fit, source), number, plan.origin.get("gpu", "")
+
+    def _profile(self, command: Profile) -> None:
+        from .opening import open_session
+        from .profiling import profile_session  # imported late: few windows profile
+
+        session, words = command.session, ""
+        self._on_event(ProfilingProgress(session, 0, 0))
+        try:
+            gpu = self._control(command.board).guard.gpu
+            words = profile_session(
+                self._store,
+                session,
+                command.wanted,
+                gpu,
+                on_progress=lambda done, total: self._on_event(ProfilingProgress(session, done, total)),
+                stop=self._abort,
+            ).words
+        finally:
+            self._on_event(ProfilingFinished(session, words))
+            if self._last is not None and self._last[2] == session:
+                started, ended = open_session(self._store, session)
+                self._remember(started.plan, started.table, session)
+                self._on_event(FiguresRestated(session, started.plan, started.table, ended.progress))
 
     # --- boards -------------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from ..expressions.arrays import parse_array_expression
 from ..expressions.expression import parse, unknown_name
 from ..expressions.values import parse_values
 from ..measurement import MEASURED, Value
+from ..metering.meter_choice import BOARD, MeterChoice
 from ..objectives import Goal, Objective
 from ..space.build import BLOCK_SIZE_NAMES, MAX_PARAMETERS
 from ..space.device_settings import SettingValues
@@ -38,17 +39,18 @@ from .model import (
 from .toml_section import Section
 
 MAX_ENTRIES = 1000  # constants, metrics, restrictions
+MAX_METERS = 8
 MAX_REPEATS = 1000  # measurements of one configuration
 FILLS = ("zeros", "ones", "random", "range")
 TYPES = (
-    *("float16", "float32", "float64", "complex64", "complex128", "bool"),
+    *("float16", "bfloat16", "float32", "float64", "complex64", "complex128", "bool"),
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
 )
 _BY_SUFFIX = {".cl": "OpenCL", ".f90": "Fortran", ".f95": "Fortran", ".f03": "Fortran", ".f": "Fortran"}
 _LIMITS = tuple(limits_of((8, 0)).as_names())
 _SECTIONS = (
     *("restrictions", "kernel", "operator", "command", "constants", "parameters", "device_settings", "metrics"),
-    *("objective", "search"),
+    *("objective", "search", "metering"),
 )
 _SEARCH_KEYS = ("strategy", "options", "max_evaluations", "max_fraction", "max_seconds", "patience", "seed")
 
@@ -100,7 +102,15 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
         max_seconds=search.number("max_seconds", None, least=0.001),
         patience=search.integer("patience", None, least=1),
         seed=search.integer("seed", 0, least=0) or 0,
+        meters=_meters(root.table("metering", ("meters", "energy_from", "correct_gain"))),
     )
+
+
+def _meters(section: Section) -> MeterChoice:
+    selectors = section.texts("meters") if "meters" in section else ()
+    if len(selectors) > MAX_METERS:
+        raise InputError(f"{len(selectors)} meters", section.place("meters"), f"at most {MAX_METERS}")
+    return MeterChoice(selectors, section.text("energy_from", BOARD), section.flag("correct_gain", False))
 
 
 def _bounded(section: Section) -> Section:
@@ -329,6 +339,8 @@ def _argument(section: Section, folder: Path, scope: tuple[str, ...]) -> Argumen
         parse(value, section.place("value")).check_names(scope)
     elif value is None and "shape" not in section:
         raise section.wrong("shape", "a shape for an array, or a value for a scalar,")
+    if kind == "bfloat16" and "shape" not in section:
+        raise section.wrong("type", "float32 for a scalar: bfloat16 is for arrays,")
     return ArgumentSpec(
         name=_name(section.text("name"), section),
         type=kind,

@@ -8,6 +8,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from ..metering.meter_choice import BOARD, MeterChoice
 from ..operators.documents import document_of_operator
 from .model import ARRAY_FILES, KEYS, ArgumentSpec, Specification
 
@@ -31,7 +32,15 @@ def document_of(spec: Specification, folder: Path) -> dict[str, Any]:
     document["search"] = {key: given[key] for key in _SEARCH if key in given}
     if spec.strategy_options:
         document["search"]["options"] = given["strategy_options"]
+    if spec.meters:
+        document["metering"] = _metering(spec.meters)
     return _as_operator(spec, document)
+
+
+def _metering(choice: MeterChoice) -> dict[str, Any]:
+    document: dict[str, Any] = {"meters": list(choice.selectors)} if choice.selectors else {}
+    document |= {"energy_from": choice.energy_from} if choice.energy_from != BOARD else {}
+    return document | ({"correct_gain": True} if choice.corrected else {})
 
 
 def _as_operator(spec: Specification, document: dict[str, Any]) -> dict[str, Any]:

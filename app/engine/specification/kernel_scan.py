@@ -53,6 +53,7 @@ _WORDS: Final = frozenset(  # of the language, and of CUDA
 _VECTOR: Final = re.compile(r"(char|uchar|short|ushort|int|uint|long|ulong|longlong|float|double|half)([1-4])")
 _TYPES: Final[Mapping[str, str]] = {
     "float": "float32", "double": "float64", "half": "float16", "__half": "float16", "bool": "bool",
+    "__nv_bfloat16": "bfloat16", "nv_bfloat16": "bfloat16",
     "char": "int8", "signed char": "int8", "unsigned char": "uint8", "uchar": "uint8", "int8_t": "int8",
     "uint8_t": "uint8", "short": "int16", "unsigned short": "uint16", "ushort": "uint16", "int16_t": "int16",
     "uint16_t": "uint16", "int": "int32", "unsigned": "uint32", "unsigned int": "uint32", "uint": "uint32",

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 from ..expressions.expression import Expression, parse
 from ..measurement import Configuration, Value
+from ..metering.meter_choice import NO_METERS, MeterChoice
 from ..objectives import Objective
 from ..operators.shapes import Operator
 from ..space.device_settings import SettingValues
@@ -118,6 +119,7 @@ class Specification:
     max_seconds: float | None = None
     patience: int | None = None
     seed: int = 0
+    meters: MeterChoice = NO_METERS  # beside the board
     notes: tuple[str, ...] = ()  # what the user should know of how the file was read
     refused: str = ""  # why it cannot be measured, though its space can be looked at
 

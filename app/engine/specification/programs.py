@@ -18,6 +18,9 @@ def programs_of(spec: Specification) -> tuple[str, ...]:
         lines.append(("for the source of each configuration", kernel.generator))
     if kernel is not None and kernel.verify is not None and kernel.verify.command:
         lines.append(("to check each output", kernel.verify.command))
+    for selector in spec.meters.selectors:
+        if selector.startswith("command:"):
+            lines.append(("as a meter beside the board", selector.removeprefix("command:")))
     said = [f"starting it runs, {when}: {shortened(command, _MOST)}" for when, command in lines]
     if kernel is not None and kernel.language in OF_THE_HOST:
         said.append(f"starting it runs {kernel.name} of its source as a program on this computer")

@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from ..models.frequency import FrequencyFit
 from ..session_state import Purpose, SessionState
 from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace
+from ..workloads.hardware_counters import counters_of
 from .opening import is_damaged, open_database
 from .record import (
     DAMAGE,
@@ -65,8 +66,8 @@ class Store:
         self.path = path if path is not None else data_folder() / "wattridge.sqlite"
         self._mutex = threading.RLock()
         self._held: dict[int, SessionLock] = {}
+        self._unreadable: dict[int, str] = {}  # why listings left a session out, by its number
         self._ordinals: dict[int, int] = {}  # of the held sessions: the next one
-        self.unreadable: tuple[str, ...] = ()  # sessions that the last listing left out, each with the reason
         with self._translated():
             self._db, self.read_only = open_database(self.path)
         self._mark_interrupted()
@@ -124,7 +125,9 @@ class Store:
 
     def restate(self, session: int, measurements: Sequence[Measurement], origin: Mapping[str, str]) -> None:
         """Put other figures in the place of those that a session holds of these rows, and say in its origin how."""
-        figures = [(measurement_to_row(measurement), measurement.row) for measurement in measurements]
+        counted = {row: counters_of(metrics) for row, metrics in self.metrics(session).items()}
+        own = [replace(m, values=_without(m.values, counted.get(m.row, ()))) for m in measurements]
+        figures = [(measurement_to_row(measurement), measurement.row) for measurement in own]
         named = [name.strip() for name in MEASUREMENT_COLUMNS.split(",")]
         chosen = [named.index(name) for name in ("measured", "intervals", "message")]
         with self._transaction():
@@ -133,6 +136,12 @@ class Store:
                 [(*(columns[at] for at in chosen), session, row) for columns, row in figures],
             )
             self._db.execute("UPDATE sessions SET origin = ? WHERE id = ?", (json.dumps(dict(origin)), session))
+
+    def keep_counters(self, session: int, profiles: Mapping[int, Mapping[str, float]], tool: str) -> None:
+        """Keep the profiler's metrics of rows, in place of those that were kept: a session's `load` joins them."""
+        rows = [(session, row, json.dumps(dict(metrics)), tool, time.time()) for row, metrics in profiles.items()]
+        with self._transaction():
+            self._db.executemany("INSERT OR REPLACE INTO counters VALUES (?, ?, ?, ?, ?)", rows)
 
     def set_state(self, session: int, state: SessionState, elapsed_s: float | None = None) -> None:
         """Note that a held session is paused or runs on."""
@@ -188,6 +197,11 @@ class Store:
                 f" SELECT ?, ordinal, {MEASUREMENT_COLUMNS} FROM measurements WHERE session = ?",
                 (copy, session),
             )
+            kept = "row, metrics, tool, timestamp_s"
+            self._db.execute(
+                f"INSERT INTO counters (session, {kept}) SELECT ?, {kept} FROM counters WHERE session = ?",
+                (copy, session),
+            )
             # one that runs may have grown since its row was read
             counted = "(SELECT count(*) FROM measurements WHERE session = :copy AND depth = '{}')".format
             evaluated, timed = (counted(depth.value) for depth in (Depth.ENERGY, Depth.TIME))
@@ -219,6 +233,7 @@ class Store:
             ]
             for session in named:
                 self._db.execute("DELETE FROM measurements WHERE session = ?", (session,))
+                self._db.execute("DELETE FROM counters WHERE session = ?", (session,))
                 self._db.execute("UPDATE fits SET session = NULL WHERE session = ?", (session,))
                 self._db.execute("DELETE FROM sessions WHERE id = ?", (session,))
         return len(named)
@@ -236,18 +251,25 @@ class Store:
         listed = f"SELECT {_RECORD} FROM sessions WHERE deleted_s IS NULL ORDER BY id DESC LIMIT ?"
         rows = self._query(listed, (-1 if most is None or without else most,))
         records: list[SessionRecord] = []
-        unreadable = []
+        if most is None:
+            self._unreadable.clear()
+        number = RECORD_COLUMNS.index("id")
         for row in rows:
             if len(records) == most:
                 break
+            self._unreadable.pop(row[number], None)
             try:
                 record = self._record(row)
             except WattridgeError as error:
-                unreadable.append(str(error))
+                self._unreadable[row[number]] = str(error)
             else:
                 records += [record] if record.purpose not in without else []
-        self.unreadable = tuple(unreadable)
         return records
+
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """Why sessions are missing in listings, the newest first; a listing of the newest few forgets no other."""
+        return tuple(why for _, why in sorted(self._unreadable.items(), reverse=True))
 
     def session(self, session: int) -> SessionRecord:
         """One session. Raises InputError where there is none of that id."""
@@ -275,6 +297,9 @@ class Store:
         statement = f"SELECT {MEASUREMENT_COLUMNS} FROM measurements WHERE session = ? ORDER BY ordinal"
         rows = self._query(statement, (session,))
         measurements = list(measurements_from_rows(space, rows))
+        if counters := {row: counters_of(metrics) for row, metrics in self.metrics(session).items()}:
+            joined = ((m, counters.get(m.row)) for m in measurements)
+            measurements = [replace(m, values={**m.values, **found}) if found else m for m, found in joined]
         left_out = len(rows) - len(measurements)
         if left_out:
             note = f"{left_out} of {len(rows)} stored measurements are damaged and left out"
@@ -282,6 +307,25 @@ class Store:
         table = ResultTable(space)
         table.extend(measurements)
         return LoadedSession(record, space, table, left_out)
+
+    def metrics(self, session: int) -> dict[int, Mapping[str, float]]:
+        """What a profiler counted of a session's rows: by the row, in base units, by Nsight Compute's names."""
+        if not self._query("SELECT 1 FROM sqlite_master WHERE name = 'counters'"):
+            return {}  # a file that can only be read, and never was profiled
+        rows = self._query("SELECT row, metrics FROM counters WHERE session = ? ORDER BY row", (session,))
+        found: dict[int, Mapping[str, float]] = {}
+        for row, text in rows:
+            with suppress(*DAMAGE):
+                for metrics in values_from_rows([text]):
+                    found[row] = metrics
+        return found
+
+    def profiled_by(self, session: int) -> list[str]:
+        """The tools that counted what `metrics` has."""
+        if not self.metrics(session):
+            return []
+        statement = "SELECT DISTINCT tool FROM counters WHERE session = ? ORDER BY tool"
+        return [str(tool) for (tool,) in self._query(statement, (session,))]
 
     def values(self, session: int) -> Iterator[list[Mapping[str, float]]]:
         """The figures of a session's successful measurements by name, some at a time, by their rows in the space.
@@ -450,3 +494,8 @@ class Store:
                 what = f"the store is damaged ({error}); nothing in it was changed"
                 raise WattridgeError(what, str(self.path), _RECOVERY) from error
             raise WattridgeError(f"the store cannot be used: {error}", str(self.path), _REMEDY) from error
+
+
+def _without(values: Mapping[str, float], names: Collection[str]) -> Mapping[str, float]:
+    """Those of other names: what `load` joins is kept by itself."""
+    return {name: value for name, value in values.items() if name not in names} if names else values

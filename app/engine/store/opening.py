@@ -42,6 +42,14 @@ CREATE TABLE fits (
     fit TEXT NOT NULL
 );
 """
+# Beside the schema, made where it is missing: programs of the same schema that do not know it can use the file too.
+_COUNTERS = """
+CREATE TABLE IF NOT EXISTS counters (
+    session INTEGER NOT NULL, row INTEGER NOT NULL, metrics TEXT NOT NULL, tool TEXT NOT NULL,
+    timestamp_s REAL NOT NULL,
+    PRIMARY KEY (session, row)
+) WITHOUT ROWID
+"""
 # What makes a file of each older version one of the next.
 _UPGRADES = {
     1: "ALTER TABLE sessions ADD COLUMN patience INTEGER",
@@ -189,6 +197,7 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
         for older in range(version or _VERSION, _VERSION):
             for statement in _UPGRADES[older].split(";"):
                 db.execute(statement)
+        db.execute(_COUNTERS)
         db.execute(f"PRAGMA user_version = {_VERSION}")
         db.execute("COMMIT")
     except BaseException:

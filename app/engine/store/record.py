@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...sensors.gpu import LIVE
 from ..measurement import Configuration, Depth, Measurement, State
 from ..objectives import Goal, Objective
 from ..session_state import Purpose, SessionState
@@ -51,7 +52,7 @@ class SessionFacts:
     @property
     def board(self) -> str:
         """The board's name, and that its figures are simulated or recorded where they are."""
-        return self.gpu if self.source == "nvml" else f"{self.gpu} ({self.source})"
+        return self.gpu if self.source in LIVE else f"{self.gpu} ({self.source})"
 
     @property
     def purpose(self) -> Purpose:

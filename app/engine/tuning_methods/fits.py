@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
 from ...errors import WattridgeError
-from ...sensors.gpu import Gpu
+from ...sensors.gpu import LIVE, Gpu
 from ...sensors.load import Load
 from ..control.guard import DeviceGuard
 from ..models.cap_series import caps_of_table
@@ -92,7 +92,7 @@ def running_board(gpu: Gpu, guard: DeviceGuard | None) -> Iterator[tuple[Gpu, De
     A real board runs multiply-adds on all its multiprocessors. Raises WattridgeError where it may not be set.
     """
     guard = guard if guard is not None else DeviceGuard(gpu)
-    if gpu.info.source != "nvml":
+    if not gpu.info.live:
         yield gpu, guard, None
         return
     from ..runner.cuda.open import require_cuda
@@ -123,4 +123,4 @@ def fit_of_table(table: ResultTable, title: str, gpu: str, source: str) -> tuple
     from ..models.point_fits import fit_memory_clocks
 
     fit = fit_memory_clocks(series_of_table(table, gpu=gpu, simulated=source == "simulated"))
-    return fit, f"session of {title}, {fit.series}{'' if source == 'nvml' else f', {source}'}"
+    return fit, f"session of {title}, {fit.series}{'' if source in LIVE else f', {source}'}"

@@ -12,11 +12,11 @@ from ...errors import InputError
 from ...files import read_text
 from ...numbers import finite_or_none
 from ...sensors.event_reasons import LIMITING
+from ..formats.columns import Columns, parse_columns
 from ..formats.gpu_benches import gpu_benches_columns, is_gpu_benches
 from ..formats.kinds import other_kind
 from ..formats.read import is_recording, read_recording
 from ..models.arrays import Floats, Rows
-from ..models.columns import Columns, parse_columns
 from ..models.roofline.energy_roofline import EnergyRoofline
 from ..models.roofline.fit import Estimate, RooflineFit, RooflinePoints, fit_roofline
 from ..models.roofline.published_boards import board_named
@@ -120,7 +120,7 @@ def _columns_of(path: Path) -> Columns:
     text = read_text(path, _MAXIMUM_BYTES)
     if is_gpu_benches(text):
         return Columns(str(path), gpu_benches_columns(text, str(path)), 1)
-    known = other_kind(path, tables=False)
+    known = other_kind(path)
     if known is not None:
         raise known
     return parse_columns(text, str(path))

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...paths import resources
+from ...sensors.gpu import LIVE
 from ..formats.read import read_recording
 from ..measurement import Measurement, State, speed_of
 from ..models.arrays import Floats
@@ -50,7 +51,7 @@ class Sweep:
     @property
     def label(self) -> str:
         """Board, precision and where the figures come from: '(simulated)' wherever it is shown."""
-        marked = "" if self.source == "nvml" else f" ({self.source})"
+        marked = "" if self.source in LIVE else f" ({self.source})"
         return f"{self.points.gpu} · {precision_words(self.points.precision)}{marked}"
 
     @property
@@ -152,7 +153,7 @@ def past_sweeps(store: Store) -> list[tuple[int, str]]:
     """(session, words) of the stored sessions that swept the intensity, the newest first."""
     found = []
     for record in _sessions(store)[:_SESSIONS]:
-        marked = "" if record.source == "nvml" else f" ({record.source})"
+        marked = "" if record.source in LIVE else f" ({record.source})"
         swept = precision_words(precision_of(record.title))
         found.append((record.id, f"Session {record.id} · {swept} · {record.gpu}{marked}"))
     return found

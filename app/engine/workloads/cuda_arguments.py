@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
+from ..expressions.bfloat16 import BFLOAT16, cast, number_type
 from ..specification.model import ARRAY_FILES
 
 Array = npt.NDArray[Any]
@@ -50,6 +51,7 @@ class Argument:
     constant: bool  # goes to the __constant__ symbol of that name instead of the parameter list
     seed: int
     local: bool = False  # an array of a work-group, which holds nothing before
+    by_reference: bool = False  # a scalar whose address is passed
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +91,18 @@ class CallPlan:
 
 def make_array(argument: Argument, place: int) -> Array:
     """The array of an argument, or a NumPy scalar as an array without dimensions. Raises InputError."""
-    kind = np.dtype(argument.type)
+    kind = number_type(argument.type)
     if argument.shape is None:
         with np.errstate(all="ignore"):
-            return np.asarray(argument.value).astype(kind)
+            return cast(np.asarray(argument.value), kind)
     if math.prod(argument.shape) * kind.itemsize > MAX_BYTES:
         raise InputError(f"the array has shape {argument.shape}", argument.name, "make it smaller")
     if argument.fill == "zeros":
         return np.zeros(argument.shape, kind)
     if argument.fill == "ones":
-        return np.ones(argument.shape, kind)
+        return cast(np.ones(argument.shape, np.float32), kind)
     if argument.fill == "range":
-        return np.arange(math.prod(argument.shape)).astype(kind).reshape(argument.shape)
+        return cast(np.arange(math.prod(argument.shape)), kind).reshape(argument.shape)
     if argument.fill == "random":
         return _random(argument.shape, kind, np.random.default_rng([argument.seed, place]))
     if argument.fill.endswith(ARRAY_FILES):
@@ -117,12 +119,14 @@ def _calculated_array(argument: Argument, kind: np.dtype[Any], rng: np.random.Ge
     expression = parse(argument.fill, f"arguments.{argument.name}.fill")
     scope = {"i": np.arange(size, dtype=np.int64), "random": rng.random(size)}
     with np.errstate(all="ignore"):
-        elements = np.asarray(expression.evaluate({name: scope[name] for name in expression.names})).astype(kind)
+        elements = cast(np.asarray(expression.evaluate({name: scope[name] for name in expression.names})), kind)
     return np.ascontiguousarray(np.broadcast_to(elements, (size,)).reshape(argument.shape))
 
 
 def _random(shape: Sequence[int], kind: np.dtype[Any], rng: np.random.Generator) -> Array:
     """Floats evenly spread over [0, 1), whole numbers over 0..99, flags even."""
+    if kind == BFLOAT16:
+        return cast(rng.random(shape, dtype=np.float32), kind)
     if kind.kind == "f":
         return rng.random(shape, dtype=np.float64 if kind.itemsize == 8 else np.float32).astype(kind, copy=False)
     if kind.kind == "c":
@@ -141,7 +145,7 @@ def read_array(path: Path, shape: Sequence[int] | None, kind: np.dtype[Any] | No
     if not isinstance(loaded, np.ndarray) or (shape is not None and loaded.shape != tuple(shape)):
         shaped = getattr(loaded, "shape", "no array")
         raise InputError(f"it has shape {shaped} instead of {tuple(shape or ())}", str(path), "write it in that shape")
-    return np.ascontiguousarray(loaded).astype(kind or loaded.dtype, copy=False)
+    return cast(np.ascontiguousarray(loaded), kind or loaded.dtype)
 
 
 def _bare_numbers(path: Path, shape: Sequence[int], kind: np.dtype[Any]) -> Array:
@@ -194,4 +198,4 @@ def _calculated(reference: Reference, plan: CallPlan, arrays: Mapping[str, Array
         )
     with np.errstate(all="ignore"):
         shaped = np.broadcast_to(value, like.shape) if value.size == 1 else value.reshape(like.shape)
-        return np.ascontiguousarray(shaped.astype(like.dtype))
+        return np.ascontiguousarray(cast(shaped, like.dtype))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,14 +17,15 @@ from ...errors import InputError
 from ...sensors.device_limits import DeviceLimits
 from ..expressions.expression import parse
 from ..measurement import Configuration, State, Value
-from ..specification.model import KernelSpec, Specification
-from .cuda_arguments import Launch
+from ..specification.model import ArgumentSpec, KernelSpec, Specification
+from .cuda_arguments import Argument, Launch
 from .source_kernel import Build, KernelRefused, SourceKernel
 
 Parameters = dict[str, Value]
 Amount = int | str | Callable[[Parameters], Any]  # a number, an expression, or a function of the parameters
 AXES: Final = ("x", "y", "z")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
+_USUAL_BLOCK: Final = (256, 1, 1)  # along axes that no parameter names
 _UNROLL: Final = "loop_unroll_factor"  # a parameter of such a name is the operand of a #pragma unroll
 
 
@@ -40,10 +41,19 @@ class ScriptedParts:
     defines: Mapping[str, Any] | None = None  # in place of the parameters: text, numbers or functions
     folders: tuple[Path, ...] = field(default=())  # for #include
     settings: frozenset[str] = frozenset()  # device settings, which no kernel is compiled with
+    chosen: Mapping[str, Callable[[Parameters], ArgumentSpec]] = field(default_factory=dict)  # arguments by parameters
 
     def parameters(self, configuration: Configuration) -> Parameters:
         """What the script's functions are given."""
         return {name: value for name, value in configuration.items() if name not in self.settings}
+
+
+def scripted_kernel(
+    spec: Specification, limits: DeviceLimits, shared_opt_in: int, parts: ScriptedParts
+) -> ScriptedKernel:
+    """The kernel of a specification as a script describes it."""
+    assert spec.kernel is not None, "a script describes a kernel"
+    return ScriptedKernel(spec, spec.kernel, limits, shared_opt_in, parts)
 
 
 class ScriptedKernel(SourceKernel):
@@ -59,21 +69,31 @@ class ScriptedKernel(SourceKernel):
         return ""  # its source may differ from one configuration to the next
 
     def _launch(self, configuration: Configuration, scope: Mapping[str, Value]) -> tuple[Launch, int]:
-        parts, parameters = self._parts, self._parts.parameters(configuration)
+        parameters = self._parts.parameters(configuration)
         sizes = self._sizes(parameters)
+        launch = self._grid(parameters, sizes, least=1)
+        shared = int(self._amount(self._parts.shared_byte, parameters, "smem_args"))
+        return replace(launch, shared_byte=shared), math.prod(sizes)
+
+    def _grid(self, parameters: Parameters, sizes: Sequence[int], least: int) -> Launch:
+        """Raises KernelRefused where a size is less than the least, or nothing can be divided by its divisor."""
+        parts = self._parts
         by = [
             math.prod(self._amount(each, parameters, f"grid_div_{axis}") for each in self._several(given, parameters))
             for axis, given in zip(AXES, parts.grid_divisors, strict=True)
         ]
-        block = [int(parameters.get(name, 1)) for name in parts.block_size_names]
-        if not (min(sizes) >= 1 and min(by) > 0 and min(block) >= 1):
-            raise KernelRefused(State.CONSTRAINTS, f"problem {sizes}, grid divisors {by}, block {block}")
+        block = [
+            int(parameters.get(name, usual)) for name, usual in zip(parts.block_size_names, _USUAL_BLOCK, strict=True)
+        ]
+        if not (min(sizes) >= least and min(by) > 0 and min(block) >= least):
+            raise KernelRefused(State.CONSTRAINTS, f"problem {list(sizes)}, grid divisors {by}, block {block}")
         x, y, z = (math.ceil(size / divisor) for size, divisor in zip(sizes, by, strict=True))
-        shared = int(self._amount(parts.shared_byte, parameters, "smem_args"))
-        return Launch(self._kernel.name, (x, y, z), (block[0], block[1], block[2]), shared), math.prod(sizes)
+        return Launch(self._kernel.name, (x, y, z), (block[0], block[1], block[2]))
 
     def _build(self, configuration: Configuration, values: Configuration, launch: Launch) -> Build:
         kernel, parameters = self._kernel, self._parts.parameters(configuration)
+        if not self._dialect.launched:  # a function of the host finds a grid defined all the same
+            launch = self._grid(parameters, self._sizes(parameters), least=0)
         source = self._parts.source
         text = source if isinstance(source, str) else source(parameters)
         if not isinstance(text, str):
@@ -81,11 +101,11 @@ class ScriptedKernel(SourceKernel):
             raise InputError(what, self._where, "it must return the text")
         lines = []
         for name, value in self._defines(parameters, launch).items():
-            if _UNROLL in name and name in parameters:
+            if self._dialect.plain_pragmas and _UNROLL in name and name in parameters:
                 if value == "0":  # leave it to the compiler
                     text = re.sub(rf"^[ \t]*#pragma\s+unroll\s*\(?\s*{re.escape(name)}\b.*$", "", text, flags=re.M)
                 else:
-                    lines.append(f"constexpr int {name} = {value};")  # a macro is not replaced in a #pragma
+                    lines.append(f"constexpr int {name} = {value};")  # a macro is not replaced in the #pragma
             else:
                 lines.append(f"#define {name} {value}")
         lines += ["#line 1", text]
@@ -93,6 +113,15 @@ class ScriptedKernel(SourceKernel):
             instance = f"{kernel.name}<{kernel.template}>"
             lines.append(f"template __global__ decltype({instance}) {instance};")
         return Build("\n".join(lines) + "\n", (), self._parts.folders, kernel.compiler_options)
+
+    def _own_text(self, build: Build) -> str:
+        return build.text
+
+    def _argument(self, argument: ArgumentSpec, scope: Mapping[str, Value]) -> Argument:
+        choose = self._parts.chosen.get(argument.name)
+        if choose is not None:
+            argument = choose({name: scope[name] for name in self._spec.parameters})
+        return super()._argument(argument, scope)
 
     def _defines(self, parameters: Parameters, launch: Launch) -> dict[str, str]:
         """What the source finds defined: grid, block and parameters, unless the script says what."""

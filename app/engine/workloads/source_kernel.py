@@ -24,6 +24,7 @@ from .command_line import CommandLine
 from .cuda_arguments import Argument, CallPlan, Launch, Reference
 from .cuda_source import define_lines, parameter_names
 from .dialect import DIALECTS
+from .fortran_source import passed_by_value
 from .machine_code import FROM_CAPABILITY
 
 MAX_GRID: Final = (2**31 - 1, 65535, 65535)
@@ -104,11 +105,12 @@ class SourceKernel:
         launch, size = self._launch(configuration, scope) if self._dialect.launched else (CALL, 1)
         self._check_launch(launch)
         values = {**self._spec.constants, **configuration}
+        build = self._build(configuration, values, launch)
         return Prepared(
-            build=self._build(configuration, values, launch),
+            build=build,
             launch=replace(launch, name=self._kernel.name),
             reference=self._reference_launch(size),
-            calls=self._calls(scope),
+            calls=self._passed(self._calls(scope), build),
             instructions=self._instructions(scope),
             verifier=self._verifying(values),
         )
@@ -204,6 +206,21 @@ class SourceKernel:
         numbers = {n: float(v) for n, v in scope.items() if isinstance(v, (int, float))}
         named = {name for r in references if r.kind == "expression" for name in _names(r.text)}
         return CallPlan(arguments, tuple(references), {name: numbers[name] for name in numbers if name in named})
+
+    def _passed(self, calls: CallPlan, build: Build) -> CallPlan:
+        """With the scalars whose address is passed, where the language passes scalars so."""
+        if not self._dialect.by_reference:
+            return calls
+        by_value = passed_by_value(self._own_text(build), self._kernel.name)
+        passed = (
+            replace(each, by_reference=each.shape is None and place not in by_value)
+            for place, each in enumerate(calls.arguments)
+        )
+        return replace(calls, arguments=tuple(passed))
+
+    def _own_text(self, build: Build) -> str:
+        """The text of the source itself; empty where a command prints it."""
+        return "\n".join(read_text(path) for path in build.sources)
 
     def _argument(self, argument: ArgumentSpec, scope: Mapping[str, Value]) -> Argument:
         where = f"arguments.{argument.name}"

@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,12 +57,13 @@ def run_process(
     stop: threading.Event | None = None,
     grace_s: Callable[[], float] = lambda: 0.0,
     now_ns: Callable[[], int] = time.monotonic_ns,
+    environment: Mapping[str, str] | None = None,
 ) -> Ended:
     """Run a program to its end, its time limit's, or `stop` (at a terminal `grace_s()` later: it is interrupted too).
 
     Captured, it has no input. Otherwise it has this program's input and outputs; `output_to` is a file descriptor for
-    its output. What it started ends with it at a time limit, at `stop`, and when this process ends, however that is.
-    Raises OSError where it does not start.
+    its output; `environment` is the user's own where none is given. What it started ends with it at a time limit, at
+    `stop`, and when this process ends, however that is. Raises OSError where it does not start.
     """
     pipe = subprocess.PIPE if capture else None
     group = capture or not _at_terminal()  # a program at a terminal stays in the group that the terminal reads for
@@ -77,7 +78,7 @@ def run_process(
         stderr=pipe,
         start_new_session=capture,
         process_group=0 if group and not capture and os.name == "posix" else None,
-        env=original_environment(),
+        env=dict(environment) if environment is not None else original_environment(),
     )
     with ends_with_us(process.pid, group=group):
         return _finished(process, group, begun, start_ns, timeout_s, stop, grace_s, now_ns)

@@ -81,7 +81,7 @@ class NvmlGpu:
         self._handle = library.call("nvmlDeviceGetHandleByIndex", index)
         self._uuid = _text(self._ask("nvmlDeviceGetUUID"))
         self._voltage = voltage(self._uuid) if voltage else None  # begins now, since nvidia-smi takes longest
-        self._missing: dict[str, str] = {}  # channel -> why it is not available
+        self._missing = {"junction_temperature_c": "NVML does not report it"}  # channel -> why it is not available
         self._held: dict[str, float] = {}  # what the slow thread read last
         self._ages: dict[str, Held] = {}  # of what is held
         self._locked: dict[str, float] = {}  # channel -> what this program has locked

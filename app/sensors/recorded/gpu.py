@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Sequence
 
 import numpy as np
 
-from ..channel import PowerSample, Reading
+from ..channel import CHANNELS, PowerSample, Reading, channel
 from ..clock import Clock, HostClock
 from ..errors import NotSupported
 from ..gpu import GpuInfo
 from .recording import Recording
 
 _GAP_NS = 2_000_000_000  # between the end and the next beginning: long enough to break the line
+_NOT_HELD = "the recording does not hold it"
 _BUFFER_NS = 2_400_000_000  # what the driver's buffer holds: 119 samples of 20 ms
 
 
@@ -27,7 +27,9 @@ class RecordedGpu:
 
     def __init__(self, recording: Recording, *, clock: Clock | None = None) -> None:
         self.clock: Clock = clock or HostClock()
-        self.channels = recording.channels
+        held = {described.name: described for described in recording.channels}
+        self.channels = tuple(held.get(name) or channel(name, _NOT_HELD) for name in CHANNELS)
+        self._places = [list(CHANNELS).index(name) for name in held]  # of the recording's columns among the channels
         simulated = recording.recorded_from == "simulated"
         self.info = GpuInfo(
             index=0,
@@ -45,12 +47,12 @@ class RecordedGpu:
         begin_ns = int(recording.time_ns[0])
         if len(recording.sample_ns):
             begin_ns = min(begin_ns, int(recording.sample_ns[0]))
-        self._times = (recording.time_ns - begin_ns).tolist()
+        self._times = recording.time_ns - begin_ns
         self._sample_ns = recording.sample_ns - begin_ns
-        ends = [self._times[-1], *self._sample_ns[-1:].tolist()]
+        ends = [int(self._times[-1]), *self._sample_ns[-1:].tolist()]
         self._period_ns = max(ends) + _GAP_NS
-        self._origin_ns = self.clock.now_ns() - self._times[0]  # the first reading is there at once
-        names = [described.name for described in self.channels]
+        self._origin_ns = self.clock.now_ns() - int(self._times[0])  # the first reading is there at once
+        names = list(held)
         self._energy = names.index("energy_j") if "energy_j" in names else None
         self._energy_a_round = 0.0
         if self._energy is not None:
@@ -61,13 +63,16 @@ class RecordedGpu:
     def read(self) -> Reading:
         """The newest reading that was recorded up to now, at its own time; between two rounds the last one again."""
         rounds, since_ns = divmod(self.clock.now_ns() - self._origin_ns, self._period_ns)
-        row = bisect_right(self._times, since_ns) - 1
+        row = int(np.searchsorted(self._times, since_ns, side="right")) - 1
         if row < 0:  # before the first reading of a later round
             rounds, row = rounds - 1, len(self._times) - 1
         values = self._recording.values[row].tolist()
         if self._energy is not None:
             values[self._energy] += rounds * self._energy_a_round
-        return Reading(self._origin_ns + rounds * self._period_ns + self._times[row], tuple(values))
+        row_of_all = [math.nan] * len(self.channels)
+        for place, value in zip(self._places, values, strict=True):
+            row_of_all[place] = value
+        return Reading(self._origin_ns + rounds * self._period_ns + int(self._times[row]), tuple(row_of_all))
 
     def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
         """Recorded samples of the driver's buffer newer than `since_ns`. Raises NotSupported where there are none."""
@@ -86,7 +91,7 @@ class RecordedGpu:
 
     def energy_j(self) -> float:
         """The recorded energy counter. Raises NotSupported where it was not recorded."""
-        value = self.read().values[self._energy] if self._energy is not None else math.nan
+        value = self.read().values[self._places[self._energy]] if self._energy is not None else math.nan
         if math.isnan(value):
             raise NotSupported("the recording holds no energy counter")
         return value

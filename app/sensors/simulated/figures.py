@@ -22,6 +22,7 @@ class Board:
     """What the board is."""
 
     compute_capability: tuple[int, int]
+    target: str = ""  # of a board that is not NVIDIA's, as its compiler calls it: "gfx90a"
     multiprocessors: int = figure(1, 1024)
     memory_mib: float = figure(1, 1e7)
 
@@ -166,5 +167,6 @@ class Twin:
 
     @property
     def limits(self) -> DeviceLimits:
-        """The board's limits by its compute capability."""
-        return limits_of(self.board.compute_capability, self.board.multiprocessors)
+        """The board's limits by its compute capability, or by its target."""
+        board = self.board
+        return limits_of(board.compute_capability, board.multiprocessors, target=board.target)

@@ -16,6 +16,7 @@ from ..errors import NotSupported, SensorError
 from ..gpu import GpuInfo, GpuProcess, PowerLimit
 from ..load import Execution, Load
 from . import laws
+from .counters import metrics_of
 from .figures import Twin
 from .physics import Physics
 from .sensor import BufferedPower, EnergyCounter, PolledPower
@@ -23,6 +24,7 @@ from .sensor import BufferedPower, EnergyCounter, PolledPower
 _UTILISATION_NS: Final = 200_000_000  # NVML averages it over 1/6 s to 1 s, depending on the board
 _NOT_SIMULATED: Final = (
     "video_clock_mhz",
+    "junction_temperature_c",
     "memory_temperature_c",
     "memory_used_mib",
     "fan_percent",
@@ -98,6 +100,12 @@ class SimulatedGpu:
             now_ns = self._now()
             return self._counter.value_j(self._physics.history, now_ns)
 
+    def drawn_j(self, time_ns: int) -> float:
+        """The energy that it has drawn by a time of its last seconds, as a meter in its supply would count it."""
+        with self._lock:
+            self._now()
+            return self._physics.history.energy_j(time_ns)
+
     def graphics_clocks_mhz(self) -> Sequence[int]:
         """Supported graphics clocks, ascending."""
         return self.twin.clocks.graphics_mhz
@@ -152,6 +160,19 @@ class SimulatedGpu:
                 if left_s == 0.0:
                     return self._physics.execution
             self.clock.wait(left_s)
+
+    def profile(self, load: Load) -> dict[str, float]:
+        """The hardware counters of one launch, as `counters` has them, under the clocks and the limit in force.
+
+        Raises NotSupported for a precision the board lacks.
+        """
+        clocks = self.twin.clocks
+        with self._lock:
+            self._now()
+            clock_mhz = self._physics.locked_mhz or clocks.graphics_mhz[-1]
+            memory_mhz = self._physics.locked_memory_mhz or clocks.memory_mhz[-1]
+            limit_w = self._physics.limit_w
+        return metrics_of(self.twin, load, clock_mhz, memory_mhz, limit_w)
 
     # --- setting ----------------------------------------------------------------------------------------------------
 

@@ -19,9 +19,11 @@ from ..plots.chart_plot import ChartPlot
 from ..plots.label import PlainLabel
 from ..result_caption import ResultCaption
 from ..threads.tasks import LatestTask
-from ..widgets import hbox, vbox
+from ..widgets import button, hbox, vbox
+from .counters_bar import CountersBar
 
 _EMPTY = "No session yet.\nStart one in Tune, or open one in Library;\nits analysis is then drawn here."
+_COUNTERS = "&Hardware counters"
 _AGAIN_MS = 2000  # between two analyses of a session that grows
 
 
@@ -41,6 +43,10 @@ class AnalysisPanel(QWidget):
         self.caption = ResultCaption(context.result)
         self.figure = ChartPlot()
         self.state = PlainLabel(wrap=True)
+        self.counters = CountersBar(context)
+        self.counters.hide()
+        tip = "Take counters of some configurations, apart from measuring"
+        self.show_counters = button(_COUNTERS, tip, self._show_counters)
         self._lay_out()
         self._background = LatestTask(self)
         self._background.done.connect(self._analysis_done)
@@ -70,8 +76,16 @@ class AnalysisPanel(QWidget):
             choice.setMinimumContentsLength(length)
             choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         row = hbox(label, self.which, self.first, self.second)
-        vbox(self.caption, row, (self.figure, 1), self.state, of=self, margins=6)
+        head = hbox((self.caption, 1), self.show_counters)
+        vbox(head, row, self.counters, (self.figure, 1), self.state, of=self, margins=6)
         self.setMinimumSize(360, 240)
+
+    @Slot()
+    def _show_counters(self) -> None:
+        """Show the bar that takes counters, or hide it again."""
+        shown = self.counters.isHidden()
+        self.counters.setVisible(shown)
+        self.show_counters.setText("&Hide" if shown else _COUNTERS)
 
     def shutdown(self) -> None:
         """End what runs in the background."""

@@ -35,7 +35,8 @@ class BoardRow(QFrame):
         self.name = PlainLabel()
         self.name.setTextFormat(Qt.TextFormat.RichText)
         name = f"<b>{html.escape(info.name)}</b>"
-        self.name.setText(name + (f" · {info.source}" if info.source != "nvml" else ""))
+        where = f" · {html.escape(info.host)}" if info.host else ""
+        self.name.setText(name + where + (f" · {info.source}" if not info.live else ""))
         self.name.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.name.setToolTip(plain_tip(f"{info.label}\n{info.power_source}"))
         self.power = PlainLabel()
@@ -71,10 +72,11 @@ class BoardRow(QFrame):
         self._recolour()
 
     def set_in_full(self, in_full: bool) -> None:
-        """Whether this is the board that is shown; that one is not removed, and a real one is always there."""
+        """Whether this is the board that is shown; that one is not removed, and a real one here is always there."""
         self.full.setText("Shown in full" if in_full else "In full")
         self.full.setEnabled(not in_full)
-        self.remove.setVisible(not in_full and not is_real(self.board.uuid))
+        always = is_real(self.board.uuid) and self.board.gpu.info.here
+        self.remove.setVisible(not in_full and not always)
 
     def refresh(self) -> None:
         """Show the newest values."""

@@ -27,6 +27,7 @@ from ..plots.label import PlainLabel
 from ..threads.tasks import LatestTask, TaskQueue
 from ..watched_board import WatchedBoard, is_real
 from .board_row import BoardRow
+from .hosts import Hosts
 from .processes import Found, processes_of
 
 _TICK_MS = 500
@@ -46,7 +47,7 @@ class BoardsPanel(QWidget):
         self._ticks = 0
         self.add = QToolButton()
         self.add.setText("Add a board")
-        self.add.setToolTip("Watch a simulated board or a recording beside the others")
+        self.add.setToolTip("Watch a simulated board, a recording, or the boards of another machine beside the others")
         self.add.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.add.setMenu(QMenu(self.add))
         self.add.menu().aboutToShow.connect(self._fill_menu)
@@ -67,6 +68,7 @@ class BoardsPanel(QWidget):
         self._recolour()
         self._tasks.run(gpu_selectors, self._selectors.extend)
         boards = context.boards
+        self.hosts = Hosts(boards, self._tasks, self)
         boards.added.connect(self._put)
         boards.removed.connect(self._remove)
         boards.board_changed.connect(self._mark_shown)
@@ -113,6 +115,7 @@ class BoardsPanel(QWidget):
     def shutdown(self) -> None:
         """End what runs in the background; the boards are the window's."""
         self._timer.stop()
+        self.hosts.shutdown()
         self._asking.shutdown()
         self._tasks.shutdown()
 
@@ -145,10 +148,18 @@ class BoardsPanel(QWidget):
         for selector, label in self._selectors:
             if self._boards.find(selector) is None and not is_real(selector):
                 menu.addAction(label).setData(selector)
+        for board in self.hosts.offered:
+            if self._boards.find(board.selector) is None:
+                menu.addAction(f"{board.name} on {board.machine} ({board.source})").setData(board.selector)
+        menu.addSeparator()
+        menu.addAction("On another machine...")
 
     @Slot(QAction)
     def _add_chosen(self, action: QAction) -> None:
-        self._boards.watch(str(action.data()))
+        if action.data() is None:
+            self.hosts.ask()
+        else:
+            self._boards.watch(str(action.data()))
 
     # --- what is new --------------------------------------------------------------------------------------------------
 

@@ -67,7 +67,7 @@ class Arming(QObject):
         info = self._board.gpu.info
         if info.source == "recorded":
             return "A recording cannot be set"
-        return why_read_only(info.uuid) if info.source == "nvml" else ""
+        return why_read_only(info.uuid) if info.live else ""
 
     @property
     def can_switch(self) -> bool:

@@ -159,7 +159,7 @@ class ControlPanel(QWidget):
         """Ask the shown board what can be set, and show its profiles and its log."""
         gpu = self._gpu
         self._asker.run(lambda _stop: choices_of(gpu))
-        if gpu.info.source == "nvml":
+        if gpu.info.live:
             self.helper.look()
         else:
             self.helper.hide()

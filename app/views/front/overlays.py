@@ -41,6 +41,12 @@ class Overlay:
 OVERLAYS: tuple[Overlay, ...] = (
     Overlay("front", "&Pareto front", "What no other configuration beats in both figures", at_first=True),
     Overlay("ends", "&Ends, named", "The best in either figure, with its value", at_first=True),
+    Overlay(
+        "references",
+        "&Library and floor",
+        "What an operator takes by the vendor's library, and what the board's energy roofline lets it take at least",
+        at_first=True,
+    ),
     Overlay("hull", "Convex &hull", "The tightest convex outline of all points"),
     Overlay("quadrants", "&Quadrants", "Cut by the best in either figure; how many lie where"),
     Overlay("spread", "&Spread", "How far the points spread where one figure is held at that of the other's best"),
@@ -82,7 +88,7 @@ class FrontOverlays(QObject):
             self._plot.removeItem(item)
         self.items, self._pinned, self._corners, self.quadrants = [], [], [], None
         points = self._points
-        if points is None or not len(points.front) or not self.shown - {"front", "ends"}:
+        if points is None or not len(points.front) or not self.shown - {"front", "ends", "references"}:
             return
         colours = theme.colours()
         if "hull" in self.shown:

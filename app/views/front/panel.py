@@ -13,8 +13,10 @@ from ...engine.analysis.iso_lines import Product
 from ...engine.analysis.quantities import quantities_of
 from ...engine.session.events import FiguresRestated, MeasurementsAdded, SessionStarted
 from ...engine.session.plan import SessionPlan
+from ...engine.session.references import Reference, references_of
 from ...engine.space.result_table import ResultTable
-from ...numbers import count_text
+from ...errors import InputError
+from ...numbers import count_text, counted
 from ..context import Context
 from ..current_result import Indices
 from ..plots import theme
@@ -178,6 +180,7 @@ class FrontPanel(QWidget):
 
     def _begin(self, table: ResultTable | None, plan: SessionPlan | None) -> None:
         self._table, self._plan, self.points, self._codings = table, plan, None, None
+        self.plot.references.set_references(_references(plan))
         self._deepened = table.deepened if table is not None else 0  # entries that got their energy after their time
         self.figures.clear()
         self.bars.set_session(table, plan)
@@ -239,6 +242,7 @@ class FrontPanel(QWidget):
         self.plot.show_points(points, styles, self.figures.titles if points is not None else None)
         for name, product in (("energy", Product.ENERGY), ("edp", Product.EDP)):
             self.show_menu.set_possible(name, self.plot.overlays.determines(product))
+        self.show_menu.set_possible("references", bool(self.plot.references.references))
         self._show_key()
         self._count_points()
 
@@ -269,12 +273,14 @@ class FrontPanel(QWidget):
             return
         name, marker = codings.names
         note = f"extended at {count_text(codings.extended_at)}" if codings.extended_at else ""
+        self.key.show_marks(self.plot.references.key)
         self.key.show_coding(codings.colour, figures.described(name), figures.words_of(name), note)
         self.key.show_shapes(codings.shape, figures.described(marker) if marker else None, figures.words_of(marker))
 
     @Slot()
     def _show_overlays(self) -> None:
         self.plot.show_overlays(self.show_menu.shown)
+        self._show_key()
 
     @Slot()
     def _show_bars(self) -> None:
@@ -338,7 +344,10 @@ class FrontPanel(QWidget):
         if self._table is None or self._plan is None or self.points is None:
             self.count.setText("")
             return
-        words = [f"{count_text(shown)} of {count_text(len(self._table))} measurements"]
+        timed = self._table.timed()
+        others = int(timed.sum()) - int(timed[self.points.index].sum())  # which have no place here
+        words = [f"{count_text(shown)} of {counted(len(self._table) - others, 'measurement')}"]
+        words += [f"{count_text(others)} only timed"] if others else []
         words += [f"{len(self.points.front)} on the front"]
         failed = sum(self._table.failures().values())
         words += [f"{count_text(failed)} failed"] if failed else []
@@ -350,6 +359,14 @@ class FrontPanel(QWidget):
         assert self._table is not None
         assert self._plan is not None
         return measurement_html(self._table, self._plan, index, self.figures.names)
+
+
+def _references(plan: SessionPlan | None) -> tuple[Reference, ...]:
+    """None where the session is of no operator, or what it keeps of them is damaged."""
+    try:
+        return references_of(plan) if plan is not None else ()
+    except InputError:
+        return ()
 
 
 def _link(words: str) -> QToolButton:

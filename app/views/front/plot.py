@@ -23,6 +23,7 @@ from .line import FrontLine, colour_of, symbol_of
 from .overlays import FrontOverlays
 from .pins import Pins
 from .points import Floats, FrontPoints, Indices
+from .references import ReferenceMarks, reference_html
 
 _MARGIN = 0.07  # of the span, left free around the points
 _LEAST_PX = 9.0  # of the selected point's marker
@@ -72,7 +73,9 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.labels = LabelLayout(self, self.cloud)
         self.labels.lines = self.line.curve
         self.pins = Pins(self)
-        self.labels.sources = [self.pins.wishes, self.line.wishes, self._choice_wish, self.overlays.wishes]
+        self.references = ReferenceMarks(self, self.cloud)
+        named = (self.pins, self.references, self.line)
+        self.labels.sources = [*(each.wishes for each in named), self._choice_wish, self.overlays.wishes]
         self.card = HoverCard(self)
         self.note = PlainLabel(parent=self)
         self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -96,6 +99,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self._points, self._titles, self._styles = points, titles, styles
         self._hovered = None
         self.card.hide()
+        self.references.show_points(points)
         empty = np.empty(0)
         x, y = (points.plot_x, points.plot_y) if points else (empty, empty)
         self.cloud.set_points(x, y, self._with_marks(0))
@@ -150,10 +154,12 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
 
     @Slot()
     def show_all(self) -> None:
-        """Zoom so that every point is in sight, and keep it so."""
+        """Zoom so that every point is in sight, and what stands beside them, and keep it so."""
         self._follow = self.show_all
-        if self._points is not None:
-            self._show(self._points.plot_x, self._points.plot_y)
+        if self._points is not None and len(self._points):
+            beside = self.references.places()
+            x, y = [x for _, x, _ in beside], [y for _, _, y in beside]
+            self._show(np.append(self._points.plot_x, x), np.append(self._points.plot_y, y))
 
     @Slot()
     def show_front(self) -> None:
@@ -218,6 +224,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             item.setBrush(None)
         self.card.recolour()
         self.pins.draw()
+        self.references.draw()
         self.note.setStyleSheet(f"background: transparent; color: {colours.muted}; padding: 24px;")
         self._draw_front()
         self.overlays.draw()
@@ -228,6 +235,9 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     def show_overlays(self, names: frozenset[str]) -> None:
         """Draw just these over the points: see `front_overlays.OVERLAYS`."""
         self.overlays.set_shown(names)
+        self.references.set_shown("references" in names)
+        if self._follow is not None:
+            self._follow()
         self._draw_front()  # and finds places for the labels
 
     def _draw_front(self) -> None:
@@ -246,7 +256,16 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
 
     @Slot(object)
     def hover(self, scene: QPointF) -> None:
-        """Show the card of the point at a place of the scene; hide it where there is none."""
+        """Show the card of the reference or point at a place of the scene; hide it where there is none."""
+        view = self.getViewBox()
+        inside = view.sceneBoundingRect().contains(scene)
+        reference = self.references.at(view.mapFromScene(scene)) if inside else None
+        if reference is not None:
+            self._leave_point()
+            names = [goal.name for goal in self._points.goals] if self._points is not None else []
+            self.card.show_text(reference_html(self.references.references[reference], names))
+            self.card.show_at(self.mapToGlobal(self.mapFromScene(scene)))
+            return
         point = self.point_at(scene)
         if point != self._hovered:
             self._hovered = point

@@ -218,7 +218,7 @@ class HomePanel(QWidget):
 def watch_words(info: GpuInfo, real: Sequence[str]) -> str:
     """What is watched: the board that is there, or that none is and a simulated one is shown."""
     shown = f"the {info.source} {info.name}"
-    if info.source == "nvml":
+    if info.live:
         others = f" and {len(real) - 1} more" if len(real) > 1 else ""
         return f"{info.name}{others}: power, clocks, voltage and temperature, live."
     if real:
@@ -232,6 +232,6 @@ def example_words(info: GpuInfo, speed: float, example: Example) -> str:
     if example.selector is not None:
         twin = example.selector.removeprefix("simulated:").upper()
         return f"{what}, on the simulated {twin}: {example.why}. Nothing is run on {info.label}."
-    if info.source == "nvml":
+    if info.live:
         return f"{what}, compiled and measured on {info.name} itself; while it is read-only, clocks stay as they are."
     return f"{what}, on the simulated {info.name}: about {duration(round(_EXAMPLE_S / speed)).replace('.0 s', ' s')}."

@@ -12,6 +12,7 @@ from ...engine.analysis.quantities import format_number, parameter_text, quantit
 from ...engine.measurement import SPREADS, Measurement, State, scattered, spreads
 from ...engine.runner.stating import CORRECTION, UNCERTAINTY
 from ...engine.session.description import describe_statement
+from ...engine.session.gains import describe_gain
 from ...engine.session.plan import SessionPlan
 from ...numbers import duration
 from ...sensors.event_reasons import names as reason_names
@@ -126,9 +127,8 @@ def _stated(measurement: Measurement, plan: SessionPlan) -> Rows:
     """The thermal condition of energy and power, and how far they hold; nothing where they are as they were drawn."""
     if CORRECTION not in measurement.values:
         return []
-    figures = [
-        (each.label, f"{each.value or 'not known'}, {each.note or each.unknown}") for each in describe_statement(plan)
-    ]
+    described = (*describe_statement(plan), *describe_gain(plan.origin))
+    figures = [(each.label, f"{each.value or 'not known'}, {each.note or each.unknown}") for each in described]
     factor, off = measurement.values[CORRECTION], measurement.values[UNCERTAINTY]
     return [*figures, ("Corrected by", f"{100 * (factor - 1):+.2f} %, ± {100 * off:.1f} %")]
 

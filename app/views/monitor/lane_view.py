@@ -7,6 +7,7 @@ values in the headers, the cursor and the span lie over it.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -34,13 +35,25 @@ from ..plots.figures import ago_text, value_text
 from .lane_choice import LaneChoice
 from .lane_layout import Layout, lay_out, lay_out_low
 from .lane_painter import Range, paint_cursor, paint_headers, paint_plots, paint_span
-from .lanes import ESTIMATED_VOLTAGE, LANES, MORE_LANES, POWER, Line, ShownLane, axis_range, boards_lane, shown_lanes
-from .snapshot import OtherBoard, Snapshot, take_snapshot
+from .lanes import (
+    ESTIMATED_VOLTAGE,
+    LANES,
+    MORE_LANES,
+    POWER,
+    Line,
+    ShownLane,
+    axis_range,
+    boards_lane,
+    meters_lane,
+    shown_lanes,
+)
+from .snapshot import OtherPower, Snapshot, take_snapshot
 from .time_window import TimeWindow, WallTime
 
 if TYPE_CHECKING:
     from ...engine.models.voltage_estimate import VoltageEstimate
     from ...sensors.gpu import Gpu, GpuInfo
+    from ...sensors.meters.sampled import SampledMeter
     from ...sensors.trace import Trace
 
 Span = tuple[int, int]
@@ -70,7 +83,8 @@ class LaneView(QWidget):
         self._estimate: VoltageEstimate | None = None
         self.window_of_time = TimeWindow()
         self._choice = LaneChoice()
-        self._boards: dict[str, OtherBoard] = {}  # by the names of their series
+        self._boards: dict[str, OtherPower] = {}  # by the names of their series
+        self._meters: dict[str, OtherPower] = {}  # the same
         self._lanes: tuple[ShownLane, ...] = ()
         self._ranges: dict[str, Range] = {}
         self._snapshot: Snapshot | None = None
@@ -104,7 +118,7 @@ class LaneView(QWidget):
         self._cursor_ns = self._drag = self._snapshot = None
         self._values = {}
         self._ranges.clear()
-        self._estimate, self._boards, self._key = None, {}, ()
+        self._estimate, self._boards, self._meters, self._key = None, {}, {}, ()
         self._lanes = self._choice.arrange(self.every_lane)
         self.set_span(None)
         self.set_span(span)
@@ -123,6 +137,8 @@ class LaneView(QWidget):
         """The lanes that can be chosen."""
         source = self._estimate.source if self._estimate is not None else ""
         power, *others = shown_lanes(self._gpu.channels, estimate=source, lanes=(*LANES, *MORE_LANES))
+        if self._meters:
+            others.insert(0, meters_lane({series: meter.name for series, meter in self._meters.items()}))
         if not self._boards:
             return power, *others
         own = short_name(self._gpu.info)
@@ -151,15 +167,35 @@ class LaneView(QWidget):
         """
         clock = self._gpu.clock
         self._boards = {
-            f"power of {place}": OtherBoard(short_name(gpu.info), trace, gpu.clock.now_ns() - clock.now_ns())
+            f"power of {place}": OtherPower(short_name(gpu.info), trace, gpu.clock.now_ns() - clock.now_ns())
             for place, (gpu, trace) in enumerate(boards)
             if gpu.clock.speed == clock.speed
         }
         self._choose_lanes()
 
+    def set_meters(self, meters: Iterable[SampledMeter]) -> None:
+        """Draw what the meters beside this board report in a lane of their own, on the board's time axis.
+
+        A meter that lives in real time is left out where the board does not.
+        """
+        clock = self._gpu.clock
+        ahead_ns = time.monotonic_ns() - clock.now_ns()
+        self._meters = {
+            f"meter {place} {channel.name}": OtherPower(
+                channel.label, meter.record.trace, 0 if meter.info.boards_clock else ahead_ns, channel.name
+            )
+            for place, meter in enumerate(meters)
+            for channel in meter.channels
+            if meter.info.boards_clock or clock.speed == 1.0
+        }
+        self._choose_lanes()
+
     def _choose_lanes(self) -> None:
         self._lanes = self._choice.arrange(self.every_lane)
-        self.redraw()
+        if self.isVisible():
+            self.redraw()
+        else:
+            self._look_differs()
 
     @property
     def snapshot(self) -> Snapshot | None:
@@ -188,8 +224,8 @@ class LaneView(QWidget):
         if self._estimate is not None and self.estimates:
             ratio = self._estimate.ratio(values.get("graphics_clock_mhz", math.nan))
             values[ESTIMATED_VOLTAGE.name] = float(ratio)
-        for series, board in self._boards.items():
-            values[series] = board.power_w(instant)
+        for series, other in (*self._boards.items(), *self._meters.items()):
+            values[series] = other.power_w(instant)
         return values
 
     def add_overlay(self, overlay: Overlay) -> None:
@@ -222,7 +258,7 @@ class LaneView(QWidget):
 
     @Slot()
     def _look_differs(self) -> None:
-        """Draw everything again when it is painted: a layout resizes what is in it several times."""
+        """Draw everything again when it is painted: out of sight that is never, and a layout resizes several times."""
         self._key = ()
         self.update()
 
@@ -264,6 +300,8 @@ class LaneView(QWidget):
 
     def render_to(self, painter: QPainter, area: QRect, title: str) -> None:
         """The whole picture as it is now, with a title, for an image file."""
+        if not self._key:
+            self._redraw_if_moved()
         colours, font = theme.colours(), self._font()
         painter.fillRect(area, QColor(colours.window))
         metrics = QFontMetrics(font)
@@ -319,7 +357,8 @@ class LaneView(QWidget):
         self._key = key
         colours, font = theme.colours(), self._font()
         columns = self._layout().columns
-        snapshot = take_snapshot(self._trace, self._lanes, self._estimate, bounds, columns, self._boards)
+        others = {**self._boards, **self._meters}
+        snapshot = take_snapshot(self._trace, self._lanes, self._estimate, bounds, columns, others)
         self._snapshot = snapshot
         for shown in self._lanes:
             self._ranges[shown.lane.title] = self._range_of(shown, snapshot)
@@ -494,5 +533,5 @@ class LaneView(QWidget):
 
 def short_name(info: GpuInfo) -> str:
     """A board's name in a legend: 'H200 #1', 'A100-PCIE-40GB (simulated)'."""
-    number = f" #{info.index}" if info.source == "nvml" else ""
+    number = f" #{info.index}" if info.live else ""
     return info.label.removeprefix("NVIDIA ") + number

@@ -88,7 +88,8 @@ LANES: tuple[Lane, ...] = (
 )
 _BOARDS = "Power of every board"
 _BOARD_COLOURS = ("blue", "green", "purple", "sky", "vermillion", "grey")
-AT_FIRST = frozenset({_BOARDS, *(lane.title for lane in LANES)})  # what is shown until the user chooses
+_METERS = "Meters beside the board"
+AT_FIRST = frozenset({_BOARDS, _METERS, *(lane.title for lane in LANES)})  # what is shown until the user chooses
 MORE_LANES: tuple[Lane, ...] = (
     Lane("Memory used", "MiB", (Line("memory_used_mib", "used"),), 0.8, least_span=1000.0),
     Lane(
@@ -145,6 +146,14 @@ def boards_lane(own: str, others: Mapping[str, str]) -> ShownLane:
     more = len(others) + 1 - len(lines)
     source = f"and {more} more" if more else ""
     return ShownLane(Lane(_BOARDS, "W", lines, 1.6, least_span=10.0), lines, source=source)
+
+
+def meters_lane(meters: Mapping[str, str]) -> ShownLane:
+    """The powers of the meters beside the board: their labels by the names of their series."""
+    coloured = zip(meters.items(), _BOARD_COLOURS, strict=False)
+    lines = tuple(Line(series, label, colour=colour) for (series, label), colour in coloured)
+    more = len(meters) - len(lines)
+    return ShownLane(Lane(_METERS, "W", lines, 1.6, least_span=10.0), lines, source=f"and {more} more" if more else "")
 
 
 def axis_range(lane: Lane, low: float, high: float, before: tuple[float, float] | None = None) -> tuple[float, float]:

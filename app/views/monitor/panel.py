@@ -286,7 +286,7 @@ class MonitorPanel(QWidget):
     def _title(self) -> str:
         info = self._gpu.info
         span = f" · {self.summary}" if self.view.span is not None else ""
-        driver = f" · driver {info.driver}" if info.driver and info.source == "nvml" else ""
+        driver = f" · driver {info.driver}" if info.driver and info.live else ""
         return f"{info.label}{driver} · {duration(self.view.window_of_time.length_s)} shown{span}"
 
     # --- slots --------------------------------------------------------------------------------------------------------

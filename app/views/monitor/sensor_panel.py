@@ -65,9 +65,9 @@ class SensorWindow(QDialog):
         self._draw()
 
     def _missing(self) -> str:
+        first = " The first tuning session does so, for 8 s." if self._info.source == "nvml" else ""
         return (
-            f"<p>The power sensors of {escape(self._info.label)} have not been looked at yet. The first tuning session "
-            f"does so, for 8 s.</p>{self._offer()}"
+            f"<p>The power sensors of {escape(self._info.label)} have not been looked at yet.{first}</p>{self._offer()}"
             f"<p>Until then measurements use: {escape(self._info.power_source)}.</p>"
         )
 

@@ -42,20 +42,21 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class OtherBoard:
-    """The power of a board beside the one that is shown. `ahead_ns`: its clock less that of the other."""
+class OtherPower:
+    """The power of a board or a meter beside the board that is shown. `ahead_ns`: its clock less that of the other."""
 
     name: str
     trace: Trace
     ahead_ns: int
+    channel: str = ""  # of a meter; empty: the finest power of a board
 
     def power_w(self, time_ns: int) -> float:
         """Its power at an instant of the other clock; NaN where it is unknown."""
-        return self.trace.at(time_ns + self.ahead_ns)[self.trace.power_name]
+        return self.trace.at(time_ns + self.ahead_ns)[self.channel or self.trace.power_name]
 
     def curve(self, bounds: tuple[int, int], columns: int) -> Curve:
         """Its power between two instants of the other clock."""
-        name = self.trace.power_name
+        name = self.channel or self.trace.power_name
         start, end = (instant + self.ahead_ns for instant in bounds)
         series = self.trace.view(start, end, max(1, columns), (name,))[name]
         return Curve(series.time_s, series.value)
@@ -67,7 +68,7 @@ def take_snapshot(
     estimate: VoltageEstimate | None,
     bounds: tuple[int, int],
     columns: int,
-    others: Mapping[str, OtherBoard],
+    others: Mapping[str, OtherPower],
 ) -> Snapshot:
     """Copy what lies within bounds, decimated to the lowest and the highest value of every two columns."""
     estimated = ESTIMATED_VOLTAGE.name

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import dataclass
 
+from pyqtgraph.graphicsItems.ScatterPlotItem import Symbols
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
@@ -15,11 +18,21 @@ from .markers import COLOURS, SHAPES, Coding, ShapeCoding, colour_scale, draw_ma
 
 _WIDTH = 104
 _MARGIN = 10
+_MARK_PX = 14.0  # of a mark that is no measurement
+
+
+@dataclass(frozen=True, slots=True)
+class KeyMark:
+    """A mark in the plot that is no measurement."""
+
+    symbol: str  # pyqtgraph's
+    colour: str  # of the theme
+    label: str
 
 
 class ColourKey(QWidget):
     """A list of markers for few values, else a bar of the scale with its ends and marks, titled with the unit; below it
-    the shapes, where they stand for another quantity."""
+    the shapes, where they stand for another quantity, and marks that are no measurements."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -27,6 +40,7 @@ class ColourKey(QWidget):
         self.quantity: Quantity | None = None
         self._names: tuple[str, ...] = ()
         self.note = ""  # below the title
+        self.marks: tuple[KeyMark, ...] = ()
         self._shapes: tuple[ShapeCoding, Quantity, tuple[str, ...]] | None = None
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
         self.setAccessibleName("Key to the colours")
@@ -52,11 +66,18 @@ class ColourKey(QWidget):
         self.updateGeometry()
         self.update()
 
+    def show_marks(self, marks: Iterable[KeyMark]) -> None:
+        """What else is marked in the plot."""
+        self.marks = tuple(marks)
+        self.updateGeometry()
+        self.update()
+
     def sizeHint(self) -> QSize:
         measure = self.fontMetrics().horizontalAdvance
         title = max((measure(line) for line in self._title()), default=0)
         shapes = [measure(text) + 24 for _, text in self.shape_labels]
         shapes += [measure(self._shapes[1].title)] if self._shapes is not None else []
+        shapes += [measure(mark.label) + 24 for mark in self.marks]
         return QSize(min(170, max(_WIDTH, title + _MARGIN, *(each + _MARGIN for each in shapes))), 120)
 
     def minimumSizeHint(self) -> QSize:
@@ -100,20 +121,44 @@ class ColourKey(QWidget):
         for i, text in enumerate(self._title()):
             painter.drawText(QPointF(4, line * (i + 1)), text)
         top = line * len(self._title()) + _MARGIN + 4
-        floor = self._paint_shapes(painter)
+        floor = self._paint_shapes(painter, self._paint_marks(painter))
         if self.coding.discrete:
             self._paint_markers(painter, top, min(line + 5, (floor - top) / max(1, len(self.coding.values))))
         else:
             self._paint_bar(painter, QRectF(4, top, 14, max(20.0, floor - top - line)))
 
-    def _paint_shapes(self, painter: QPainter) -> float:
+    def _paint_marks(self, painter: QPainter) -> float:
         """At the bottom; the place where they begin."""
+        colours, step = theme.colours(), self.fontMetrics().height() + 5.0
+        top = self.height() - step * len(self.marks)
+        for place, mark in enumerate(self.marks):
+            y = top + (place + 0.5) * step
+            painter.save()
+            painter.translate(QPointF(12, y))
+            path = Symbols[mark.symbol]
+            extent = path.boundingRect()
+            size = _MARK_PX / max(extent.width(), extent.height())
+            painter.scale(size, size)
+            pen = QPen(QColor(getattr(colours, mark.colour)), 1.6)
+            pen.setCosmetic(True)
+            painter.setPen(pen)
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawPath(path)
+            painter.restore()
+            painter.setPen(QColor(colours.text))
+            box = QRectF(24, y - step / 2, self.width() - 26, step)
+            text = self.fontMetrics().elidedText(mark.label, Qt.TextElideMode.ElideRight, int(box.width()))
+            painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
+        return top
+
+    def _paint_shapes(self, painter: QPainter, bottom: float) -> float:
+        """Above what lies at the bottom; the place where they begin."""
         labels = self.shape_labels
         if self._shapes is None:
-            return self.height()
+            return bottom
         colours, line = theme.colours(), self.fontMetrics().height()
-        step = min(line + 3.0, (self.height() / 2 - line) / max(1, len(labels)))
-        top = self.height() - step * len(labels) - line - 6
+        step = min(line + 3.0, (bottom / 2 - line) / max(1, len(labels)))
+        top = bottom - step * len(labels) - line - 6
         painter.setPen(QColor(colours.text))
         room = Qt.TextElideMode.ElideRight
         painter.drawText(

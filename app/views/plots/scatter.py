@@ -44,8 +44,8 @@ class PointCloud(QGraphicsItem):
         self._painted = 0  # how many of the points the picture holds
         self._density: DensityMask | None = None  # of the points in the picture
         self._atlas: tuple[QPixmap, int] | None = None
-        self._atlas_key: tuple[float, Colours, float] | None = None
         self._stamps: Stamps | None = None
+        self._markers_key: tuple[float, Colours, float] | None = None  # what atlas or stamps were made for
         self._dims = False  # some are dimmed: the others stand out already
         self._colours = colours
         self.setZValue(-5)  # below the front, which lies among the view's children at 0
@@ -189,17 +189,18 @@ class PointCloud(QGraphicsItem):
         picture.setDevicePixelRatio(ratio)
         return picture
 
-    def _prepare_markers(self, ratio: float) -> None:
-        """The atlas and the stamps of this size, these colours and this screen."""
+    def _forget_other_markers(self, ratio: float) -> tuple[float, Colours, float]:
+        """The size, colours and screen of the markers, for which there may be an atlas or stamps already."""
         key = (self.marker_size(), self._colours, ratio)
-        if self._atlas is None or key != self._atlas_key:
-            self._atlas, self._atlas_key = marker_atlas(*key), key
-            self._stamps = Stamps(self.marker_size() * ratio, self._colours)
+        if key != self._markers_key:
+            self._atlas, self._stamps, self._markers_key = None, None, key
+        return key
 
     def _stamp_onto(self, start: int, ratio: float) -> None:
         """Add the points from `start` on to the picture's memory."""
-        self._prepare_markers(ratio)
-        assert self._stamps is not None
+        size, colours, _ = self._forget_other_markers(ratio)
+        if self._stamps is None:
+            self._stamps = Stamps(size * ratio, colours)
         px, py = self.pixels(start)
         order = self._order(start)
         style = self._style[start : self._count][order]
@@ -214,8 +215,9 @@ class PointCloud(QGraphicsItem):
 
     def _paint_onto(self, picture: QPixmap, start: int, ratio: float) -> None:
         """Add the points from `start` on to the picture, in one call; dimmed ones lie below."""
-        self._prepare_markers(ratio)
-        assert self._atlas is not None
+        key = self._forget_other_markers(ratio)
+        if self._atlas is None:
+            self._atlas = marker_atlas(*key)
         atlas, cell = self._atlas
         px, py = self.pixels(start)
         order = self._order(start)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QBoxLayout, QLineEdit, QPushButton, QSizePolicy, QTableView, QWidget
+from PySide6.QtWidgets import QBoxLayout, QLineEdit, QPushButton, QSizePolicy, QWidget
 
 from ...engine.session import events
 from ...engine.session_state import Purpose
@@ -21,20 +21,23 @@ from ..plots.label import PlainLabel
 from ..plots.thumbnail import Thumbnail
 from ..plots.toggle import look_pressed
 from ..threads.tasks import TaskQueue
-from ..widgets import button, hbox, set_up_table, vbox
+from ..widgets import button, hbox, vbox
 from .session_label import LabelForm
-from .session_list import FAVOURITE, NAME, WIDEST, SessionsModel
+from .session_list import FAVOURITE, NAME, SessionsModel
+from .session_table import SessionTable
 
 if TYPE_CHECKING:
+    from ...engine.formats.any_table import TableColumns
     from ...engine.store.database import Store
 
 _EMPTY = (
     "No session yet.\nStart one in Tune, or drop a file anywhere on this window: a specification (TOML, or T1, "
-    "the field's format of tuning problems) or a recording (a Kernel Tuner cache, T4 tuning results, a session as CSV)."
+    "the field's format of tuning problems), a recording (a Kernel Tuner cache, T4 tuning results, a session as CSV) "
+    "or any table of measurements."
 )
 _RECORDINGS = (
-    "Recordings: Kernel Tuner caches, T4 (tuning results), sessions as CSV "
-    "(*.json *.json.gz *.csv *.csv.gz);;All files (*)"
+    "Recordings and tables: Kernel Tuner caches, T4 (tuning results), sessions as CSV, tables of other tools "
+    "(*.json *.json.gz *.jsonl *.ndjson *.csv *.csv.gz *.tsv *.parquet);;All files (*)"
 )
 _ONE, _SOME, _SEVERAL = "Select one session", "Select a session", "Select two sessions or more, with Ctrl or Shift"
 _BESIDE_PX = 1500  # from this width of the panel on, the details stand beside the list
@@ -78,7 +81,7 @@ class SessionsPanel(QWidget):
         tip = "Keep a Kernel Tuner cache, T4 (tuning results) or CSV as a session; or drop the file on the window"
         self.take_in = button("&Import …", tip, self.choose_imports)
         self.model = SessionsModel(self)
-        self.table = QTableView()
+        self.table = SessionTable(self.model)
         self.empty = PlainLabel(_EMPTY, wrap=True, muted=True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.label = LabelForm()
@@ -100,7 +103,9 @@ class SessionsPanel(QWidget):
         self.undo = button("U&ndo", "Put back what was deleted", self.undo_delete)
         shown = (self.open, self.resume, self.compare, self.report, self.export, self.copy, self.favourite, self.delete)
         self._tips = {each: each.toolTip() for each in shown}  # while they can be pressed
-        self._set_up_table()
+        self.table.clicked.connect(self._cell_clicked)
+        self.table.activated.connect(self._row_activated)
+        self.table.selectionModel().selectionChanged.connect(self._selected)
         self._lay_out()
         self._soon = QTimer(self, interval=_REFRESH_MS, singleShot=True)
         self._soon.timeout.connect(self.refresh)
@@ -121,17 +126,6 @@ class SessionsPanel(QWidget):
     def busy(self) -> bool:
         """A change or a fresh list is under way."""
         return self._tasks.busy or self._soon.isActive()
-
-    def _set_up_table(self) -> None:
-        self.table.setModel(self.model)
-        set_up_table(self.table, "Stored sessions")
-        self.table.setTabKeyNavigation(False)
-        measure = self.fontMetrics().horizontalAdvance
-        for place, text in enumerate(WIDEST):
-            self.table.setColumnWidth(place, measure(text) + 14)
-        self.table.clicked.connect(self._cell_clicked)
-        self.table.activated.connect(self._row_activated)
-        self.table.selectionModel().selectionChanged.connect(self._selected)
 
     def _lay_out(self) -> None:
         self.message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
@@ -313,19 +307,25 @@ class SessionsPanel(QWidget):
     @Slot()
     def choose_imports(self) -> None:
         """Let the user choose recordings to keep as sessions."""
-        open_files(self, "Keep recordings as sessions", _RECORDINGS, self.import_files)
+        open_files(self, "Keep recordings and tables as sessions", _RECORDINGS, self._chosen_by_hand)
 
-    def import_files(self, paths: Sequence[Path], *, dropped: bool = False) -> None:
+    def _chosen_by_hand(self, paths: Sequence[Path]) -> None:
+        self.import_files(paths, by_hand=True)
+
+    def import_files(
+        self, paths: Sequence[Path], *, by_hand: bool = False, columns: TableColumns | None = None
+    ) -> None:
         """Keep recordings as sessions that are done, and open the last one; of specifications `specification_met`.
 
-        Nothing is opened where something else was opened meanwhile. What is `dropped` alone may be a log: `log_met`.
+        Nothing is opened where something else was opened meanwhile. What is given alone, `by_hand`, may be a log or a
+        table whose columns are to be chosen: `log_met`. `columns` are those of a table for which they were.
         """
         self.keep_only()
-        asked, may_be_log = self._opened, dropped and len(paths) == 1
+        asked, may_be_log = self._opened, by_hand and len(paths) == 1
         for path in paths:
             self._say(f"Reading {path.name} …")
             self._do(
-                lambda store, path=path: _import(store, path, may_be_log),  # type: ignore[misc]
+                lambda store, path=path: _import(store, path, may_be_log, columns),  # type: ignore[misc]
                 lambda made: self._imported(made, opens=asked == self._opened),
             )
 
@@ -410,17 +410,17 @@ def _each(do: Callable[[int], None], sessions: Sequence[int]) -> None:
         do(session)
 
 
-def _import(store: Store, path: Path, may_be_log: bool) -> int | _Met:
+def _import(store: Store, path: Path, may_be_log: bool, columns: TableColumns | None) -> int | _Met:
     """The session made of a recording, or what the file is instead."""
-    from ...engine.formats.read import is_recording, read_recording  # imported late, as below: few sessions need it
-    from ...engine.formats.t1 import is_specification
+    from ...engine.formats.read import FileKind, kind_of_file, read_recording  # imported late: few sessions need it
     from ...engine.session.opening import import_recording
 
-    if is_specification(path):
+    kind = kind_of_file(path) if columns is None else FileKind.TABLE
+    if kind is FileKind.SPECIFICATION:
         return _Met(path)
-    if may_be_log and not is_recording(path):
+    if may_be_log and kind is not FileKind.RECORDING:
         return _Met(path, log=True)
-    return import_recording(store, read_recording(path))
+    return import_recording(store, read_recording(path, columns))
 
 
 def _export(store: Store, session: int, folder: Path) -> list[Path]:

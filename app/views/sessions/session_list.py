@@ -16,7 +16,7 @@ from ..widgets import local_time
 
 AnyIndex = QModelIndex | QPersistentModelIndex
 _NO_PARENT = QModelIndex()
-FAVOURITE, NAME = 0, 1
+FAVOURITE, NAME, TAGS = 0, 1, 4
 
 
 def _goal_words(record: SessionRecord) -> str:

@@ -17,7 +17,7 @@ from ...paths import resources
 from ...sensors.gpu import Gpu
 from ..plots import theme
 from ..settings import Settings
-from ..threads.collector import Collector
+from ..threads.collector import Collector, in_the_background
 from ..watched_board import watched_gpu
 from .log import Log
 from .script import Run, ScriptRun
@@ -31,16 +31,20 @@ class Program(QObject):
     def __init__(self, gpu: Gpu, *, seed: int = 0, speed: float = 1.0, others: tuple[str, ...] = ()) -> None:
         """`others` are selectors of boards that are watched beside `gpu`."""
         super().__init__()
-        self._collector = Collector(self)
+        self.collector = Collector(self, self._is_unseen)
         self.window = MainWindow(Services(gpu, seed=seed, speed=speed), others)
-        self.window.panels_loaded.connect(self._collector.settle)
+        self.window.panels_loaded.connect(self.collector.settle)
         self.window.show()
 
     def close(self) -> None:
         """End everything, in the order that leaves nothing dangling for the interpreter's exit."""
         self.window.close_at_once()
         shiboken6.delete(self.window)
-        self._collector.stop()
+        self.collector.stop()
+
+    def _is_unseen(self) -> bool:
+        """Nothing is measured either: a reading of the sensors may be late by as much."""
+        return in_the_background() and not self.window.bridge.activity.busy
 
     def offer_tour(self) -> None:
         """Show the first steps once the panels are there, if they were never shown."""

@@ -11,7 +11,7 @@ from ..plots.label import PlainLabel, plain_tip
 from ..watched_boards import WatchedBoards, speed_words
 from ..widgets import hbox
 
-_STATES = {"nvml": "LIVE", "simulated": "SIMULATED", "recorded": "RECORDED", "unmetered": "TIME ONLY"}
+_STATES = {"nvml": "LIVE", "amd": "LIVE", "simulated": "SIMULATED", "recorded": "RECORDED", "unmetered": "TIME ONLY"}
 _TIPS = {
     "simulated": "No board answers these readings: a model of one does, with its sensor's refresh, averaging and noise",
     "unmetered": "Kernels run and are timed on this device; it reports neither power nor energy",
@@ -53,7 +53,7 @@ class Badge(QWidget):
         info, speed = self._boards.current.gpu.info, speed_words(self._boards.current.gpu.clock.speed)
         self.field.setText(f"{_STATES[info.source]} {speed}".rstrip())
         self.field.setToolTip(_TIPS.get(info.source, ""))
-        self.field.setVisible(info.source != "nvml")
+        self.field.setVisible(not info.live)
         self.chooser.clear()
         for board in self._boards.all:
             each = board.gpu.info

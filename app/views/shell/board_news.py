@@ -38,6 +38,7 @@ class BoardNews(QObject):
         boards.added.connect(self._listen_to)
         boards.board_changed.connect(self._board_changed)
         boards.failed.connect(banner.show_message)
+        services.meters.failed.connect(banner.show_message)
         for board in boards.all:
             self._listen_to(board)
 

@@ -7,17 +7,22 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal, SignalInstance, Slot
 from PySide6.QtWidgets import QWidget
 
-from ..file_dialogs import open_file
+from ..file_dialogs import choose_folder, open_file
 from ..threads.tasks import LatestTask
 
-_FILES = "Specifications, recordings and logs (*.toml *.json *.json.gz *.csv *.csv.gz *.txt *.log);;All files (*)"
+_FILES = (
+    "Specifications, recordings, logs and tables"
+    " (*.toml *.json *.json.gz *.jsonl *.ndjson *.csv *.csv.gz *.tsv *.parquet *.txt *.log);;All files (*)"
+)
 
 
 class FileOpener(QObject):
     """Looks into a file off Qt's thread."""
 
     to_tune = Signal(object)  # the Path of a specification or a recording
-    to_model = Signal(object)  # of a table of clocks, such as a log of nvidia-smi
+    to_model = Signal(object)  # of a table of powers at clocks
+    to_log = Signal(object)  # of a log of power over time, or a recording of a board's channels
+    to_table = Signal(object)  # of any other table of measurements, or a folder of points
     failed = Signal(str, str)
 
     def __init__(self, window: QWidget) -> None:
@@ -30,13 +35,18 @@ class FileOpener(QObject):
     @Slot()
     def choose(self) -> None:
         """Let the user choose a file."""
-        open_file(self._window, "Open a specification, a recording or a log", _FILES, self.open)
+        open_file(self._window, "Open a specification, a recording, a log or a table", _FILES, self.open)
 
     @Slot(object)
     def open(self, path: Path) -> None:
         """Open a file where its kind is shown."""
-        tune, model = self.to_tune, self.to_model
-        self._task.run(lambda _stop: (tune if _is_tunable(path) else model, path))
+        signals = {"log": self.to_log, "table": self.to_table, "clocks": self.to_model}
+        self._task.run(lambda _stop: (signals.get(_kind_of(path), self.to_tune), path))
+
+    @Slot()
+    def choose_folder(self) -> None:
+        """Let the user choose a folder with one JSON file per point."""
+        choose_folder(self._window, "Open a folder with one JSON file per point", self.open)
 
     def shutdown(self) -> None:
         """End what is being read."""
@@ -48,9 +58,8 @@ class FileOpener(QObject):
         where.emit(what)
 
 
-def _is_tunable(path: Path) -> bool:
-    """Whether it is a specification or a recording. Raises InputError where it cannot be read."""
-    from ...engine.formats.read import is_recording  # imported late: the first frame needs none of it
-    from ...engine.formats.t1 import is_specification
+def _kind_of(path: Path) -> str:
+    """Raises InputError where it cannot be read."""
+    from ...engine.formats.read import kind_of_file  # imported late: the first frame needs none of it
 
-    return is_specification(path) or is_recording(path)
+    return kind_of_file(path).value

@@ -18,6 +18,7 @@ def handlers_of(window: Host) -> dict[str, Handler]:
     places, beside, panels, activity = window.workspaces, window.side_windows, window.panels, window.bridge.activity
     handlers: dict[str, Handler] = {
         "open": lambda _: window.file_opener.choose(),
+        "open_folder": lambda _: window.file_opener.choose_folder(),
         "new_specification": lambda _: beside.show_editor().ask_new(),
         "edit_specification": lambda _: window.edit_specification(),
         "copy_command": lambda _: window.copying.copy_command(),
@@ -30,6 +31,7 @@ def handlers_of(window: Host) -> dict[str, Handler]:
         "pause": lambda _: activity.pause_or_resume(),
         "stop": lambda _: activity.stop(),
         "alarms": lambda _: beside.show_alarms(),
+        "meters": lambda _: beside.show_meters(),
         "strip": window.show_strip,
         "narrow_docks": lambda _: places.share(_NARROW),
         "wide_docks": lambda _: places.share(_WIDE),

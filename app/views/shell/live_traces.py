@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QPainter
 
 from ..current_result import CurrentResult
+from ..meters.board_meters import BoardMeters
 from ..monitor.live_strip import LiveStrip
 from ..monitor.panel import MonitorPanel
 from ..monitor.readout import Readout
@@ -26,9 +27,9 @@ class LiveTraces(QObject):
 
     first_frame = Signal()  # once, of whichever is in sight first
 
-    def __init__(self, boards: WatchedBoards, result: CurrentResult, bridge: EngineBridge) -> None:
+    def __init__(self, boards: WatchedBoards, meters: BoardMeters, result: CurrentResult, bridge: EngineBridge) -> None:
         super().__init__()
-        self._boards, self._drawn = boards, False
+        self._boards, self._meters, self._drawn = boards, meters, False
         board = boards.current
         self.readout = Readout(board.gpu.channels)
         self.monitor = MonitorPanel(board.gpu, board.trace, self.readout, board.recorder)
@@ -44,6 +45,8 @@ class LiveTraces(QObject):
         boards.added.connect(self._overlay_boards)
         boards.removed.connect(self._overlay_boards)
         boards.speed_changed.connect(self._overlay_boards)
+        meters.changed.connect(self._overlay_meters)
+        self._overlay_meters(board)
 
     @property
     def marks(self) -> WindowMarks:
@@ -73,6 +76,7 @@ class LiveTraces(QObject):
             self.monitor.record.show_board(board.recorder, board.gpu.info)
         self.strip.show_board(board.gpu, board.trace)
         self._overlay_boards()
+        self._overlay_meters(board)
         for marks in self._marks:
             marks.show_board(board)
 
@@ -81,6 +85,12 @@ class LiveTraces(QObject):
         """Draw the power of the other boards that are watched beside that of this one."""
         others = [board for board in self._boards.all if board is not self._boards.current]
         self.monitor.view.set_boards([(board.gpu, board.trace) for board in others])
+
+    @Slot(object)
+    def _overlay_meters(self, board: WatchedBoard) -> None:
+        """Draw what the meters beside the shown board report."""
+        if board is self._boards.current:
+            self.monitor.view.set_meters(self._meters.meters(board))
 
     def _paint_alarms(self, painter: QPainter, layout: Layout, bounds: tuple[int, int], colours: theme.Colours) -> None:
         self._boards.current.alarms.paint(painter, layout, bounds, colours)

@@ -101,6 +101,6 @@ class ResultBar(QToolBar):
 
 
 def _pause_tip(activity: Activity) -> str:
-    if activity.fit is not None:
-        return "Sweeps and fits cannot be paused; they can be stopped"
+    if activity.fit is not None or activity.profiling is not None:
+        return "Sweeps, fits and profiling cannot be paused; they can be stopped"
     return "Continue it" if activity.paused else "Pause it after the present measurement"

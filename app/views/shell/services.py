@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..context import Context
 from ..current_result import CurrentResult
+from ..meters.board_meters import BoardMeters
 from ..threads.bridge import Engine, EngineBridge
 from ..watched_board import is_real
 from ..watched_boards import WatchedBoards
@@ -25,6 +26,7 @@ class Services:
         """`gpu` is shown first; `seed` and `speed` are of the simulated boards and recordings that follow."""
         self.bridge = EngineBridge(self._make_tuner)
         self.boards = WatchedBoards(gpu, self.bridge, seed=seed, speed=speed, on_change=self._setting_changed)
+        self.meters = BoardMeters(self.boards)
         self.result = CurrentResult(self.bridge)
         self.result.follow_board(self.boards.current)
         self.boards.board_changed.connect(self.result.follow_board)
@@ -46,6 +48,7 @@ class Services:
     def close(self) -> None:
         """End the engine, then the sampling, then the store."""
         self.bridge.close()
+        self.meters.shutdown()
         self.boards.close()
         if self._store is not None:
             self._store.close()

@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QWidget
 
 from ..settings import Settings
 from ..watched_board import WatchedBoard
-from ..watched_boards import WatchedBoards
 
 if TYPE_CHECKING:
     from ..editor.window import SpecificationEditor
     from ..score.window import ScoreWindow
+    from .services import Services
 
 _W = TypeVar("_W", bound=QWidget)
 
@@ -26,11 +26,14 @@ class SideWindows(QObject):
     shown = Signal(QWidget)  # the window that was asked for
     specification_ready = Signal(object)  # Path of what is to be set up to run
     theme_chosen = Signal(str)
+    fit_asked = Signal(object)  # Path of a log or a table, for the frequency model
+    table_ready = Signal(object, object)  # Path and TableColumns, to be kept as a session
     reset_asked = Signal()  # the settings were reset: everything else goes back too
 
-    def __init__(self, window: QWidget, boards: WatchedBoards, settings: Settings) -> None:
+    def __init__(self, window: QWidget, services: Services, settings: Settings) -> None:
         super().__init__(window)
-        self._window, self._boards, self._settings = window, boards, settings
+        boards = services.boards
+        self._window, self._boards, self._meters, self._settings = window, boards, services.meters, settings
         self.by_name: dict[str, QWidget] = {}  # those that were made
         boards.board_changed.connect(self._board_changed)
 
@@ -57,6 +60,13 @@ class SideWindows(QObject):
         made.look_again()
         self._show(made)
 
+    def show_meters(self) -> None:
+        """Which power meters there are, what they report, and which are assigned to the shown board."""
+        from ..meters.window import MeterWindow
+
+        made = self._made("meters", lambda: MeterWindow(self._boards.current, self._meters, self._window))
+        self._show(made)
+
     def show_scores(self, cache: Path | None) -> ScoreWindow:
         """The strategies' scores, on a cache where one is given and nothing was scored yet."""
         from ..score.window import ScoreWindow
@@ -80,6 +90,36 @@ class SideWindows(QObject):
         made = self._made("editor", make)
         self._show(made)
         return made
+
+    @Slot(object)
+    def show_log(self, path: Path) -> None:
+        """A log of power over time, or a recording of a board's channels."""
+        from ..files.log_window import LogWindow
+
+        def make() -> LogWindow:
+            made = LogWindow(self._window)
+            made.watch_asked.connect(self._boards.show)
+            made.fit_asked.connect(self.fit_asked)
+            return made
+
+        made = self._made("log", make)
+        made.open(path)
+        self._show(made)
+
+    @Slot(object)
+    def show_table(self, path: Path) -> None:
+        """Another tool's table of measurements."""
+        from ..files.table_window import TableWindow
+
+        def make() -> TableWindow:
+            made = TableWindow(self._window)
+            made.fit_asked.connect(self.fit_asked)
+            made.accepted_columns.connect(self.table_ready)
+            return made
+
+        made = self._made("table", make)
+        made.open(path)
+        self._show(made)
 
     def show_settings(self) -> None:
         """What the window remembers."""
@@ -115,6 +155,8 @@ class SideWindows(QObject):
             show_board = getattr(made, "show_board", None)
             if name == "alarms" and show_board is not None:
                 show_board(board.alarms, board.gpu)
+            elif name == "meters" and show_board is not None:
+                show_board(board)
             elif show_board is not None:
                 show_board(board.gpu)
 

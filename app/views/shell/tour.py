@@ -256,7 +256,7 @@ def place_beside(target: QRect, size: QSize, room: QRect) -> QPoint:
 def first_steps(host: Host, example: Path) -> tuple[Step, ...]:
     """Watch, search, understand; then the example is tuned, up to an exported configuration."""
     info = host.board.gpu.info
-    board = "this board" if info.source == "nvml" else f"the {info.source} board"
+    board = "this board" if info.live else f"the {info.source} board"
     places = host.workspaces
 
     def understand() -> QWidget:

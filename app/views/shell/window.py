@@ -75,7 +75,7 @@ class MainWindow(QMainWindow):
         self._ready = self._closed = False
         self._asks = True  # before it closes, where something runs
         self.panels = Panels(self)
-        self.traces = LiveTraces(self.boards, self.result, self.bridge)
+        self.traces = LiveTraces(self.boards, services.meters, self.result, self.bridge)
         self.monitor = self.traces.monitor
         self.workspaces = Workspaces(self.panels, self.traces.strip, self.screen().availableSize(), self.settings)
         self.quit_bar, held = QuitBar(self.bridge), HeldLabel(self.boards)
@@ -84,7 +84,7 @@ class MainWindow(QMainWindow):
         self.banner = Banner(self.statusBar(), held)
         self.confirm_bar = ConfirmBar(self.boards, self._control_in_sight)
         self.notifications = Notifications(self)
-        self.side_windows = SideWindows(self, self.boards, self.settings)
+        self.side_windows = SideWindows(self, services, self.settings)
         self.reports = ReportWriter(self.services, self.settings, self)
         self.copying = Copying(self.panels, services.context, lambda: self.monitor.view.window_of_time.length_s)
         self.file_opener = FileOpener(self)
@@ -150,6 +150,10 @@ class MainWindow(QMainWindow):
         self.copying.failed.connect(self.banner.show_message)
         self.file_opener.to_tune.connect(self.open_specification)
         self.file_opener.to_model.connect(self.open_log)
+        self.file_opener.to_log.connect(self.side_windows.show_log)
+        self.file_opener.to_table.connect(self.side_windows.show_table)
+        self.side_windows.fit_asked.connect(self.open_log)
+        self.side_windows.table_ready.connect(self._keep_table)
         self.file_opener.failed.connect(self.banner.show_message)
         self.side_windows.shown.connect(self.wiring.adopt_window)
         self.side_windows.specification_ready.connect(self.open_specification)
@@ -214,7 +218,7 @@ class MainWindow(QMainWindow):
         self.setAcceptDrops(True)
         for selector in self._others:
             self.boards.watch(selector)
-        if gpu.info.source == "nvml":
+        if gpu.info.live:
             self.boards.watch_real()
         self.panels_loaded.emit()
         self._open_waiting()
@@ -266,6 +270,13 @@ class MainWindow(QMainWindow):
             self.workspaces.bring("model")
             self.panels["model"].add.open(path)
 
+    @Slot(object, object)
+    def _keep_table(self, path: Path, columns: object) -> None:
+        """Keep a table as a session, and show it."""
+        self.workspaces.bring("sessions")
+        if "sessions" in self.panels:
+            self.panels["sessions"].import_files([path], columns=columns)
+
     @Slot()
     def tune_example(self) -> None:
         """Tune the example on the shown board."""
@@ -293,14 +304,14 @@ class MainWindow(QMainWindow):
     def dropEvent(self, event: QDropEvent) -> None:
         """A specification is opened to be tuned; recordings are kept as sessions, and the last one is shown.
 
-        A log of clocks that is dropped alone goes to the model.
+        A log or a table that is dropped alone is opened in a window of its own.
         """
         if "sessions" in self.panels:
             event.acceptProposedAction()
             files = _files_of(event.mimeData())
             if len(files) > 1:
                 self.workspaces.bring("sessions")
-            self.panels["sessions"].import_files(files, dropped=True)
+            self.panels["sessions"].import_files(files, by_hand=True)
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 
@@ -505,6 +516,6 @@ class MainWindow(QMainWindow):
 
 
 def _files_of(data: QMimeData) -> list[Path]:
-    """The files of a drag, none where it carries something else."""
+    """The files and folders of a drag, none where it carries something else."""
     paths = [Path(url.toLocalFile()) for url in data.urls() if url.isLocalFile()]
-    return [path for path in paths if path.is_file()]
+    return [path for path in paths if path.exists()]

@@ -10,7 +10,8 @@ _LENGTH_NAMES = ("10 s", "1 min", "10 min", "1 h", "8 h")
 LENGTH_ACTIONS = {f"length_{int(length_s)}": length_s for length_s in LENGTHS_S}
 
 _FILE = (
-    ActionSpec("open", "&Open…", "&File", "Ctrl+O", "Open a specification, a recording or a log"),
+    ActionSpec("open", "&Open…", "&File", "Ctrl+O", "Open a specification, a recording, a log or a table"),
+    ActionSpec("open_folder", "Open a &folder of points…", "&File", tip="Open a folder with one JSON file per point"),
     ActionSpec("recent", "Open &recent", "&File", submenu=True),
     ActionSpec("examples", "Open an e&xample", "&File", submenu=True),
     ActionSpec(
@@ -132,6 +133,7 @@ _TRACES = (
     ),
     ActionSpec("record_to", "Record t&o…", "&Traces", "", "Record every reading to a file of your choice"),
     ActionSpec("lanes", "Traces &shown…", "&Traces", "", "Choose, order and scale the traces"),
+    ActionSpec("meters", "Power &meters…", "&Traces", "", "Find a meter, see its trace and assign it to this board"),
     ActionSpec("alarms", "&Alarms…", "&Traces", "", "A line and a mark when power, temperature or the cap is reached"),
 )
 _GO = (

@@ -96,7 +96,7 @@ class Wiring(QObject):
         sessions.compare_asked.connect(host.compare_sessions)
         sessions.report_asked.connect(host.reports.write_stored)
         sessions.specification_met.connect(host.open_specification)
-        sessions.log_met.connect(host.open_log)
+        sessions.log_met.connect(host.file_opener.open)
         sessions.said.connect(host.say)
         sessions.roofline_resume_asked.connect(self._resume_roofline)
         self._refresh_home_with("home")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Activity(QObject):
-    """A session, a clock sweep or a fit; nothing most of the time. Hears of every event, whatever it is for."""
+    """A session, a sweep, a fit or profiling; nothing most of the time. Hears of every event, whatever it is for."""
 
     changed = Signal()
 
@@ -27,6 +27,7 @@ class Activity(QObject):
         self.purpose = Purpose.TUNING  # of the session that started last, or was opened
         self.progress: Progress | None = None  # of the session, once it is known
         self.fit: events.FitProgress | None = None  # of a sweep or fit, for which a session waits
+        self.profiling: events.ProfilingProgress | None = None
         self.preparing: events.Preparing | None = None  # until the session's first measurement
         self.pausing = False  # asked for, and not yet answered
         self.stopping = False
@@ -34,7 +35,7 @@ class Activity(QObject):
     @property
     def busy(self) -> bool:
         """Whether anything runs, or is paused."""
-        return self.plan is not None or self.fit is not None
+        return self.plan is not None or self.fit is not None or self.profiling is not None
 
     @property
     def paused(self) -> bool:
@@ -51,6 +52,8 @@ class Activity(QObject):
         """What runs, in words; empty while nothing does."""
         if self.fit is not None:
             return f"Sweep of {self.fit.what}" if self.fit.total else "Fit of the frequency model"
+        if self.profiling is not None:
+            return f"Hardware counters of session {self.profiling.session}"
         if self.plan is None:
             return ""
         if self.plan.purpose is Purpose.ROOFLINE:
@@ -66,6 +69,8 @@ class Activity(QObject):
         """(done, of how many); of 0 while that is not known."""
         if self.fit is not None:
             return self.fit.done, self.fit.total
+        if self.profiling is not None:
+            return self.profiling.done, self.profiling.total
         if self.preparing is not None:
             return round(self.preparing.done_s), max(1, round(self.preparing.total_s))
         return (self.progress.evaluated, self.progress.budget) if self.progress is not None else (0, 0)
@@ -117,6 +122,11 @@ class Activity(QObject):
                 self.fit = event
             case events.FitFinished() | events.FitFailed():
                 self.fit = None
+                self.stopping = False
+            case events.ProfilingProgress():
+                self.profiling = event
+            case events.ProfilingFinished():
+                self.profiling = None
                 self.stopping = False
             case _:
                 return

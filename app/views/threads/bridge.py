@@ -63,6 +63,8 @@ class EngineBridge(QObject):
     fit_progress = Signal(object)  # events.FitProgress
     fit_finished = Signal(object)  # events.FitFinished
     fit_failed = Signal(object)  # events.FitFailed
+    profiling_progress = Signal(object)  # events.ProfilingProgress
+    profiling_finished = Signal(object)  # events.ProfilingFinished
     setting_applied = Signal(object)  # events.SettingApplied
     control_changed = Signal(object)  # events.ControlChanged
     device_changed = Signal(object)  # events.DeviceChanged
@@ -95,6 +97,8 @@ class EngineBridge(QObject):
             events.FitProgress: self.fit_progress,
             events.FitFinished: self.fit_finished,
             events.FitFailed: self.fit_failed,
+            events.ProfilingProgress: self.profiling_progress,
+            events.ProfilingFinished: self.profiling_finished,
             events.SettingApplied: self.setting_applied,
             events.ControlChanged: self.control_changed,
             events.DeviceChanged: self.device_changed,
@@ -172,6 +176,9 @@ class EngineBridge(QObject):
         if not self._closed:
             self.activity.note(event)
             self.queue.note(event)
-            apart = self.activity.purpose is Purpose.ROOFLINE
+            purpose = self.activity.purpose
+            if isinstance(event, events.FiguresRestated):  # of what is shown, though a roofline may have run last
+                purpose = event.plan.purpose
+            apart = purpose is Purpose.ROOFLINE
             (self._roofline_signals if apart else self.signals)[type(event)].emit(event)
             self._painted.start()

@@ -10,9 +10,11 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, Qt, QTimer, Slot
+from PySide6.QtGui import QGuiApplication
 
 _OPENING_MS = 5_000  # within which a window opens
 _TURN_MS = 100  # a session of a hundred thousand measurements is read within some seconds
@@ -28,17 +30,26 @@ def give_back() -> None:
             ctypes.CDLL(None).malloc_trim(0)
 
 
+def in_the_background() -> bool:
+    """Whether the user works in another program."""
+    return QGuiApplication.applicationState() != Qt.ApplicationState.ApplicationActive
+
+
 class Collector(QObject):
     """Owns the collector while it lives. `stop` hands it back.
 
     Nothing is collected while the window opens: of the hundred thousand objects that this makes, some ten are garbage.
     Nor is a large result looked at: what it holds refers to nothing that refers back, and is freed when it is let go.
+    What is left alone beside it may become garbage all the same; it is found when everything is looked at, which takes
+    some 60 ms: once `unseen`, when nobody notices.
     """
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, parent: QObject | None = None, unseen: Callable[[], bool] = in_the_background) -> None:
         super().__init__(parent)
+        self._unseen = unseen
         self._was_enabled = gc.isenabled()
-        self._turns = self._stayed = 0  # `_stayed`: objects that were new since the last look at everything
+        self._left_alone = False  # something was, since everything was looked at
+        self._turns = self._stayed = 0  # `_stayed`: objects that were new since the last look at the others
         gc.disable()
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._turn)
@@ -62,15 +73,28 @@ class Collector(QObject):
         self._turns += 1
         new = gc.get_count()[0]
         if self._stayed + new > _MANY:
+            if new < _MANY:
+                gc.collect()  # garbage would be left alone for good
             self._leave_alone()
+            self._left_alone = True
         elif self._turns % _ALL_EVERY == 0:
-            gc.collect()
+            if self._left_alone and self._unseen():
+                self.look_at_everything()
+            else:
+                gc.collect()
+                self._stayed = 0
             give_back()
-            self._stayed = 0
         elif self._turns % _OLDER_EVERY == 0:
             self._stayed += max(0, new - gc.collect(1))
         elif new > _YOUNG:
             self._stayed += max(0, new - gc.collect(0))
+
+    def look_at_everything(self) -> None:
+        """Find the garbage in what was left alone too. Takes long."""
+        gc.unfreeze()
+        gc.collect()
+        self._leave_alone()
+        self._left_alone = False
 
     def _leave_alone(self) -> None:
         """No collection looks at what there is now."""

@@ -58,6 +58,33 @@ class Draft:
         return ""
 
 
+@dataclass(frozen=True, slots=True)
+class RunsElsewhere:
+    """A specification that the shown board cannot run, and a device of this computer that can."""
+
+    selector: str
+    device: str  # in words
+    what: str  # why not here
+
+
+def prepared_file(
+    path: Path,
+    gpu: Gpu,
+    clocks_mhz: Range | None,
+    stop: threading.Event,
+    taken_over: Path | None = None,
+    guard: DeviceGuard | None = None,
+) -> Draft | RunsElsewhere:
+    """`draft_of_file`, or the device that runs what this board cannot."""
+    try:
+        return draft_of_file(path, gpu, clocks_mhz, stop, taken_over, guard)
+    except InputError:
+        elsewhere = runs_elsewhere(path, gpu)
+        if elsewhere is None:
+            raise
+        return elsewhere
+
+
 def draft_of_file(
     path: Path,
     gpu: Gpu,
@@ -90,6 +117,31 @@ def draft_of_file(
 
         plan = with_recording(plan, spec, read_recording(taken_over))
     return Draft(path, plan, (*spec.metrics, *MEASURED), clocks_mhz, taken_over)
+
+
+def runs_elsewhere(path: Path, gpu: Gpu) -> RunsElsewhere | None:
+    """Where a kernel runs whose language is none of this board's; None where that is not what is wrong with a file.
+
+    Raises InputError where the file cannot be read.
+    """
+    from ...engine.runner.languages import usual_device
+    from ...engine.session.load import load_specification
+    from ...engine.session.on_board import require_runnable
+    from ...sensors.opencl.devices import opencl_installed
+    from ...sensors.select import HOST, OPENCL
+
+    spec = load_specification(path) if path.suffix == ".toml" else None
+    if spec is None or spec.kernel is None or spec.refused or gpu.info.source == "unmetered":
+        return None
+    selector = usual_device(spec.kernel, real_boards=gpu.info.live)
+    if selector is None or (selector == OPENCL and not opencl_installed()):
+        return None
+    try:
+        require_runnable(spec, gpu)
+    except InputError:
+        device = "this computer's processor" if selector == HOST else "OpenCL's first device"
+        return RunsElsewhere(selector, device, f"{gpu.info.label} does not run kernels in {spec.kernel.language}")
+    return None
 
 
 def _draft_of_recording(path: Path, stop: threading.Event) -> Draft:

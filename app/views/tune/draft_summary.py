@@ -13,7 +13,7 @@ from ..plots import theme
 from ..plots.label import PlainLabel
 from ..session_words import measured_words
 from ..widgets import button, hbox, vbox
-from .draft import Draft
+from .draft import Draft, RunsElsewhere
 
 _FIRST = "Open a specification, a recorded cache or one of the examples to see its search space; then press Start."
 
@@ -27,6 +27,7 @@ class DraftSummary(QWidget):
         self.details = PlainLabel(wrap=True, selectable=True, muted=True)
         self.look = button("&Look at it …", "What each restriction leaves of the space, and every valid configuration")
         self.show_all = button("Show all", "Every measurement of the file as the result, without a search")
+        self.elsewhere = button("")
         self.steered = PlainLabel(wrap=True)
         self.unsteer = button("Use all clocks", "Use the specification's own clocks again")
         self.follow = QCheckBox("Follow the file while its tuner writes it")
@@ -36,6 +37,7 @@ class DraftSummary(QWidget):
         layout = vbox(
             hbox((self.space, 1), self.show_all, self.look),
             self.details,
+            self.elsewhere,
             hbox((self.steered, 1), self.unsteer),
             self.follow,
             self.as_new,
@@ -54,6 +56,13 @@ class DraftSummary(QWidget):
     def complain(self, what: str, remedy: str) -> None:
         """Why the file gives no session."""
         self._show(what, remedy, None)
+
+    def offer_elsewhere(self, found: RunsElsewhere, start: bool) -> None:
+        """The device that runs what the shown board cannot, a press away; `start`: it is then started at once."""
+        self._show(f"{found.what}.", "", None)
+        self.elsewhere.setText(f"{'Run it' if start else 'Set it up'} on {found.device}")
+        self.elsewhere.setToolTip(f"Show {found.device} instead of this board; both stay watched")
+        self.elsewhere.show()
 
     def show_draft(self, draft: Draft) -> None:
         """The plan of a draft in words."""
@@ -81,6 +90,7 @@ class DraftSummary(QWidget):
     def _show(self, space: str, details: str, clocks: tuple[float, float] | None) -> None:
         self.look.hide()
         self.show_all.hide()
+        self.elsewhere.hide()
         for label, text in ((self.space, space), (self.details, details)):
             label.setText(text)
             label.setToolTip("")

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QGridLayout, QMenu, QPushButton, QSizePolicy, QToo
 from ...engine.session import events
 from ...engine.session_state import Purpose, SessionState
 from ...errors import InputError, WattridgeError
+from ...sensors.gpu import LIVE
 from ..context import Context
 from ..file_dialogs import open_file
 from ..past_sessions import PAST_SHOWN, PastSession, PastSessions
@@ -24,7 +25,7 @@ from ..threads.tasks import LatestTask
 from ..watched_boards import speed_words
 from ..widgets import button, local_time, vbox
 from .add_to_queue import AddToQueue
-from .draft import Draft, draft_of_file, draft_of_session, examples
+from .draft import Draft, RunsElsewhere, draft_of_session, examples, prepared_file
 from .draft_summary import DraftSummary
 from .session_form import SessionForm
 from .session_progress import SessionProgress
@@ -76,8 +77,9 @@ class TunePanel(QWidget):
         self.state: SessionState | None = None  # of the running or last session
         self._starting = False  # Start was pressed, the engine has not answered yet
         self._start_when_ready = False
+        self._elsewhere = ("", False)  # the device that runs what the shown board does not; whether to start it there
         self._reader = LatestTask(self)
-        self._reader.done.connect(self._prepared)
+        self._reader.done.connect(self._read)
         self._reader.failed.connect(self._not_prepared)
         self.summary, self.form, self.progress = DraftSummary(), SessionForm(), SessionProgress()
         self.header = SetupHeader()
@@ -93,11 +95,13 @@ class TunePanel(QWidget):
         self.summary.unsteer.clicked.connect(self._unsteer)
         self.summary.look.clicked.connect(self.show_space)
         self.summary.show_all.clicked.connect(self.show_recorded)
+        self.summary.elsewhere.clicked.connect(self._go_elsewhere)
         for choice in (self.summary.follow, self.summary.as_new):
             choice.toggled.connect(self._lock_form)
         context.result.steered.connect(self._steered)
         context.boards.board_changed.connect(self._follow_board)
         context.boards.speed_changed.connect(self._show_line)
+        context.boards.failed.connect(self._board_failed)
         bridge = context.bridge
         bridge.control_changed.connect(self._control_changed)
         bridge.session_started.connect(self._session_started)
@@ -170,9 +174,10 @@ class TunePanel(QWidget):
 
     @property
     def specification(self) -> Path | None:
-        """The specification that is open, also one that cannot be tuned as it is."""
+        """The specification that is open, also one in TOML that cannot be tuned as it is."""
         path = self._opened[0] if isinstance(self._opened, tuple) else None
-        return path if path is not None and path.suffix == ".toml" else None
+        is_t1 = self._draft is not None and not self._draft.replay and self._draft.stored is None
+        return path if path is not None and (path.suffix == ".toml" or is_t1) else None
 
     # --- what to tune ------------------------------------------------------------------------------------------------
 
@@ -250,7 +255,7 @@ class TunePanel(QWidget):
         if draft is None:
             return
         plan = draft.plan
-        source = [] if plan.source == "nvml" else [provenance(plan)]
+        source = [] if plan.source in LIVE else [provenance(plan)]
         if plan.source == "simulated" and (speed := speed_words(self._context.boards.speed)):
             source[0] += f", {speed}"
         what = "Set up to replay" if draft.replay else "Set up to run"
@@ -300,7 +305,7 @@ class TunePanel(QWidget):
             growing = " (a growing cache is waited for until something in it succeeded)"
             waiting = growing if path.suffix == ".json" else ""
             self._say(f"Reading {path.name} and building its space …{waiting}")
-            self._reader.run(lambda stop: draft_of_file(path, board.gpu, clocks, stop, taken_over, board.guard))
+            self._reader.run(lambda stop: prepared_file(path, board.gpu, clocks, stop, taken_over, board.guard))
         self._set_buttons()
 
     def _say(self, words: str) -> None:
@@ -315,6 +320,26 @@ class TunePanel(QWidget):
             self._prepare(self._opened, self._start_when_ready, kept, asked or self._start_when_ready)
 
     @Slot(object)
+    def _read(self, found: Draft | RunsElsewhere) -> None:
+        if isinstance(found, RunsElsewhere):
+            self.header.show_text("It does not run on this board")
+            self._elsewhere = (found.selector, self._start_when_ready)
+            self.summary.offer_elsewhere(found, self._start_when_ready)
+            self._start_when_ready = False  # a board that is only looked at later starts nothing
+        else:
+            self._prepared(found)
+
+    @Slot()
+    def _go_elsewhere(self) -> None:
+        """Show the device that runs what is open: it is set up, and started where that was asked for, once it is."""
+        selector, self._start_when_ready = self._elsewhere
+        self._context.boards.show(selector)
+
+    @Slot()
+    def _board_failed(self, *_: object) -> None:
+        """Nothing starts by itself once another board is shown."""
+        self._start_when_ready = self._start_when_ready and self._reader.busy
+
     def _prepared(self, draft: Draft) -> None:
         self._draft = draft
         self.summary.show_draft(draft)

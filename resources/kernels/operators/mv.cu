@@ -1,4 +1,5 @@
-// Matrix-vector products y[b] = w[b] x[b] in FP32: BATCH of them, w of N x K numbers row by row. Bound by reading w once.
+// Matrix-vector products y[b] = w[b] x[b] in FP32, or of numbers in FP16 or BF16 with sums in FP32: BATCH of them, w of
+// N x K numbers row by row. Bound by reading w once.
 //
 // lanes_k threads share a row, which they read vector_width numbers each at a time, loads_ahead times before they
 // calculate; they take rows_at_once rows together, so that what they read of x serves several. With x_shared a block
@@ -13,44 +14,69 @@
 
 static_assert(K % vector_width == 0, "whole vectors");
 
-template <int width> struct Vector;
-template <> struct __align__(4) Vector<1> { float lane[1]; };
-template <> struct __align__(8) Vector<2> { float lane[2]; };
-template <> struct __align__(16) Vector<4> { float lane[4]; };
+#ifdef HALVES
+typedef unsigned short Number;  // the bits of a half, or with BRAIN of a bfloat16
+#else
+typedef float Number;
+#endif
+template <int width> struct __align__(width * sizeof(Number)) Vector { Number lane[width]; };
 
-__device__ __forceinline__ Vector<vector_width> read_once(const float *from) {
+#ifndef HALF_VALUES
+#define HALF_VALUES
+__device__ __forceinline__ float half_value(unsigned short bits) {
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+    return value;
+}
+__device__ __forceinline__ float brain_value(unsigned short bits) { return __uint_as_float((unsigned)bits << 16); }
+#endif
+
+__device__ __forceinline__ float value_of(Number number) {
+#ifndef HALVES
+    return number;
+#elif defined(BRAIN)
+    return brain_value(number);
+#else
+    return half_value(number);
+#endif
+}
+
+__device__ __forceinline__ Vector<vector_width> read_once(const Number *from) {
 #ifdef __CUDA_ARCH__
-    if constexpr (streaming && vector_width == 4) {
-        Vector<4> v;
-        asm("ld.global.nc.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v.lane[0]), "=f"(v.lane[1]), "=f"(v.lane[2]), "=f"(v.lane[3]) : "l"(from));
-        return *reinterpret_cast<Vector<vector_width> *>(&v);
-    } else if constexpr (streaming && vector_width == 2) {
-        Vector<2> v;
-        asm("ld.global.nc.L1::no_allocate.v2.f32 {%0, %1}, [%2];" : "=f"(v.lane[0]), "=f"(v.lane[1]) : "l"(from));
-        return *reinterpret_cast<Vector<vector_width> *>(&v);
+    constexpr int WORDS = sizeof(Vector<vector_width>) / 4;
+    if constexpr (streaming && WORDS > 0) {
+        union { unsigned word[WORDS]; Vector<vector_width> numbers; } v;
+        if constexpr (WORDS == 4)
+            asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.word[0]), "=r"(v.word[1]), "=r"(v.word[2]), "=r"(v.word[3]) : "l"(from));
+        else if constexpr (WORDS == 2)
+            asm("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];" : "=r"(v.word[0]), "=r"(v.word[1]) : "l"(from));
+        else
+            asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(v.word[0]) : "l"(from));
+        return v.numbers;
     }
 #endif
     return *reinterpret_cast<const Vector<vector_width> *>(from);
 }
 
 extern "C" __global__ void __launch_bounds__(block_size_x)
-mv(float *y, const float *__restrict__ w, const float *__restrict__ x, float *workspace, unsigned *arrived) {
+mv(float *y, const Number *__restrict__ w, const Number *__restrict__ x, float *workspace, unsigned *arrived) {
     extern __shared__ __align__(16) float shared[];
     const int part = blockIdx.x % split_k, set = blockIdx.x / split_k % SETS, product = blockIdx.x / split_k / SETS;
     const int lane = threadIdx.x % lanes_k, group = threadIdx.x / lanes_k;
     const int begin = part * PART, end = begin + PART < K ? begin + PART : K;
     const int first = set * ROWS + group * rows_at_once;  // row
 
-    const float *line[rows_at_once];
+    const Number *line[rows_at_once];
 #pragma unroll
     for (int i = 0; i < rows_at_once; i++)  // a row beyond the last one is read as the last one, and not written
         line[i] = w + ((size_t)product * N + (N % ROWS == 0 || first + i < N ? first + i : N - 1)) * K;
-    const float *right = x + (size_t)product * K;
+    const Number *right = x + (size_t)product * K;
     if constexpr (x_shared) {
+        Number *x_here = reinterpret_cast<Number *>(shared);
         for (int at = begin + threadIdx.x * vector_width; at < end; at += block_size_x * vector_width)
-            *reinterpret_cast<Vector<vector_width> *>(shared + at - begin) = *reinterpret_cast<const Vector<vector_width> *>(right + at);
+            *reinterpret_cast<Vector<vector_width> *>(x_here + at - begin) = *reinterpret_cast<const Vector<vector_width> *>(right + at);
         __syncthreads();
-        right = shared - begin;
+        right = x_here - begin;
     }
 
     float sum[rows_at_once] = {};
@@ -67,7 +93,7 @@ mv(float *y, const float *__restrict__ w, const float *__restrict__ x, float *wo
 #pragma unroll
             for (int i = 0; i < rows_at_once; i++)
 #pragma unroll
-                for (int l = 0; l < vector_width; l++) sum[i] += left[j][i].lane[l] * v.lane[l];
+                for (int l = 0; l < vector_width; l++) sum[i] += value_of(left[j][i].lane[l]) * value_of(v.lane[l]);
         }
     }
     for (; at < end; at += CHUNK) {
@@ -76,7 +102,7 @@ mv(float *y, const float *__restrict__ w, const float *__restrict__ x, float *wo
         for (int i = 0; i < rows_at_once; i++) {
             const Vector<vector_width> left = read_once(line[i] + at);
 #pragma unroll
-            for (int l = 0; l < vector_width; l++) sum[i] += left.lane[l] * v.lane[l];
+            for (int l = 0; l < vector_width; l++) sum[i] += value_of(left.lane[l]) * value_of(v.lane[l]);
         }
     }
 

@@ -1,5 +1,10 @@
 // A block's tile by the tensor cores (8.0 on): a warp takes warp_m x warp_n numbers of it, in products of 16 x 8 x 16 with
 // sums in FP32. Fragments come by ldmatrix; the pad after the rows of both stripes keeps its reads free of conflicts.
+#ifdef BRAIN
+constexpr bool BRAIN_FLOATS = true;  // bfloat16
+#else
+constexpr bool BRAIN_FLOATS = false;
+#endif
 constexpr int DOWN = warp_m / 16, ACROSS = warp_n / 8;  // products
 constexpr int WARPS_N = block_n / warp_n;
 
@@ -7,7 +12,6 @@ static_assert(warp_m % 16 == 0 && warp_n % 16 == 0 && SLICE_K % 16 == 0, "whole 
 static_assert(block_m % warp_m == 0 && block_n % warp_n == 0, "whole warps");
 
 #ifndef MATRICES
-#ifdef __CUDA_ARCH__
 // Four matrices of 8 x 8 halves, a thread's address that of row threadIdx % 8 of matrix threadIdx % 32 / 8.
 template <bool transposed> __device__ __forceinline__ void read_matrices(unsigned (&to)[4], const Number *from) {
     const unsigned at = (unsigned)__cvta_generic_to_shared(from);
@@ -16,12 +20,15 @@ template <bool transposed> __device__ __forceinline__ void read_matrices(unsigne
     else
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(at) : "memory");
 }
-// sum (16 x 8) += a (16 x 16) b (16 x 8)
-__device__ __forceinline__ void multiply_matrices(float *sum, const unsigned (&a)[4], const unsigned *b) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+// sum (16 x 8) += a (16 x 16) b (16 x 8), of bfloat16 where `brain` is set
+template <bool brain> __device__ __forceinline__ void multiply_matrices(float *sum, const unsigned (&a)[4], const unsigned *b) {
+    if constexpr (brain)
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                     : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    else
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                     : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
-#endif
 #define MATRICES
 #endif
 
@@ -43,7 +50,7 @@ __device__ __forceinline__ void multiply(const Number *stage, Sums &sums) {
         for (int i = 0; i < DOWN; i++)
 #pragma unroll
             for (int j = 0; j < ACROSS; j++)
-                multiply_matrices(sums + (i * ACROSS + j) * 4, left[i], right[j / 2] + j % 2 * 2);
+                multiply_matrices<BRAIN_FLOATS>(sums + (i * ACROSS + j) * 4, left[i], right[j / 2] + j % 2 * 2);
     }
 }
 

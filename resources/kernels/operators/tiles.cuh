@@ -16,7 +16,7 @@
 // registers for.
 
 #ifdef TENSOR
-typedef unsigned short Number;  // the bits of a half
+typedef unsigned short Number;  // the bits of a half, or with BRAIN of a bfloat16
 #define SLICE (block_m * block_n / (warp_m * warp_n) * 32)  // threads that cover the tile once
 #else
 typedef float Number;
@@ -45,7 +45,13 @@ static_assert(A_LOADS * A_VECTOR * THREADS == block_m * block_k, "every thread r
 static_assert(THREADS % (block_k / A_VECTOR) == 0, "every thread reads one column of A's stripe");
 static_assert(B_LOADS * B_VECTOR * THREADS == block_k * block_n, "every thread reads as much of B");
 
-template <int width> struct __align__(width * sizeof(Number)) Vector { Number lane[width]; };
+// Numbers that are moved and never looked at: halves by the word, which saves taking them apart.
+template <int byte> struct Bits { typedef unsigned Word; };
+template <> struct Bits<2> { typedef unsigned short Word; };
+template <int width> struct __align__(width * sizeof(Number)) Vector {
+    typedef typename Bits<width * sizeof(Number)>::Word Word;
+    Word word[width * sizeof(Number) / sizeof(Word)];
+};
 struct __align__(16) Four { float lane[4]; };
 typedef float Sums[SUMS];
 
@@ -180,7 +186,7 @@ __device__ __forceinline__ bool in_first_slice() { return slices_k == 1 || threa
 // The steps from `first` to before `last` of a tile.
 template <class Problem>
 __device__ __forceinline__ void accumulate(Reader<Problem> &reader, Number *shared, int first, int last, Sums &sums) {
-    constexpr int STAGE = A_STRIPE + B_STRIPE;
+    [[maybe_unused]] constexpr int STAGE = A_STRIPE + B_STRIPE;
     __syncthreads();  // of the tile before nothing is read any more
     if constexpr (copy_async) {
 #pragma unroll

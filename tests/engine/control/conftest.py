@@ -19,6 +19,7 @@ from stand_in_fixtures import (  # noqa: E402, F401
     boards_settle_soon,
     by_sudo,
     opened,
+    opened_amd,
     sudo,
     with_either_right,
     with_rights,

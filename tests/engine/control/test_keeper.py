@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from app.engine.control.helper.board import Board, Failed
+from app.engine.control.helper.grammar import Failed
 from app.engine.control.helper.keeper import Keeper
+from app.engine.control.helper.nvml_board import NvmlBoard
 from app.engine.control.helper.record import Records
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the helper is for Linux")
@@ -132,7 +133,7 @@ def records(tmp_path: Path) -> Iterator[Records]:
 
 @pytest.fixture
 def keeper(records: Records) -> Callable[[Driver], Keeper]:
-    return lambda driver: Keeper(Board(driver, UUID), records, HOLDER)
+    return lambda driver: Keeper(NvmlBoard(driver, UUID), records, HOLDER)
 
 
 ALL = {"power_limit_w": 300, "memory_clock_mhz": 2201, "graphics_clock_mhz": (900, 1200)}

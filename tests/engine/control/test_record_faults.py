@@ -13,8 +13,9 @@ import pytest
 from test_keeper import HOLDER, UUID, Driver
 
 from app.engine.control.helper import record
-from app.engine.control.helper.board import Board, Failed
+from app.engine.control.helper.grammar import Failed
 from app.engine.control.helper.keeper import Keeper
+from app.engine.control.helper.nvml_board import NvmlBoard
 from app.engine.control.helper.record import Records
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the helper is for Linux")
@@ -95,7 +96,7 @@ def scenario(driver: WatchedDriver, folder: Path, *, verbs: list[str]) -> None:
         ("end", lambda keeper: keeper.end()),
     ]
     with Records(str(folder), make=True) as records:
-        keeper = Keeper(Board(driver, UUID), records, HOLDER)
+        keeper = Keeper(NvmlBoard(driver, UUID), records, HOLDER)
         base = driver.settings
         for verb, attempt in attempts:
             before, failed = driver.settings, None
@@ -153,7 +154,7 @@ def test_a_fault_at_any_write_leaves_the_board_recorded_or_as_it_was(
             disk.fault = None
             if driver.settings != original:  # confirmed
                 with Records(str(folder), make=True) as records:
-                    Keeper(Board(driver, UUID), records, HOLDER).reset("prior")
+                    Keeper(NvmlBoard(driver, UUID), records, HOLDER).reset("prior")
             assert driver.settings == original
 
 
@@ -186,7 +187,7 @@ def test_a_helper_killed_after_a_fault_at_any_write_leaves_a_board_that_the_next
                 scenario(driver, folder, verbs=[])
             disk.fault, driver.left = None, -1
             with Records(str(folder), make=True) as records:
-                Keeper(Board(driver, UUID), records, HOLDER).reset("prior")
+                Keeper(NvmlBoard(driver, UUID), records, HOLDER).reset("prior")
                 assert records.read(UUID) is None
             assert driver.settings == original
 
@@ -198,7 +199,7 @@ def test_a_failed_confirmation_says_so_and_puts_the_confirmed_settings_of_before
     monkeypatch.setattr(record, "os", disk)
     driver = WatchedDriver(tmp_path / "records", disk)
     with Records(str(tmp_path / "records"), make=True) as records:
-        keeper = Keeper(Board(driver, UUID), records, HOLDER)
+        keeper = Keeper(NvmlBoard(driver, UUID), records, HOLDER)
         keeper.set({"graphics_clock_mhz": (1200, 1200)})
         keeper.confirm()
         kept = driver.settings
@@ -240,7 +241,7 @@ def test_a_board_with_an_unreadable_record_is_not_set_but_can_be_unlocked(text: 
     before = driver.settings
     with Records(str(folder), make=True) as records:
         unreadable(records, folder, text)
-        keeper = Keeper(Board(driver, UUID), records, HOLDER)
+        keeper = Keeper(NvmlBoard(driver, UUID), records, HOLDER)
         assert keeper.left_over
         assert f"{UUID}.json" in keeper.state()["unreadable"]
         for attempt in (
@@ -271,11 +272,11 @@ def test_what_an_unreadable_record_does_hold_is_put_back(tmp_path: Path) -> None
     folder = tmp_path / "records"
     driver = Driver()
     with Records(str(folder), make=True) as records:
-        Keeper(Board(driver, UUID), records, HOLDER).set({"power_limit_w": 300, "graphics_clock_mhz": (900, 1200)})
+        Keeper(NvmlBoard(driver, UUID), records, HOLDER).set({"power_limit_w": 300, "graphics_clock_mhz": (900, 1200)})
         path = folder / f"{UUID}.json"
         text = path.read_text().replace('"version": 1', '"version": 2').replace('"locked_graphics_mhz"', '"tomorrow"')
         unreadable(records, folder, text)
-        keeper = Keeper(Board(driver, UUID), records, HOLDER)
+        keeper = Keeper(NvmlBoard(driver, UUID), records, HOLDER)
         with pytest.raises(Failed, match="version 2, 'tomorrow' in 'prior'") as failed:
             keeper.reset("prior")
         assert failed.value.kind == "unreadable"
@@ -294,7 +295,7 @@ def test_an_unreadable_record_that_cannot_be_set_aside_stays(
     driver.lock = (900, 900)
     with Records(str(folder), make=True) as records:
         unreadable(records, folder, "{")
-        keeper = Keeper(Board(driver, UUID), records, HOLDER)
+        keeper = Keeper(NvmlBoard(driver, UUID), records, HOLDER)
         disk.fault = (len(disk.made), ERRORS[error], True, False)
         with pytest.raises(Failed, match="the board is at its defaults, but the record stays"):
             keeper.reset("defaults")

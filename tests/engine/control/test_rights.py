@@ -15,7 +15,8 @@ from boards import StandIn
 
 from app.engine.control import rights
 from app.engine.control.guard import DeviceGuard
-from app.engine.control.helper.__main__ import unsafe_path
+from app.engine.control.helper import __main__ as launcher
+from app.engine.control.helper.__main__ import unsafe_link, unsafe_path
 from app.engine.control.rights import UNSAFE, Asking, helper_command, start_helper
 from app.errors import PermissionRefused
 from app.sensors.nvml.gpu import NvmlGpu
@@ -145,19 +146,34 @@ def test_root_may_use_a_copy_that_is_root_s_alone(checked_copy: Path, monkeypatc
         return ""
 
     monkeypatch.setattr(rights, "unsafe", safe)
-    monkeypatch.setattr(rights, "unsafe_path", safe)
+    monkeypatch.setattr(launcher, "unsafe_path", safe)
     assert helper_command("GPU-x", "board") == [sys.executable, "-I", "-S", "-B", str(checked_copy), "GPU-x"]
     packages = [checked_copy, *list(checked_copy.parents)[:3]]
     wanted = {str(package / "__init__.py") for package in packages}
     wanted |= {str(path) for path in checked_copy.rglob("*") if path.is_file()}
+    amd = checked_copy.parents[2] / "sensors" / "amd"
+    wanted |= {str(path) for path in (amd.parent / "__init__.py", amd / "__init__.py", amd / "binding.py")}
     wanted |= {os.path.realpath(pynvml.__file__), os.path.realpath(sys.executable), os.path.realpath(json.__file__)}
     assert wanted <= set(looked_at)
+
+
+def test_a_path_over_links_is_as_safe_as_every_link_on_it(tmp_path: Path, as_root: None) -> None:
+    """As ROCm lies: /opt/rocm is a link to a version's folder, and the library in it one to its version."""
+    python = os.path.realpath("/usr/bin/env")
+    if unsafe_path(python):
+        pytest.skip("a file that is root's alone is needed")
+    assert unsafe_link(python) == unsafe_link("/usr/bin/env") == ""
+    (tmp_path / "rocm").symlink_to("/usr/bin")
+    os.lchown(tmp_path / "rocm", 65534, 65534)
+    assert "belongs to user 65534" in unsafe_link(str(tmp_path / "rocm" / "env"))
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    assert unsafe_link(str(tmp_path / "loop"))
 
 
 def test_root_does_not_use_a_copy_that_others_can_change(checked_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     theirs = str(checked_copy / "board.py")
-    monkeypatch.setattr(rights, "unsafe_path", lambda path: "")
+    monkeypatch.setattr(launcher, "unsafe_path", lambda path: "")
     monkeypatch.setattr(rights, "unsafe", lambda path: f"{path} belongs to user 1000" if path == theirs else "")
     with pytest.raises(PermissionRefused, match=r"board\.py belongs to user 1000") as refused:
         helper_command("GPU-x", "board")

@@ -194,7 +194,7 @@ def test_what_is_no_cache_is_one_line(file: Path, content: bytes, said: str) -> 
 
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
-    for path, said in ((tmp_path / "none.json", "no such file"), (tmp_path, "this is a folder")):
+    for path, said in ((tmp_path / "none.json", "no such file"), (tmp_path, "this folder holds no JSON")):
         with pytest.raises(InputError, match=said):
             read_recording(path)
 

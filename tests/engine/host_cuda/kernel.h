@@ -22,6 +22,7 @@ typedef unsigned long long Word;
 static inline Word atomicAdd(Word *at, Word by) { Word was = *at; *at += by; return was; }
 static inline Word atomicMin(Word *at, Word other) { Word was = *at; if (other < was) *at = other; return was; }
 static inline Word atomicMax(Word *at, Word other) { Word was = *at; if (other > was) *at = other; return was; }
+static inline float __uint_as_float(unsigned bits) { float value; memcpy(&value, &bits, 4); return value; }
 static inline double __longlong_as_double(long long bits) { double value; memcpy(&value, &bits, 8); return value; }
 static inline long long __double_as_longlong(double value) { long long bits; memcpy(&bits, &value, 8); return bits; }
 

@@ -65,7 +65,8 @@ def test_the_sensors_of_every_simulated_board_are_found_within_ten_per_cent(name
         assert buffer.published_ms == pytest.approx(sensors.buffer.published_ms, rel=0.05)
     assert (counter is not None) == bool(sensors.counter_refresh_ms)
     if counter is not None:
-        assert counter.refresh_ms == pytest.approx(sensors.counter_refresh_ms, rel=0.01)
+        polled_ms = 2.0  # a counter is not found quicker than it is read
+        assert counter.refresh_ms == pytest.approx(max(sensors.counter_refresh_ms, polled_ms), rel=0.02)
         assert counter.window_ms is None
         assert counter.lag_ms == pytest.approx(0.0, abs=1.0)
         assert found.counter_ratio == pytest.approx(sensors.counter_gain, abs=0.003)

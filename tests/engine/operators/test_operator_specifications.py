@@ -127,7 +127,7 @@ def test_the_library_stands_in_a_sessions_description_beside_the_best_and_says_w
             replace(plan, origin={**plan.origin, **baseline.to_origin()}), ResultTable(plan.space)
         )
         [shown[baseline.library]] = [each for each in described.figures if each.label == "Vendor library"]
-    assert shown["cuBLAS 13.0.1"].value == "cuBLAS 13.0.1: 1.24e-05 s, 0.0056 J"
+    assert shown["cuBLAS 13.0.1"].value == "cuBLAS 13.0.1: 0.0124 ms, 0.0056 J"
     assert "no configuration" in shown["cuBLAS 13.0.1"].note
     assert (shown[""].value, shown[""].unknown) == (None, missing.why_not)
 

@@ -18,6 +18,17 @@ static float of_half(uint16_t bits) {  // of numbers from 0 to 1
     return exponent ? std::ldexp(1 + fraction / 1024.0f, exponent - 15) : std::ldexp(fraction / 1024.0f, -14);
 }
 
+static float of_brain(uint16_t bits) {  // of numbers from 0 to 1
+    const int exponent = bits >> 7 & 255, fraction = bits & 127;
+    return exponent ? std::ldexp(1 + fraction / 128.0f, exponent - 127) : std::ldexp(fraction / 128.0f, -126);
+}
+typedef float (*Value)(uint16_t);
+static std::vector<float> numbers(const uint16_t *halves, size_t size, Value value) {
+    std::vector<float> found(size);
+    for (size_t i = 0; i < size; i++) found[i] = value(halves[i]);
+    return found;
+}
+
 extern "C" {
 int cublasCreate_v2(void **handle) { *handle = &lasting; return 0; }
 int cublasDestroy_v2(void *) { return 0; }
@@ -42,11 +53,10 @@ int cublasGemmStridedBatchedEx(void *handle, int ta, int tb, int m, int n, int k
                                int type_a, int lda, long long apart_a, const uint16_t *b, int type_b, int ldb,
                                long long apart_b, const float *beta, float *c, int type_c, int ldc, long long apart_c,
                                int batch, int compute, int algorithm) {
-    if (type_a != 2 || type_b != 2 || type_c != 0 || compute != 68 || algorithm != -1) return 15;  // NOT_SUPPORTED
-    const size_t size_a = apart_a * batch, size_b = apart_b * batch;
-    std::vector<float> left(size_a), right(size_b);
-    for (size_t i = 0; i < size_a; i++) left[i] = of_half(a[i]);
-    for (size_t i = 0; i < size_b; i++) right[i] = of_half(b[i]);
+    const bool known = type_a == type_b && (type_a == 2 || type_a == 14);  // CUDA_R_16F, CUDA_R_16BF
+    if (!known || type_c != 0 || compute != 68 || algorithm != -1) return 15;  // NOT_SUPPORTED
+    const Value value = type_a == 2 ? of_half : of_brain;
+    const std::vector<float> left = numbers(a, apart_a * batch, value), right = numbers(b, apart_b * batch, value);
     return cublasSgemmStridedBatched(handle, ta, tb, m, n, k, alpha, left.data(), lda, apart_a, right.data(), ldb, apart_b,
                                      beta, c, ldc, apart_c, batch);
 }
@@ -65,6 +75,23 @@ int cublasSgemvStridedBatched(void *handle, int ta, int m, int n, const float *a
 int cublasSgemv_v2(void *handle, int ta, int m, int n, const float *alpha, const float *a, int lda, const float *x,
                    int step_x, const float *beta, float *y, int step_y) {
     return cublasSgemvStridedBatched(handle, ta, m, n, alpha, a, lda, 0, x, step_x, 0, beta, y, step_y, 0, 1);
+}
+static int half_gemv(void *handle, int ta, int m, int n, const float *alpha, const uint16_t *a, int lda, long long apart_a,
+                     const uint16_t *x, int step_x, long long apart_x, const float *beta, float *y, int step_y,
+                     long long apart_y, int batch, Value value) {
+    const std::vector<float> left = numbers(a, apart_a * batch, value), right = numbers(x, apart_x * batch, value);
+    return cublasSgemvStridedBatched(handle, ta, m, n, alpha, left.data(), lda, apart_a, right.data(), step_x, apart_x, beta,
+                                     y, step_y, apart_y, batch);
+}
+int cublasHSSgemvStridedBatched(void *handle, int ta, int m, int n, const float *alpha, const uint16_t *a, int lda,
+                                long long apart_a, const uint16_t *x, int step_x, long long apart_x, const float *beta,
+                                float *y, int step_y, long long apart_y, int batch) {
+    return half_gemv(handle, ta, m, n, alpha, a, lda, apart_a, x, step_x, apart_x, beta, y, step_y, apart_y, batch, of_half);
+}
+int cublasTSSgemvStridedBatched(void *handle, int ta, int m, int n, const float *alpha, const uint16_t *a, int lda,
+                                long long apart_a, const uint16_t *x, int step_x, long long apart_x, const float *beta,
+                                float *y, int step_y, long long apart_y, int batch) {
+    return half_gemv(handle, ta, m, n, alpha, a, lda, apart_a, x, step_x, apart_x, beta, y, step_y, apart_y, batch, of_brain);
 }
 
 size_t cudnnGetVersion() { return 91002; }

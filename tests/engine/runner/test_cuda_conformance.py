@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import pytest
 from cuda_bench import SPECIFICATION, SteadySensors
-from host_cuda.build import TOOLCHAIN, build, why_not
+from host_cuda.build import TOOLCHAIN, build, build_hip, why_not
 
-from app.engine.children.python import python_environment
+from app.engine.children.python import python_command, python_environment
 from app.engine.control.guard import DeviceGuard
 from app.engine.measurement import State
 from app.engine.runner.cuda.backends import CHOICE, LIBRARIES, Library
@@ -31,6 +31,7 @@ from app.engine.runner.cuda.open import open_cuda_runner
 from app.engine.runner.cuda.recorded import GRAPHED
 from app.engine.runner.cuda.toolchain import Toolchain, find_toolchain
 from app.engine.runner.kernels.process import KernelFailed, RunnerProcess
+from app.engine.runner.profiling.launching import Task, launched, write_job
 from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
 from app.engine.workloads.cuda_arguments import Argument, CallPlan, Launch, Reference
@@ -106,7 +107,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
     folder = tmp_path_factory.mktemp("driver")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
-        yield build(folder)
+        yield {**build(folder), **build_hip(folder)}
 
 
 @pytest.fixture(scope="module")
@@ -120,9 +121,16 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("images")
 
 
-@pytest.fixture(params=LIBRARIES, ids=lambda library: library.name)
+HIP = Library("HIP", "app.engine.runner.hip.backend", "")  # no package of Python's: ROCm's own library
+
+
+@pytest.fixture(params=[*LIBRARIES, HIP], ids=lambda library: library.name)
 def library(request: pytest.FixtureRequest) -> Library:
     chosen: Library = request.param
+    if chosen is HIP:
+        if os.environ.get("WATTRIDGE_TEST_BOARD"):
+            pytest.skip("a board of NVIDIA's has no HIP")
+        return HIP
     if not chosen.usable:
         pytest.skip(f"{chosen.name} is not installed: pip install '.[{chosen.extra}]'")
     return chosen
@@ -189,6 +197,21 @@ def test_a_kernel_gets_arrays_and_scalars_of_every_size_in_its_order(device: Dev
     device.use(output, *given, scalar("g", True, "bool"), last, references=[expression(f"x + {sum(numbers.values())}")])
     device.load(source, "all")
     assert device.check("all") == []
+
+
+def test_the_program_that_is_profiled_launches_each_kernel_once(
+    device: Device, environment: dict[str, str], tmp_path: Path
+) -> None:
+    plan = CallPlan(SCALED, (expression("3 * x"),), {})
+    image = device.image(SCALE)
+    launches = [Launch(symbol(image, name), (8, 1, 1), (128, 1, 1)) for name in ("scale", "scale_wrong")]
+    tasks = [Task(row, plan, launch, image) for row, launch in zip((5, 3), launches, strict=True)]
+    write_job(tmp_path, device.library.module, [*tasks, Task(9, plan, Launch("missing", (1, 1, 1), (1, 1, 1)), image)])
+    command = python_command("app.engine.runner.profiling.launching", str(tmp_path))
+    subprocess.run(command, env=python_environment(environment), check=True, timeout=120)
+    came = launched(tmp_path)
+    assert [came[5], came[3]] == ["", ""]
+    assert came[9]
 
 
 @pytest.mark.parametrize("on_device", [True, False])
@@ -364,6 +387,8 @@ def test_a_session_runs_from_its_specification(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The library that is asked for, its process, the compiler and the meter, together."""
+    if library is HIP:
+        pytest.skip("test_hip.py runs one on a board of AMD's")
     for name, value in {**environment, CHOICE: library.name}.items():
         monkeypatch.setenv(name, value)
     if environment:  # the reference kernel is for thousands of cores

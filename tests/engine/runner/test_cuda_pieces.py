@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.expressions.arrays import evaluate_array
+from app.engine.expressions.bfloat16 import number_type, widened
 from app.engine.measurement import State
 from app.engine.runner.cuda import nvrtc, toolchain
 from app.engine.runner.cuda.comparer import TYPES, compared_type
@@ -106,7 +107,7 @@ def argument(**given: Any) -> Argument:
 
 @pytest.mark.parametrize("kind", ALL_TYPES)
 def test_arguments_of_every_type_and_fill(kind: str) -> None:
-    dtype = np.dtype(kind)
+    dtype = number_type(kind)
     for fill in ("zeros", "ones", "random", "range"):
         made = make_array(argument(type=kind, fill=fill), 0)
         assert (made.dtype, made.shape) == (dtype, (8,))
@@ -115,7 +116,7 @@ def test_arguments_of_every_type_and_fill(kind: str) -> None:
     assert np.array_equal(random, make_array(argument(type=kind, fill="random", shape=(1000,)), 0))
     assert not np.array_equal(random, make_array(argument(type=kind, fill="random", shape=(1000,)), 1))
     scalar = make_array(argument(type=kind, shape=None, value=1), 0)
-    assert (scalar.dtype, scalar.shape, scalar[()]) == (dtype, (), dtype.type(1))
+    assert (scalar.dtype, scalar.shape, widened(scalar)[()]) == (dtype, (), 1)
 
 
 def test_a_file_of_numbers_fills_an_argument(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import pytest
 from cuda_bench import SteadySensors
 
 from app.engine.control.guard import DeviceGuard
+from app.engine.expressions.bfloat16 import widened
 from app.engine.measurement import State
 from app.engine.operators.shapes import Operator, parse_operator
 from app.engine.runner.baseline import Baseline
@@ -106,7 +107,7 @@ def operands(operator: Operator, driver: HostDriver) -> vendor.Operands:
 
 
 def expected(operator: Operator, given: vendor.Operands) -> np.ndarray:  # type: ignore[type-arg]
-    arrays = {name: array.astype(float) for name, (_, array) in given.items()}
+    arrays = {name: widened(array).astype(float) for name, (_, array) in given.items()}
     if operator.kind == "mm":
         return np.einsum("bij,bjk->bik", arrays["a"], arrays["b"])
     if operator.kind == "mv":
@@ -119,7 +120,8 @@ def expected(operator: Operator, given: vendor.Operands) -> np.ndarray:  # type:
 
 
 CASES = (
-    *("mm:1,5,7,9", "mm:3,6,4,5", "mv:1,1,6,11", "mv:3,1,5,7", "mm:2,5,7,9:fp16"),
+    *("mm:1,5,7,9", "mm:3,6,4,5", "mv:1,1,6,11", "mv:3,1,5,7", "mm:2,5,7,9:fp16", "mm:2,5,7,9:bf16"),
+    *("mv:1,1,6,11:fp16", "mv:3,1,5,7:bf16"),
     *("conv2d:2,6,5,3,4,3,1,1", "conv2d:1,7,7,4,5,3,2,0", "conv2d:2,4,5,3,6,1,1,0"),
 )
 
@@ -145,11 +147,12 @@ def test_a_library_computes_what_our_kernels_do(
     assert driver.rooms == before, "what it took is given back"
 
 
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16"])
 def test_a_convolution_that_is_a_product_needs_no_cudnn(
-    libraries: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+    precision: str, libraries: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(monkeypatch, cublas=libraries)
-    operator, driver = parse_operator("conv2d:2,4,5,3,6,1,1,0"), HostDriver()
+    operator, driver = parse_operator(f"conv2d:2,4,5,3,6,1,1,0:{precision}"), HostDriver()
     given = operands(operator, driver)
     vendor.VendorOperator(driver, operator, given).launch(1)  # type: ignore[arg-type]
     found = np.empty_like(given["y"][1])

@@ -164,8 +164,10 @@ end subroutine
     [
         ("subroutine scale(y, x, factor)", "intent(in)"),
         ("subroutine scale(y, x, factor) bind(c)", "value"),
+        ("subroutine scale(y, x, &\n    & factor) ! (y)", "intent(in), value"),
+        ("subroutine scale(y, x, factor) bind(c)", "intent(in)"),
     ],
-    ids=["by reference", "bind(c)"],
+    ids=["by reference", "bind(c), by value", "by value", "bind(c), by reference"],
 )
 def test_fortran_takes_scalars_as_the_procedure_says(tmp_path: Path, head: str, scalar: str) -> None:
     text = FORTRAN.format(head=head, scalar=scalar)

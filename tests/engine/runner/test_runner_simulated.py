@@ -15,7 +15,7 @@ from engine_fakes import Listener
 from app.engine.control.guard import DeviceGuard
 from app.engine.measurement import Measurement, State
 from app.engine.metering.meter import Meter
-from app.engine.runner.cuda.open import require_kernel
+from app.engine.runner.languages import require_language
 from app.engine.session.events import (
     Apply,
     EngineFault,
@@ -412,7 +412,7 @@ def test_boards_that_cannot_run_kernels_are_distinguished(
     with pytest.raises(WattridgeError, match="a recording cannot run kernels"):
         plan_specification(specification, OnlyLooking("recorded"))  # type: ignore[arg-type]
     with pytest.raises(WattridgeError, match="PyCUDA") as refused:
-        require_kernel(specification, OnlyLooking("nvml"), limits_of((9, 0)))  # type: ignore[arg-type]
+        require_language(specification, OnlyLooking("nvml"), limits_of((9, 0)))  # type: ignore[arg-type]
     assert "simulated" in refused.value.remedy
 
 

@@ -327,6 +327,9 @@ def test_a_damaged_session_is_named_by_its_number_and_the_others_stay(column: st
         assert [record.id for record in store.sessions()] == [whole]
         [line] = store.unreadable
         assert f"session {damaged} is damaged" in line
+        newest = new_session(store)
+        assert [record.id for record in store.sessions(1)] == [newest]
+        assert store.unreadable == (line,), "a listing of the newest few forgets no other"
         with pytest.raises(WattridgeError, match=f"session {damaged} is damaged"):
             store.load(damaged)
 

@@ -19,6 +19,9 @@ from pytestqt.qtbot import QtBot
 sys.path.insert(0, str(Path(__file__).parents[2] / "nvml"))
 from stand_in_fixtures import boards  # noqa: F401
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "sensors"))
+from real_ssh import WHY_NOT, Sshd
+
 from app.engine.session import events
 from app.sensors.load import Load
 from app.sensors.select import open_gpu
@@ -176,3 +179,38 @@ def test_the_power_of_a_board_that_is_added_is_drawn_beside_that_of_the_windows_
     qtbot.waitUntil(lambda: drawn() == ["A100-PCIE-40GB (simulated)", "H200 (simulated)"], timeout=10_000)
     watched.forget(watched.all[-1])
     qtbot.waitUntil(lambda: drawn() == [], timeout=5000)
+
+
+def test_boards_of_another_machine_are_watched_beside_the_others(
+    qtbot: QtBot, made: Callable[..., BoardsPanel], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if WHY_NOT:
+        pytest.skip(WHY_NOT)
+    sshd = Sshd(tmp_path)
+    try:
+        monkeypatch.setenv("PATH", f"{sshd.client}{os.pathsep}{os.environ['PATH']}")
+        panel = made(open_gpu("simulated:a100"))
+        offered(panel)["On another machine..."].trigger()
+        dialog = panel.hosts.dialog
+        assert dialog is not None
+        dialog.setTextValue("box")
+        dialog.accept()
+        qtbot.waitUntil(lambda: len(panel.rows) == 2, timeout=60_000)
+        row = panel.rows[1]
+        assert " on box" in row.accessibleName()
+        qtbot.waitUntil(lambda: "W" in row.power.text(), timeout=60_000)
+        assert any(label.endswith("on box (simulated)") for label in offered(panel))
+        panel.hosts.ask()
+        assert panel.hosts.dialog is not None
+        assert "box" in panel.hosts.dialog.comboBoxItems()
+        panel.hosts.dialog.reject()
+        with qtbot.waitSignal(panel.boards.failed, timeout=60_000) as caught:  # type: ignore[attr-defined]
+            panel.hosts.connect_to("-oProxyCommand=x")
+        assert "no name of a host" in caught.args[0]
+        with qtbot.waitSignal(panel.boards.failed, timeout=60_000) as caught:  # type: ignore[attr-defined]
+            panel.hosts.connect_to("no-such-machine.invalid")
+        assert "no connection" in caught.args[0]
+    finally:
+        panel.shutdown()
+        panel.boards.close()  # type: ignore[attr-defined]
+        sshd.close()

@@ -96,6 +96,7 @@ def test_an_alarm_is_a_line_and_a_mark_once(qtbot: QtBot, open_program: Open) ->
         pass
     assert raised.args[0] == "Alarm: power above 200 W · Fake A100 (simulated)"
     assert window.banner.text == raised.args[0]
+    window.workspaces.show_workspace("watch")
     view = window.monitor.view
     qtbot.waitUntil(lambda: view.snapshot is not None, timeout=5000)
     flag = QColor(theme.colours().vermillion)

@@ -27,6 +27,10 @@ def test_without_a_characterisation_it_says_what_to_run(qtbot: QtBot, gpu: Simul
     window = SensorWindow(gpu.info)
     qtbot.addWidget(window)
     assert "wattridge characterise --gpu simulated:h200" in window.text.text()
+    assert "first tuning session" not in window.text.text(), "which looks at the sensors of real boards alone"
+    real = SensorWindow(replace(gpu.info, source="nvml"))
+    qtbot.addWidget(real)
+    assert "The first tuning session does so" in real.text.text()
     assert not window.plot.isVisibleTo(window)
 
 

@@ -22,6 +22,7 @@ from app.engine.store.database import Store
 from app.engine.store.record import Label
 from app.paths import resources
 from app.views.sessions.panel import SessionsPanel
+from app.views.sessions.session_list import NAME, TAGS
 from app.views.shell.window import MainWindow
 
 OpenProgram = Callable[..., Any]
@@ -135,6 +136,19 @@ def test_the_details_stand_beside_the_list_where_there_is_width(panel: SessionsP
     places = [each.mapTo(panel, each.rect().topLeft()) for each in (panel.front, panel.label)]
     right = panel.table.mapTo(panel, panel.table.rect().bottomRight())
     assert all((place.x() > right.x()) == beside and (place.y() > right.y()) != beside for place in places)
+
+
+def test_names_and_tags_have_the_width_that_the_other_columns_leave(panel: SessionsPanel) -> None:
+    narrow = [panel.table.columnWidth(column) for column in (NAME, TAGS)]
+    panel.resize(1800, 700)
+    QApplication.processEvents()
+    wide = [panel.table.columnWidth(column) for column in (NAME, TAGS)]
+    assert all(after > before for after, before in zip(wide, narrow, strict=True))
+    assert panel.table.horizontalHeader().length() <= panel.table.viewport().width(), "and all are in sight"
+    panel.table.setColumnWidth(NAME, 500)
+    panel.resize(1700, 700)
+    QApplication.processEvents()
+    assert panel.table.columnWidth(NAME) == 500, "as the user wants it"
 
 
 def test_a_star_is_set_by_click_and_by_button(qtbot: QtBot, panel: SessionsPanel, store: Store) -> None:
@@ -340,6 +354,41 @@ def test_a_log_of_clocks_that_is_dropped_goes_to_the_model(
     drop(window, log)
     qtbot.waitUntil(lambda: bool(window.panels.has("model") and window.panels["model"].list.entries), timeout=20_000)
     assert window.workspaces.current.spec.name == "understand"
+    assert window.banner.text == ""
+
+
+def test_a_log_of_power_that_is_dropped_is_shown_in_a_window_of_its_own_and_watched_from_there(
+    qtbot: QtBot, open_program: OpenProgram, tmp_path: Path
+) -> None:
+    log = tmp_path / "power.csv"
+    log.write_text("timestamp,power\n" + "".join(f"{1.7e9 + n / 10:.1f},{100 + n % 7}\n" for n in range(200)))
+    window = ready(qtbot, open_program())
+    drop(window, log)
+    qtbot.waitUntil(lambda: "log" in window.side_windows.by_name, timeout=20_000)
+    shown = window.side_windows.by_name["log"]
+    qtbot.waitUntil(lambda: "energy by trapezoid" in shown.words.toPlainText(), timeout=20_000)
+    shown.watch.click()
+    qtbot.waitUntil(lambda: window.board.gpu.info.uuid == "recorded:power", timeout=20_000)
+    qtbot.waitUntil(lambda: len(window.board.trace) > 3, timeout=20_000)
+    assert window.banner.text == ""
+
+
+def test_a_table_that_is_dropped_becomes_a_session_once_its_columns_are_chosen(
+    qtbot: QtBot, open_program: OpenProgram, tmp_path: Path
+) -> None:
+    table = tmp_path / "sweep.csv"
+    table.write_text(
+        "clock_mhz,cap,time_s,energy_j\n" + "".join(f"{c},{p},{9e3 / c},{c + p}\n" for c in (900, 1200) for p in (1, 2))
+    )
+    window = ready(qtbot, open_program())
+    drop(window, table)
+    qtbot.waitUntil(lambda: "table" in window.side_windows.by_name, timeout=20_000)
+    shown = window.side_windows.by_name["table"]
+    qtbot.waitUntil(shown.keep.isEnabled, timeout=20_000)
+    with qtbot.waitSignal(window.bridge.session_changed, timeout=20_000):
+        shown.keep.click()
+    assert window.result.table is not None
+    assert (len(window.result.table), window.result.table.space.names) == (4, ("clock_mhz", "cap"))
     assert window.banner.text == ""
 
 

@@ -78,6 +78,7 @@ def test_the_window_shows_the_board_that_was_chosen(qtbot: QtBot, open_program: 
     show(qtbot, window, "simulated:h200")
     assert "H200" in window.windowTitle()
     assert "H200" in window.badge.chooser.currentText()
+    window.workspaces.show_workspace("watch")
     qtbot.waitUntil(lambda: window.monitor.view.snapshot is not None, timeout=5000)
     ticked = [action.text() for action in window.actions_made.submenus["gpus"].actions() if action.isChecked()]
     assert ["H200" in text for text in ticked] == [True]

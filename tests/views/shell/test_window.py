@@ -132,6 +132,7 @@ def test_every_action_works_and_no_two_share_a_key(open_program: Open) -> None:
 
 def test_lengths_hold_and_follow(qtbot: QtBot, open_program: Open) -> None:
     window = open_program(FakeGpu(working)).window
+    window.workspaces.show_workspace("watch")
     view = window.monitor.view
     qtbot.waitUntil(lambda: view.snapshot is not None, timeout=5000)
     for name, length_s in LENGTH_ACTIONS.items():
@@ -148,6 +149,7 @@ def test_lengths_hold_and_follow(qtbot: QtBot, open_program: Open) -> None:
 
 def test_light_and_dark_can_be_chosen_and_are_remembered(qtbot: QtBot, open_program: Open) -> None:
     window = open_program(FakeGpu(working)).window
+    window.workspaces.show_workspace("watch")
     view = window.monitor.view
     qtbot.waitUntil(lambda: view.snapshot is not None, timeout=5000)
     for mode, colours in (("dark", theme.DARK), ("light", theme.LIGHT)):

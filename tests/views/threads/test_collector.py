@@ -6,8 +6,10 @@ import gc
 import threading
 import weakref
 
+import pytest
 from pytestqt.qtbot import QtBot
 
+from app.views.threads import collector as collector_module
 from app.views.threads.collector import Collector
 
 
@@ -50,6 +52,50 @@ def test_a_large_result_is_not_looked_at_and_is_freed_when_it_is_let_go(qtbot: Q
     fresh = [Many() for _ in range(5_000)]
     qtbot.waitUntil(lambda: knot() is None, timeout=10_000)
     assert len(fresh) == 5_000
+    collector.stop()
+    gc.disable()
+
+
+def test_garbage_is_not_left_alone_together_with_a_result(qtbot: QtBot) -> None:
+    collector = Collector()
+    collector.settle()
+    knot = Knot()
+    gone = weakref.ref(knot)
+    gc.collect()  # it has been there for long
+    session, before = [], gc.get_freeze_count()
+    del knot
+
+    def measured() -> bool:
+        session.extend(Many() for _ in range(1_000))
+        return gc.get_freeze_count() >= before + 40_000
+
+    qtbot.waitUntil(measured, timeout=20_000)
+    assert gone() is None
+    collector.stop()
+    gc.disable()
+
+
+def test_what_becomes_garbage_beside_a_result_is_found_once_nobody_looks(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector_module, "_ALL_EVERY", 3)
+    asked: list[bool] = []
+
+    def unseen() -> bool:
+        asked.append(gone() is None)
+        return len(asked) > 2
+
+    collector = Collector(unseen=unseen)
+    collector.settle()
+    knot = Knot()
+    gone = weakref.ref(knot)
+    before, result = gc.get_freeze_count(), [Many() for _ in range(60_000)]
+    qtbot.waitUntil(lambda: gc.get_freeze_count() >= before + 60_000, timeout=10_000)
+    del knot
+    qtbot.waitUntil(lambda: gone() is None, timeout=10_000)
+    assert asked == [False] * 3, "not while somebody looks"
+    assert gc.get_freeze_count() >= 60_000, "and the result is left alone again"
+    assert len(result) == 60_000
     collector.stop()
     gc.disable()
 

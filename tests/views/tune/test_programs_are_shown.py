@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from lab import ready
@@ -23,3 +24,52 @@ def test_what_a_start_runs_is_shown_before_it(qtbot: QtBot, open_program: Callab
         assert command in shown
     assert "no energy: this device reports none" in shown
     assert not window.bridge.activity.busy, "nothing was started"
+
+
+def test_what_the_board_cannot_run_is_set_up_where_it_runs_by_one_press(
+    qtbot: QtBot, open_program: Callable[..., Any]
+) -> None:
+    window = ready(qtbot, open_program())
+    tune = window.panels["tune"]
+    window.open_specification(resources() / "examples" / "polynomial_generated.toml")
+    qtbot.waitUntil(lambda: not tune.summary.elsewhere.isHidden(), timeout=30_000)
+    assert "does not run kernels in C" in tune.summary.space.text()
+    assert tune.summary.elsewhere.text() == "Set it up on this computer's processor"
+    assert not window.banner.text, "what can be pressed is no fault"
+    simulated = window.board
+    tune.summary.elsewhere.click()
+    qtbot.waitUntil(lambda: tune.draft is not None, timeout=30_000)
+    assert window.board.gpu.info.source == "unmetered"
+    assert "this computer" not in tune.summary.space.text()
+    assert tune.summary.elsewhere.isHidden()
+    assert simulated in window.boards.all, "and the board is watched as before"
+
+
+def test_what_was_to_be_started_starts_where_it_runs_only_when_that_is_pressed(
+    qtbot: QtBot, open_program: Callable[..., Any]
+) -> None:
+    window = ready(qtbot, open_program())
+    tune = window.panels["tune"]
+    home = window.board
+    window.open_specification(resources() / "examples" / "polynomial_generated.toml", start=True)
+    qtbot.waitUntil(lambda: not tune.summary.elsewhere.isHidden(), timeout=30_000)
+    assert tune.summary.elsewhere.text() == "Run it on this computer's processor"
+    window.boards.show("host")
+    qtbot.waitUntil(lambda: tune.draft is not None, timeout=30_000)
+    assert not window.bridge.activity.busy, "it was only looked at"
+    window.boards.show(home.uuid)
+    qtbot.waitUntil(lambda: not tune.summary.elsewhere.isHidden(), timeout=30_000)
+    assert tune.summary.elsewhere.text() == "Set it up on this computer's processor"
+
+
+def test_a_file_that_is_wrong_on_any_board_offers_no_other(
+    qtbot: QtBot, open_program: Callable[..., Any], tmp_path: Path
+) -> None:
+    window = ready(qtbot, open_program())
+    tune = window.panels["tune"]
+    path = tmp_path / "wrong.toml"
+    text = (resources() / "examples" / "polynomial_generated.toml").read_text()
+    path.write_text(text.replace("[parameters]", 'restrictions = ["no such thing"]\n[parameters]'))
+    window.open_specification(path)
+    qtbot.waitUntil(lambda: bool(window.banner.text), timeout=30_000)
+    assert tune.summary.elsewhere.isHidden()

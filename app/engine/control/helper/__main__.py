@@ -46,6 +46,30 @@ def unsafe_path(path: str) -> str:
         path = above
 
 
+def unsafe_link(path: str) -> str:
+    """As `unsafe_path`, of a path that may lead over links: each must be root's, where only root can replace it."""
+    end = os.path.realpath(path)
+    for _ in range(40):
+        link = _first_link(path)
+        if not link:
+            return unsafe_path(path) if path == end else f"{path} is not {end}"
+        above = os.path.dirname(link)
+        if os.lstat(link).st_uid != 0:
+            return unsafe(link)
+        reason = unsafe_path(above)
+        if reason:
+            return reason
+        path = os.path.normpath(os.path.join(above, os.readlink(link)) + path[len(link) :])
+    return f"{path} is a chain of links without an end"
+
+
+def _first_link(path: str) -> str:
+    """The first part of a path, from the root on, that is a link; empty where none is."""
+    parts = path.split(os.sep)
+    starts = (os.sep.join(parts[:length]) for length in range(2, len(parts) + 1))
+    return next((start for start in starts if os.path.islink(start)), "")
+
+
 def unsafe_tree(folder: str) -> str:
     """Why an installed tree must not run as root; empty where it may.
 

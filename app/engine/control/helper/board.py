@@ -1,57 +1,55 @@
-"""One board through NVML: what it supports, what is set there now, and the only calls that change it."""
+"""One board, whoever made it: what it supports, what is set there now, and the only way to change it.
+
+`NvmlBoard` and `AmdBoard` ask the drivers; what is the same for both is here.
+"""
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable
 from typing import Any
 
 from .grammar import Failed
 from .record import KNOBS_OF
 
-GRAPHICS, MEMORY = 0, 2  # nvmlClockType_t
-_CLOCKS_S = 5.0  # the lists of supported clocks hang on some boards
-_TOLERANCE_MW = 1000
-
-# nvmlReturn -> (kind, words). Codes as in nvml.h, which never renumbers them.
-_ERRORS = {
-    2: ("refused", "the driver refuses this value"),
-    3: ("not_supported", "this board does not support it"),
-    4: ("no_permission", "the driver refuses it to this user"),
-    10: ("driver", "the driver did not answer in time"),
-    13: ("not_supported", "this driver lacks the function"),
-    15: ("lost", "the GPU is lost"),
-    16: ("lost", "the GPU needs a reset"),
-    28: ("lost", "the GPU is no longer there"),
-}
+TOLERANCE_MW = 1000
 
 
 class Board:
-    """`nvml` is the module pynvml, or what stands in for it. Raises Failed wherever the driver does not do as asked."""
+    """Raises Failed wherever the driver does not do as asked. Clocks in MHz, power limits in mW."""
 
-    def __init__(self, nvml: Any, uuid: str, alive: Callable[[], None] = lambda: None) -> None:
-        """`alive` is called whenever the driver has answered."""
-        self._nvml = nvml
-        self._alive = alive
-        self._call("nvmlInit")
-        self.uuid = uuid
-        self._handle = self._call("nvmlDeviceGetHandleByUUID", uuid)
-        self.name = _text(self._ask("nvmlDeviceGetName"))
-        self._clocks: dict[Any, tuple[int, ...]] = {}
-        self._without: dict[str, str] = {}  # knob -> what the driver said when it was tried
+    uuid: str
+    name: str
 
-    # --- looking ------------------------------------------------------------------------------------------------------
+    def __init__(self, without: dict[str, str] | None = None) -> None:
+        """`without`: knobs that no such board has, with the reason."""
+        self._without = dict(without or {})
+
+    # --- what each maker's does in its own way ------------------------------------------------------------------------
 
     def read(self, knob: str) -> Any:
-        """What a knob is set to now. A lock has no getter: None, which stands for 'not locked'."""
-        if knob == "power_limit_mw":
-            return int(self._ask("nvmlDeviceGetPowerManagementLimit"))
-        if knob == "persistence_mode":
-            return int(self._ask("nvmlDeviceGetPersistenceMode"))
-        if knob == "application_clocks_mhz":
-            return [int(self._ask("nvmlDeviceGetApplicationsClock", kind)) for kind in (MEMORY, GRAPHICS)]
-        return None
+        """What a knob is set to now; None of a lock stands for 'not locked'."""
+        raise NotImplementedError
+
+    def put(self, knob: str, value: Any) -> None:
+        """Set a knob; None unlocks."""
+        raise NotImplementedError
+
+    def put_default(self, knob: str) -> None:
+        """Unlock a clock, or set the default power limit or application clocks."""
+        raise NotImplementedError
+
+    def is_at(self, knob: str, value: Any) -> bool:
+        """Whether a knob reads back as it was set; one that cannot be read cannot be caught."""
+        raise NotImplementedError
+
+    def limits_mw(self) -> tuple[int, int]:
+        """The least and the most that the power limit may be."""
+        raise NotImplementedError
+
+    def require_clocks(self, settings: dict[str, Any], memory_mhz: int | None) -> None:
+        """Raise Failed for clocks that this board does not support; `memory_mhz` is the memory clock set already."""
+        raise NotImplementedError
+
+    # --- the same for all ---------------------------------------------------------------------------------------------
 
     def read_or_none(self, knob: str) -> Any:
         """As `read`, None where the board does not report it."""
@@ -59,30 +57,6 @@ class Board:
             return self.read(knob)
         except Failed:
             return None
-
-    def memory_clocks_mhz(self) -> tuple[int, ...]:
-        """Supported memory clocks, ascending; empty where unknown."""
-        return self._listed("nvmlDeviceGetSupportedMemoryClocks")
-
-    def graphics_clocks_mhz(self, memory_mhz: int | None = None) -> tuple[int, ...]:
-        """Supported graphics clocks at a memory clock (None: the present one), ascending; empty where unknown."""
-        known = self.memory_clocks_mhz()
-        if not known:
-            return ()
-        if memory_mhz is None:
-            try:
-                present = int(self._ask("nvmlDeviceGetClockInfo", MEMORY))
-            except Failed:
-                present = known[-1]
-            memory_mhz = min(known, key=lambda clock: abs(clock - present))
-        return self._listed("nvmlDeviceGetSupportedGraphicsClocks", memory_mhz)
-
-    def limits_mw(self) -> tuple[int, int]:
-        """The least and the most that the power limit may be."""
-        low, high = self._ask("nvmlDeviceGetPowerManagementLimitConstraints")
-        return int(low), int(high)
-
-    # --- which knob makes a setting -----------------------------------------------------------------------------------
 
     def knobs(self, name: str) -> tuple[str, ...]:
         """The knobs that may make a setting, the first to be tried first. Raises Failed with the reason for none."""
@@ -100,93 +74,11 @@ class Board:
     def check(self, settings: dict[str, Any], memory_mhz: int | None) -> None:
         """Whether this board supports the values; `memory_mhz` is the memory clock that is set already."""
         if "power_limit_w" in settings:
-            low, high = self.limits_mw()
-            if not low <= round(settings["power_limit_w"] * 1000) <= high:
-                raise Failed(
-                    "refused",
-                    "{:g} W is outside {:g} to {:g} W".format(settings["power_limit_w"], low / 1e3, high / 1e3),
-                )
-        if "memory_clock_mhz" in settings:
-            memory_mhz = settings["memory_clock_mhz"]
-            if memory_mhz not in self.memory_clocks_mhz():
-                raise Failed("refused", f"{memory_mhz} MHz is none of its memory clocks")
-        for end in settings.get("graphics_clock_mhz", ()):
-            if end not in self.graphics_clocks_mhz(memory_mhz):
-                raise Failed("refused", f"{end} MHz is none of its graphics clocks")
+            self.require_limit(round(settings["power_limit_w"] * 1000))
+        self.require_clocks(settings, memory_mhz)
 
-    # --- setting: nothing else in this project calls these functions --------------------------------------------------
-
-    def put(self, knob: str, value: Any) -> None:
-        """Set a knob; None unlocks."""
-        if knob == "power_limit_mw":
-            low, high = self.limits_mw()
-            if not low <= value <= high:
-                raise Failed("refused", f"{value / 1e3:g} W is outside {low / 1e3:g} to {high / 1e3:g} W")
-            self._ask("nvmlDeviceSetPowerManagementLimit", value)
-        elif knob == "persistence_mode":
-            self._ask("nvmlDeviceSetPersistenceMode", value)
-        elif knob == "application_clocks_mhz":
-            self._ask("nvmlDeviceSetApplicationsClocks", value[0], value[1])
-        elif knob == "locked_graphics_mhz":
-            if value is None:
-                self._ask("nvmlDeviceResetGpuLockedClocks")
-            else:
-                self._ask("nvmlDeviceSetGpuLockedClocks", value[0], value[1])
-        elif value is None:
-            self._ask("nvmlDeviceResetMemoryLockedClocks")
-        else:
-            self._ask("nvmlDeviceSetMemoryLockedClocks", value[0], value[1])
-
-    def put_default(self, knob: str) -> None:
-        """Unlock a clock, or set the default power limit or application clocks. Raises Failed."""
-        if knob == "power_limit_mw":
-            self.put(knob, int(self._ask("nvmlDeviceGetPowerManagementDefaultLimit")))
-        elif knob == "application_clocks_mhz":
-            self._ask("nvmlDeviceResetApplicationsClocks")
-        else:
-            self.put(knob, None)
-
-    def is_at(self, knob: str, value: Any) -> bool:
-        """Whether a knob reads back as it was set; one that cannot be read cannot be caught."""
-        if knob.startswith("locked_"):
-            return True
-        now = self.read(knob)
-        return abs(now - value) <= _TOLERANCE_MW if knob == "power_limit_mw" else bool(now == value)
-
-    # --- inside -------------------------------------------------------------------------------------------------------
-
-    def _ask(self, function: str, *arguments: Any) -> Any:
-        return self._call(function, self._handle, *arguments)
-
-    def _call(self, function: str, *arguments: Any) -> Any:
-        try:
-            return getattr(self._nvml, function)(*arguments)
-        except self._nvml.NVMLError as error:
-            kind, words = _ERRORS.get(error.value, ("driver", f"NVML error {error.value}"))
-            raise Failed(kind, f"{words} ({function})") from None
-        finally:
-            self._alive()
-
-    def _listed(self, function: str, *arguments: Any) -> tuple[int, ...]:
-        key = (function, *arguments)
-        if key not in self._clocks:
-            answers: list[tuple[int, ...]] = []
-
-            def ask() -> None:
-                try:
-                    answers.append(tuple(sorted({int(clock) for clock in self._ask(function, *arguments)})))
-                except Failed:
-                    answers.append(())
-
-            thread = threading.Thread(target=ask, daemon=True)
-            thread.start()
-            until = time.monotonic() + _CLOCKS_S
-            while thread.is_alive() and time.monotonic() < until:
-                thread.join(0.5)
-                self._alive()  # this wait is bounded
-            self._clocks[key] = answers[0] if answers else ()
-        return self._clocks[key]
-
-
-def _text(answer: Any) -> str:
-    return answer.decode("utf-8", "replace") if isinstance(answer, bytes) else str(answer)
+    def require_limit(self, limit_mw: int) -> None:
+        """Raise Failed for a power limit outside the board's range."""
+        low, high = self.limits_mw()
+        if not low <= limit_mw <= high:
+            raise Failed("refused", f"{limit_mw / 1e3:g} W is outside {low / 1e3:g} to {high / 1e3:g} W")

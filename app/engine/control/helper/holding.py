@@ -1,6 +1,6 @@
 """Holding a board: the rights, the lock, and two processes of which either puts the board back for the other.
 
-The one that serves talks to NVML and may be killed, crash or hang in the driver; then the other, the guardian, has the
+The one that serves talks to the driver and may be killed, crash or hang there; then the other, the guardian, has the
 board put back from the record by another child. When the guardian is killed, the first notices at once and does it
 itself. The guardian never calls the driver: where that hangs for good, the record stays, and the next start reports it.
 """
@@ -23,6 +23,7 @@ from . import record as records
 from .board import Board
 from .grammar import Failed
 from .keeper import Keeper
+from .nvml_board import NvmlBoard
 from .serve import serve
 from .watchdog import STALL_S, Child
 
@@ -51,7 +52,7 @@ def main(arguments: list[str]) -> int:
         if arguments == ["--restore"]:
             return _restore_all()
         if len(arguments) != 1 or not records.is_uuid(arguments[0]):
-            raise Failed("refused", "one argument is needed: the UUID of a whole board, GPU-...")
+            raise Failed("refused", "one argument is needed: the UUID of a whole board, GPU-... or AMD-...")
         _require_user(arguments[0], uid)
         return _hold(arguments[0], uid)
     except Failed as failed:
@@ -102,7 +103,7 @@ def _serving(uuid: str, holder: dict[str, int], alive: int, beat: Callable[[], N
         for name in _IGNORED:
             signal.signal(getattr(signal, name), signal.SIG_IGN)
         with records.Records(records.FOLDER, make=True) as folder:
-            keeper = Keeper(Board(_nvml(), uuid, beat), folder, holder)
+            keeper = Keeper(_board(uuid, beat), folder, holder)
             try:
                 serve(keeper, 0, 1, alive, woken, alive=beat)
             finally:
@@ -143,7 +144,7 @@ def _putting_back(
             found = folder.read(uuid)
             if found is None or not (found.open or found.boot != records.boot()):
                 return 0
-            keeper = Keeper(Board(_nvml(), uuid, beat), folder, holder)
+            keeper = Keeper(_board(uuid, beat), folder, holder)
             if keeper.left_over:
                 keeper.put_back("start", order, forget=forget)
         return 0
@@ -211,6 +212,15 @@ def _lock(uuid: str, patience_s: float) -> int:
         os.ftruncate(file, 0)
         os.pwrite(file, str(os.getpid()).encode(), 0)  # for those that are refused
     return file
+
+
+def _board(uuid: str, alive: Callable[[], None]) -> Board:
+    """The board of that UUID, through its maker's library. Raises Failed."""
+    if uuid.startswith("AMD-"):
+        from . import amd_board
+
+        return amd_board.AmdBoard(amd_board.load(), uuid, alive)
+    return NvmlBoard(_nvml(), uuid, alive)
 
 
 def _nvml() -> Any:

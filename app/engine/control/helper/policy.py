@@ -72,7 +72,7 @@ def load(uuid: str) -> Policy:
         parser.read_string(text, PATH)
         sections = {name: parser[name] for name in (*parser.sections(), ALL_BOARDS)}
         for name, section in sections.items():
-            if name != ALL_BOARDS and not name.startswith("GPU-"):
+            if name != ALL_BOARDS and not name.startswith(("GPU-", "AMD-")):
                 raise PolicyError(f"{PATH}: [{name}] is neither [{ALL_BOARDS}] nor the UUID of a board")
             _policy_of(section)  # a mistake in one section makes the whole file unreliable
         return _policy_of(sections.get(uuid, sections[ALL_BOARDS]))

@@ -24,10 +24,10 @@ FOLDER = "/var/lib/wattridge"
 LOCK_FOLDER = "/run/wattridge"
 VERSION = 1
 _MOST_BYTES = 8192
-_UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_UUID = re.compile(r"(GPU|AMD)-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _BOOT = "/proc/sys/kernel/random/boot_id"
 
-# What can be set, as NVML has it, in the order in which it is put back. None of a lock: not locked.
+# What can be set, by NVML's names for it, in the order in which it is put back. None of a lock: not locked.
 KNOBS = (
     "locked_graphics_mhz",
     "locked_memory_mhz",

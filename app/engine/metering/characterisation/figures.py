@@ -34,8 +34,13 @@ def in_ms(value_ms: float, margin_ms: float | None = None) -> str:
     return value if margin_ms is None else f"{value} ± {margin_ms:.1g}"
 
 
-def source_words(source: str, refresh_ms: float, window_ms: float | None) -> str:
-    """A source with how often it is new and what it averages, in one line."""
+def source_words(source: str, refresh_ms: float, window_ms: float | None, *, counted: bool = False) -> str:
+    """A source with how often it is new and what it averages, in one line.
+
+    `counted`: the buffer's samples are differences of the board's energy counter, as of AMD's boards.
+    """
+    if source == "buffer" and counted:
+        return f"energy counter (read every {refresh_ms:.0f} ms)"
     if source == "buffer":
         return f"{WORDS[source]} ({refresh_ms:.0f} ms samples)"
     window = "" if window_ms is None else f", mean of {in_ms(window_ms)} ms"

@@ -9,6 +9,7 @@ from typing import Final
 # NumPy type -> C++ type; complex arrays are compared as pairs of floats, flags as bytes.
 TYPES: Final = {
     "float16": "Half",
+    "bfloat16": "BFloat16",
     "float32": "float",
     "float64": "double",
     "int8": "signed char",
@@ -30,6 +31,10 @@ struct Half {
         asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
         return value;
     }
+};
+struct BFloat16 {
+    unsigned short bits;
+    __device__ operator double() const { return (double)__uint_as_float((unsigned)bits << 16); }
 };
 
 // result: how many differ, the first of them, the largest difference (its bits: they order as non-negative doubles do)

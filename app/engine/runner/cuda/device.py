@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ....sensors.device_limits import DeviceLimits
+from ...expressions.bfloat16 import type_name
 from ...operators.shapes import Operator
 from ...workloads.cuda_arguments import Launch
 from ..kernels.backend import Array, DeviceFault, Difference, KernelFacts, Mark, difference
@@ -102,7 +103,7 @@ class DeviceBackend:
         self._comparers = self._driver.load(image)
 
     def difference(self, output: int, reference: int, like: Array, rtol: float, atol: float) -> Difference:
-        kind, parts = compared_type(like.dtype.name)
+        kind, parts = compared_type(type_name(like.dtype))
         if self._comparers is None or kind not in TYPES:
             return difference(self.read(output, like), self.read(reference, like), rtol, atol)
         size = like.size * parts

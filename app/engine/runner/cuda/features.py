@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from ....sensors.device_limits import DeviceLimits
+from ...expressions.bfloat16 import number_type
 from ...workloads.instruction_mix import instruction_mix
 from ...workloads.kernel_features import LaunchShape, code_features
 from ...workloads.machine_code import FROM_CAPABILITY, granted, kernel_code
@@ -23,7 +22,7 @@ def image_features(image: bytes, prepared: Prepared, limits: DeviceLimits) -> di
     launch = prepared.launch
     name = symbol(image, launch.name)
     arrays = [each for each in prepared.calls.arguments if each.shape is not None]
-    byte = sum(math.prod(each.shape or ()) * np.dtype(each.type).itemsize for each in arrays)
+    byte = sum(math.prod(each.shape or ()) * number_type(each.type).itemsize for each in arrays)
     found: dict[str, float] = {"argument_byte": float(byte)}
     resources = (granted(image) or {}).get(name)
     if resources is not None:

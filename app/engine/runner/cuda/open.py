@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-
 from ....errors import WattridgeError
-from ....sensors.device_limits import DeviceLimits
 from ....sensors.gpu import Gpu
 from ...control.guard import DeviceGuard
 from ...metering.condition import Condition
 from ...space.search_space import SearchSpace
 from ...specification.model import Specification
-from ...workloads.source_kernel import SourceKernel
+from ..kernels.opened import Opened, opened
 from ..kernels.runner import KernelRunner
 from ..kernels.script_side import ScriptSide
 from .backends import find_library, usable_libraries
@@ -20,8 +17,16 @@ from .language import CudaLanguage
 from .toolchain import Toolchain, find_toolchain
 
 
+def require_nvidia(gpu: Gpu) -> None:
+    """Raises WattridgeError for a device that is not a board of NVIDIA's."""
+    if gpu.info.source != "nvml":
+        remedy = "choose a GPU, or one that is simulated: --gpu simulated:NAME"
+        raise WattridgeError("CUDA kernels run on NVIDIA's GPUs", gpu.info.label, remedy)
+
+
 def require_cuda(gpu: Gpu) -> None:
     """Raises WattridgeError, with the remedy, where kernels cannot run on a real board from here."""
+    require_nvidia(gpu)
     find_library(gpu.info.label)
     find_toolchain()
 
@@ -36,10 +41,20 @@ def cuda_in_use() -> dict[str, str | list[str] | None]:
     return {"library": str(library), "compiler": toolchain.version, "other_libraries": others, "why_not": None}
 
 
-def require_kernel(spec: Specification, gpu: Gpu, limits: DeviceLimits) -> None:
-    """Raises WattridgeError where the specification cannot run on a real board, before anything is started."""
-    SourceKernel.of(spec, limits)
-    require_cuda(gpu)
+def open_cuda(
+    sensors: Gpu,
+    *,
+    backend: str | None = None,
+    toolchain: Toolchain | None = None,
+    jobs: int | None = None,
+    isolated: bool = True,
+) -> Opened:
+    """A board that runs CUDA kernels, its processes started. Raises WattridgeError.
+
+    Unless `isolated`, kernels are launched in this process, which one that faults takes along.
+    """
+    gpu = CudaGpu(sensors, backend=backend, isolated=isolated)
+    return opened(gpu, lambda: CudaLanguage(gpu, toolchain=toolchain, jobs=jobs))
 
 
 def open_cuda_runner(
@@ -57,14 +72,7 @@ def open_cuda_runner(
 ) -> KernelRunner:
     """A runner, its processes started. Takes over the guard. Raises WattridgeError and InputError.
 
-    `script` is what a script contributes. Unless `isolated`, kernels are launched in this process, which one that
-    faults takes along.
+    `script` is what a script contributes; the rest is as for `open_cuda`.
     """
-    with ExitStack() as undo:
-        gpu = CudaGpu(sensors, backend=backend, isolated=isolated)
-        undo.callback(gpu.close)
-        language = CudaLanguage(gpu, toolchain=toolchain, jobs=jobs)
-        undo.callback(language.compiler.close)
-        runner = KernelRunner(gpu, spec, space, guard, language, condition, script)
-        undo.pop_all()
-    return runner
+    board = open_cuda(sensors, backend=backend, toolchain=toolchain, jobs=jobs, isolated=isolated)
+    return board.runner(spec, space, guard, condition, script)

@@ -20,7 +20,12 @@ from .recorded import launch_recorded
 _WORKSPACE: Final = 32 << 20  # as NVIDIA recommends for Hopper: given to cuBLAS, it asks for none while recorded
 
 _R_32F: Final = 0  # CUDA_R_32F, a cudaDataType
-_R_16F: Final = 2
+_R_HALF: Final = {"fp16": 2, "bf16": 14}  # CUDA_R_16F, CUDA_R_16BF
+_GEMV: Final = {  # operands, sums and y; the last two since CUDA 11.6
+    "fp32": "cublasSgemvStridedBatched",
+    "fp16": "cublasHSSgemvStridedBatched",
+    "bf16": "cublasTSSgemvStridedBatched",
+}
 _COMPUTE_32F: Final = 68  # CUBLAS_COMPUTE_32F
 _DEFAULT_ALGORITHM: Final = -1  # CUBLAS_GEMM_DEFAULT
 
@@ -94,12 +99,13 @@ class VendorOperator:
 
 def _calls(driver: Driver, operator: Operator, operands: Operands) -> _Calls:
     """Raises OSError where no library does this."""
-    if operator.kind == "conv2d" and operator.precision != "fp32":
-        raise OSError(f"cuDNN is not asked for {operator.precision}")
-    if operator.kind == "conv2d" and (library := cudnn()) is not None:
-        return _ByCudnn(driver, library, operator, operands)
     size = operator.sizes
     direct = operator.kind == "conv2d" and (size["kernel"], size["stride"], size["pad"]) == (1, 1, 0)
+    single = operator.precision == "fp32"
+    if operator.kind == "conv2d" and single and (library := cudnn()) is not None:
+        return _ByCudnn(driver, library, operator, operands)
+    if operator.kind == "conv2d" and not direct and not single:
+        raise OSError(f"cuDNN is not asked for {operator.precision}: it would write other numbers than our FP32")
     if operator.kind == "conv2d" and not direct:
         raise OSError("cuDNN was not found: pip install nvidia-cudnn-cu12 (or -cu13)")
     if (blas := cublas()) is None:
@@ -135,8 +141,8 @@ class _ByCublas:
         c, a, b = (ctypes.c_void_p(operands[name][0]) for name in names)
         one, zero = ctypes.byref(ONE), ctypes.byref(ZERO)
         shape = (NO_TRANSPOSE, NO_TRANSPOSE, columns, rows, depth)
-        if operator.precision == "fp16":  # sums and c in FP32
-            first, second = (b, _R_16F, columns), (a, _R_16F, depth)
+        if (half := _R_HALF.get(operator.precision)) is not None:  # sums and c in FP32
+            first, second = (b, half, columns), (a, half, depth)
             apart = [ctypes.c_longlong(each) for each in (depth * columns, rows * depth, rows * columns)]
             end = (batch, _COMPUTE_32F, _DEFAULT_ALGORITHM)
             return lambda: self._blas.call(
@@ -156,12 +162,15 @@ class _ByCublas:
         batch, rows, _, depth = operator.product
         y, w, x = (ctypes.c_void_p(operands[name][0]) for name in ("y", "w", "x"))
         one, zero = ctypes.byref(ONE), ctypes.byref(ZERO)
-        if batch == 1:
+        if batch == 1 and operator.precision == "fp32":
             return lambda: self._blas.call("cublasSgemv_v2", TRANSPOSE, depth, rows, one, w, depth, x, 1, zero, y, 1)
         apart_w, apart_x, apart_y = (ctypes.c_longlong(each) for each in (rows * depth, depth, rows))
-        if self._blas.has("cublasSgemvStridedBatched"):  # since CUDA 11.6
+        function = _GEMV[operator.precision]
+        if self._blas.has(function):
             matrix, to = (depth, rows, one, w, depth, apart_w), (zero, y, 1, apart_y)
-            return lambda: self._blas.call("cublasSgemvStridedBatched", TRANSPOSE, *matrix, x, 1, apart_x, *to, batch)
+            return lambda: self._blas.call(function, TRANSPOSE, *matrix, x, 1, apart_x, *to, batch)
+        if operator.precision != "fp32":
+            raise OSError(f"{self._blas.version} has no {function}")
         shape = (TRANSPOSE, NO_TRANSPOSE, rows, 1, depth)
         left, right, into = (w, depth, apart_w), (x, depth, apart_x), (y, rows, apart_y)
         return lambda: self._blas.call("cublasSgemmStridedBatched", *shape, one, *left, *right, zero, *into, batch)

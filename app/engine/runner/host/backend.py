@@ -18,7 +18,6 @@ from ...workloads.cuda_arguments import Launch
 from ..kernels.backend import Array, DeviceFault, Difference, KernelFacts, Mark, difference
 
 ALIGNED: Final = 64  # bytes: what vector instructions want
-FORTRAN: Final = "Fortran"
 _SCALARS: Final[dict[str, Any]] = {
     "bool": ctypes.c_bool,
     "float32": ctypes.c_float,
@@ -28,15 +27,14 @@ _SCALARS: Final[dict[str, Any]] = {
 
 
 def open_backend(language: str) -> HostBackend:
-    """The processor of this computer, for functions of that language."""
-    return HostBackend(language)
+    """The processor of this computer; functions of every language are called alike."""
+    return HostBackend()
 
 
 class HostBackend:
     """Implements `Backend`. Buffers are arrays; calls run at once."""
 
-    def __init__(self, language: str) -> None:
-        self._language = language
+    def __init__(self) -> None:
         self.returned = 0.0  # the sum over all calls
 
     def describe(self) -> dict[str, Any]:
@@ -63,8 +61,7 @@ class HostBackend:
     def load(
         self, image: bytes, launch: Launch, arguments: Sequence[Any], constants: Mapping[str, Array]
     ) -> HostFunction:
-        by_reference = self._language == FORTRAN and is_mangled(launch.name)
-        return HostFunction(self, image, launch.name, arguments, by_reference)
+        return HostFunction(self, image, launch.name, arguments)
 
     def product(self) -> None:
         return None
@@ -90,17 +87,15 @@ class HostFunction:
 
     facts = KernelFacts()
 
-    def __init__(
-        self, backend: HostBackend, image: bytes, name: str, arguments: Sequence[Any], by_reference: bool
-    ) -> None:
-        """`by_reference`: scalars too, as Fortran passes them. Raises DeviceFault."""
+    def __init__(self, backend: HostBackend, image: bytes, name: str, arguments: Sequence[Any]) -> None:
+        """Raises DeviceFault."""
         self._backend = backend
         try:
             self._function = getattr(_library(image), name)
         except (OSError, AttributeError) as error:
             raise DeviceFault(str(error)) from None
         self._function.restype = ctypes.c_float
-        self._kept = [_argument(argument, by_reference) for argument in arguments]
+        self._kept = [_argument(argument) for argument in arguments]
         self._arguments = [given for given, _ in self._kept]
 
     def launch(self, times: int) -> None:
@@ -134,11 +129,6 @@ class HostMark:
         return self._returned - earlier._returned
 
 
-def is_mangled(name: str) -> bool:
-    """Whether a name of Fortran is not one of bind(C): compilers add an underscore, or the module's name."""
-    return name.endswith("_") or "_MOD_" in name or "_mp_" in name
-
-
 def aligned(like: Array) -> Array:
     """An array of that shape and type at an aligned address."""
     room = np.empty(like.nbytes + ALIGNED, np.uint8)
@@ -158,12 +148,12 @@ def _library(image: bytes) -> ctypes.CDLL:
             path.parent.rmdir()
 
 
-def _argument(argument: Any, by_reference: bool) -> tuple[Any, Any]:
-    """What the function is given, and what has to live as long."""
+def _argument(argument: Any) -> tuple[Any, Any]:
+    """What the function is given, and what has to live as long. An array, of no dimensions too, by its address."""
     if isinstance(argument, np.ndarray):
         return ctypes.c_void_p(argument.ctypes.data), argument
     kind = _SCALARS.get(argument.dtype.name)
     if kind is None:
         raise DeviceFault(f"a scalar of type {argument.dtype.name} cannot be passed to a function")
     value = kind(argument.item())
-    return (ctypes.byref(value), value) if by_reference else (value, value)
+    return value, value

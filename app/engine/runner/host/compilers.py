@@ -25,6 +25,7 @@ class HostTarget:
 
     language: str
     program: str
+    optimised: bool = True  # with -O3 unless the options say how
 
     @property
     def identity(self) -> str:
@@ -39,10 +40,11 @@ class HostTarget:
         return Path(self.program).name in DEVICE_COMPILERS
 
     def call(self, source: Path, image: Path, options: Sequence[str]) -> list[str]:
-        """Optimised with -O3 unless the options say how; libraries come after the source, as linkers want them."""
+        """Libraries come after the source, as linkers want them."""
         linked = [option for option in options if _TO_THE_LINKER.fullmatch(option)]
         rest = [option for option in options if option not in linked]
-        level = [] if any(option.startswith("-O") or option == "-fast" for option in rest) else ["-O3"]
+        chosen = any(option.startswith("-O") or option == "-fast" for option in rest)
+        level = ["-O3"] if self.optimised and not chosen else []
         shared = ["-shared", *(["-Xcompiler", "-fPIC"] if self._of_devices else ["-fPIC"])]
         return [
             self.program,

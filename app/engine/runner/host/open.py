@@ -1,44 +1,39 @@
-"""The way to functions of the host, and the runner that calls them."""
+"""The way to functions of the host, and what calls them."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from dataclasses import replace
 
 from ....sensors.gpu import Gpu
-from ...control.guard import DeviceGuard
-from ...metering.condition import Condition
-from ...space.search_space import SearchSpace
-from ...specification.model import Specification
+from ...specification.model import KernelSpec
 from ..kernels.gpu import ProcessGpu
-from ..kernels.runner import KernelRunner
+from ..kernels.opened import Opened, opened
 from .compilers import find_compiler
 from .language import HostLanguage
 
 BACKEND = f"{__package__}.backend"
 
 
-def open_host_runner(
-    spec: Specification,
+def open_host(
+    kernel: KernelSpec,
+    where: str,
     sensors: Gpu,
-    space: SearchSpace,
-    guard: DeviceGuard,
     *,
-    condition: Condition | None = None,
     jobs: int | None = None,
-) -> KernelRunner:
-    """A runner, its processes started. Takes over the guard. Raises WattridgeError and InputError.
+    isolated: bool = True,
+    as_they_are: bool = False,
+) -> Opened:
+    """The process that calls functions in the language of that kernel, started. Raises WattridgeError.
 
     On a real board the function launches its own work there, and the board is the only one that its process sees.
+    Unless `isolated`, functions are called in this process, which one that faults takes along. `as_they_are` leaves the
+    level of optimisation to the kernel's own options.
     """
-    assert spec.kernel is not None, "a kernel, as was checked"
-    target = find_compiler(spec.kernel, str(spec.path))
+    target = find_compiler(kernel, where)
+    if as_they_are:
+        target = replace(target, optimised=False)
     uuid = sensors.info.uuid
     visible = {"CUDA_VISIBLE_DEVICES": uuid} if uuid.startswith(("GPU-", "MIG-")) else {}
-    with ExitStack() as undo:
-        gpu = ProcessGpu(sensors, BACKEND, spec.kernel.language, visible, context="process for functions")
-        undo.callback(gpu.close)
-        language = HostLanguage(gpu, target, jobs)
-        undo.callback(language.compiler.close)
-        runner = KernelRunner(gpu, spec, space, guard, language, condition)
-        undo.pop_all()
-    return runner
+    context = "process for functions"
+    gpu = ProcessGpu(sensors, BACKEND, kernel.language, visible, context=context, isolated=isolated)
+    return opened(gpu, lambda: HostLanguage(gpu, target, jobs))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from ...expressions.bfloat16 import widened
 from ...operators.shapes import Operator
 from ...workloads.cuda_arguments import Launch
 
@@ -158,7 +159,7 @@ class Backend(Protocol):
 def difference(output: Array, reference: Array, rtol: float, atol: float) -> Difference:
     """Elements with |output - reference| > atol + rtol |reference|, NaN against a number included."""
     wide = np.complex128 if reference.dtype.kind == "c" else np.float64
-    given, expected = output.ravel().astype(wide), reference.ravel().astype(wide)
+    given, expected = (widened(each).ravel().astype(wide) for each in (output, reference))
     with np.errstate(all="ignore"):
         apart = np.abs(given - expected)
         close = np.isfinite(apart) & (apart <= atol + rtol * np.abs(expected))

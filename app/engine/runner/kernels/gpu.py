@@ -11,6 +11,7 @@ from ....sensors.channel import PowerSample, Reading
 from ....sensors.device_limits import DeviceLimits
 from ....sensors.gpu import Gpu, Held, HoldsValues
 from ....sensors.load import Execution, Load
+from ...metering.launching import require_here
 from .own_process import OwnProcess, OwnThread
 from .process import KernelFailed, RunnerProcess, RunnerProcesses
 
@@ -36,6 +37,7 @@ class ProcessGpu:
         `backend` is the module that opens the device, in a process with so much more in its environment; `context` is
         what it opens, in words. Unless `isolated`, the context is this process's own, in its environment as it is.
         """
+        require_here(sensors)
         self.info = sensors.info
         self.channels = sensors.channels
         self.clock = sensors.clock
@@ -43,7 +45,7 @@ class ProcessGpu:
         self.sensors = sensors
         self.backend = backend
         self._device = device
-        self._environment = dict(environment or {})
+        self.environment = dict(environment or {})  # of the runner processes, beside this one's
         self._prepared: list[tuple[dict[str, Any], Sequence[bytes]]] = []
         self.processes: RunnerProcesses | OwnProcess
         self.processes = RunnerProcesses(self._start, self._prepare) if isolated else self._own_process()
@@ -119,7 +121,7 @@ class ProcessGpu:
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _start(self) -> RunnerProcess:
-        return RunnerProcess(self.backend, self._device, self._environment)
+        return RunnerProcess(self.backend, self._device, self.environment)
 
     def _own_process(self) -> OwnProcess:
         return OwnProcess(self.backend, self._device, self._prepare, self.clock.now_ns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from ...workloads.source_kernel import Prepared
 from .gpu import ProcessGpu
 from .language import Language
 from .process import KernelFailed
+from .reporting import Reader
 
 SPARE_S: Final = 1.0  # a first launch may take this much longer than its limit: lazy loading, comparing, once more
 KEPT: Final = 3  # kernels that stay loaded: the one that runs, the next, and the one that keeps the board warm
@@ -116,9 +117,9 @@ class LoadedKernels:
         self._gpu.ask({"do": "save", "names": names, "folder": str(folder)})
         return {name: read_array(folder / f"{name}.npy", None) for name in names}
 
-    def launches(self, name: str) -> Launches:
-        """Single launches of a loaded kernel, each timed."""
-        return Launches(self._gpu, name, self._timeout_s)
+    def launches(self, name: str, reader: Reader) -> Launches:
+        """Single launches of a loaded kernel, each timed: by itself where it reports its time."""
+        return Launches(self._gpu, name, self._timeout_s, reader)
 
     @contextmanager
     def keep_board_busy(self) -> Iterator[None]:
@@ -163,16 +164,17 @@ class LoadedKernels:
 class Launches:
     """Single launches of one loaded kernel. All raise KernelFailed."""
 
-    def __init__(self, gpu: ProcessGpu, name: str, timeout_s: float) -> None:
+    def __init__(self, gpu: ProcessGpu, name: str, timeout_s: float, reader: Reader) -> None:
         self._gpu = gpu
         self._name = name
         self._timeout_s = timeout_s
+        self._reader = reader
 
     def times_s(self, launches: int) -> list[float]:
         """That many launches, one after the other."""
         message = {"do": "times", "id": self._name, "launches": launches}
         reply = self._gpu.ask(message, timeout_s=launches * self._timeout_s + SPARE_S)
-        return [float(each) for each in reply["times_s"]]
+        return [self._time_s(each) for each in reply["launches"]]
 
     def start(self) -> None:
         """Queue one launch; returns at once."""
@@ -181,4 +183,7 @@ class Launches:
     def finished_s(self) -> float | None:
         """How long the launch that was started took; None while it runs."""
         reply = self._gpu.ask({"do": "finished"})
-        return None if reply["time_s"] is None else float(reply["time_s"])
+        return self._time_s(reply) if reply["passed"] else None
+
+    def _time_s(self, launch: Mapping[str, Any]) -> float:
+        return float(self._reader(launch["reported"]).get("time_s", launch["time_s"]))

@@ -127,7 +127,7 @@ class OwnProcess:
     def replace(self) -> float:
         """Raises WattridgeError: what a fault has cost is this process's context."""
         remedy = "start the script again; without observers of its own, kernels run in a process of theirs"
-        raise WattridgeError("a kernel has cost this process its CUDA context", "launches in this process", remedy)
+        raise WattridgeError("a kernel has cost this process its context", "launches in this process", remedy)
 
     def close(self) -> None:
         self.current.close()

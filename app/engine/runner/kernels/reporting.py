@@ -13,16 +13,19 @@ Figures = dict[str, float]
 IDLE: Final = 0.1  # share of a window between launches that is worth saying
 
 
-def reader_of(kernel: KernelSpec) -> Callable[[Execution], Figures]:
-    """How the figures of an execution follow from what the kernel's launches report."""
+Reader = Callable[[float | None], Figures]  # of the mean that launches report; None where they report nothing
+
+
+def reader_of(kernel: KernelSpec) -> Reader:
+    """How figures of a launch follow from what the kernel's launches report."""
     returns = kernel.returns if kernel.language in OF_THE_HOST else "time_s"
 
-    def read(execution: Execution) -> Figures:
-        if execution.reported is None or returns == NOTHING:
+    def read(reported: float | None) -> Figures:
+        if reported is None or returns == NOTHING:
             return {}
         if returns in RETURNED_TIMES:
-            return {"time_s": execution.reported * RETURNED_TIMES[returns]}
-        return {returns: execution.reported}
+            return {"time_s": reported * RETURNED_TIMES[returns]}
+        return {returns: reported}
 
     return read
 

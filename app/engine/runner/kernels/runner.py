@@ -44,7 +44,7 @@ from .gpu import ProcessGpu
 from .language import Language
 from .loaded import LoadedKernels
 from .process import KernelFailed
-from .reporting import idle_words, reader_of, what_is_wrong
+from .reporting import Reader, idle_words, reader_of, what_is_wrong
 from .script_side import ScriptSide
 from .vendor_look import LOAD as VENDOR
 from .vendor_look import VendorLook
@@ -124,7 +124,7 @@ class KernelRunner:
         timeout_s = spec.kernel.timeout_s if spec.kernel else 10.0
         self._kernels = LoadedKernels(gpu, language, timeout_s, self._settle)
         self._meter = Meter(gpu, needs=spec.uses) if self._metered else Stopwatch(gpu, NO_ENERGY)
-        self._reported = reader_of(spec.kernel) if spec.kernel else lambda _: {}
+        self._reported: Reader = reader_of(spec.kernel) if spec.kernel else lambda _: {}
         self._vendor = VendorLook(spec.operator)
         self._stating = Stating(spec, gpu.info, condition)
         self._features: dict[int, dict[str, float]] = {}  # of rows, once asked for
@@ -199,6 +199,10 @@ class KernelRunner:
             self._compiler.close()
             self._kernels.close()
             self._gpu.close()
+
+    def look_at_library_again(self) -> None:
+        """Measure the vendor's library once more, before the next rows; that replaces what was measured of it."""
+        self._vendor = VendorLook(self._spec.operator)
 
     @property
     def compiled(self) -> int:
@@ -367,7 +371,7 @@ class KernelRunner:
     def _observed(self, script: ScriptSide, candidate: _Candidate) -> dict[str, float]:
         """What a script's own launches and observers show."""
         self._settle()
-        launches = self._kernels.launches(candidate.name)
+        launches = self._kernels.launches(candidate.name, self._reported)
         return script.observe(candidate.row, candidate.configuration, launches, candidate.facts)
 
     def _run_repeats(self, candidate: _Candidate, stop: threading.Event) -> None:
@@ -481,7 +485,7 @@ class KernelRunner:
         """The figures of a repeat that ran."""
         assert run.execution is not None, "it has ended"
         candidate.windows.append(self._meter.window(run))
-        candidate.reported.append(self._reported(run.execution))
+        candidate.reported.append(self._reported(run.execution.reported))
 
     def _timed(self, candidate: _Candidate, time_s: float) -> Measurement:
         cost_s = time.monotonic() - candidate.began if self._gpu.clock.speed == 1.0 else 0.0
@@ -501,7 +505,8 @@ class KernelRunner:
             return
         idle = idle_words(self._spec.kernel, candidate.run.execution, reported[-1])
         unsteady = [window.unsteady for window in windows]
-        said = (candidate.said, candidate.unmet, self._disobeyed(candidate, windows), *unsteady, idle)
+        of_meters = [words for window in windows for words in window.said]
+        said = (candidate.said, candidate.unmet, self._disobeyed(candidate, windows), *unsteady, idle, *of_meters)
         measurement = measurement_of(
             self._spec,
             candidate.row,

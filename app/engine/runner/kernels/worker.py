@@ -102,7 +102,7 @@ class Worker:
             case "times":
                 loaded = self._kernels[message["id"]]
                 self._stop_launching()
-                return {"times_s": [self._timed(loaded) for _ in range(message["launches"])]}
+                return {"launches": [_between(*self._marked(loaded)) for _ in range(message["launches"])]}
             case "start":
                 return self._start_once(self._kernels[message["id"]])
             case "finished":
@@ -171,7 +171,8 @@ class Worker:
     def _given(self, argument: Argument) -> Any:
         """What a kernel is given for an argument."""
         if argument.shape is None:
-            return self._arrays[argument.name][()]
+            value = self._arrays[argument.name]
+            return value if argument.by_reference else value[()]
         return LocalMemory(self._arrays[argument.name].nbytes) if argument.local else self._buffers[argument.name]
 
     def _save(self, names: list[str], folder: Path) -> None:
@@ -257,14 +258,19 @@ class Worker:
         if self._once is None:
             raise InputError("no launch was started", "runner process")
         before, after = self._once
-        return {"time_s": after.seconds_since(before) if after.passed else None}
+        return {"passed": True, **_between(before, after)} if after.passed else {"passed": False}
 
     def _timed(self, loaded: Loaded) -> float:
+        before, after = self._marked(loaded)
+        return max(after.seconds_since(before), 1e-7)
+
+    def _marked(self, loaded: Loaded) -> tuple[Mark, Mark]:
+        """One launch, and the marks around it, which have passed."""
         before = self._backend.mark()
         loaded.kernel.launch(1)
         after = self._backend.mark()
         after.wait()
-        return max(after.seconds_since(before), 1e-7)
+        return before, after
 
     def _run_reference(self, loaded: Loaded) -> None:
         """What a reference kernel of the same image writes, once."""
@@ -428,6 +434,12 @@ class Worker:
             "change": change,
             "reported": None if reported is None else reported / launches,
         }
+
+
+def _between(before: Mark, after: Mark) -> Message:
+    """The time of the one launch between two marks, and what it reported of itself."""
+    reported = after.reported_since(before) if isinstance(after, ReportingMark) else None
+    return {"time_s": after.seconds_since(before), "reported": reported}
 
 
 def _launches(seconds: float, launch_s: float) -> int:

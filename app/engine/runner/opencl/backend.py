@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
@@ -21,7 +22,9 @@ from ..kernels.backend import Array, DeviceFault, Difference, KernelFacts, Local
 from .device import device_of
 from .image import read_image
 
-warnings.simplefilter("ignore")  # of pyopencl's; what a process prints is shown where it fails
+# pyopencl's own; a script's warnings, in whose process this may be, are its own
+for where in (r"pyopencl\b", re.escape(__name__)):
+    warnings.filterwarnings("ignore", module=where)
 COMPLETE: Final = cl.command_execution_status.COMPLETE
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -64,6 +64,6 @@ class OpenclLanguage:
 
     def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:
         info = self._gpu.info
-        if info.source == "nvml" and stored_characterisation(info) is None:
+        if info.live and stored_characterisation(info) is None:
             what = "the power sensor is not characterised, and its defaults are used"
             raise PreparationFailed(what, remedy=f"once for this board: wattridge characterise --gpu {info.index}")

@@ -1,20 +1,14 @@
-"""The way to a device of OpenCL: which one a board is, and the runner that runs kernels there."""
+"""The way to a device of OpenCL: which one a board is, and what runs kernels there."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-
 from ....errors import WattridgeError
 from ....sensors.gpu import Gpu
-from ....sensors.nvml.pci import pci_address
 from ....sensors.opencl.devices import OpenclDevice, device_of_board
+from ....sensors.pci import pci_address
 from ....sensors.unmetered import UnmeteredDevice
-from ...control.guard import DeviceGuard
-from ...metering.condition import Condition
-from ...space.search_space import SearchSpace
-from ...specification.model import Specification
 from ..kernels.gpu import ProcessGpu
-from ..kernels.runner import KernelRunner
+from ..kernels.opened import Opened, opened
 from .language import OpenclLanguage
 
 BACKEND = f"{__package__}.backend"
@@ -34,22 +28,11 @@ def opencl_device_of(gpu: Gpu) -> OpenclDevice:
     return device
 
 
-def open_opencl_runner(
-    spec: Specification,
-    sensors: Gpu,
-    space: SearchSpace,
-    guard: DeviceGuard,
-    *,
-    condition: Condition | None = None,
-    jobs: int | None = None,
-) -> KernelRunner:
-    """A runner, its processes started. Takes over the guard. Raises WattridgeError and InputError."""
+def open_opencl(sensors: Gpu, *, jobs: int | None = None, isolated: bool = True) -> Opened:
+    """A device that runs OpenCL kernels, its processes started. Raises WattridgeError.
+
+    Unless `isolated`, kernels are launched in this process, which one that faults takes along.
+    """
     device = opencl_device_of(sensors)
-    with ExitStack() as undo:
-        gpu = ProcessGpu(sensors, BACKEND, device.number, context="OpenCL context")
-        undo.callback(gpu.close)
-        language = OpenclLanguage(gpu, device, jobs)
-        undo.callback(language.compiler.close)
-        runner = KernelRunner(gpu, spec, space, guard, language, condition)
-        undo.pop_all()
-    return runner
+    gpu = ProcessGpu(sensors, BACKEND, device.number, context="OpenCL context", isolated=isolated)
+    return opened(gpu, lambda: OpenclLanguage(gpu, device, jobs))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...device_limits import DeviceLimits
-from ...load import Load, Precision
+from ...load import Counts, Load, Precision
 from .arguments import Arguments
 from .residency import (
     LaunchRefused,
@@ -95,9 +95,11 @@ class TiledProduct:
         b_from_l2 = done * self.word / self.rows * _uneven(self.b_run_byte)
         if self.shared:
             reads_byte = self.tile_rows * self.a_cost + self.tile_columns / self.read_width * self.b_cost
-            onchip = done * self.word * reads_byte / outputs
-            onchip += 2.0 * a_from_l2 + (1.0 + self.b_store_cost) * b_from_l2
+            loaded = done * self.word * reads_byte / outputs
+            stored = a_from_l2 + self.b_store_cost * b_from_l2
+            onchip = loaded + 2.0 * a_from_l2 + (1.0 + self.b_store_cost) * b_from_l2
         else:
+            loaded = stored = 0.0
             onchip = 2.0 * done * self.word * (self.tile_rows + self.tile_columns) / outputs
             onchip += 2.0 * (a_from_l2 + b_from_l2)
             issue *= _UNSHARED
@@ -111,6 +113,13 @@ class TiledProduct:
             occupancy=seat.occupancy,
             issue_efficiency=bounded(issue * wanted / done),
             onchip_byte=onchip,
+            counts=Counts(
+                instructions=done / outputs * (outputs + others) / limits.warp_size,
+                written_byte=float(self.m) * self.n * self.word,
+                l2_read_byte=a_from_l2 + b_from_l2,
+                shared_load_byte=loaded,
+                shared_store_byte=stored,
+            ),
         )
 
     def _device_traffic(self, across: int, down: int, concurrent: int) -> float:

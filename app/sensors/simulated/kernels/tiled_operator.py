@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...device_limits import DeviceLimits
-from ...load import Load
+from ...load import Counts, Load
 from .arguments import Arguments
 from .residency import (
     LaunchRefused,
@@ -138,6 +138,14 @@ class TiledOperator:
             occupancy=seat.occupancy * active,
             issue_efficiency=bounded(issue * wanted / done / _saturation_undone(seat.occupancy * active)),
             onchip_byte=done * units.shared_byte + 3.0 * from_l2 + 2.0 * parted,
+            counts=Counts(
+                instructions=(useful + reads + copies + _STEP_INSTRUCTIONS + spills)
+                * (tiles * steps * threads / limits.warp_size),
+                written_byte=float(self.batch) * self.rows * self.columns * _WORD,
+                l2_read_byte=from_l2 + parted / 2.0,
+                shared_load_byte=done * units.shared_byte,
+                shared_store_byte=from_l2,
+            ),
         )
 
     @property

@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from ...errors import InputError
 from ...spreadsheet import cell_text
-from .arrays import Floats
+
+Floats = npt.NDArray[np.float64]
 
 _MAXIMUM_ROWS = 1_000_000
 _MAXIMUM_COLUMNS = 1_000

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.models.columns import parse_columns
+from app.engine.formats.columns import parse_columns
 from app.engine.models.documents import fit_to_json
 from app.engine.models.point_fits import fit_points
 from app.engine.models.points import choose

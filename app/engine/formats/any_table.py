@@ -1,0 +1,421 @@
+"""Any table of measurements as a recording: CSV, Parquet, JSON lines, or a folder with one JSON file per point.
+
+Which columns are parameters and which are figures is guessed from the header, or said by the user (`TableColumns`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from ...errors import InputError
+from ...files import read_text, text_chunks, text_lines
+from ..expressions.values import is_value
+from ..measurement import State, Value
+from ..objectives import Goal, Objective, likely_goal
+from .columns import Columns, parse_columns
+from .entries import NO_VALUE, as_number
+from .facts import Facts
+from .figure_names import is_figure
+from .names import DEVICE_SETTINGS, SETTING_NAMES
+from .recording import MAXIMUM_ENTRIES, MAXIMUM_PARAMETERS, Recording, RecordingBuilder
+
+Cell = Value | None
+
+REPEAT: Final = "repeat"  # the parameter that counts rows of one configuration
+_LARGEST_FILE: Final = 2**20  # bytes of one point of a folder
+_MOST_COLUMNS: Final = 1000
+_DEEPEST: Final = 8
+_DEVICES: Final = frozenset(("gpu", "gpu_name", "device", "device_name", "board"))
+_NOT_CHOSEN: Final = re.compile(r"time_?stamp|date|hash|uuid|^(row|index|id|unnamed.*)$", re.IGNORECASE)
+_MEASURED: Final = re.compile(
+    r"energy|joule|power|watt|runtime|elapsed|latency|duration|throughput|bandwidth|flop|temperature|(^|_)time"
+    r"|_per_s(ec|econd)?$|/s$|/j$|/w$|[_ ([](s|ms|us|ns|j|mj|kj|wh|w|mw)[)\]]?$",
+    re.IGNORECASE,
+)
+_REQUESTED: Final = re.compile(r"limit|cap\b|_cap|target|requested|locked", re.IGNORECASE)
+_CLOCK: Final = re.compile(r"clock|freq|mhz|ghz", re.IGNORECASE)
+_OBSERVED: Final = re.compile(
+    r"avg|average|mean|median|observed|actual|effective|measured|peak|core_freq", re.IGNORECASE
+)
+_RATE: Final = re.compile(r"(.+?)(?:_per_s(?:ec|econd)?|/s(?:ec)?)", re.IGNORECASE)
+_PER: Final = ((re.compile(r"_per_s(ec|econd)?$", re.I), "/s"), (re.compile(r"_per_j(oule)?$", re.I), "/J"))
+_KNOWN: Final = {  # what we call it -> the name without its unit, and the factor of each unit
+    "time_s": (
+        re.compile(r"(.*[_ .])?(run_?time|time|duration|elapsed|latency)"),
+        {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
+    ),
+    "energy_j": (re.compile(r"(.*[_ .])?energy"), {"j": 1.0, "mj": 1e-3, "kj": 1e3, "wh": 3600.0}),
+    "power_w": (re.compile(r"(.*[_ .])?power"), {"w": 1.0, "mw": 1e-3, "kw": 1e3}),
+}
+_UNIT: Final = re.compile(r"(.*?)[_ ]*[\[(]?([a-z]+)[\])]?$", re.IGNORECASE)
+_PIECES: Final = re.compile(r"([A-Za-z]*)[-_=.]?(\d+(?:\.\d+)?)")
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumns:
+    """Which columns are parameters and which are figures: name here -> heading. None: to be guessed."""
+
+    parameters: Mapping[str, str] | None = None
+    figures: Mapping[str, str] | None = None
+
+    @classmethod
+    def parse(cls, parameters: str | None, figures: str | None) -> TableColumns | None:
+        """From 'a,b' or 'NAME=HEADING,...' as options have it; None where nothing is said. Raises InputError."""
+        if not parameters and not figures:
+            return None
+        return cls(_named(parameters, "--parameters"), _named(figures, "--figures"))
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What `parse` reads these from, by the option's name; empty where a heading cannot be written so."""
+        given = {"parameters": self.parameters, "figures": self.figures}
+        if any(set(",=") & {*name, *heading} for named in given.values() for name, heading in (named or {}).items()):
+            return {}
+        return {
+            option: ",".join(name if name == heading else f"{name}={heading}" for name, heading in named.items())
+            for option, named in given.items()
+            if named
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Cells by column, all of the same length; None where a cell is empty."""
+
+    path: Path
+    columns: Mapping[str, Sequence[Cell]]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def is_numeric(self, name: str) -> bool:
+        """Whether a column holds numbers only, and at least one."""
+        known = [cell for cell in self.columns[name] if cell is not None]
+        return bool(known) and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in known)
+
+    def is_complete(self, name: str) -> bool:
+        """Whether every row has a value of a column."""
+        return all(cell is not None for cell in self.columns[name])
+
+
+def read_table(path: Path, columns: TableColumns | None = None) -> Recording:
+    """A table as a recording. Raises InputError where it is none, or where it is not clear which columns are what."""
+    table = read_cells(path)
+    return recording_of(table, guess(table, columns))
+
+
+def is_json_lines(path: Path) -> bool:
+    """Whether each line of a file is a JSON object of its own. Raises InputError where it cannot be read."""
+    lines = [line for line in next(text_chunks(path), "").split("\n") if line.strip()]
+    return len(lines) > 1 and lines[1].lstrip().startswith("{") and isinstance(_parsed(lines[0]), dict)
+
+
+def is_clock_sweep(path: Path) -> bool:
+    """Whether a text table holds powers at the values of one clock and nothing else that was chosen.
+
+    Raises InputError where the file cannot be read.
+    """
+    beginning = next(text_chunks(path), "")
+    try:
+        table = _of_text(parse_columns(beginning[: beginning.rfind("\n") + 1], str(path)), path)
+        chosen = guess(table)
+    except InputError:
+        return False
+    (parameter, *others) = chosen.parameters or ("",)
+    return (
+        not others and bool(_CLOCK.search(parameter)) and any("power" in name.lower() for name in chosen.figures or ())
+    )
+
+
+def read_cells(path: Path) -> Table:
+    """The cells of a table, by its kind. Raises InputError."""
+    if path.is_dir():
+        return _of_folder(path)
+    if path.suffix.lower() in (".parquet", ".pq"):
+        return _of_parquet(path)
+    if is_json_lines(path):
+        return _of_objects(path, _lines(path))
+    return _of_text(parse_columns(read_text(path), str(path)), path)
+
+
+def guess(table: Table, said: TableColumns | None = None) -> TableColumns:
+    """The columns of parameters and figures: as said, and the others from the header. Raises InputError."""
+    said = said or TableColumns()
+    for option, named in (("--parameters", said.parameters), ("--figures", said.figures)):
+        for column in (named or {}).values():
+            if column not in table.columns:
+                raise InputError(f"no column '{column[:60]}'", f"{table.path}, {option}", _there(table))
+    taken = {*(said.parameters or {}).values(), *(said.figures or {}).values()}
+    free = [name for name in table.columns if name not in taken]
+    measured = [name for name in free if table.is_numeric(name) and _is_measured(name, table.columns[name])]
+    parameters = dict(said.parameters) if said.parameters is not None else None
+    figures = dict(said.figures) if said.figures is not None else None
+    if parameters is None:
+        chosen = [name for name in free if name not in measured and _is_chosen(name, table)]
+        first = min((list(table.columns).index(name) for name in (*measured, *(figures or {}).values())), default=0)
+        before = [name for name in chosen if list(table.columns).index(name) < first]
+        parameters = {name: name for name in before or chosen}
+    if figures is None:
+        others = measured or [name for name in free if table.is_numeric(name)]
+        figures = {_figure_name(name): name for name in others if name not in parameters.values()}
+    if not parameters or not figures:
+        what = "it is not clear which columns are " + ("parameters" if not parameters else "figures")
+        remedy = f"name them: --parameters A,B --figures C,D. {_there(table)}"
+        raise InputError(what, str(table.path), remedy)
+    return TableColumns(parameters, figures)
+
+
+def recording_of(table: Table, columns: TableColumns) -> Recording:
+    """The recording of a table whose columns are known. Raises InputError naming the row that cannot be read."""
+    parameters, figures = columns.parameters or {}, columns.figures or {}
+    where = str(table.path)
+    if len(parameters) > MAXIMUM_PARAMETERS:
+        raise InputError(f"{len(parameters)} parameters", where, f"at most {MAXIMUM_PARAMETERS} are read")
+    configurations = _configurations(table, parameters)
+    counts = _repeats(configurations)
+    names = (*parameters, *((REPEAT,) if counts is not None else ()))
+    builder = RecordingBuilder(table.path, names)
+    cells = {name: [as_number(cell) for cell in table.columns[column]] for name, column in figures.items()}
+    for row, configuration in enumerate(configurations):
+        values = {name: column[row] for name, column in cells.items() if math.isfinite(column[row])}
+        _add_known(values)
+        state = State.OK if values else State.RUNTIME
+        facts = Facts(state, values, intervals={}, error="" if values else NO_VALUE, source="recorded")
+        builder.add(configuration if counts is None else (*configuration, counts[row]), facts)
+    device = next((str(c[0]) for n, c in table.columns.items() if n.lower() in _DEVICES and len(set(c)) == 1), "")
+    note = f"a table of another tool, read with parameters: {', '.join(parameters)}; figures: {', '.join(figures)}"
+    found = builder.finish(device=device, notes=(note,))
+    return replace(found, objective=_objective(found.value_names), read_with=columns.options)
+
+
+# --- guessing ---------------------------------------------------------------------------------------------------------
+
+
+def _is_measured(name: str, cells: Sequence[Cell]) -> bool:
+    if name in SETTING_NAMES or name in DEVICE_SETTINGS:
+        return False
+    if _CLOCK.search(name):
+        return bool(_OBSERVED.search(name))
+    return is_figure(name, cells) or bool(_MEASURED.search(name.strip()) and not _REQUESTED.search(name))
+
+
+def _is_chosen(name: str, table: Table) -> bool:
+    """Whether a column may be a parameter: known in every row, and no stamp or number of the row."""
+    cells = table.columns[name]
+    if _NOT_CHOSEN.search(name) or not table.is_complete(name):
+        return False
+    is_constant_device = name.lower() in _DEVICES and len(set(cells)) == 1
+    is_text_of_its_own = len(cells) > 2 and len(set(cells)) == len(cells) and all(isinstance(c, str) for c in cells)
+    return not (is_constant_device or is_text_of_its_own)
+
+
+def _figure_name(column: str) -> str:
+    """'tokens_per_s' is called tokens/s here, where the end of a name is its unit."""
+    for pattern, written in _PER:
+        column = pattern.sub(written, column)
+    return column
+
+
+def _objective(names: Sequence[str]) -> Objective:
+    """Time and energy, else a speed and an efficiency, else the first figure."""
+    if {"time_s", "energy_j"} <= set(names):
+        return Objective(Goal("energy_j", False), (Goal("time_s", False), Goal("energy_j", False)))
+    rate = next((name for name in names if name.endswith("/s") and f"{name[:-2]}/J" in names), None)
+    if rate is not None:
+        return Objective(Goal(f"{rate[:-2]}/J", True), (Goal(rate, True), Goal(f"{rate[:-2]}/J", True)))
+    return Objective(likely_goal(names[0] if names else "time"))
+
+
+def _there(table: Table) -> str:
+    names = list(table.columns)
+    return f"There are: {', '.join(name[:40] for name in names[:12])}{', ...' if len(names) > 12 else ''}"
+
+
+def _named(text: str | None, option: str) -> dict[str, str] | None:
+    if not text:
+        return None
+    named: dict[str, str] = {}
+    for part in text.split(","):
+        name, _, column = part.partition("=")
+        name, column = name.strip(), (column or name).strip()
+        if not name or name in named:
+            raise InputError(f"'{part[:60]}' names no column, or one twice", option, "A,B or NAME=HEADING,...")
+        named[name] = column
+    return named
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+def _configurations(table: Table, parameters: Mapping[str, str]) -> list[tuple[Value, ...]]:
+    rows: list[tuple[Value, ...]] = []
+    for number, cells in enumerate(zip(*(table.columns[column] for column in parameters.values()), strict=True), 1):
+        if any(cell is None for cell in cells):
+            name = list(parameters)[cells.index(None)]
+            raise InputError(
+                f"row {number} has no value of '{name[:60]}'", str(table.path), "correct or remove the row"
+            )
+        rows.append(cells)
+    return rows
+
+
+def _repeats(configurations: Sequence[tuple[Value, ...]]) -> list[int] | None:
+    """The number of each row among those of its configuration; None where no configuration comes twice."""
+    seen: dict[tuple[Value, ...], int] = {}
+    counts = []
+    for configuration in configurations:
+        seen[configuration] = seen.get(configuration, 0) + 1
+        counts.append(seen[configuration])
+    return counts if max(counts, default=1) > 1 else None
+
+
+def _add_known(values: dict[str, float]) -> None:
+    """Time, energy and power in s, J and W where a name says that it is one, and work per joule of each rate."""
+    for ours, (pattern, units) in _KNOWN.items():
+        for name in () if ours in values else tuple(values):
+            found = _UNIT.fullmatch(name)
+            if found and found[2].lower() in units and pattern.fullmatch(found[1].lower()):
+                values[ours] = values[name] * units[found[2].lower()]
+                break
+    time_s, energy_j, power_w = (values.get(name, math.nan) for name in _KNOWN)
+    if math.isnan(energy_j) and not math.isnan(power_w * time_s):
+        values["energy_j"] = energy_j = power_w * time_s
+    if math.isnan(power_w) and energy_j > 0 and time_s > 0:
+        values["power_w"] = power_w = energy_j / time_s
+    if power_w > 0:
+        for name in tuple(values):
+            rate = _RATE.fullmatch(name)
+            if rate is not None:
+                values.setdefault(f"{rate[1]}/J", values[name] / power_w)
+
+
+# --- kinds of files ---------------------------------------------------------------------------------------------------
+
+
+def _of_text(columns: Columns, path: Path) -> Table:
+    cells: dict[str, Sequence[Cell]] = {}
+    for name, texts in columns.cells.items():
+        if columns.is_numeric(name):
+            numbers = columns.numbers(name).tolist()
+            whole = all(re.fullmatch(r"[+-]?\d{1,18}|", text) for text in texts)
+            cells[name] = [None if math.isnan(n) else int(n) if whole else n for n in numbers]
+        else:
+            cells[name] = [_flag(text) if text else None for text in texts]
+    return Table(path, cells)
+
+
+def _flag(text: str) -> Value:
+    lower = text.lower()
+    return lower == "true" if lower in ("true", "false") else text
+
+
+def _lines(path: Path) -> Iterator[tuple[str, object]]:
+    for number, line in enumerate(text_lines(path), 1):
+        if line.strip():
+            found = _parsed(line)
+            if not isinstance(found, dict):
+                _refuse(path, f"line {number} is no JSON object")
+            yield f"line {number}", found
+
+
+def _of_folder(path: Path) -> Table:
+    """One JSON file per point; the numbers in the files' names that differ are parameters too."""
+    files = sorted(path.glob("*.json"))
+    if not files:
+        raise InputError(
+            "this folder holds no JSON files", str(path), "name a folder with one .json per point, or a file"
+        )
+    if len(files) > MAXIMUM_ENTRIES:
+        raise InputError(f"more than {MAXIMUM_ENTRIES} files", str(path), "split the folder")
+    pieces = [_PIECES.findall(file.stem) for file in files]
+    alike = len({tuple(word for word, _ in each) for each in pieces}) == 1
+    objects: list[tuple[str, object]] = []
+    for file, found in zip(files, pieces, strict=True):
+        document = _parsed(read_text(file, _LARGEST_FILE))
+        if not isinstance(document, dict):
+            _refuse(file, "this is no JSON object: one file must hold one point")
+        named: dict[str, object] = {}
+        for at, (word, number) in enumerate(found if alike else ()):
+            if len({each[at][1] for each in pieces}) > 1:
+                label = word if word and word not in named and word not in document else f"file_{at + 1}"
+                named[label] = float(number) if "." in number else int(number)
+        objects.append((file.name, {**named, **document}))
+    return _of_objects(path, iter(objects))
+
+
+def _of_objects(path: Path, objects: Iterator[tuple[str, object]]) -> Table:
+    """Objects of plain values, those within objects by 'outer.inner'; lists are left out."""
+    cells: dict[str, list[Cell]] = {}
+    count = 0
+    for where, found in objects:
+        if count >= MAXIMUM_ENTRIES:
+            raise InputError(f"more than {MAXIMUM_ENTRIES} rows", str(path), "split the file")
+        flat = dict(_flattened(found, ""))
+        if len(cells.keys() | flat.keys()) > _MOST_COLUMNS:
+            raise InputError(f"{where}: more than {_MOST_COLUMNS} columns", str(path), "leave out what is not needed")
+        for name in flat:
+            cells.setdefault(name, [None] * count)
+        for name, column in cells.items():
+            column.append(flat.get(name))
+        count += 1
+    if not count:
+        raise InputError("the file holds no row", str(path), "add measurements")
+    return Table(path, {name: _typed(column) for name, column in cells.items()})
+
+
+def _typed(column: list[Cell]) -> list[Cell]:
+    """Whole numbers among fractions are fractions."""
+    if any(isinstance(cell, float) for cell in column):
+        return [float(cell) if isinstance(cell, int) and not isinstance(cell, bool) else cell for cell in column]
+    return column
+
+
+def _flattened(found: object, prefix: str, depth: int = 0) -> Iterator[tuple[str, Cell]]:
+    if not isinstance(found, dict) or depth > _DEEPEST:
+        return
+    for key, value in found.items():
+        name = f"{prefix}{key}"[:200]
+        if isinstance(value, dict):
+            yield from _flattened(value, f"{name}.", depth + 1)
+        elif value is None or (isinstance(value, float) and not math.isfinite(value)):
+            yield name, None
+        elif is_value(value):
+            yield name, value
+
+
+def _of_parquet(path: Path) -> Table:
+    try:
+        import pyarrow.parquet as parquet  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    except ImportError:
+        what = "reading Parquet needs the package pyarrow, which is not installed"
+        raise InputError(what, str(path), "pip install pyarrow, or save the table as CSV") from None
+    try:
+        file: Any = parquet.ParquetFile(path)
+        if file.metadata.num_rows > MAXIMUM_ENTRIES or file.metadata.num_columns > _MOST_COLUMNS:
+            raise InputError("the table is too large", str(path), f"at most {MAXIMUM_ENTRIES} rows are read")
+        read = file.read().to_pydict()
+    except InputError:
+        raise
+    except Exception as error:  # noqa: BLE001 - pyarrow has errors of its own; whatever it is, the file is not readable
+        first = (str(error) or type(error).__name__).splitlines()[0][:200]
+        raise InputError(f"this is no Parquet file that can be read: {first}", str(path), "save it as CSV") from None
+    rows = ({name: column[at] for name, column in read.items()} for at in range(file.metadata.num_rows))
+    return _of_objects(path, ((f"row {at}", row) for at, row in enumerate(rows, 1)))
+
+
+def _parsed(text: str) -> object:
+    try:
+        found: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found
+
+
+def _refuse(path: Path, what: str) -> NoReturn:
+    raise InputError(what, str(path), "every line, or every file of a folder, must be one JSON object of plain values")

@@ -1,0 +1,1 @@
+"""Hardware counters of single launches: Nsight Compute's command line on a real board, formulas on a simulated one."""

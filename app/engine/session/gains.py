@@ -1,0 +1,85 @@
+"""Meters in a session: which were beside the board, and the gain of its sensor that the session's windows show."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from ...errors import WattridgeError
+from ...sensors.gpu import GpuInfo
+from ..description import Figure
+from ..measurement import Measurement, State, source_figures
+from ..metering.gain import Gain, fit_gain
+from ..metering.gain_store import gain_from_json, gain_to_json, keep_gain, known_gain
+from ..metering.meter_choice import BOARD, MeterChoice
+
+_METERS: Final = "meters"  # keys of a session's origin
+_FROM: Final = "energy_from"
+_CORRECTED: Final = "gain_corrected"
+_GAIN: Final = "gain"
+_NO_GAIN: Final = "no_gain"
+
+
+def choice_to_origin(choice: MeterChoice, info: GpuInfo) -> dict[str, str]:
+    """What the origin of a session on a board says of its meters; nothing where there are none."""
+    found = {_METERS: json.dumps(choice.selectors)} if choice.selectors else {}
+    found |= {_FROM: choice.energy_from} if choice.energy_from != BOARD else {}
+    known = known_gain(info) if choice.corrected else None
+    return found | ({_CORRECTED: json.dumps(gain_to_json(known.gain))} if known is not None else {})
+
+
+def choice_of_origin(origin: Mapping[str, str]) -> MeterChoice:
+    """The reverse."""
+    selectors = json.loads(origin.get(_METERS, "[]"))
+    return MeterChoice(tuple(map(str, selectors)), origin.get(_FROM, BOARD), _CORRECTED in origin)
+
+
+def fitted_gain(measurements: Sequence[Measurement], meter: str) -> Gain:
+    """The gain of the board's sensor by the windows of a session. Raises WattridgeError where they do not show it."""
+    own, other = source_figures(BOARD)[0], source_figures(meter)[0]
+    both = [each.values for each in measurements if each.state is State.OK and {own, other} <= each.values.keys()]
+    return fit_gain(meter, [each[own] for each in both], [each[other] for each in both])
+
+
+def gain_of_session(
+    origin: Mapping[str, str], name: str, measurements: Sequence[Measurement], meters: Sequence[str]
+) -> dict[str, str]:
+    """The gain of the board's sensor against the first of these meters, for a session's origin; kept for the board.
+
+    Nothing without a meter.
+    """
+    if not meters:
+        return {}
+    try:
+        gain = fitted_gain(measurements, meters[0])
+    except WattridgeError as error:
+        return {_NO_GAIN: str(error)}
+    if "gpu" in origin:
+        keep_gain(origin["gpu"], name, gain)
+    return {_GAIN: json.dumps(gain_to_json(gain))}
+
+
+def gain_of_origin(origin: Mapping[str, str], key: str = _GAIN) -> Gain | None:
+    """The gain that a stored session showed; None where it showed none."""
+    try:
+        return gain_from_json(json.loads(origin[key]))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def describe_gain(origin: Mapping[str, str]) -> Iterator[Figure]:
+    """The gain of the board's sensor; nothing of a session without a meter."""
+    label = "Gain of the sensor"
+    gain = gain_of_origin(origin)
+    if gain is not None:
+        low_w, high_w = gain.range_w
+        note = f"95 %, against {gain.meter}, {gain.windows} windows of {low_w:.0f} to {high_w:.0f} W; reported only"
+        yield Figure(label, gain.words, note=note)
+    elif _NO_GAIN in origin:
+        yield Figure(label, None, unknown=origin[_NO_GAIN])
+    taken_out = gain_of_origin(origin, _CORRECTED)
+    if taken_out is not None:
+        yield Figure("Corrected by", taken_out.words, note=f"the sensor's gain against {taken_out.meter}, taken out")
+    if _FROM in origin:
+        yield Figure("Energy comes from", origin[_FROM], note="the other sources are kept by their names")

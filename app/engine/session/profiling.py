@@ -1,0 +1,137 @@
+"""A profiler's pass over a stored session: which configurations, profiled once, kept with the session.
+
+It is never part of a measurement: no session may run on the board meanwhile. The settings of the board stay as they
+are, so configurations that differ in them alone are one kernel, profiled once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...errors import InputError, WattridgeError
+from ...sensors.gpu import Gpu
+from ..analysis.plane import goals_of
+from ..objectives import Objective
+from ..runner.profiling.open import open_profiler
+from ..session_state import Purpose
+from ..space.repeats import repeat_names
+from ..space.result_table import ResultTable
+from ..store.database import Store
+from .planning import measured_specification, require_board
+from .profiling_choice import Wanted, Which
+from .summary import by_goal, front_indices
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilingResult:
+    """What came of a pass. Rows that had counters before were not profiled again."""
+
+    session: int
+    tool: str
+    chosen: tuple[int, ...]  # rows
+    known: int
+    profiled: int
+    failed: Mapping[int, str] = field(default_factory=dict)  # rows with the reason
+
+    @property
+    def words(self) -> str:
+        """In one line."""
+        parts = [f"{self.profiled} of {len(self.chosen)} configurations profiled ({self.tool})"]
+        parts += [f"{self.known} had their counters"] if self.known else []
+        parts += [f"{len(self.failed)} failed, as {next(iter(self.failed.values()))}"] if self.failed else []
+        return "; ".join(parts)
+
+
+def chosen_rows(table: ResultTable, objective: Objective, wanted: Wanted) -> list[int]:
+    """The rows of a choice among what succeeded and was measured in full, the best first."""
+    full = ~table.timed()
+    best = [index for index in by_goal(table, objective.goal) if full[index]]
+    if wanted.which is Which.FRONT:
+        goals = objective.front if len(objective.front) > 1 else goals_of(table, objective) or ()
+        picked = [index for index in front_indices(table, tuple(goals)) if full[index]]
+    elif wanted.which is Which.BEST:
+        picked = best[: wanted.count]
+    else:
+        rng = np.random.default_rng(wanted.seed)
+        picked = rng.choice(best, min(wanted.count, len(best)), replace=False).tolist() if best else []
+    return [int(row) for row in table.rows()[picked]]
+
+
+def profile_session(
+    store: Store,
+    session: int,
+    wanted: Wanted,
+    gpu: Gpu,
+    *,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+    stop: threading.Event | None = None,
+) -> ProfilingResult:
+    """Profile what a choice takes of a stored session, on its board, and keep the counters with it.
+
+    Raises InputError where there is nothing to profile, its file or board is another, and WattridgeError where nothing
+    can be profiled here, or a session runs on the board.
+    """
+    stop = stop or threading.Event()
+    loaded = store.load(session)
+    record, table = loaded.record, loaded.table
+    if record.purpose is Purpose.REPLAY:
+        raise InputError(f"session {session} was read from a recording", "counters", "profile a session of a GPU")
+    require_board(record, gpu)
+    _require_quiet(store, gpu)
+    rows = chosen_rows(table, record.objective, wanted)
+    if not rows:
+        raise InputError(f"session {session} has no such configuration", f"--{wanted.which}", "choose others")
+    kernels = _Kernels(table)
+    held = store.metrics(session)
+    profiler = open_profiler(measured_specification(loaded), gpu, loaded.space)
+    of_kernel = {kernels.of(row): metrics for row, metrics in held.items()}
+    copied = {row: of_kernel[kernels.of(row)] for row in rows if row not in held and kernels.of(row) in of_kernel}
+    store.keep_counters(session, copied, profiler.tool)
+    waiting = [row for row in rows if kernels.of(row) not in of_kernel]
+    groups = kernels.groups(waiting)
+    failed: dict[int, str] = {}
+    done = 0
+    on_progress(0, len(waiting))
+    for profile in profiler.profile([group[0] for group in groups.values()], stop):
+        alike = groups[kernels.of(profile.row)]
+        if profile.metrics:
+            store.keep_counters(session, dict.fromkeys(alike, profile.metrics), profiler.tool)
+        else:
+            failed |= dict.fromkeys(alike, profile.error)
+        done += len(alike)
+        on_progress(done, len(waiting))
+    return ProfilingResult(session, profiler.tool, tuple(rows), len(rows) - len(waiting), done - len(failed), failed)
+
+
+def _require_quiet(store: Store, gpu: Gpu) -> None:
+    """Raises WattridgeError while a session measures on the board: a profiled launch would lie in its windows."""
+    if not gpu.info.real:
+        return
+    for record in store.sessions():
+        if record.state.alive and record.origin.get("gpu") == gpu.info.uuid:
+            what = f"session {record.id} runs on this GPU, and profiling would disturb what it measures"
+            raise WattridgeError(what, gpu.info.label, "wait for its end, or stop it")
+
+
+class _Kernels:
+    """Which rows are the same kernel: those that differ in device settings and repeats alone."""
+
+    def __init__(self, table: ResultTable) -> None:
+        self._space = table.space
+        other = {*repeat_names(table), *(each.name for each in self._space.parameters if each.device_setting)}
+        self._columns = [at for at, name in enumerate(self._space.names) if name not in other]
+
+    def of(self, row: int) -> bytes:
+        """What is the same for the same kernel."""
+        return bytes(self._space.codes[row, self._columns].tobytes())
+
+    def groups(self, rows: Iterable[int]) -> dict[bytes, Sequence[int]]:
+        """Rows by their kernels."""
+        found: dict[bytes, list[int]] = {}
+        for row in rows:
+            found.setdefault(self.of(row), []).append(row)
+        return dict(found)

@@ -1,0 +1,75 @@
+"""What stands beside an operator's configurations without being one: the vendor's library and the roofline's floor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from ...numbers import number
+from ..analysis.quantities import quantity
+from ..analysis.tradeoff import tradeoff
+from ..measurement import Measurement
+from ..operators.shapes import parse_operator
+from ..runner.baseline import Baseline
+from ..store.database import Store
+from ..tuning_methods.operator_floor import OperatorFloor, floor_on
+from .plan import SessionPlan
+
+
+class Kind(Enum):
+    """What a reference is."""
+
+    LIBRARY = "library"
+    FLOOR = "floor"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One of them, with figures named as those of a measurement."""
+
+    kind: Kind
+    label: str
+    values: Mapping[str, float]
+    note: str  # where the figures are from
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # 95 %
+
+    @property
+    def words(self) -> str:
+        """Its time and energy: '0.0553 ms, 0.0329 J'."""
+        known = [name for name in ("time_s", "energy_j") if math.isfinite(self.values.get(name, math.nan))]
+        return ", ".join(quantity(name).text(self.values[name]) for name in known)
+
+    def standing(self, measurement: Measurement) -> str:
+        """How a configuration compares with it, in words; empty where its time or energy is not known."""
+        pairs = [(self.values.get(name), measurement.values.get(name)) for name in ("time_s", "energy_j")]
+        if any(own is None or other is None or not own > 0 for own, other in pairs):
+            return ""
+        (time_s, to_time_s), (energy_j, to_energy_j) = ((float(own or 0), float(other or 0)) for own, other in pairs)
+        if self.kind is Kind.FLOOR:
+            more, longer = number(to_energy_j / energy_j, 3), number(to_time_s / time_s, 3)
+            return f"{more} times its energy in {longer} times its time"
+        return tradeoff(time_s, energy_j, to_time_s=to_time_s, to_energy_j=to_energy_j).words
+
+
+def references_of(plan: SessionPlan) -> tuple[Reference, ...]:
+    """Those of the session whose figures are known; none of what is no operator."""
+    found = []
+    library, floor = Baseline.of_origin(plan.origin), OperatorFloor.of_origin(plan.origin)
+    if library is not None and not library.why_not:
+        note = "measured on the same operands by the same meter; no configuration"
+        found.append(Reference(Kind.LIBRARY, library.library, library.values, note, library.intervals))
+    if floor is not None and not floor.why_not:
+        note = f"calculated from its work and least traffic, bound by the {floor.bound_by}; by {floor.roofline}"
+        found.append(Reference(Kind.FLOOR, "Roofline floor", floor.values, note))
+    return tuple(found)
+
+
+def with_floor(plan: SessionPlan, store: Store) -> SessionPlan:
+    """The plan with the floor of its operator, where it is an operator's and has none that is known."""
+    kept = OperatorFloor.of_origin(plan.origin)
+    if "operator" not in plan.origin or (kept is not None and not kept.why_not):
+        return plan
+    floor = floor_on(parse_operator(plan.origin["operator"]), plan, store)
+    return replace(plan, origin={**plan.origin, **floor.to_origin()})

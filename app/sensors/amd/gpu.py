@@ -1,0 +1,378 @@
+"""`AmdGpu`: a board of AMD's through AMD SMI, read only. Nothing in this module sets anything.
+
+Not yet run on a real board: every fact here is from the public headers and sources of AMD SMI and of Linux.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final, TypeVar
+
+from ..channel import CHANNELS, PowerSample, Reading, channel
+from ..clock import Clock, HostClock
+from ..errors import GpuLost, NoDriver, NotSupported, SensorError
+from ..gpu import GpuInfo, Held, PowerLimit
+from .binding import AUTO, GRAPHICS_CLOCK, MEMORY_CLOCK, AmdSmi, Metrics, known
+from .counted_power import PERIOD_S, CountedPower
+from .library import LIBRARY, AmdLibrary
+from .throttling import event_reasons
+
+PREFIX: Final = "AMD-"  # of a UUID here: AMD SMI has none, and records are named by it
+SHARED: Final = "@"  # between a UUID that several boards have and the PCI address of one
+STEP_MHZ: Final = 10  # between the graphics clocks that are offered; the driver takes every whole MHz
+_SLOW_S: Final = 1.0
+_HELD_S: Final = 2 * _SLOW_S
+_NOT_REPORTED: Final = "this board does not report it"
+_NOT_OF_AMD: Final = {
+    "sm_clock_mhz": "AMD boards have one graphics clock",
+    "memory_power_w": "AMD SMI does not report it",
+    "performance_state": "AMD boards have no P-states",
+    "pcie_rx_mb_per_s": "AMD SMI does not tell the directions apart",
+    "pcie_tx_mb_per_s": "AMD SMI does not tell the directions apart",
+    "fan_percent": "AMD SMI reports no share of the highest speed",
+    "requested_memory_clock_mhz": "memory clocks are not set here",
+}
+
+T = TypeVar("T")
+
+
+def boards(library: AmdLibrary = LIBRARY) -> list[tuple[int, str, str]]:
+    """(index, UUID, name) of every board that AMD SMI shows to this user. Raises NoDriver and SensorError."""
+    found = []
+    for index, (handle, uuid) in enumerate(_identified(library)):
+        with suppress(SensorError):  # lost, or not ours to see; the others still answer
+            if uuid:
+                found.append((index, uuid, _name(library, handle)))
+    return found
+
+
+def pci_address(uuid: str, library: AmdLibrary = LIBRARY) -> str:
+    """DOMAIN:BUS:DEVICE.FUNCTION, hexadecimal; empty where the driver does not tell it."""
+    try:
+        handle = _find(library, uuid)
+        return library.ask(lambda smi: smi.pci(handle))
+    except SensorError:
+        return ""
+
+
+class AmdGpu:
+    """One board. The metrics are read at every read; the rest, and the energy counter, by a thread of its own.
+
+    Opening asks everything once: what fails then is a channel that is not available, with the reason. Raises NoDriver,
+    GpuLost or SensorError when opened.
+    """
+
+    def __init__(self, index: int, *, library: AmdLibrary = LIBRARY, clock: Clock | None = None) -> None:
+        self.clock: Clock = clock or HostClock()
+        self._library = library
+        self._lost = False
+        found = _identified(library)
+        if not 0 <= index < len(found):
+            raise NotSupported(f"there is no AMD GPU {index}")
+        self._handle, self._uuid = found[index]
+        if not self._uuid:
+            raise GpuLost("the GPU does not answer")
+        self._generation = library.generation
+        name = _name(library, self._handle)
+        self._missing: dict[str, str] = dict(_NOT_OF_AMD)
+        self._held: dict[str, float] = {}
+        self._asked_ns = self.clock.now_ns()
+        self._locked: dict[str, float] = {}
+        self._counted = CountedPower()
+        self._no_counter = ""
+        self._clocks: tuple[int, ...] | None = None
+        self._memory_clocks: tuple[int, ...] | None = None
+        now = _values_of(self._ask(lambda smi: smi.metrics(self._handle)))
+        for each in now:
+            if math.isnan(now[each]):
+                self._missing[each] = _NOT_REPORTED
+        if "utilisation_percent" not in self._missing:
+            self._missing.pop("event_reasons", None)  # idle is known at least
+        self._hold()
+        self._probe_counter()
+        self.info = self._describe(index, name)
+        available = {*now, *self._held} - set(self._missing)
+        self.channels = tuple(
+            channel(each, None if each in available else self._missing.get(each, _NOT_REPORTED)) for each in CHANNELS
+        )
+        self._place = {described.name: at for at, described in enumerate(self.channels)}
+        self._available = available
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._start_lock = threading.Lock()
+
+    # --- the Gpu seam -------------------------------------------------------------------------------------------------
+
+    def read(self) -> Reading:
+        """All channels now; one that fails is NaN. Raises GpuLost when the board is gone; the next read tries again."""
+        if self._lost or self._generation != self._library.generation:
+            self._attach_again()
+        if self._thread is None:
+            self._start()
+        values = [math.nan] * len(self.channels)
+        time_ns = self.clock.now_ns()
+        found = dict(self._held)
+        try:
+            found.update(_values_of(self._ask(lambda smi: smi.metrics(self._handle))))
+        except (GpuLost, NoDriver) as error:
+            self._lost = True
+            raise GpuLost(f"{self.info.name}: {error.what}", remedy="it is tried again every few seconds") from error
+        except SensorError:
+            pass
+        found.update(self._locked)
+        for name, value in found.items():
+            if name in self._available:
+                values[self._place[name]] = value
+        return Reading(time_ns, tuple(values))
+
+    def held(self, channel: str) -> Held | None:
+        """The age of what `read()` reports for a channel that is not asked at every read; None for the others."""
+        return Held(self._asked_ns, _HELD_S) if channel in self._held else None
+
+    def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
+        """Mean power between readings of the energy counter, 20 ms apart, newer than `since_ns`, oldest first.
+
+        They are counted from the first read on. Raises NotSupported where the board has no counter.
+        """
+        if self._no_counter:
+            raise NotSupported(self._no_counter)
+        return self._counted.since(since_ns)
+
+    def energy_j(self) -> float:
+        """The energy counter, asked now: counts times their resolution, about 15.3 µJ. Raises NotSupported, GpuLost."""
+        return self._ask(lambda smi: smi.energy_uj(self._handle))[0] * 1e-6
+
+    def ask_power_w(self, channel: str) -> float:
+        """One power channel asked alone, as a measure of what a read costs. Raises NotSupported, GpuLost."""
+        return _values_of(self._ask(lambda smi: smi.metrics(self._handle)))[channel]
+
+    def graphics_clocks_mhz(self) -> Sequence[int]:
+        """Clocks of the board's range, STEP_MHZ apart, its ends included, ascending; empty where it is unknown.
+
+        The driver takes any whole MHz within the range.
+        """
+        if self._clocks is None:
+            low, high = self._graphics_range()
+            inside = range(-(-low // STEP_MHZ) * STEP_MHZ, high + 1, STEP_MHZ) if high else ()
+            self._clocks = tuple(sorted({*inside, low, high})) if high else ()
+        return self._clocks
+
+    def memory_clocks_mhz(self) -> Sequence[int]:
+        """Clocks that the driver lists for the memory, ascending; empty where unknown."""
+        if self._memory_clocks is None:
+            listed = self._ask_or_none(lambda smi: smi.clocks_mhz(self._handle, MEMORY_CLOCK))
+            self._memory_clocks = tuple(listed or ())
+        return self._memory_clocks
+
+    def note_locks(self, locks_mhz: Mapping[str, float]) -> None:
+        """Clocks that are locked by this program, by setting: the readings show these."""
+        name = "graphics_clock_mhz"
+        self._locked = {f"requested_{name}": locks_mhz[name]} if name in locks_mhz else {}
+
+    def why_not_set(self, setting: str) -> str | None:
+        """Why this board would refuse power_limit_w, memory_clock_mhz or graphics_clock_mhz, if that is known."""
+        if SHARED in self._uuid:
+            return "boards without a serial number share a UUID, and are not set"
+        if setting == "memory_clock_mhz":
+            return "memory clocks of AMD boards are not set"
+        if setting == "power_limit_w":
+            limit = self.info.power_limit
+            if limit.minimum_w is None or limit.maximum_w is None:
+                return "this board does not let its power limit be set"
+            return None if limit.minimum_w < limit.maximum_w else "this board has but one power limit"
+        if self._ask_or_none(lambda smi: smi.graphics_ranges_mhz(self._handle)) is None:
+            return "the driver takes no range of graphics clocks for this board"
+        return None
+
+    def close(self) -> None:
+        """End the thread. AMD SMI itself stays loaded: other boards may be open."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(2.0)
+
+    # --- asking -------------------------------------------------------------------------------------------------------
+
+    def _ask(self, question: Callable[[AmdSmi], T]) -> T:
+        return self._library.ask(question)
+
+    def _ask_or_none(self, question: Callable[[AmdSmi], T]) -> T | None:
+        """An answer, or None where there is none. Raises GpuLost."""
+        try:
+            return self._ask(question)
+        except GpuLost:
+            raise
+        except SensorError:
+            return None
+
+    def _graphics_range(self) -> tuple[int, int]:
+        """The least and the highest graphics clock; zeros where unknown."""
+        ranges = self._ask_or_none(lambda smi: smi.graphics_ranges_mhz(self._handle))
+        if ranges is not None:
+            return ranges[2], ranges[3]
+        clock = self._ask_or_none(lambda smi: smi.clock(self._handle, GRAPHICS_CLOCK))
+        if clock is None or not 0 < clock.least <= clock.most < 100_000:
+            return 0, 0
+        return clock.least, clock.most
+
+    def _attach_again(self) -> None:
+        """After the board was lost or AMD SMI was initialised again: find it by its UUID. Raises GpuLost."""
+        try:
+            if self._lost:
+                self._library.reopen(self._generation)
+            self._handle = _find(self._library, self._uuid)
+        except SensorError as error:
+            self._lost = True
+            raise GpuLost(f"{self.info.name}: {error.what}", remedy="it is tried again every few seconds") from error
+        self._generation = self._library.generation
+        self._lost = False
+
+    # --- the thread ---------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        with self._start_lock:
+            if self._thread is None and not self._stop.is_set():
+                self._thread = threading.Thread(target=self._run, name="energy counter", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        due_s = time.monotonic() + _SLOW_S
+        while not self._stop.is_set():
+            if not self._lost:
+                with suppress(SensorError):  # a read reports that the board is gone
+                    if not self._no_counter:
+                        self._count()
+                    if time.monotonic() >= due_s:
+                        due_s = time.monotonic() + _SLOW_S
+                        self._hold()
+            self._stop.wait(_SLOW_S if self._no_counter else PERIOD_S)
+
+    def _count(self) -> None:
+        energy_uj, counted_ns = self._ask(lambda smi: smi.energy_uj(self._handle))
+        now_ns = self.clock.now_ns()
+        self._held["energy_j"] = energy_uj * 1e-6
+        self._counted.count(energy_uj, counted_ns, now_ns)
+
+    def _hold(self) -> None:
+        """Ask for what changes slowly, and keep it until the next time."""
+        asked_ns = self.clock.now_ns()
+        cap = self._ask_or_none(lambda smi: smi.power_cap_uw(self._handle))
+        memory = self._ask_or_none(lambda smi: smi.memory_mib(self._handle))
+        held = {
+            "power_limit_w": math.nan if cap is None or not cap[0] else cap[0] * 1e-6,
+            "memory_used_mib": math.nan if memory is None else float(memory[1]),
+            "requested_graphics_clock_mhz": self._requested_mhz(),
+        }
+        self._held.update(held)
+        self._asked_ns = asked_ns
+
+    def _requested_mhz(self) -> float:
+        """The upper end of the range of clocks that somebody set, the highest clock where nobody did."""
+        ranges = self._ask_or_none(lambda smi: smi.graphics_ranges_mhz(self._handle))
+        if ranges is None:
+            return math.nan
+        level = self._ask_or_none(lambda smi: smi.level(self._handle))
+        return float(ranges[1] if level not in (None, AUTO) else ranges[3])
+
+    # --- opening ------------------------------------------------------------------------------------------------------
+
+    def _probe_counter(self) -> None:
+        try:
+            self._held["energy_j"] = self.energy_j()
+        except GpuLost:
+            raise
+        except SensorError as error:
+            self._missing["energy_j"] = error.what
+            self._no_counter = f"there is no energy counter to read: {error.what}"
+        for name, value in self._held.items():
+            if math.isnan(value):
+                self._missing[name] = _NOT_REPORTED
+
+    def _describe(self, index: int, name: str) -> GpuInfo:
+        cap = self._ask_or_none(lambda smi: smi.power_cap_uw(self._handle))
+        memory = self._ask_or_none(lambda smi: smi.memory_mib(self._handle))
+        now, default, least, most = (each * 1e-6 if each else None for each in cap or (0, 0, 0, 0))
+        return GpuInfo(
+            index=index,
+            uuid=self._uuid,
+            name=name,
+            source="amd",
+            driver=self._ask_or_none(lambda smi: smi.driver(self._handle)) or "",
+            power_limit=PowerLimit(minimum_w=least, maximum_w=most, default_w=default, current_w=now),
+            memory_mib=float(memory[0]) if memory else None,
+            power_source=(
+                f"{'average' if 'power_instant_w' in self._missing else 'instant'} power, polled: {self._no_counter}"
+                if self._no_counter
+                else "the board's energy counter, read every 20 ms"
+            ),
+        )
+
+
+def _identified(library: AmdLibrary) -> list[tuple[ctypes.c_void_p, str]]:
+    """(handle, UUID) of every board, in AMD SMI's order; no UUID where a board does not answer.
+
+    Boards without a serial number share a UUID: theirs is followed by their PCI address.
+    """
+    handles = library.ask(AmdSmi.boards)
+    uuids = [_answer(library, AmdSmi.uuid, handle) for handle in handles]
+    found = []
+    for handle, own in zip(handles, uuids, strict=True):
+        uuid = PREFIX + own if own else ""
+        if own and uuids.count(own) > 1:
+            uuid += SHARED + _answer(library, AmdSmi.pci, handle)
+        found.append((handle, uuid))
+    return found
+
+
+def _answer(library: AmdLibrary, question: Callable[[AmdSmi, ctypes.c_void_p], str], handle: ctypes.c_void_p) -> str:
+    """What a board answers; empty where it does not. Raises NoDriver."""
+    try:
+        return library.ask(lambda smi: question(smi, handle))
+    except NoDriver:
+        raise
+    except SensorError:
+        return ""
+
+
+def _name(library: AmdLibrary, handle: ctypes.c_void_p) -> str:
+    return library.ask(lambda smi: smi.name(handle)) or "AMD GPU"
+
+
+def _find(library: AmdLibrary, uuid: str) -> ctypes.c_void_p:
+    """The board of that UUID. Raises GpuLost where there is none."""
+    _, shared, pci = uuid.partition(SHARED)
+    for handle, found in _identified(library):
+        if found == uuid or (shared and _answer(library, AmdSmi.pci, handle) == pci):
+            return handle
+    raise GpuLost("the GPU is no longer there")
+
+
+def _values_of(metrics: Metrics) -> dict[str, float]:
+    """Channels in the metrics; NaN for what the board does not report. No powered board draws 0 W."""
+
+    def value(name: str, *, zero: bool = True) -> float:
+        number = getattr(metrics, name)
+        return float(number) if known(number) and (number or zero) else math.nan
+
+    activity, edge_c, junction_c = value("gfx_percent"), value("edge_c", zero=False), value("junction_c", zero=False)
+    bits = metrics.throttle_bits
+    idle = activity == 0.0
+    reasons = event_reasons(bits if known(bits, 64) else 0, idle=idle) if known(bits, 64) or idle else None
+    return {
+        "power_instant_w": value("current_w", zero=False),
+        "power_average_w": value("average_w", zero=False),
+        "graphics_clock_mhz": value("graphics_mhz", zero=False),
+        "memory_clock_mhz": value("memory_mhz", zero=False),
+        "video_clock_mhz": value("video_mhz"),
+        "core_voltage_mv": value("graphics_mv", zero=False),
+        "temperature_c": junction_c if math.isnan(edge_c) else edge_c,
+        "junction_temperature_c": junction_c,
+        "memory_temperature_c": value("memory_c", zero=False),
+        "utilisation_percent": activity,
+        "memory_utilisation_percent": value("memory_percent"),
+        "event_reasons": math.nan if reasons is None else float(reasons),
+    }

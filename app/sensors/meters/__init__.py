@@ -1,0 +1,1 @@
+"""Power meters beside a board: what is wired into its supply, or counts for its node."""

@@ -1,0 +1,170 @@
+"""How the lines of a log are laid out, by its beginning: those of the known tools, and plain tables of readings."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from .headings import Heading, heading
+from .stamps import stamp_reader
+
+_DELIMITERS: Final = ",;\t"
+_DCGM_WATTS: Final = ("POWER", "POWINST", "PMLMT", "EPLMT")
+_MLPERF: Final = re.compile(r"Time,[^,]+,Watts,[^,]*,")
+_ZEUS: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S* \{'GPU\d+': [^{}]*\}$")
+_PUNCTUATION: Final = bytes.maketrans(b"{}',", b"    ")
+_AS_POINTS: Final = bytes.maketrans(b",", b".")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Lines of `cells` cells, and what is in those that are read."""
+
+    tool: str  # what wrote the log, where that is known
+    delimiter: str | None  # None: spaces
+    cells: int
+    columns: dict[int, Heading]  # by the place of the cell
+    header: bytes = b""  # the line that names the columns; it may come again
+    skipped: int = 0  # lines before the first one that may hold a reading
+    translation: bytes | None = None  # of the bytes of every line
+    step_s: float | None = None  # between readings, as far as the tool's default says, where no column holds the time
+
+    def places(self, role: str) -> list[int]:
+        """The places of the columns of a role."""
+        return [place for place, each in self.columns.items() if each.role == role]
+
+    @property
+    def timed(self) -> bool:
+        """A column holds the times."""
+        return bool(self.places("time"))
+
+    @property
+    def powers(self) -> list[int]:
+        """The places of the columns of power or of a counter of energy."""
+        wanted = ("power_instant_w", "power_average_w", "energy_j")
+        return [place for place in self.places("channel") if self.columns[place].channel in wanted]
+
+
+def find_layout(beginning: str) -> Layout | None:
+    """The layout of a log that begins so; None where it is none that is known: no power in it, or no header."""
+    lines = beginning.replace("\r", "").lstrip("\n\ufeff ").split("\n")
+    for find in (_mlperf, _zeus, _dmon, _dcgm, _with_header, _two_columns):
+        found = find(lines)
+        if found is not None and found.powers:
+            return found
+    return None
+
+
+def _mlperf(lines: list[str]) -> Layout | None:
+    """'Time,28-12-2020 15:21:14.682,Watts,22.95,Volts,228.57,...': every cell behind its name."""
+    if not _MLPERF.match(lines[0]):
+        return None
+    cells = lines[0].split(",")
+    columns = {}
+    for place in range(0, min(len(cells) - 1, 12), 2):  # what follows repeats these for each analyser or channel
+        named = heading(cells[place])
+        if named.role in ("time", "channel"):
+            columns[place + 1] = named if named.role == "time" else Heading("Watts", "channel", "power_instant_w", 1.0)
+            if cells[place] not in ("Time", "Watts"):
+                del columns[place + 1]
+    return Layout("SPEC PTDaemon (MLPerf)", ",", len(cells), columns)
+
+
+def _zeus(lines: list[str]) -> Layout | None:
+    """ "2024-05-01 12:00:00.123456 {'GPU0': 65.15}": what `python -m zeus.monitor power` prints."""
+    if not _ZEUS.match(lines[0].strip()):
+        return None
+    words = lines[0].translate(_PUNCTUATION.decode("latin-1")).split()
+    columns = {0: Heading("date", "day"), 1: Heading("time", "time")}
+    for place in range(2, len(words) - 2, 3):  # GPU0, a colon, watts
+        board = words[place].removeprefix("GPU")
+        columns[place + 2] = Heading(words[place], "channel", "power_instant_w", 1.0, board)
+    return Layout("Zeus", None, len(words), columns, translation=_PUNCTUATION)
+
+
+def _dmon(lines: list[str]) -> Layout | None:
+    """`nvidia-smi dmon`: '# gpu pwr ...' and a line of units below, or the same with commas."""
+    first = lines[0]
+    words = [word.strip() for word in first.lstrip("# ").replace(",", " ").split()]
+    if not first.startswith("#") or "gpu" not in [word.lower() for word in words[:3]] or len(words) < 2:
+        return None
+    units = lines[1].lstrip("# ").replace(",", " ").split() if len(lines) > 1 and lines[1].startswith("#") else []
+    units = units if len(units) == len(words) else [""] * len(words)
+    columns = dict(enumerate(_dmon_heading(*each) for each in zip(words, units, strict=True)))
+    return Layout("nvidia-smi dmon", "," if "," in first else None, len(words), columns, step_s=1.0)
+
+
+def _dmon_heading(word: str, unit: str) -> Heading:
+    lower = word.lower()
+    if lower in ("date", "time"):
+        return Heading(word, "day" if lower == "date" else "time")
+    return heading(word, unit)
+
+
+def _dcgm(lines: list[str]) -> Layout | None:
+    """`dcgmi dmon`: '#Entity POWER TOTEC', a line of units, and rows that begin with 'GPU 0'."""
+    if not re.match(r"#\s?Entity\b", lines[0]):
+        return None
+    words = lines[0].lstrip("# ").split()[1:]
+    columns = {1: Heading("Entity", "board", board="index")}
+    units = {"TOTEC": "mJ"}  # the line of units has holes, where a field has none
+    for place, word in enumerate(words, 2):
+        columns[place] = heading(word, units.get(word, "W" if word in _DCGM_WATTS else ""))
+    return Layout("dcgmi dmon", None, len(words) + 2, columns, header=b"ID", step_s=1.0)
+
+
+def _with_header(lines: list[str]) -> Layout | None:
+    """A line of names, separated by commas, semicolons, tabs or spaces."""
+    at = next((at for at, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
+    if at is None:
+        return None
+    if at and lines[at - 1].startswith("#") and _is_number(re.split(r"[,;\t ]+", lines[at].strip())[0]):
+        at -= 1  # '# time power' above the first reading
+    line = lines[at].lstrip("# ")
+    delimiter = max(_DELIMITERS, key=line.count)
+    separated = delimiter in line
+    names = [name.strip().strip('"') for name in (line.split(delimiter) if separated else line.split())]
+    columns = dict(enumerate(heading(name) for name in names))
+    if not any(each.role == "time" for each in columns.values()):  # a column 'date' that holds the time as well
+        columns = {at: Heading(c.text, "time") if c.role == "day" else c for at, c in columns.items()}
+    commas = separated and delimiter != "," and any("," in each for each in lines[at + 1 : at + 3])
+    return Layout(
+        _tool(names),
+        delimiter if separated else None,
+        len(names),
+        {place: each for place, each in columns.items() if each.role},
+        header=lines[at].strip().encode(),
+        skipped=at + 1,
+        translation=_AS_POINTS if commas else None,
+        step_s=1.0 if any(name.startswith("power.draw") for name in names) else None,
+    )
+
+
+def _two_columns(lines: list[str]) -> Layout | None:
+    """Time stamp and watts without a header."""
+    delimiter = max(_DELIMITERS, key=lines[0].count)
+    separated = delimiter in lines[0]
+    cells = [cell.strip() for cell in (lines[0].split(delimiter) if separated else lines[0].split())]
+    if len(cells) != 2 or stamp_reader(cells[0].encode(), None) is None or not _is_number(cells[1].split(" ")[0]):
+        return None
+    columns = {0: Heading("time", "time"), 1: Heading("power", "channel", "power_instant_w")}
+    return Layout("", delimiter if separated else None, 2, columns)
+
+
+def _tool(names: list[str]) -> str:
+    if any(name.startswith(("power.draw", "clocks.", "temperature.gpu", "utilization.gpu")) for name in names):
+        return "nvidia-smi"
+    if "timestamp" in names and any(name in names for name in ("Power Draw", "Power Draw (Avg)", "Power Cap")):
+        return "LACT"
+    if names[:2] == ["Time", "Power"]:
+        return "Zeus"
+    return "GPU-Z" if "Board Power Draw [W]" in names else ""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,436 @@
+"""Reading a log of power that another tool wrote: one `Recording` per board, as if it had been recorded here."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from ....errors import InputError
+from ....files import byte_chunks
+from ...channel import CHANNELS
+from ...gpu import PowerLimit
+from ..recording import Recording
+from .cells import Block, Floats
+from .headings import Heading, scale_of
+from .layouts import Layout, find_layout
+from .stamps import DAY_NS, Nanoseconds, days, is_time, stamp_reader
+
+_BEGINNING: Final = 65536  # bytes by which a log is known
+_LONGEST_LINE: Final = 2**16
+_MOST_READINGS: Final = 10_000_000  # of all boards
+_MOST_BOARDS: Final = 64
+_MOST_UNREADABLE: Final = 0.02  # of the lines
+_FEWEST_OF_LOG: Final = 20  # rows of rising times that are no durations
+_SINCE_EPOCH_NS: Final = 10**18  # September 2001: no duration
+_PLAUSIBLE_W: Final = 3000.0  # whole numbers beyond it, without a unit, are mW
+_UNKNOWN: Final = frozenset((b"", b"n/a", b"na", b"nan", b"none", b"null", b"-", b"not supported", b"unknown"))
+_TIMES_REMEDY: Final = (
+    "log the time as well (--query-gpu=timestamp,power.draw; dmon -o DT), or name a step with --interval"
+)
+_REMEDY: Final = (
+    "a log needs a header that names a power in W, as that of nvidia-smi --query-gpu=timestamp,power.draw --format=csv"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A log, read: what each board did."""
+
+    path: Path
+    tool: str  # what wrote it; '' where that is not known
+    boards: tuple[Recording, ...]
+    notes: tuple[str, ...]  # what the user should know of the file
+    assumed_step_s: float | None = None  # between readings, where the log does not hold their times
+
+
+def is_log(path: Path) -> bool:
+    """Whether the file looks like a log of power over time. Raises InputError where it cannot be read."""
+    text = _beginning(path)
+    layout = find_layout(text)
+    if layout is None:
+        return False
+    if not layout.timed:
+        return layout.step_s is not None
+    place = layout.places("time")[0]
+    if layout.places("day") or "stamp" in layout.columns[place].text.lower() or layout.tool:
+        return True
+    block = Block(_whole_lines(text.encode()), layout.delimiter, layout.cells)
+    rows = block.starts if not layout.skipped else block.starts[1:]
+    if not len(rows):
+        return False
+    block.starts = rows
+    reader = stamp_reader(block.text(0, place), layout.columns[place].scale)
+    if reader is None:
+        return False
+    stamps = reader(block, place)
+    if int(stamps[0]) > _SINCE_EPOCH_NS:
+        return True
+    if len(rows) < _FEWEST_OF_LOG:
+        return False
+    return bool(is_time(stamps).all() and (np.diff(stamps) >= 0).all() and stamps[-1] > stamps[0])
+
+
+def read_log(path: Path, interval_s: float | None = None) -> Log:
+    """Read a log; `interval_s` is the time between readings of one board where the log does not hold it.
+
+    Raises InputError naming file, line and remedy for what is no log.
+    """
+    layout = find_layout(_beginning(path))
+    if layout is None:
+        raise InputError("this is no log of power that is known", str(path), _REMEDY)
+    if not layout.timed and layout.step_s is None and interval_s is None:
+        raise InputError("the log does not hold the times of its readings", str(path), _TIMES_REMEDY)
+    reader = _Reader(path, layout)
+    for text in _blocks(path, layout):
+        reader.take(text)
+    return reader.finish(interval_s)
+
+
+class _Reader:
+    """Takes a log block by block."""
+
+    def __init__(self, path: Path, layout: Layout) -> None:
+        self._path, self._layout = path, layout
+        self._places = layout.places("channel")
+        self._times: list[Nanoseconds] = []
+        self._values: dict[int, list[Floats]] = {place: [] for place in self._places}
+        self._boards: list[npt.NDArray[np.uint8]] = []
+        self._keys: dict[bytes, int] = {}  # what tells the boards apart -> number
+        self._names: dict[int, str] = {}
+        self._units: dict[int, str] = {}  # in the cells
+        self._line = layout.skipped
+        self._unreadable: list[int] = []
+        self._readings = 0
+        self._last_is_odd = False
+
+    def take(self, text: bytes) -> None:
+        """Read the lines of one block."""
+        block = Block(text, self._layout.delimiter, self._layout.cells)
+        header = self._layout.header
+        odd = [at for at in block.odd.tolist() if not (header and block.line(at).startswith(header))]
+        self._unreadable += [self._line + at + 1 for at in odd]
+        self._last_is_odd = bool(odd) and odd[-1] == block.lines - 1
+        if len(block):
+            self._take(block)
+        self._line += block.lines
+
+    def _take(self, block: Block) -> None:
+        layout = self._layout
+        if layout.header and (repeated := self._repeated_headers(block)) is not None:
+            block.starts, block.numbers = block.starts[~repeated], block.numbers[~repeated]
+            if not len(block):
+                return
+        self._readings += len(block)
+        if self._readings > _MOST_READINGS:
+            self._refuse(f"there are more than {_MOST_READINGS:,} readings", "split the log")
+        times = self._stamps(block) if layout.timed else None
+        known = is_time(times) if times is not None else None
+        if known is not None and times is not None and not known.all():
+            self._unreadable += (self._line + block.numbers[~known] + 1).tolist()
+            block.starts, block.numbers, times = block.starts[known], block.numbers[known], times[known]
+            if not len(block):
+                return
+        self._boards.append(self._board_of(block))
+        if times is not None:
+            self._times.append(times)
+        for place in self._places:
+            self._values[place].append(self._floats(block, place))
+            if place not in self._units and (unit := block.unit(place)):
+                self._units[place] = unit
+
+    def _repeated_headers(self, block: Block) -> npt.NDArray[np.bool_] | None:
+        """Rows that begin as the header does, as a tool that was started again writes it."""
+        first = self._layout.header[:8]
+        same = np.ones(len(block), np.bool_)
+        for at, character in enumerate(first):
+            same &= block.data[block.starts[:, 0] + at] == character
+        return same if same.any() else None
+
+    def _stamps(self, block: Block) -> Nanoseconds:
+        place = self._layout.places("time")[0]
+        named = self._layout.columns[place]
+        reader = next(
+            (
+                found
+                for row in range(min(len(block), 50))
+                if (found := stamp_reader(block.text(row, place), named.scale))
+            ),
+            None,
+        )
+        if reader is None:
+            where = int(block.numbers[0]) + self._line + 1
+            what = f"line {where}: '{_shown(block.text(0, place))}' is no time"
+            self._refuse(what, "seconds, or a date and time such as 2026/04/19 17:05:55.470")
+        stamps = reader(block, place)
+        day = self._layout.places("day")
+        return stamps + days(block, day[0]) if day else stamps
+
+    def _floats(self, block: Block, place: int) -> Floats:
+        named = self._layout.columns[place]
+        if named.channel == "performance_state":
+            block.starts[:, place] += block.data[block.starts[:, place]] == ord("P")
+
+        def slow(cell: bytes, row: int) -> float:
+            value = _number(cell)
+            if value is None:
+                line = self._line + int(block.numbers[row]) + 1
+                what = f"line {line}, column '{named.text[:40]}': '{_shown(cell)}' is not a number"
+                self._refuse(what, "correct or remove the line")
+            return value
+
+        return block.floats(place, slow)
+
+    def _board_of(self, block: Block) -> npt.NDArray[np.uint8]:
+        """The number of the board of each row."""
+        places = sorted(self._layout.places("board"), key=lambda at: self._layout.columns[at].board, reverse=True)
+        names = self._layout.places("name")
+        place = (*places, *names, None)[0]
+        if place is None:
+            return np.zeros(len(block), np.uint8)
+        rows, which = block.distinct(place)
+        numbers = []
+        for row in rows:
+            cell = block.text(row, place)
+            if cell not in self._keys:
+                self._keys[cell] = len(self._keys)
+                if len(self._keys) > _MOST_BOARDS:
+                    self._refuse(f"more than {_MOST_BOARDS} boards", "log the boards into files of their own")
+                name = block.text(row, names[0]).decode("utf-8", "replace").strip('"') if names else ""
+                self._names[self._keys[cell]] = name
+            numbers.append(self._keys[cell])
+        return np.array(numbers, np.uint8)[which]
+
+    def finish(self, interval_s: float | None) -> Log:
+        """The boards. Raises InputError where there are fewer than two readings."""
+        layout = self._layout
+        unreadable = self._unreadable[:-1] if self._last_is_odd else self._unreadable  # the tool was ended in a line
+        if len(unreadable) > _MOST_UNREADABLE * max(self._readings, 1):
+            what = f"line {unreadable[0]} is not laid out as the others ({len(unreadable)} such lines)"
+            self._refuse(what, "correct or remove them")
+        notes = [f"{len(unreadable)} lines could not be read and are left out"] if unreadable else []
+        step_s = None
+        if not layout.timed:
+            step_s = interval_s or layout.step_s or 1.0
+            because = "as --interval says" if interval_s else f"as {layout.tool} does by default"
+            notes.append(
+                f"the log does not hold the times of its readings: {step_s:g} s between two are assumed, {because}"
+            )
+        plain = next(
+            (c.text for c in layout.columns.values() if c.channel == "power_average_w" and _is_plain(c.text)), ""
+        )
+        if plain:
+            notes.append(
+                f"what '{plain}' averages over is not in the log: NVIDIA's driver gives a mean over 1 s on boards from"
+                " Ampere on, but for the A100, and an instantaneous value before"
+            )
+        columns: dict[tuple[str, str], Floats] = {}  # by channel and by the board in the heading
+        for place in self._places:
+            named = layout.columns[place]
+            parts = self._values.pop(place)
+            if (named.channel, named.board) not in columns and parts:
+                columns[named.channel, named.board] = self._in_unit(named, place, np.concatenate(parts), notes)
+            parts.clear()
+        times = np.concatenate(self._times) if self._times else np.empty(0, np.int64)
+        self._times.clear()
+        if len(times) and times.min() >= 0 and times.max() < DAY_NS:  # times of the day fall at midnight
+            times += np.cumsum(np.diff(times, prepend=times[0]) < -DAY_NS // 2) * DAY_NS
+        board = np.concatenate(self._boards) if self._boards else np.empty(0, np.uint8)
+        self._boards.clear()
+        boards = [
+            made
+            for number, rows in _by_board(board)
+            for wide in dict.fromkeys(wide for _, wide in columns)
+            if (made := self._recording(number, wide, rows, times, columns, step_s, notes)) is not None
+        ]
+        if not boards:
+            self._refuse("there are fewer than two readings of power", "let the tool run for a while")
+        return Log(self._path, layout.tool, tuple(boards), tuple(dict.fromkeys(notes)), step_s)
+
+    def _in_unit(self, named: Heading, place: int, values: Floats, notes: list[str]) -> Floats:
+        in_cells = scale_of(self._units.get(place, ""))
+        scale = named.scale if named.scale is not None else in_cells
+        if in_cells is not None and named.scale is not None and in_cells != named.scale:
+            scale = in_cells  # the cells say it themselves
+        if scale is None:
+            scale = 1.0
+            known = values[np.isfinite(values)]
+            if named.channel.startswith("power") and len(known) and float(np.median(known)) > _PLAUSIBLE_W:
+                scale = 1e-3
+                notes.append(f"'{named.text}' names no unit; its numbers are read as mW")
+        if scale != 1.0:
+            values *= scale
+        return values
+
+    def _recording(
+        self,
+        number: int,
+        wide: str,
+        rows: npt.NDArray[np.int64] | slice,
+        times: Nanoseconds,
+        columns: dict[tuple[str, str], Floats],
+        step_s: float | None,
+        notes: list[str],
+    ) -> Recording | None:
+        """One board's, None where it has fewer than two readings of power; consumes nothing."""
+        of_board = {name: values for (name, board), values in columns.items() if board in ("", wide)}
+        if not any(name in of_board for name in ("power_instant_w", "power_average_w", "energy_j")):
+            return None
+        count = len(next(iter(of_board.values()))[rows])
+        if step_s is not None:
+            time_ns = np.arange(count, dtype=np.int64) * round(step_s * 1e9)
+        else:
+            time_ns = times[rows]
+        forward = np.ones(count, np.bool_)
+        if count:
+            newest = np.maximum.accumulate(time_ns)
+            forward[1:] = time_ns[1:] > newest[:-1]
+        late = int(count - forward.sum())
+        if late > count // 2 and count > 2:
+            self._refuse("time does not go forward", "one log for each run, or a column that tells the boards apart")
+        if late:
+            notes.append(f"{late} readings are not newer than the one before and are left out")
+        if forward.sum() < 2:
+            return None
+        named = [name for name in CHANNELS if name in of_board]
+        table = np.empty((int(forward.sum()), len(named)), order="F")  # most is read by column
+        for place, name in enumerate(named):
+            table[:, place] = of_board[name][rows] if late == 0 else of_board[name][rows][forward]
+        kept_ns = time_ns[forward] if late else time_ns
+        keys = {at: key for key, at in self._keys.items()}
+        index = wide or _index(keys.get(number, b""), number)
+        tool = self._layout.tool or "another tool"
+        limits = of_board.get("power_limit_w")
+        current = limits[rows][np.isfinite(limits[rows])] if limits is not None else np.empty(0)
+        title = self._path.name.split(".")[0]
+        return Recording(
+            title=f"{title}#{index}" if len(self._keys) > 1 or wide else title,
+            name=self._names.get(number, "") or (f"GPU {index}" if len(self._keys) > 1 or wide else "GPU"),
+            driver="",
+            recorded_from=f"a log of {tool}" if self._layout.tool else "a log",
+            power_limit=PowerLimit(None, None, None, float(current[-1]) if len(current) else None),
+            compute_capability=None,
+            multiprocessors=None,
+            memory_mib=None,
+            power_source=f"the log of {tool}",
+            graphics_clocks_mhz=(),
+            memory_clocks_mhz=(),
+            channels=tuple(CHANNELS[name] for name in named),
+            time_ns=kept_ns - kept_ns[0],
+            values=table,
+            sample_ns=np.empty(0, np.int64),
+            sample_w=np.empty(0, np.float64),
+        )
+
+    def _refuse(self, what: str, remedy: str) -> NoReturn:
+        raise InputError(what, str(self._path), remedy)
+
+
+def _by_board(board: npt.NDArray[np.uint8]) -> Iterable[tuple[int, npt.NDArray[np.int64] | slice]]:
+    """The rows of each board; all of them where there is one."""
+    numbers = np.unique(board).tolist()
+    if len(numbers) == 1:
+        return [(numbers[0], slice(None))]
+    return [(number, np.flatnonzero(board == number)) for number in numbers]
+
+
+def _is_plain(text: str) -> bool:
+    """A power of which the heading does not say that it is an average."""
+    return not re.search("av", text, re.IGNORECASE)
+
+
+def _index(key: bytes, number: int) -> str:
+    """The index of a board as the log names it, else its number in the log."""
+    return key.decode() if key.isdigit() and len(key) < 4 else str(number)
+
+
+def _number(cell: bytes) -> float | None:
+    """What is not plain digits: exponents, hexadecimal masks, and the many words for what is not known."""
+    words = cell.strip().strip(b'"')
+    if words.lower() in _UNKNOWN or words[:1] == b"[":
+        return math.nan
+    if words[:2].lower() == b"0x" and len(words) <= 18:
+        try:
+            return float(int(words, 16))
+        except ValueError:
+            return None
+    first = words.split()[0] if words.split() else b""
+    try:
+        value = float(first)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and abs(value) < 1e15 else None
+
+
+def _shown(cell: bytes) -> str:
+    return "".join(c if c.isprintable() else "?" for c in cell[:40].decode("utf-8", "replace"))
+
+
+# --- lines ------------------------------------------------------------------------------------------------------------
+
+
+def _beginning(path: Path) -> str:
+    data = next(_utf8(byte_chunks(path)), b"")[:_BEGINNING]
+    return data.decode("utf-8", "replace")
+
+
+def _whole_lines(data: bytes) -> bytes:
+    return data[: data.rfind(b"\n") + 1] or data
+
+
+def _blocks(path: Path, layout: Layout) -> Iterator[bytes]:
+    """Whole lines of the file, some megabytes at a time, from the first that may hold a reading."""
+    rest, skip = b"", layout.skipped
+    for chunk in _utf8(byte_chunks(path)):
+        rest += chunk
+        end = rest.rfind(b"\n") + 1
+        if not end:
+            if len(rest) > _LONGEST_LINE:
+                raise InputError("a line is longer than 64 KiB", str(path), _REMEDY)
+            continue
+        block, rest = rest[:end], rest[end:]
+        while skip and block:
+            block = block.split(b"\n", 1)[1] if b"\n" in block else b""
+            skip -= 1
+        if block:
+            yield _plain(block, layout)
+    if rest and not skip:
+        yield _plain(rest, layout)
+
+
+def _plain(block: bytes, layout: Layout) -> bytes:
+    if b'"' in block and layout.delimiter is not None:
+        block = _without_quotes(block, layout.delimiter)
+    return block.translate(layout.translation) if layout.translation is not None else block
+
+
+def _without_quotes(block: bytes, delimiter: str) -> bytes:
+    """Cells in quotes without them, and without the separators inside."""
+    try:
+        rows = csv.reader(io.StringIO(block.decode("utf-8", "replace")), delimiter=delimiter)
+        cells = ((cell.replace(delimiter, " ").replace("\n", " ") for cell in row) for row in rows)
+        return "".join(delimiter.join(row) + "\n" for row in cells).encode()
+    except csv.Error:
+        return block
+
+
+def _utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The bytes as UTF-8: PowerShell writes UTF-16 where the output of a tool is redirected."""
+    first = next(chunks, b"")
+    if first[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        decoder = codecs.getincrementaldecoder("utf-16")("replace")
+        yield decoder.decode(first).encode()
+        for chunk in chunks:
+            yield decoder.decode(chunk).encode()
+        return
+    yield first.removeprefix(codecs.BOM_UTF8)
+    yield from chunks

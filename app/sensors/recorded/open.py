@@ -1,0 +1,69 @@
+"""Opening what `recorded:FILE` names: a recording of this program, or a log of another tool, by its content."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from ...errors import InputError
+from ...files import byte_chunks
+from ...input_files import is_input
+from .logs.read import Log, read_log
+from .recording import Recording, read_recording
+
+_OWN: Final = b'"wattridge-recording"'
+
+
+def is_own(path: Path) -> bool:
+    """Whether a file is a recording of a board's channels as `monitor --record` writes it. Raises InputError."""
+    return _OWN in next(byte_chunks(path), b"").lstrip()[:65536].split(b"\n", 1)[0]
+
+
+def read_any(path: Path, interval_s: float | None = None) -> Log:
+    """Every board of a recording or a log. `interval_s` is of a log that does not hold its times. Raises InputError."""
+    if path.suffix == ".part" or is_own(path):
+        return Log(path, "", (read_recording(path),), ())
+    return read_log(path, interval_s)
+
+
+def open_recorded(selector: str, known: dict[str, Path]) -> Recording:
+    """The recording that NAME, FILE, FILE#BOARD or FILE#BOARD,interval=S names. Raises InputError.
+
+    `known` are those that come with the program. Without BOARD the first of a log is taken.
+    """
+    name = selector.strip()
+    path, board, interval_s = known.get(name) or Path(name).expanduser(), "", None
+    if not is_input(path) and "#" in name:
+        file, _, rest = name.rpartition("#")
+        path = known.get(file) or Path(file).expanduser()
+        for part in rest.split(","):
+            key, _, value = part.strip().rpartition("=")
+            if key == "interval":
+                interval_s = seconds(value, "--gpu")
+            elif key in ("", "gpu"):
+                board = value
+            else:
+                what = f"'{key[:40]}' is neither a board nor interval"
+                raise InputError(what, "--gpu", "recorded:FILE#1 or recorded:FILE#interval=0.1")
+    if not is_input(path):
+        there = f"recordings here: {', '.join(known)}" if known else "no recording comes with this installation"
+        raise InputError(f"there is no recording '{name}'", "--gpu", f"{there}; or give the path of a file")
+    log = read_any(path, interval_s)
+    if not board:
+        return log.boards[0]
+    found = [each for each in log.boards if each.title.rpartition("#")[2] == board or each.name == board]
+    if not found:
+        there = ", ".join(each.title.rpartition("#")[2] for each in log.boards)
+        raise InputError(f"the log holds no board '{board[:40]}'", str(path), f"its boards: {there}")
+    return found[0]
+
+
+def seconds(text: str, where: str) -> float:
+    """A step between readings. Raises InputError."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 1e-6 <= value <= 86400:
+        raise InputError(f"'{text[:40]}' is no time between two readings", where, "a number of seconds, such as 0.1")
+    return value

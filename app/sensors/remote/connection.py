@@ -1,0 +1,323 @@
+"""`Connection`: one ssh process, at the other end of which a Wattridge reads one board and sends what it reads."""
+
+from __future__ import annotations
+
+import queue
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import IO, Any, Final
+
+from ...plain_text import one_line, shortened
+from ..channel import PowerSample, Reading
+from ..errors import GpuLost, SensorError
+from .address import Address, install_command
+from .clock_offset import Answer, ClockOffset
+from .messages import (
+    LONGEST_LINE,
+    Garbled,
+    Hello,
+    line_of,
+    parse_error,
+    parse_hello,
+    parse_line,
+    parse_reading,
+    parse_samples,
+    sensor_error,
+)
+
+BEAT_S: Final = 1.0  # how often it asks, if only for the time there
+SILENCE_S: Final = 8.0  # without a line for so long it is broken; a board that is read slowly answers questions
+_FIRST_ASKS: Final = 8  # for the time there, before the first reading is handed out
+_START_S: Final = 60.0  # to the greeting: jump hosts, a slow disk there, a password typed in
+_KEPT: Final = 4096  # readings, and samples: 80 s at 50 a second
+_END_S: Final = 3.0
+_LOOK_S: Final = 0.1
+
+
+class Connection:
+    """Open from the first greeting to the first fault; it is not opened twice. Thread-safe.
+
+    Raises SensorError where ssh, or Wattridge there, does not answer; GpuLost from everything after its end.
+    """
+
+    def __init__(self, address: Address, command: Sequence[str], give_up: threading.Event | None = None) -> None:
+        """`command` is started, and speaks for the board at `address`. Opening ends when `give_up` is set."""
+        self.machine = address.machine
+        self._address = address
+        self._fault = ""  # why it has ended
+        self._misspoke = False  # that is something which the other end sent
+        self._ended = threading.Event()
+        self._changed = threading.Condition()
+        self._offset = ClockOffset()
+        self._readings: deque[Reading] = deque(maxlen=_KEPT)
+        self._samples: deque[PowerSample] = deque(maxlen=_KEPT)
+        self._trouble = ""
+        self._errors: deque[str] = deque(maxlen=20)  # the last lines that ssh wrote
+        self._answers: dict[int, queue.SimpleQueue[dict[str, Any] | None]] = {}
+        self._asked_ns: dict[int, int] = {}
+        self._number = 0
+        self._sending = threading.Lock()
+        self._heard_s = time.monotonic()
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            )
+        except OSError as error:
+            what = f"ssh does not start: {error.strerror or error}"
+            raise SensorError(what, self.machine, "install an OpenSSH client") from None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._stdin: IO[bytes] = self._process.stdin
+        self._threads = [
+            threading.Thread(target=self._note_errors, args=(self._process.stderr,), daemon=True),
+            threading.Thread(target=self._listen, args=(self._process.stdout,), daemon=True),
+            threading.Thread(target=self._beat, daemon=True),
+        ]
+        self._hello: Hello | None = None
+        self._order: list[int] = []
+        for thread, what in zip(self._threads, ("errors", "readings", "heartbeat"), strict=True):
+            thread.name = f"{what} of {self.machine}"
+            thread.start()
+        try:
+            self.hello = self._greeted(give_up or threading.Event())
+            for _ in range(_FIRST_ASKS):
+                self.ask("ping")
+        except SensorError:
+            self.close()
+            raise
+
+    # --- asking -------------------------------------------------------------------------------------------------------
+
+    def ask(self, verb: str, timeout_s: float = SILENCE_S, **fields: Any) -> dict[str, Any]:
+        """One question and its answer. Raises what was answered as the error of a sensor; GpuLost without an answer."""
+        answer = self.answer(verb, timeout_s, **fields)
+        if "error" in answer:
+            kind, what, remedy = parse_error(answer["error"])
+            raise sensor_error(kind, what, self.machine, remedy)
+        told = answer.get("answer")
+        return told if isinstance(told, dict) else {}
+
+    def answer(self, verb: str, timeout_s: float = SILENCE_S, **fields: Any) -> dict[str, Any]:
+        """As `ask`, with an error as it was answered. Raises GpuLost."""
+        inbox = self.tell(verb, **fields)
+        try:
+            answer = inbox.get(timeout=timeout_s)
+        except queue.Empty:
+            self._end(f"no answer for {timeout_s:.0f} s")
+            answer = None
+        if answer is None:
+            raise self._lost()
+        return answer
+
+    def tell(self, verb: str, **fields: Any) -> queue.SimpleQueue[dict[str, Any] | None]:
+        """One question, without waiting: where its answer arrives, or None at the end."""
+        inbox: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        with self._sending:
+            self._number += 1
+            number = self._number
+            self._answers[number] = inbox
+            try:
+                line = line_of({"id": number, "do": verb, **fields})
+                self._asked_ns[number] = time.monotonic_ns()
+                self._stdin.write(line)
+                self._stdin.flush()
+            except (OSError, ValueError):
+                self._end("the connection is closed")
+        if self._ended.is_set():
+            inbox.put(None)
+        return inbox
+
+    # --- what was read ------------------------------------------------------------------------------------------------
+
+    @property
+    def process(self) -> int:
+        """Of ssh."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return not self._ended.is_set()
+
+    @property
+    def trouble(self) -> str:
+        """Why the board cannot be read just now, as it is said there; empty while it can."""
+        return self._trouble
+
+    def readings(self, since_ns: int) -> list[Reading]:
+        """Readings newer than `since_ns` of this machine's clock, oldest first. Raises GpuLost."""
+        with self._changed:
+            if not self._readings and self._ended.is_set():
+                raise self._lost()
+            found = _newer(self._readings, since_ns)
+        if not found and self._ended.is_set():
+            raise self._lost()
+        return found
+
+    def samples(self, since_ns: int) -> list[PowerSample]:
+        """Samples of the driver's buffer newer than `since_ns`, oldest first."""
+        with self._changed:
+            return _newer(self._samples, since_ns)
+
+    def reading_after(self, since_ns: int, timeout_s: float) -> Reading:
+        """The first reading that is not older than `since_ns`, which is waited for. Raises GpuLost."""
+        until = time.monotonic() + timeout_s
+        with self._changed:
+            while not (self._readings and self._readings[-1].time_ns >= since_ns):
+                left_s = until - time.monotonic()
+                if self._ended.is_set() or left_s <= 0:
+                    raise self._lost()
+                self._changed.wait(left_s)
+            return next(reading for reading in self._readings if reading.time_ns >= since_ns)
+
+    def offset(self) -> tuple[float, float]:
+        """(what the clock there is ahead by, the most that this is wrong by), in s."""
+        with self._changed:
+            return self._offset.offset_ns / 1e9, self._offset.error_ns(time.monotonic_ns()) / 1e9
+
+    def close(self) -> None:
+        """End it: what was set there is put back there. Safe to call twice."""
+        self._end("closed")
+        with suppress(OSError, ValueError):
+            self._stdin.close()
+        try:
+            self._process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_END_S)
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(_END_S)
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _greeted(self, give_up: threading.Event) -> Hello:
+        until = time.monotonic() + _START_S
+        with self._changed:
+            while self._hello is None and not self._ended.is_set() and time.monotonic() < until:
+                if give_up.is_set():
+                    raise SensorError("given up", self.machine, "open it again")
+                self._changed.wait(_LOOK_S)
+            hello = self._hello
+        if hello is None:
+            self._end(f"no greeting within {_START_S:.0f} s")
+            raise self._no_greeting()
+        return hello
+
+    def _no_greeting(self) -> SensorError:
+        """Why there was none, from what ssh said and how it ended."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_END_S)
+        self._threads[0].join(_END_S)
+        said = list(self._errors)
+        status = self._process.returncode
+        # 127 is the shell's; `exec` of some shells says it in words and ends with 126 or 1
+        if status in (126, 127) or any("wattridge: not found" in line for line in said):
+            remedy = f"install it there: {install_command(self._address)}"
+            return SensorError("Wattridge is not installed there", self.machine, remedy)
+        ours = next((line for line in reversed(said) if line.startswith("wattridge: ")), None)
+        if ours is not None:
+            return SensorError(
+                ours.removeprefix("wattridge: "), self.machine, f"see: wattridge gpus, on {self.machine}"
+            )
+        what = said[-1] if said and not self._misspoke else self._fault
+        return SensorError(f"no connection: {what}", self.machine, f"try: ssh {self.machine}")
+
+    def _lost(self) -> GpuLost:
+        what = self._fault if self._ended.is_set() else "it does not answer"
+        return GpuLost(f"the connection is broken: {what}", self.machine, "it is tried again every few seconds")
+
+    def _end(self, why: str) -> None:
+        """Nothing more comes; whoever waits is told. The first reason stands."""
+        with self._changed:
+            if not self._ended.is_set():
+                self._fault = why
+                self._ended.set()
+            self._changed.notify_all()
+        with suppress(OSError):
+            self._process.terminate()
+        for inbox in list(self._answers.values()):
+            inbox.put(None)
+
+    def _beat(self) -> None:
+        """Ask for the time there, and notice where nothing comes any more."""
+        while not self._ended.wait(BEAT_S):
+            if self._hello is None:
+                continue
+            if time.monotonic() - self._heard_s > SILENCE_S:
+                self._end(f"nothing came for {SILENCE_S:.0f} s")
+                return
+            with suppress(SensorError):
+                self.ask("ping", SILENCE_S)
+
+    def _note_errors(self, stream: IO[bytes]) -> None:
+        with suppress(OSError, ValueError), stream:
+            while line := stream.readline(1 << 12):
+                if text := shortened(one_line(line.decode("utf-8", "replace")), 300):
+                    self._errors.append(text)
+
+    def _listen(self, stream: IO[bytes]) -> None:
+        why = "the other end has ended"
+        try:
+            with stream:
+                while line := stream.readline(LONGEST_LINE):
+                    self._heard_s = time.monotonic()
+                    self._take(parse_line(line))
+        except SensorError as error:
+            why, self._misspoke = str(error), True
+        except (OSError, ValueError):
+            pass
+        self._end(why)
+
+    def _take(self, message: dict[str, Any]) -> None:
+        """One line from the other end. Raises Garbled."""
+        now_ns = time.monotonic_ns()
+        with self._changed:
+            if self._hello is None:
+                self._hello = parse_hello(message, self.machine)
+                self._order = [place for place, each in enumerate(self._hello.channels) if each.available]
+            elif "reading" in message:
+                self._trouble = ""
+                reading = parse_reading(message["reading"], self._order, len(self._hello.channels))
+                if self._offset.known:
+                    self._readings.append(Reading(self._here(reading.time_ns, now_ns, self._readings), reading.values))
+            elif "samples" in message:
+                for sample in parse_samples(message["samples"]):
+                    if self._offset.known:
+                        here_ns = self._here(sample.time_ns, now_ns, self._samples)
+                        self._samples.append(PowerSample(here_ns, sample.power_w))
+            elif "trouble" in message:
+                self._trouble = shortened(str(message["trouble"]), 300)
+            elif "id" in message:
+                self._take_answer(message, now_ns)
+            else:
+                raise Garbled("not a line of ours")
+            self._changed.notify_all()
+
+    def _take_answer(self, message: dict[str, Any], now_ns: int) -> None:
+        number, at_ns = message["id"], message.get("at_ns")
+        inbox = self._answers.pop(number, None) if isinstance(number, int) else None
+        if inbox is None or not isinstance(at_ns, int) or isinstance(at_ns, bool) or abs(at_ns) >= 1 << 62:
+            raise Garbled("an answer to no question")
+        self._offset.add(Answer(self._asked_ns.pop(number), at_ns, now_ns))
+        inbox.put(message)
+
+    def _here(self, remote_ns: int, now_ns: int, kept: deque[Any]) -> int:
+        """An instant there on this clock: not in the future, and after the one before."""
+        here_ns = min(self._offset.local_ns(remote_ns), now_ns)
+        return max(here_ns, kept[-1].time_ns + 1) if kept else here_ns
+
+
+def _newer(kept: deque[Any], since_ns: int) -> list[Any]:
+    """Those that are newer, oldest first: mostly the last few of many."""
+    found = []
+    for each in reversed(kept):
+        if each.time_ns <= since_ns:
+            break
+        found.append(each)
+    return found[::-1]

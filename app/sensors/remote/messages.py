@@ -1,0 +1,308 @@
+"""What two Wattridges say to each other through ssh: one JSON object a line, in bounds, and nothing else.
+
+The end with the board begins:
+
+    {"hello": {"protocol": 1, "version": "0.9", "info": {...}, "channels": {...}, "graphics_clocks_mhz": [...], ...}}
+    {"reading": [time_ns, value, ...]}                    values of the channels that are available; null where unknown
+    {"samples": [[time_ns, watt], ...]}                   what was new in the driver's buffer of power samples
+    {"trouble": "one line"}                               it cannot be read just now
+    {"id": 3, "at_ns": ..., "answer": {...}}              or "error": {"kind", "what", "where", "remedy"}
+
+The other end asks, once a second at least, since an end that hears nothing gives up:
+
+    {"id": 3, "do": "ping"}
+
+What comes from another machine is not trusted: a line is at most `LONGEST_LINE` long, every field has its type and its
+range, texts are cut and hold no control characters, and what is none of these ends the connection with one line.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, get_args
+
+from ...plain_text import one_line, shortened
+from ..channel import CHANNELS, Channel, PowerSample, Reading, channel
+from ..errors import GpuLost, NoPermission, NotSupported, SensorError
+from ..gpu import LIVE, GpuInfo, GpuProcess, PowerLimit, Source, Use
+
+PROTOCOL: Final = 1
+LONGEST_LINE: Final = 1 << 18
+_LONGEST_TEXT: Final = 400
+_MOST_CLOCKS: Final = 4096
+_MOST_SAMPLES: Final = 4096
+_MOST_PROCESSES: Final = 512
+_MOST_NS: Final = 1 << 62
+_MOST_MHZ: Final = 100_000
+_SOURCES: Final = get_args(Source)
+_USES: Final = get_args(Use)
+_KINDS: Final[Mapping[str, type[SensorError]]] = {
+    "not_supported": NotSupported,
+    "no_permission": NoPermission,
+    "lost": GpuLost,
+    "failed": SensorError,
+}
+
+
+class Garbled(SensorError):
+    """A line from the other end that is none of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """What the end with the board says first."""
+
+    version: str
+    info: GpuInfo
+    channels: tuple[Channel, ...]
+    graphics_clocks_mhz: tuple[int, ...]
+    memory_clocks_mhz: tuple[int, ...]
+    buffered: bool  # the board has a buffer of power samples
+    lists_processes: bool
+    cannot_set: Mapping[str, str]  # setting -> why the board would refuse it
+
+
+def line_of(message: Mapping[str, Any]) -> bytes:
+    """A message as it is sent. Raises ValueError where it holds what JSON has no word for."""
+    return json.dumps(message, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
+
+
+def parse_line(line: bytes) -> dict[str, Any]:
+    """One line as an object. Raises Garbled."""
+    if len(line) > LONGEST_LINE or not line.endswith(b"\n"):
+        raise Garbled("a line without end")
+    try:
+        message = json.loads(line.decode("utf-8"), parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise Garbled(f"not a line of ours: {shortened(line.decode('utf-8', 'replace'))}") from None
+    if not isinstance(message, dict):
+        raise Garbled("not a line of ours")
+    return message
+
+
+# --- hello ------------------------------------------------------------------------------------------------------------
+
+
+def hello_message(hello: Hello) -> dict[str, Any]:
+    """As it is sent."""
+    info = hello.info
+    limit = info.power_limit
+    return {
+        "hello": {
+            "protocol": PROTOCOL,
+            "version": hello.version,
+            "info": {
+                "index": info.index,
+                "uuid": info.uuid,
+                "name": info.name,
+                "source": info.source,
+                "driver": info.driver,
+                "power_limit_w": [limit.minimum_w, limit.maximum_w, limit.default_w, limit.current_w],
+                "compute_capability": list(info.compute_capability) if info.compute_capability else None,
+                "multiprocessors": info.multiprocessors,
+                "memory_mib": info.memory_mib,
+                "power_source": info.power_source,
+            },
+            "channels": {each.name: each.unavailable for each in hello.channels},
+            "graphics_clocks_mhz": list(hello.graphics_clocks_mhz),
+            "memory_clocks_mhz": list(hello.memory_clocks_mhz),
+            "buffered": hello.buffered,
+            "lists_processes": hello.lists_processes,
+            "cannot_set": dict(hello.cannot_set),
+        }
+    }
+
+
+def parse_hello(message: Mapping[str, Any], machine: str) -> Hello:
+    """The first line; `machine` is where it came from. Raises Garbled, and SensorError for another protocol."""
+    hello = message.get("hello")
+    if not isinstance(hello, dict):
+        raise Garbled("the first line is no greeting")
+    version = _text(hello.get("version"))
+    if hello.get("protocol") != PROTOCOL:
+        remedy = "install the same version of Wattridge on both machines"
+        raise SensorError(f"Wattridge {version} there speaks another protocol", machine, remedy)
+    info = _object(hello.get("info"))
+    limit = [_number_or_none(each) for each in _list(info.get("power_limit_w"), 4)]
+    if len(limit) != 4 or info.get("source") not in _SOURCES:
+        raise Garbled("the board is not described")
+    capability = info.get("compute_capability")
+    multiprocessors = info.get("multiprocessors")
+    return Hello(
+        version=version,
+        info=GpuInfo(
+            index=_whole(info.get("index"), 1 << 16),
+            uuid=_uuid(_text(info.get("uuid")), info["source"], machine),
+            name=_text(info.get("name")) or "a board without a name",
+            source=info["source"],
+            driver=_text(info.get("driver")),
+            power_limit=PowerLimit(*limit),
+            compute_capability=_capability(capability) if capability is not None else None,
+            multiprocessors=_whole(multiprocessors, 1 << 20) if multiprocessors is not None else None,
+            memory_mib=_number_or_none(info.get("memory_mib")),
+            power_source=_text(info.get("power_source")),
+            host=machine,
+        ),
+        channels=_channels(_object(hello.get("channels"))),
+        graphics_clocks_mhz=_clocks(hello.get("graphics_clocks_mhz")),
+        memory_clocks_mhz=_clocks(hello.get("memory_clocks_mhz")),
+        buffered=hello.get("buffered") is True,
+        lists_processes=hello.get("lists_processes") is True,
+        cannot_set={_text(name): _text(why) for name, why in _object(hello.get("cannot_set")).items()},
+    )
+
+
+def _uuid(uuid: str, source: Source, machine: str) -> str:
+    """A real board's own; what is simulated there is another board than the one that is simulated here."""
+    return uuid if source in LIVE else f"{uuid} on {machine}"
+
+
+def _channels(told: Mapping[str, Any]) -> tuple[Channel, ...]:
+    """The catalogue's channels, in its order: a newer end may know more of them, an older one fewer."""
+    found = {}
+    for name, why in told.items():
+        if name in CHANNELS:
+            found[name] = channel(name, None if why is None else _text(why) or "not reported")
+    return tuple(found.get(name) or channel(name, "the other end does not know this channel") for name in CHANNELS)
+
+
+# --- readings ---------------------------------------------------------------------------------------------------------
+
+
+def reading_message(reading: Reading, channels: Sequence[Channel]) -> dict[str, Any]:
+    """As it is sent: only what is available, in the order of the channels."""
+    values = [
+        None if math.isnan(value) else value
+        for each, value in zip(channels, reading.values, strict=True)
+        if each.available
+    ]
+    return {"reading": [reading.time_ns, *values]}
+
+
+def parse_reading(figures: Any, order: Sequence[int], count: int) -> Reading:
+    """A reading of `count` channels; `order` has the place of each value that is sent. Raises Garbled."""
+    if not isinstance(figures, list) or len(figures) != len(order) + 1:
+        raise Garbled("a reading of other channels")
+    values = [math.nan] * count
+    for place, value in zip(order, figures[1:], strict=True):
+        if value is not None:
+            values[place] = _number(value)
+    return Reading(_whole(figures[0], _MOST_NS), tuple(values))
+
+
+def samples_message(samples: Sequence[PowerSample]) -> dict[str, Any]:
+    """As it is sent."""
+    return {"samples": [[sample.time_ns, sample.power_w] for sample in samples]}
+
+
+def parse_samples(told: Any) -> list[PowerSample]:
+    """Samples of the driver's buffer. Raises Garbled."""
+    samples = []
+    for pair in _list(told, _MOST_SAMPLES):
+        time_ns, power_w = _list(pair, 2, exactly=True)
+        samples.append(PowerSample(_whole(time_ns, _MOST_NS), _number(power_w)))
+    return samples
+
+
+def process_document(process: GpuProcess) -> dict[str, Any]:
+    """As it is sent."""
+    share = None if math.isnan(process.share_percent) else process.share_percent
+    memory = None if math.isnan(process.memory_mib) else process.memory_mib
+    return {"pid": process.pid, "name": process.name, "memory_mib": memory, "use": process.use, "share_percent": share}
+
+
+def parse_processes(told: Any) -> list[GpuProcess]:
+    """What runs on the board. Raises Garbled."""
+    found = []
+    for each in _list(told, _MOST_PROCESSES):
+        one = _object(each)
+        use: Use | None = next((known for known in _USES if known == one.get("use")), None)
+        if use is None:
+            raise Garbled("a process without its use")
+        memory, share = (_number_or_none(one.get(name)) for name in ("memory_mib", "share_percent"))
+        found.append(
+            GpuProcess(
+                _whole(one.get("pid"), 1 << 32),
+                _text(one.get("name")),
+                math.nan if memory is None else memory,
+                use,
+                math.nan if share is None else share,
+            )
+        )
+    return found
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+def error_document(error: Exception) -> dict[str, str]:
+    """An error as an answer holds it."""
+    kind = next((name for name, known in _KINDS.items() if isinstance(error, known)), "refused")
+    return {
+        "kind": kind,
+        "what": str(getattr(error, "what", "") or error or type(error).__name__),
+        "remedy": str(getattr(error, "remedy", "")),
+    }
+
+
+def parse_error(told: Any) -> tuple[str, str, str]:
+    """(kind, what, remedy) of an error that was answered; `kind` is "refused" where it is none of a sensor's."""
+    error = _object(told)
+    kind = next((known for known in _KINDS if known == error.get("kind")), "refused")
+    return kind, _text(error.get("what")) or "it failed", _text(error.get("remedy"))
+
+
+def sensor_error(kind: str, what: str, where: str, remedy: str) -> SensorError:
+    """The error of a sensor, of its kind."""
+    return _KINDS.get(kind, SensorError)(what, where, remedy)
+
+
+# --- pieces -----------------------------------------------------------------------------------------------------------
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(name)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict) or len(value) > 256:
+        raise Garbled("a field has another type than it should")
+    return value
+
+
+def _list(value: Any, most: int, *, exactly: bool = False) -> list[Any]:
+    if not isinstance(value, list) or len(value) > most or (exactly and len(value) != most):
+        raise Garbled("a list has another length than it should")
+    return value
+
+
+def _text(value: Any) -> str:
+    return shortened(one_line(value), _LONGEST_TEXT) if isinstance(value, str) else ""
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300:
+        raise Garbled("a value is no number")
+    return float(value)
+
+
+def _number_or_none(value: Any) -> float | None:
+    return None if value is None else _number(value)
+
+
+def _whole(value: Any, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < most:
+        raise Garbled("a number is out of its range")
+    return value
+
+
+def _clocks(told: Any) -> tuple[int, ...]:
+    return tuple(sorted({_whole(each, _MOST_MHZ) for each in _list(told, _MOST_CLOCKS)} - {0}))
+
+
+def _capability(told: Any) -> tuple[int, int]:
+    major, minor = (_whole(each, 1000) for each in _list(told, 2, exactly=True))
+    return major, minor

@@ -1,0 +1,1 @@
+"""The wizard of power meters, and which are assigned to which board."""

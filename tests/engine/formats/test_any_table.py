@@ -1,0 +1,168 @@
+"""Any table of measurements: which columns are what is guessed or said, and then it is a recording like any other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mutations import mutated
+
+from app.engine.analysis.session import analyse
+from app.engine.formats.any_table import REPEAT, TableColumns, guess, read_cells, read_table
+from app.engine.formats.read import read_recording
+from app.engine.formats.recording import Recording
+from app.engine.session.opened import Opened
+from app.engine.session.planning import plan_replay
+from app.errors import InputError
+
+CSV = """\
+gpu,kernel_size,clock_mhz,variant,latency_ms,power (W),items_per_s,note
+A100,16,1005.0,plain,12.5,200.0,800,first
+A100,16,1410.0,plain,10.0,300.0,1000,second
+A100,32,1005.0,tiled,6.25,210.0,1600,third
+A100,32,1410.0,tiled,5.0,320.0,2000,fourth
+"""
+
+
+def table(tmp_path: Path, text: str, columns: TableColumns | None = None, name: str = "table.csv") -> Recording:
+    path = tmp_path / name
+    path.write_text(text)
+    return read_recording(path, columns)
+
+
+def test_the_header_tells_parameters_from_figures_and_known_units_add_time_energy_and_work_per_joule(
+    tmp_path: Path,
+) -> None:
+    read = table(tmp_path, CSV)
+    assert read.space().names == ("kernel_size", "clock_mhz", "variant")
+    assert read.device == "A100"
+    (first, *_) = read.in_file_order()
+    assert first.configuration == {"kernel_size": 16, "clock_mhz": 1005.0, "variant": "plain"}
+    assert first.values["time_s"] == pytest.approx(0.0125)
+    assert first.values["power_w"] == 200
+    assert first.values["energy_j"] == pytest.approx(2.5)
+    assert first.values["items/J"] == pytest.approx(4.0)
+    assert [str(goal) for goal in read.objective.front] == ["min:time_s", "min:energy_j"]
+
+
+def test_what_the_user_names_counts_and_may_be_renamed(tmp_path: Path) -> None:
+    read = table(tmp_path, CSV, TableColumns.parse("size=kernel_size,clock_mhz", "time_s=latency_ms"))
+    assert (read.space().names, read.value_names) == (("size", "clock_mhz"), ("time_s",))
+    assert read.read_with == {"parameters": "size=kernel_size,clock_mhz", "figures": "time_s=latency_ms"}
+    again = TableColumns.parse(**read.read_with)
+    assert [m.values for m in table(tmp_path, CSV, again).measurements()] == [m.values for m in read.measurements()]
+    only_figures = table(tmp_path, CSV, TableColumns.parse(None, "latency_ms"))
+    assert only_figures.space().names == ("kernel_size", "clock_mhz", "variant")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "figures", "what"),
+    [
+        ("size", None, "no column 'size'"),
+        (None, "power", "no column 'power'"),
+        (",", None, "names no"),
+    ],
+)
+def test_a_column_that_is_not_there_is_refused_with_those_that_are(
+    tmp_path: Path, parameters: str | None, figures: str | None, what: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        table(tmp_path, CSV, TableColumns.parse(parameters, figures))
+    assert what in caught.value.what
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize("text", ["a,b\nx,y\nz,w\n", "time_s,energy_j\n1.5,2.5\n1.25,3.5\n", "one\ntwo\n", "\n\n"])
+def test_a_table_that_does_not_say_what_is_what_is_refused_with_the_remedy(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        table(tmp_path, text)
+    assert caught.value.remedy
+    assert "\n" not in str(caught.value)
+
+
+def test_rows_of_one_configuration_are_repeats_whose_mean_counts(tmp_path: Path) -> None:
+    read = table(tmp_path, "block,time_s\n" + "".join(f"{b},{b / 10 + n / 100}\n" for b in (1, 2) for n in range(3)))
+    assert read.space().names == ("block", REPEAT)
+    plan = plan_replay(read.path, read=read)
+    opened = Opened.of(plan, read.table(), read.objective, None)
+    assert opened.repeats is not None
+    assert sorted(opened.table.values("time_s").tolist()) == pytest.approx([0.11, 0.21])
+
+
+def test_json_lines_and_a_folder_of_points_hold_the_same(tmp_path: Path) -> None:
+    points = [
+        {"block": b, "clock_mhz": c, "result": {"time_s": b / c, "energy_j": 0.5 * b + c}, "samples": [1, 2]}
+        for b in (16, 32)
+        for c in (1000.0, 1400.0)
+    ]
+    lines = table(tmp_path, "".join(json.dumps(point) + "\n" for point in points), name="table.jsonl")
+    folder = tmp_path / "points"
+    folder.mkdir()
+    for at, point in enumerate(points):
+        (folder / f"point-{at}.json").write_text(json.dumps(point, indent=1))
+    columns = TableColumns.parse("block,clock_mhz", None)
+    assert lines.space().names == ("block", "clock_mhz")
+    assert [m.values for m in read_table(folder, columns).in_file_order()] == [m.values for m in lines.in_file_order()]
+    assert lines.value_names == ("result.time_s", "result.energy_j", "time_s", "energy_j", "power_w")
+
+
+def test_numbers_in_the_names_of_a_folders_files_are_parameters(tmp_path: Path) -> None:
+    for clock, cap in ((1005, 150), (1005, 200), (1110, 150)):
+        (tmp_path / f"energy-time-{clock}-{cap}.json").write_text(json.dumps({"energy": 0.5, "time": clock / cap}))
+    columns = TableColumns.parse("clock_mhz=file_1,power_limit_w=file_2", "energy_wh=energy,time_s=time")
+    (first, *_) = read_recording(tmp_path, columns).in_file_order()
+    assert first.configuration == {"clock_mhz": 1005, "power_limit_w": 150}
+    assert first.values["energy_j"] == 1800.0
+    assert set(read_recording(tmp_path).space().names) == {"file_1", "file_2"}
+
+
+def test_a_parquet_file_needs_pyarrow_and_is_read_where_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    path.write_bytes(b"PAR1 this is none PAR1")
+    with pytest.raises(InputError) as caught:
+        read_recording(path)
+    assert "CSV" in caught.value.remedy
+    parquet = pytest.importorskip("pyarrow.parquet")
+    import pyarrow
+
+    parquet.write_table(pyarrow.table({"block": [1, 2], "time_s": [0.5, 0.25]}), path)
+    assert read_recording(path).value_names == ("time_s",)
+
+
+def test_the_published_sweep_of_clocks_and_caps_has_its_front(shared_data: Path) -> None:
+    read = read_recording(shared_data / "clock-cap/a100_babelstream_clock_x_cap.csv")
+    found = analyse(read.table(), read.objective)
+    assert (len(read), len(found.plane.front)) == (35, 8)  # type: ignore[union-attr]
+
+
+def test_the_published_sweep_of_a_service_has_its_front_and_its_best(shared_data: Path) -> None:
+    read = read_recording(shared_data / "service-sweeps/rtx5090_vllm_gemma31b_clocks.csv")
+    found = analyse(read.table(), read.objective)
+    assert (len(read), len(found.plane.front)) == (28, 4)  # type: ignore[union-attr]
+    best = max(read.measurements(), key=lambda m: m.values["narrative_tokens/J"])
+    assert best.configuration == {"memory_clock_mhz": 7001, "graphics_clock_mhz": 1635}
+    assert best.values["narrative_tokens/J"] == pytest.approx(2.025, abs=5e-4)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 2**40), lines=st.booleans())
+def test_a_mutated_table_is_read_or_refused_by_one_line(tmp_path: Path, seed: int, lines: bool) -> None:
+    good = CSV if not lines else "".join(json.dumps({"block": n, "time_s": n / 7}) + "\n" for n in range(8))
+    path = tmp_path / "table"
+    path.write_bytes(mutated(good.encode(), seed, bombs=False))
+    refused: InputError | None = None
+    try:
+        columns = guess(read_cells(path))
+        assert columns.parameters
+        assert columns.figures
+        read_table(path, columns)
+    except InputError as error:
+        refused = error
+    if refused is not None:
+        assert refused.remedy
+        assert str(path) in refused.where
+        assert "\n" not in str(refused)
+        assert len(str(refused)) < 1500

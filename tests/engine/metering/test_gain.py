@@ -1,0 +1,93 @@
+"""The gain of a board's sensor against a meter: fitted with its interval, kept per board, refused where it is none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.engine.metering.gain import fit_gain
+from app.engine.metering.gain_store import gain_from_json, gain_to_json, keep_gain, known_gain
+from app.errors import WattridgeError
+from app.sensors.select import open_gpu
+
+
+def windows(gain: float, offset_w: float = 0.0, scatter: float = 0.002, count: int = 60, seed: int = 0) -> tuple:
+    random = np.random.default_rng(seed)
+    meter_w = random.uniform(60.0, 320.0, count)
+    return (gain * meter_w + offset_w) * (1.0 + scatter * random.standard_normal(count)), meter_w
+
+
+@settings(max_examples=20)
+@given(st.floats(0.94, 1.06), st.integers(0, 1000))
+def test_a_gain_is_found_within_three_thousandths(gain: float, seed: int) -> None:
+    found = fit_gain("meter", *windows(gain, seed=seed))
+    assert found.gain == pytest.approx(gain, rel=0.003)
+    assert found.interval[0] < found.gain < found.interval[1]
+
+
+def test_its_interval_holds_the_truth_nineteen_times_of_twenty() -> None:
+    found = [fit_gain("meter", *windows(1.03, count=12, seed=seed)) for seed in range(200)]
+    held = sum(each.interval[0] <= 1.03 <= each.interval[1] for each in found)
+    assert 180 <= held <= 199
+
+
+def test_an_offset_is_told_from_a_gain_and_corrected_with_it() -> None:
+    board_w, meter_w = windows(0.98, offset_w=11.0, scatter=0.001)
+    found = fit_gain("meter", board_w, meter_w)
+    assert found.gain == pytest.approx(0.98, abs=0.002)
+    assert found.offset_w == pytest.approx(11.0, abs=0.4)
+    assert found.corrected(0.98 * 200.0 + 11.0) == pytest.approx(200.0, rel=0.002)
+
+
+def test_without_an_offset_none_is_reported() -> None:
+    found = [fit_gain("meter", *windows(1.02, seed=seed)) for seed in range(40)]
+    assert sum(each.offset_w == 0.0 for each in found) >= 35
+
+
+@pytest.mark.parametrize(
+    ("board_w", "meter_w", "said"),
+    [
+        ([100.0] * 4, [100.0] * 4, "needs 5 windows"),
+        ([100.0] * 9, [float("nan")] * 9, "there are 0"),
+        ([300.0] * 9, [90.0] * 9, "3.33 times"),
+    ],
+)
+def test_what_shows_no_gain_says_why(board_w: list[float], meter_w: list[float], said: str) -> None:
+    with pytest.raises(WattridgeError, match=said):
+        fit_gain("rapl", board_w, meter_w)
+
+
+def test_a_gain_is_kept_for_its_own_board_alone() -> None:
+    gpu, other = open_gpu("simulated:a100"), open_gpu("simulated:v100")
+    gain = fit_gain("powersensor3", *windows(1.04))
+    assert known_gain(gpu.info) is None
+    keep_gain(gpu.info.uuid, gpu.info.name, gain, now_s=1e9)
+    known = known_gain(gpu.info)
+    assert known is not None
+    assert (known.gain, known.fitted_s) == (gain, 1e9)
+    assert known_gain(other.info) is None
+
+
+@settings(max_examples=30)
+@given(st.recursive(st.none() | st.floats() | st.text(max_size=5), lambda each: st.lists(each, max_size=3)), st.data())
+def test_a_damaged_file_is_no_gain(junk: object, data: st.DataObject) -> None:
+    document = gain_to_json(fit_gain("powersensor3", *windows(1.04)))
+    name = data.draw(st.sampled_from(sorted(document)))
+    try:
+        found = gain_from_json(json.loads(json.dumps({**document, name: junk})))
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
+        return
+    assert 0.5 <= found.gain <= 2.0
+
+
+def test_a_file_that_is_not_ours_counts_for_nothing(own_data_folder: Path) -> None:
+    gpu = open_gpu("simulated:a100")
+    keep_gain(gpu.info.uuid, gpu.info.name, fit_gain("powersensor3", *windows(1.04)))
+    [path] = (own_data_folder / "gains").iterdir()
+    path.write_text("[1, 2")
+    assert known_gain(gpu.info) is None

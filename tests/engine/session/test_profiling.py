@@ -1,0 +1,183 @@
+"""A profiler's pass: on a simulated board, joined by configuration, kept with the session, never made twice."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cuda_bench import SteadySensors
+from engine_fakes import FakeRunner, grid, plan
+
+from app.engine.analysis.session import analyse
+from app.engine.runner.profiling.simulated import SimulatedProfiler
+from app.engine.session.load import load_specification
+from app.engine.session.opened import stored_session
+from app.engine.session.plan import SearchOptions
+from app.engine.session.planning import plan_specification
+from app.engine.session.profiling import ProfilingResult, profile_session
+from app.engine.session.profiling_choice import Wanted, Which
+from app.engine.session.run import run_session
+from app.engine.session_state import SessionState
+from app.engine.store.database import Store
+from app.engine.workloads.hardware_counters import COUNTERS
+from app.engine.workloads.profiled import ProfiledKernel
+from app.errors import InputError, WattridgeError
+from app.paths import resources
+from app.sensors.gpu import Gpu
+from app.sensors.select import open_gpu
+
+EVALUATIONS = 20
+
+
+@pytest.fixture
+def board() -> Iterator[Gpu]:
+    gpu = open_gpu("simulated:a100", speed=float("inf"))
+    yield gpu
+    gpu.close()
+
+
+@pytest.fixture
+def store(own_data_folder: Path) -> Iterator[Store]:
+    with Store() as opened:
+        yield opened
+
+
+def tuned(store: Store, board: Gpu, example: str = "gemm", **options: object) -> int:
+    spec = load_specification(resources() / "examples" / f"{example}.toml")
+    search = SearchOptions(strategy="random_sample", max_evaluations=EVALUATIONS, seed=3, **options)  # type: ignore[arg-type]
+    planned = plan_specification(spec, board, search)
+    return run_session(planned, store, lambda event: None, threading.Event()).session
+
+
+def test_counters_join_the_figures_of_the_configurations_that_were_profiled(store: Store, board: Gpu) -> None:
+    session = tuned(store, board)
+    steps: list[tuple[int, int]] = []
+    result = profile_session(store, session, Wanted(Which.BEST, 5), board, on_progress=lambda *step: steps.append(step))
+    assert (result.tool, result.known, result.profiled, dict(result.failed)) == ("simulated", 0, 5, {})
+    assert steps[0] == (0, 5)
+    assert steps[-1] == (5, 5)
+    opened = stored_session(store, session)
+    known = np.isfinite(opened.table.values("dram_read_byte"))
+    assert set(opened.table.rows()[known].tolist()) == set(result.chosen)
+    assert opened.plan.units["dram_read_byte"] == "byte"
+    assert set(opened.table.value_names) & set(COUNTERS)
+
+
+def test_what_has_its_counters_is_not_profiled_again(store: Store, board: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = tuned(store, board)
+    asked: list[int] = []
+    profile = SimulatedProfiler.profile
+
+    def noted(self: SimulatedProfiler, rows: Sequence[int], stop: threading.Event) -> Iterator[object]:
+        asked.extend(rows)
+        return profile(self, rows, stop)
+
+    monkeypatch.setattr(SimulatedProfiler, "profile", noted)
+    profile_session(store, session, Wanted(Which.BEST, 3), board)
+    again = profile_session(store, session, Wanted(Which.BEST, 5), board)
+    assert (again.known, again.profiled) == (3, 2)
+    assert len(asked) == len(set(asked)) == 5
+
+
+def test_a_pass_that_is_stopped_goes_on_where_it_was(store: Store, board: Gpu) -> None:
+    session = tuned(store, board)
+    stop = threading.Event()
+    first = profile_session(
+        store,
+        session,
+        Wanted(Which.RANDOM, 10, seed=5),
+        board,
+        on_progress=lambda done, _: stop.set() if done == 4 else None,
+        stop=stop,
+    )
+    assert first.profiled == 4
+    second = profile_session(store, session, Wanted(Which.RANDOM, 10, seed=5), board)
+    assert (second.known, second.profiled) == (4, 6)
+
+
+def test_the_front_is_the_front_and_the_same_kernel_at_other_clocks_is_profiled_once(store: Store, board: Gpu) -> None:
+    session = tuned(store, board, device_settings={"graphics_clock_mhz": (1005, 1410)})
+    result = profile_session(store, session, Wanted(Which.FRONT), board)
+    opened = stored_session(store, session)
+    plane = analyse(opened.table, opened.objective, with_difficulty=False).plane
+    assert plane is not None
+    assert set(result.chosen) == set(opened.table.rows()[plane.front].tolist())
+    by_kernel: dict[tuple[object, ...], set[float]] = {}
+    for at in range(len(opened.table)):
+        measured = opened.table.measurement(at)
+        kernel = tuple(v for name, v in measured.configuration.items() if name != "graphics_clock_mhz")
+        if "dram_read_throughput" in measured.values:
+            by_kernel.setdefault(kernel, set()).add(measured.values["dram_read_throughput"])
+    assert all(len(values) == 1 for values in by_kernel.values())
+
+
+def test_a_simulated_board_counts_what_its_formulas_charge_for(store: Store, board: Gpu) -> None:
+    """Its documented truth: bytes of device memory are the traffic of the cost's formula, of which C is written."""
+    session = tuned(store, board)
+    result = profile_session(store, session, Wanted(Which.RANDOM, 8), board)
+    spec = load_specification(resources() / "examples" / "gemm.toml")
+    kernel = ProfiledKernel.of(spec, board.limits)  # type: ignore[attr-defined]
+    n = float(spec.constants["n"])
+    for row in result.chosen:
+        space = store.space(session)
+        load, metrics = kernel.prepare(space.configuration(row)), store.metrics(session)[row]
+        assert metrics["dram__bytes_read.sum"] + metrics["dram__bytes_write.sum"] == pytest.approx(load.traffic_byte)
+        assert metrics["dram__bytes_write.sum"] == pytest.approx(4 * n * n)
+        assert metrics["smsp__inst_executed.sum"] > load.work_flop / 2 / 32  # a multiply-add of a warp and more
+        assert 0 < metrics["sm__inst_executed.avg.per_cycle_active"] < 4
+
+
+def test_restating_and_copies_leave_counters_where_they_are(store: Store, board: Gpu) -> None:
+    session = tuned(store, board)
+    result = profile_session(store, session, Wanted(Which.BEST, 2), board)
+    loaded = store.load(session)
+    store.restate(session, [loaded.table.measurement(at) for at in range(len(loaded.table))], loaded.record.origin)
+    with sqlite3.connect(store.path) as db:
+        texts = [text for (text,) in db.execute("SELECT measured FROM measurements WHERE session = ?", (session,))]
+    assert not any("dram_read_byte" in text for text in texts)
+    copy = store.duplicate(session)
+    assert store.metrics(copy).keys() == set(result.chosen)
+    store.delete(copy)
+    store.purge(older_than_s=-1.0)
+    assert store.metrics(copy) == {}
+
+
+def test_a_store_without_the_table_gets_it_and_a_read_only_one_needs_none(store: Store, board: Gpu) -> None:
+    session = tuned(store, board)
+    store.close()
+    with sqlite3.connect(store.path) as db:
+        db.execute("DROP TABLE counters")
+    with Store(store.path) as again:
+        assert again.metrics(session) == {}
+        again.keep_counters(session, {0: {"dram__bytes_read.sum": 1.0}}, "test")
+        assert again.metrics(session) == {0: {"dram__bytes_read.sum": 1.0}}
+    with sqlite3.connect(store.path) as db:
+        db.execute('UPDATE counters SET metrics = \'{"x": "damaged"}\'')
+    with Store(store.path) as again:
+        assert again.metrics(session) == {}
+
+
+def test_nothing_is_profiled_while_a_session_runs_on_the_same_real_board(store: Store) -> None:
+    space, board = grid(), SteadySensors()
+    real = {"gpu": "Fake board", "source": "nvml", "origin": {"kind": "specification", "gpu": board.info.uuid}}
+    ended = store.create_session(plan(space, FakeRunner(space), **real))
+    store.finish(ended, SessionState.DONE)
+    running = store.create_session(plan(space, FakeRunner(space), **real))
+    with pytest.raises(WattridgeError, match=f"session {running} runs on this GPU"):
+        profile_session(store, ended, Wanted(Which.FRONT), board)
+    store.finish(running, SessionState.DONE)
+    with pytest.raises(InputError, match="no such configuration"):
+        profile_session(store, ended, Wanted(Which.FRONT), board)
+
+
+def test_what_cannot_be_profiled_says_why(store: Store, board: Gpu) -> None:
+    session = tuned(store, board)
+    other = open_gpu("simulated:h200", speed=float("inf"))
+    with pytest.raises(InputError, match="another board"):
+        profile_session(store, session, Wanted(Which.BEST, 2), other)
+    other.close()
+    assert isinstance(profile_session(store, session, Wanted(Which.BEST, 2), board), ProfilingResult)

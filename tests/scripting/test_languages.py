@@ -1,0 +1,250 @@
+"""Kernels in OpenCL and functions in C and Fortran from Python, built and run for real on this machine."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from opencl_here import usable_device
+
+from app import run_kernel, tune_kernel
+from app.cli import main
+from app.engine.metering import stopwatch
+from app.errors import InputError
+from app.observers import BenchmarkObserver, NVMLObserver
+from app.scripting.python_kernel import PythonKernel
+from app.scripting.sources import read_source
+from app.sensors.opencl import devices
+
+N = np.int32(1000)
+A = np.arange(1000, dtype=np.float32)
+C = np.zeros_like(A)
+NEEDS_C = pytest.mark.skipif(shutil.which("c++") is None, reason="there is no C++ compiler")
+NEEDS_FORTRAN = pytest.mark.skipif(shutil.which("gfortran") is None, reason="there is no gfortran")
+
+IN_C = """
+static_assert(grid_size_x == (1000 + block_size_x - 1) / block_size_x, "as Kernel Tuner defines it");
+float add(float *c, const float *a, int n) {
+    if (fault == 1) *(volatile float *)16 = 1.0f;
+    for (int i = 0; i < n; i++) c[i] = a[i] + 1.0f + (fault == 2 && i == 3);
+    return 2.5f * returned;
+}
+"""
+IN_FORTRAN = """
+module vectors
+use iso_c_binding
+contains
+function add(c, a, factor, n) result(time)
+    real(c_float), intent(out) :: c(n)
+    real(c_float), intent(in) :: a(n)
+    real(c_float), intent(in), value :: factor
+    integer(c_int), intent(in) :: n
+    real(c_float) :: time
+    c = factor * a + 1.0
+    time = 2.5 * returned
+end function add
+end module vectors
+"""
+IN_OPENCL = """
+__kernel void add(__global float *c, __global const float *a, int n) {
+#if fault == 1
+    *(volatile __global int *)0 = 1;
+#elif fault == 2
+    does not compile;
+#endif
+    const int i = get_group_id(0) * block_size_x + get_local_id(0);
+    if (i < n) c[i] = a[i] + 1.0f;
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def short_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is tested here is not how well times are known."""
+    monkeypatch.setattr(stopwatch, "WINDOW_S", 0.01)
+    monkeypatch.setattr(stopwatch, "STEADY_TIME", 1e9)
+
+
+@pytest.fixture
+def opencl(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[dict[str, int]]:
+    """The platform and the device that run kernels, as a script names them."""
+    environment, number, why_not = usable_device()
+    if not number:
+        pytest.skip(why_not)
+    for name, value in {**environment, "POCL_CACHE_DIR": str(tmp_path / "pocl")}.items():
+        monkeypatch.setenv(name, value)
+    devices.opencl_devices.cache_clear()
+    platform, device = number.split(".")
+    yield {"platform": int(platform), "device": int(device)}
+    devices.opencl_devices.cache_clear()
+
+
+class Counting(BenchmarkObserver):
+    """Counts launches, and what they take."""
+
+    launches = 0
+
+    def after_finish(self) -> None:
+        self.launches += 1
+
+    def get_results(self) -> dict[str, Any]:
+        return {"launches": self.launches}
+
+
+def errors(results: list[dict[str, Any]]) -> list[str]:
+    return [each.get("__error__", "") for each in results]
+
+
+@NEEDS_C
+def test_a_function_in_c_returns_its_time_and_its_faults_cost_a_configuration_each() -> None:
+    parameters = {"block_size_x": [32], "returned": [2, 1], "fault": [0, 1, 2]}
+    restrictions = ["fault == 0 or returned == 1"]
+    results, environment = tune_kernel(
+        "add", IN_C, 1000, [C, A, N], parameters, answer=[A + 1, None, None], restrictions=restrictions, quiet=True
+    )
+    assert errors(results) == ["", "", "RuntimeFailedConfig", "RuntimeFailedConfig"]
+    assert [each["time"] for each in results[:2]] == [5.0, 2.5]
+    assert results[1]["times"] == [2.5] * 7
+    assert "SIGSEGV" in results[2]["error"]
+    assert "1 of 1000 values are wrong, the first at 3" in results[3]["error"]
+    assert environment["best_config"] == results[1]
+    assert environment["source"] == "unmetered"
+
+
+@NEEDS_C
+def test_a_scripts_observers_call_a_function_in_its_own_process() -> None:
+    parameters = {"block_size_x": [32], "returned": [3], "fault": [0]}
+    results, environment = tune_kernel(
+        "add", IN_C, 1000, [C, A, N], parameters, lang="C", iterations=3, observers=[Counting()], quiet=True
+    )
+    assert results[0]["launches"] == 3
+    assert results[0]["times"] == [7.5] * 3
+    assert environment["isolated"] is False
+
+
+@NEEDS_C
+def test_run_kernel_calls_a_function_once_and_returns_its_arguments() -> None:
+    parameters = {"block_size_x": 32, "returned": 0, "fault": 0}
+    c, a, n = run_kernel("add", IN_C, 1000, [C, A, N], parameters, quiet=True)
+    assert np.array_equal(c, A + 1)
+    assert np.array_equal(a, A)
+    assert n == N
+    assert not C.any()
+
+
+@NEEDS_C
+def test_a_python_kernel_keeps_what_no_call_brings() -> None:
+    source = "void grow(float *c, const float *a, int n) { for (int i = 0; i < n; i++) c[i] += a[i] + 1; }"
+    grow = PythonKernel("grow", source, 1, [C, A, N], inputs=[False, True, True], outputs=[True, False, False])
+    for calls in (1, 2):
+        (c,) = grow(C, A, N)
+        assert np.array_equal(c, calls * (A + 1))
+    with pytest.raises(InputError, match="2 arguments instead of 3"):
+        grow(C, A)
+    for refused in ({"inputs": [True]}, {"results_file": "results.json"}):
+        with pytest.raises(InputError):
+            PythonKernel("grow", source, 1, [C, A, N], **refused)
+
+
+@NEEDS_FORTRAN
+def test_a_function_of_a_module_in_fortran_takes_scalars_as_it_declares_them(tmp_path: Path) -> None:
+    (tmp_path / "add.F90").write_text(IN_FORTRAN)
+    given = {"source": str(tmp_path / "add.F90"), "parameters": {"returned": [1, 2]}, "factor": np.float32(3)}
+    for more in ({}, {"lang": "Fortran"}, {"lang": "C", "compiler": "gfortran"}):
+        results, _ = tune_kernel(
+            "add",
+            given["source"],
+            1000,
+            [C, A, given["factor"], N],
+            given["parameters"],
+            answer=[3 * A + 1, None, None, None],
+            quiet=True,
+            **more,
+        )
+        assert errors(results) == ["", ""], results
+        assert [each["time"] for each in results] == [2.5, 5.0]
+
+
+def test_a_kernel_in_opencl_runs_on_the_device_that_the_script_names(opencl: dict[str, int]) -> None:
+    parameters = {"block_size_x": [50, 100], "fault": [0, 1, 2]}
+    answer = [A + 1, None, None]
+    results, environment = tune_kernel(
+        "add", IN_OPENCL, 1000, [C, A, N], parameters, answer=answer, restrictions=["fault == 0 or block_size_x == 50"],
+        quiet=True, **opencl,
+    )  # fmt: skip
+    assert errors(results) == ["", "RuntimeFailedConfig", "CompilationFailedConfig", ""]
+    assert "SIGSEGV" in results[1]["error"]
+    for each in (results[0], results[3]):
+        assert 0 < each["time"] < 1000
+        assert len(each["times"]) == 7
+        assert "energy_j" not in each
+    assert environment["best_config"]["fault"] == 0
+    c, _, _ = run_kernel("add", IN_OPENCL, 1000, [C, A, N], {"block_size_x": 50, "fault": 0}, quiet=True, **opencl)
+    assert np.array_equal(c, A + 1)
+    with pytest.raises(InputError, match=r"there is no OpenCL device '9\.9'"):
+        tune_kernel("add", IN_OPENCL, 1000, [C, A, N], parameters, quiet=True, platform=9, device=9)
+
+
+def test_what_a_device_without_sensors_cannot_report_is_refused_in_one_line() -> None:
+    given = {"tune_params": {"block_size_x": [32]}, "quiet": True}
+    for more in ({"objective": "energy_j", "objective_higher_is_better": False}, {"objective": "nvml_energy"}):
+        with pytest.raises(InputError, match="this device reports time alone"):
+            tune_kernel("add", IN_C, 1000, [C, A, N], **given, **more)
+    with pytest.raises(InputError, match="'nvml_power' is asked for"):
+        tune_kernel("add", IN_C, 1000, [C, A, N], **given, observers=[NVMLObserver(["nvml_power"])])
+
+
+def test_a_function_of_the_host_takes_no_array_that_lies_on_a_gpu() -> None:
+    class OnDevice:
+        __cuda_array_interface__ = None
+
+    with pytest.raises(InputError, match=r"arguments\[0\]: it lies on a GPU"):
+        tune_kernel("add", IN_C, 1000, [OnDevice(), A, N], {"block_size_x": [32]}, quiet=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "lang", "compiler", "found"),
+    [
+        ("a.cu", "__global__ void k() {}", None, None, ("CUDA", "")),
+        ("a.cu", "__global__ void k() {}", "cupy", None, ("CUDA", "")),
+        ("a.cl", "__KERNEL void k() {}", None, None, ("OpenCL", "")),
+        ("a.c", "float f() {}", None, None, ("C++", "")),
+        ("a.c", "float f() {}", "C", "gcc", ("C", "gcc")),
+        ("a.cc", "float f() {}", "C", "gcc", ("C++", "gcc")),
+        ("a.cpp", "float f() {}", None, "/opt/g++", ("C++", "/opt/g++")),
+        ("a.cu", "__global__ void k() {} float f() {}", "C", None, ("C++", "nvcc")),
+        ("a.cu", "__global__ void k() {} float f() {}", "C", "nvc++", ("C++", "nvc++")),
+        ("a.F90", "subroutine s()", None, None, ("Fortran", "")),
+        ("a.F90", "subroutine s()", "C", "nvfortran", ("Fortran", "nvfortran")),
+        ("a.c", "float f() {}", "fortran", None, ("Fortran", "")),
+        ("a.jl", "@cuda threads=3 k()", None, None, ("Julia", "")),
+        ("a.hip", "__global__ void k() {}", "HIP", None, ("HIP", "")),
+    ],
+)
+def test_language_and_compiler_are_those_that_kernel_tuner_would_find(
+    tmp_path: Path, name: str, text: str, lang: str | None, compiler: str | None, found: tuple[str, str]
+) -> None:
+    (tmp_path / name).write_text(text)
+    source = read_source(tmp_path / name, lang, compiler)
+    assert (source.language, source.compiler) == found
+
+
+@NEEDS_C
+def test_a_script_in_c_runs_through_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "script.py").write_text(
+        "import numpy as np\n"
+        "from kernel_tuner import tune_kernel\n"
+        "x = np.zeros(3, np.float32)\n"
+        "source = 'float f(float *x) { x[0] = level; return level; }'\n"
+        "results, _ = tune_kernel('f', source, 1, [x], {'level': [4, 2]}, quiet=True)\n"
+        "print([each['time'] for each in results])\n"
+    )
+    assert main(["kernel-tuner", "script.py"]) == 0
+    assert capsys.readouterr().out.strip() == "[4.0, 2.0]"

@@ -1,0 +1,178 @@
+"""Every meter behind the seam, each beside a stand-in of what it is connected to."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+from meter_conformance import MeterConformance
+from powersensor2_device import PowerSensor2Device
+from powersensor3_device import PowerSensor3Device, steady
+
+from app.sensors.clock import HostClock
+from app.sensors.meters.meter import PowerMeter
+from app.sensors.meters.pm_counters import PmCounters
+from app.sensors.meters.pmt import Pmt
+from app.sensors.meters.powersensor2 import PowerSensor2
+from app.sensors.meters.powersensor3 import PowerSensor3
+from app.sensors.meters.printed import command_meter, file_meter
+from app.sensors.meters.rapl import Rapl
+from app.sensors.meters.simulated import SimulatedMeter
+from app.sensors.simulated.gpu import SimulatedGpu
+from app.sensors.simulated.twin import load_twin
+
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are of POSIX systems")
+
+
+class Background:
+    """Calls a function every so often on a thread until it is stopped."""
+
+    def __init__(self, each: Callable[[float], None], every_s: float) -> None:
+        self._stop = threading.Event()
+        self._each, self._every_s = each, every_s
+        each(0.0)
+        self._thread = threading.Thread(target=self._run, name="what a meter counts")
+        self._thread.start()
+
+    def _run(self) -> None:
+        begun = time.monotonic()
+        while not self._stop.wait(self._every_s):
+            self._each(time.monotonic() - begun)
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+
+def replace_text(path: Path, text: str) -> None:
+    """As the kernel shows a file: whole, whenever it is read."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_suffix(".fresh")
+    fresh.write_text(text)
+    fresh.replace(path)
+
+
+@POSIX
+class TestPowerSensor3(MeterConformance):
+    off_w = 1.0  # a step of its converter is half a watt at 12 V
+
+    @pytest.fixture
+    def meter(self) -> Iterator[PowerMeter]:
+        device = PowerSensor3Device(steady(50.0))
+        meter = PowerSensor3(device.path)
+        yield meter
+        meter.close()
+        device.close()
+
+
+@POSIX
+class TestPowerSensor2(MeterConformance):
+    off_w = 1.5
+
+    @pytest.fixture
+    def meter(self) -> Iterator[PowerMeter]:
+        device = PowerSensor2Device(lambda sensor, t: {0: 10.0, 2: 80.0, 3: 60.0}[sensor])
+        meter = PowerSensor2(device.path)
+        yield meter
+        meter.close()
+        device.close()
+
+
+class TestPmCounters(MeterConformance):
+    seconds = 0.4
+
+    @pytest.fixture
+    def meter(self, tmp_path: Path) -> Iterator[PowerMeter]:
+        def count(seconds: float) -> None:
+            stamp = f"{time.time_ns() // 1000} us"
+            for name, watts in (("energy", 900.0), ("accel0_energy", 150.0), ("cpu_energy", 80.0)):
+                replace_text(tmp_path / name, f"{watts * seconds:.3f} J {stamp}\n")
+
+        counting = Background(count, 0.04)
+        meter = PmCounters("accel0", tmp_path)
+        yield meter
+        counting.stop()
+
+
+class TestRapl(MeterConformance):
+    off_w = 40.0  # a busy machine counts late; with a zone too many or too few it would be 50 off
+
+    @pytest.fixture
+    def meter(self, tmp_path: Path) -> Iterator[PowerMeter]:
+        zones = {
+            "intel-rapl:0": ("package-0", 90.0),
+            "intel-rapl:0:0": ("core", 60.0),
+            "intel-rapl:0:1": ("dram", 10.0),
+        }
+        zones |= {"intel-rapl:1": ("package-1", 50.0), "intel-rapl:2": ("psys", 300.0)}
+
+        def count(seconds: float) -> None:
+            for zone, (name, watts) in zones.items():
+                if not seconds:
+                    replace_text(tmp_path / zone / "name", f"{name}\n")
+                    replace_text(tmp_path / zone / "max_energy_range_uj", "9999999\n")
+                replace_text(tmp_path / zone / "energy_uj", f"{round(9.9e6 + watts * seconds * 1e6) % 10_000_000}\n")
+
+        counting = Background(count, 0.002)
+        meter = Rapl(tmp_path)
+        yield meter
+        counting.stop()
+
+
+PRINTS = """
+import sys, time
+print("time,power")
+while True:
+    print(f"{time.time():.6f}, 150.0 W", flush=True)
+    time.sleep(0.02)
+"""
+
+
+class TestCommand(MeterConformance):
+    @pytest.fixture
+    def meter(self, tmp_path: Path) -> Iterator[PowerMeter]:
+        program = tmp_path / "meter.py"
+        program.write_text(PRINTS)
+        meter = command_meter(f"{sys.executable} {program}")
+        yield meter
+        meter.close()
+
+
+class TestFile(MeterConformance):
+    @pytest.fixture
+    def meter(self, tmp_path: Path) -> Iterator[PowerMeter]:
+        path = tmp_path / "power.log"
+
+        def log(seconds: float) -> None:
+            with path.open("a") as file:
+                file.write(f"{1000 + seconds:.6f}\t150.0\n")
+
+        logging = Background(log, 0.02)
+        meter = file_meter(path)
+        yield meter
+        meter.close()
+        logging.stop()
+
+
+class TestPmt(MeterConformance):
+    @pytest.fixture
+    def meter(self, monkeypatch: pytest.MonkeyPatch) -> PowerMeter:
+        package = ModuleType("pmt")
+        package.create = lambda *_: SimpleNamespace(read=time.monotonic)  # type: ignore[attr-defined]
+        package.seconds = lambda a, b: b - a  # type: ignore[attr-defined]
+        package.joules = lambda a, b: 150.0 * (b - a)  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "pmt", package)
+        return Pmt("rapl:0")
+
+
+class TestSimulated(MeterConformance):
+    @pytest.fixture
+    def meter(self) -> PowerMeter:
+        gpu = SimulatedGpu(load_twin("a100"), clock=HostClock())
+        idle_w = gpu.drawn_j(gpu.clock.now_ns() + 10**9) - gpu.drawn_j(gpu.clock.now_ns())
+        return SimulatedMeter(gpu, self.watts / idle_w)
