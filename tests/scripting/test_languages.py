@@ -153,20 +153,12 @@ def test_a_python_kernel_keeps_what_no_call_brings() -> None:
 @NEEDS_FORTRAN
 def test_a_function_of_a_module_in_fortran_takes_scalars_as_it_declares_them(tmp_path: Path) -> None:
     (tmp_path / "add.F90").write_text(IN_FORTRAN)
-    given = {"source": str(tmp_path / "add.F90"), "parameters": {"returned": [1, 2]}, "factor": np.float32(3)}
-    for more in ({}, {"lang": "Fortran"}, {"lang": "C", "compiler": "gfortran"}):
-        results, _ = tune_kernel(
-            "add",
-            given["source"],
-            1000,
-            [C, A, given["factor"], N],
-            given["parameters"],
-            answer=[3 * A + 1, None, None, None],
-            quiet=True,
-            **more,
-        )
-        assert errors(results) == ["", ""], results
-        assert [each["time"] for each in results] == [2.5, 5.0]
+    path, given = str(tmp_path / "add.F90"), [C, A, np.float32(3), N]
+    answer = [3 * A + 1, None, None, None]
+    for more in ({}, {"lang": "C", "compiler": "gfortran"}):
+        results, _ = tune_kernel("add", path, 1000, given, {"returned": [2]}, answer=answer, quiet=True, **more)
+        assert errors(results) == [""], results
+        assert results[0]["time"] == 5.0
 
 
 def test_a_kernel_in_opencl_runs_on_the_device_that_the_script_names(opencl: dict[str, int]) -> None:
