@@ -65,7 +65,6 @@ def plan_on_board(
     metered = gpu.info.source != "unmetered"
     if not metered:
         _require_time_only(wanted, gpu)
-    require_language(spec.kernel.language)
     if gpu.info.real:
         require_device(spec.kernel, gpu, spec.name)
     settings, refused = allowed_settings(spec.device_settings, gpu, guard)

@@ -190,6 +190,12 @@ def test_what_a_device_without_sensors_cannot_report_is_refused_in_one_line() ->
         tune_kernel("add", IN_C, 1000, [C, A, N], **given, observers=[NVMLObserver(["nvml_power"])])
 
 
+def test_a_language_that_is_not_run_is_refused_whatever_boards_there_are() -> None:
+    for source, lang in (("__global__ void k() {}", "HIP"), ("@cuda k()", None)):
+        with pytest.raises(InputError, match="kernels in CUDA, OpenCL, C, C\\+\\+, Fortran are run"):
+            tune_kernel("k", source, 1, [A], {"block_size_x": [32]}, lang=lang, quiet=True)
+
+
 def test_a_function_of_the_host_takes_no_array_that_lies_on_a_gpu() -> None:
     class OnDevice:
         __cuda_array_interface__ = None
