@@ -16,6 +16,7 @@ from app.sensors.clock import VirtualClock
 from app.sensors.errors import NotSupported
 from app.sensors.gpu import Gpu
 from app.sensors.recorded.gpu import RecordedGpu
+from app.sensors.recorded.logs.read import read_log
 from app.sensors.recorded.recording import RecordingWriter, read_recording
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin, twin_names
@@ -50,6 +51,20 @@ class TestRecorded(GpuConformance):
     def gpu(self, name: str, tmp_path: Path) -> Gpu:
         path = record(SimulatedGpu(load_twin(name), seed=3, clock=VirtualClock()), tmp_path / f"{name}.csv.gz")
         return RecordedGpu(read_recording(path), clock=VirtualClock())
+
+
+class TestLog(GpuConformance):
+    """A log of nvidia-smi."""
+
+    @pytest.fixture
+    def gpu(self, tmp_path: Path) -> Gpu:
+        rows = (
+            f"2026/04/19 17:05:{20 + at / 50:06.3f}, {90 + at % 20}.25 W, {1400 + at % 3} MHz, [N/A]\n"
+            for at in range(150)
+        )
+        path = tmp_path / "smi.csv"
+        path.write_text("timestamp, power.draw [W], clocks.gr [MHz], fan.speed [%]\n" + "".join(rows))
+        return RecordedGpu(read_log(path).boards[0], clock=VirtualClock())
 
 
 SHIPPED = sorted((resources() / "recordings").glob("*.csv.gz"))

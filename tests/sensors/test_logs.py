@@ -99,6 +99,11 @@ def test_dmon_with_times_goes_over_midnight(tmp_path: Path) -> None:
     assert values(board, "power_average_w") == [61, 101, 141]
 
 
+def test_times_of_the_day_go_over_midnight_too(tmp_path: Path) -> None:
+    (board,) = read(tmp_path, "time,watts\n23:59:59.5,10\n23:59:59.9,11\n00:00:00.3,12\n00:00:00.7,13\n").boards
+    assert seconds(board) == pytest.approx([0, 0.4, 0.8, 1.2])
+
+
 def test_dcgm_has_power_and_the_counter_in_joules(tmp_path: Path) -> None:
     first, second = read(tmp_path, DCGM).boards
     assert values(first, "energy_j") == [5000, 5081, 5202]

@@ -116,6 +116,23 @@ def is_json_lines(path: Path) -> bool:
     return len(lines) > 1 and lines[1].lstrip().startswith("{") and isinstance(_parsed(lines[0]), dict)
 
 
+def is_clock_sweep(path: Path) -> bool:
+    """Whether a text table holds powers at the values of one clock and nothing else that was chosen.
+
+    Raises InputError where the file cannot be read.
+    """
+    beginning = next(text_chunks(path), "")
+    try:
+        table = _of_text(parse_columns(beginning[: beginning.rfind("\n") + 1], str(path)), path)
+        chosen = guess(table)
+    except InputError:
+        return False
+    (parameter, *others) = chosen.parameters or ("",)
+    return (
+        not others and bool(_CLOCK.search(parameter)) and any("power" in name.lower() for name in chosen.figures or ())
+    )
+
+
 def read_cells(path: Path) -> Table:
     """The cells of a table, by its kind. Raises InputError."""
     if path.is_dir():

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, Protocol
 from ...errors import InputError
 from ...files import text_chunks
 from ...sensors.recorded.logs.read import is_log
-from .any_table import TableColumns, is_json_lines, read_table
+from .any_table import TableColumns, is_clock_sweep, is_json_lines, read_table
 from .csv_table import is_session, read_csv
 from .entries import BadEntry
 from .json_stream import JsonStream, Member
@@ -87,7 +87,8 @@ def is_table_by_name(path: Path) -> bool:
 class FileKind(Enum):
     """What a file is to the window: which view shows it."""
 
-    SPECIFICATION, RECORDING, LOG, TABLE = "specification", "recording", "log", "table"
+    SPECIFICATION, RECORDING, LOG = "specification", "recording", "log"
+    TABLE, CLOCKS = "table", "clocks"  # of a sweep of one clock: for the frequency model
 
 
 def kind_of_file(path: Path) -> FileKind:
@@ -103,7 +104,7 @@ def kind_of_file(path: Path) -> FileKind:
     other = other_kind(path)
     if other is not None:
         raise other
-    return FileKind.TABLE
+    return FileKind.CLOCKS if is_clock_sweep(path) else FileKind.TABLE
 
 
 class _Scan:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..channel import PowerSample, Reading
+from ..channel import CHANNELS, PowerSample, Reading, channel
 from ..clock import Clock, HostClock
 from ..errors import NotSupported
 from ..gpu import GpuInfo
 from .recording import Recording
 
 _GAP_NS = 2_000_000_000  # between the end and the next beginning: long enough to break the line
+_NOT_HELD = "the recording does not hold it"
 _BUFFER_NS = 2_400_000_000  # what the driver's buffer holds: 119 samples of 20 ms
 
 
@@ -26,7 +27,9 @@ class RecordedGpu:
 
     def __init__(self, recording: Recording, *, clock: Clock | None = None) -> None:
         self.clock: Clock = clock or HostClock()
-        self.channels = recording.channels
+        held = {described.name: described for described in recording.channels}
+        self.channels = tuple(held.get(name) or channel(name, _NOT_HELD) for name in CHANNELS)
+        self._places = [list(CHANNELS).index(name) for name in held]  # of the recording's columns among the channels
         simulated = recording.recorded_from == "simulated"
         self.info = GpuInfo(
             index=0,
@@ -49,7 +52,7 @@ class RecordedGpu:
         ends = [int(self._times[-1]), *self._sample_ns[-1:].tolist()]
         self._period_ns = max(ends) + _GAP_NS
         self._origin_ns = self.clock.now_ns() - int(self._times[0])  # the first reading is there at once
-        names = [described.name for described in self.channels]
+        names = list(held)
         self._energy = names.index("energy_j") if "energy_j" in names else None
         self._energy_a_round = 0.0
         if self._energy is not None:
@@ -66,7 +69,10 @@ class RecordedGpu:
         values = self._recording.values[row].tolist()
         if self._energy is not None:
             values[self._energy] += rounds * self._energy_a_round
-        return Reading(self._origin_ns + rounds * self._period_ns + int(self._times[row]), tuple(values))
+        row_of_all = [math.nan] * len(self.channels)
+        for place, value in zip(self._places, values, strict=True):
+            row_of_all[place] = value
+        return Reading(self._origin_ns + rounds * self._period_ns + int(self._times[row]), tuple(row_of_all))
 
     def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
         """Recorded samples of the driver's buffer newer than `since_ns`. Raises NotSupported where there are none."""
@@ -85,7 +91,7 @@ class RecordedGpu:
 
     def energy_j(self) -> float:
         """The recorded energy counter. Raises NotSupported where it was not recorded."""
-        value = self.read().values[self._energy] if self._energy is not None else math.nan
+        value = self.read().values[self._places[self._energy]] if self._energy is not None else math.nan
         if math.isnan(value):
             raise NotSupported("the recording holds no energy counter")
         return value

@@ -90,7 +90,9 @@ class TableWindow(QDialog):
         found: dict[int, dict[str, str]] = {_NOT_USED: {}, _PARAMETER: {}, _FIGURE: {}}
         for row in range(self.columns.rowCount()):
             role = self.role_box(row).currentIndex()
-            found[role][self.columns.item(row, 2).text().strip()] = self.columns.item(row, 0).text()
+            column, name = self.columns.item(row, 0), self.columns.item(row, 2)
+            if column is not None and name is not None:
+                found[role][name.text().strip()] = column.text()
         return TableColumns(found[_PARAMETER], found[_FIGURE])
 
     def role_box(self, row: int) -> QComboBox:

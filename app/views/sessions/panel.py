@@ -32,11 +32,12 @@ if TYPE_CHECKING:
 
 _EMPTY = (
     "No session yet.\nStart one in Tune, or drop a file anywhere on this window: a specification (TOML, or T1, "
-    "the field's format of tuning problems) or a recording (a Kernel Tuner cache, T4 tuning results, a session as CSV)."
+    "the field's format of tuning problems), a recording (a Kernel Tuner cache, T4 tuning results, a session as CSV) "
+    "or any table of measurements."
 )
 _RECORDINGS = (
-    "Recordings: Kernel Tuner caches, T4 (tuning results), sessions as CSV "
-    "(*.json *.json.gz *.csv *.csv.gz);;All files (*)"
+    "Recordings and tables: Kernel Tuner caches, T4 (tuning results), sessions as CSV, tables of other tools "
+    "(*.json *.json.gz *.jsonl *.ndjson *.csv *.csv.gz *.tsv *.parquet);;All files (*)"
 )
 _ONE, _SOME, _SEVERAL = "Select one session", "Select a session", "Select two sessions or more, with Ctrl or Shift"
 _BESIDE_PX = 1500  # from this width of the panel on, the details stand beside the list
@@ -306,18 +307,21 @@ class SessionsPanel(QWidget):
     @Slot()
     def choose_imports(self) -> None:
         """Let the user choose recordings to keep as sessions."""
-        open_files(self, "Keep recordings as sessions", _RECORDINGS, self.import_files)
+        open_files(self, "Keep recordings and tables as sessions", _RECORDINGS, self._chosen_by_hand)
+
+    def _chosen_by_hand(self, paths: Sequence[Path]) -> None:
+        self.import_files(paths, by_hand=True)
 
     def import_files(
-        self, paths: Sequence[Path], *, dropped: bool = False, columns: TableColumns | None = None
+        self, paths: Sequence[Path], *, by_hand: bool = False, columns: TableColumns | None = None
     ) -> None:
         """Keep recordings as sessions that are done, and open the last one; of specifications `specification_met`.
 
-        Nothing is opened where something else was opened meanwhile. What is `dropped` alone may be a log or a table
-        whose columns are to be chosen: `log_met`. `columns` are those of a table for which they were.
+        Nothing is opened where something else was opened meanwhile. What is given alone, `by_hand`, may be a log or a
+        table whose columns are to be chosen: `log_met`. `columns` are those of a table for which they were.
         """
         self.keep_only()
-        asked, may_be_log = self._opened, dropped and len(paths) == 1
+        asked, may_be_log = self._opened, by_hand and len(paths) == 1
         for path in paths:
             self._say(f"Reading {path.name} …")
             self._do(

@@ -20,6 +20,7 @@ class FileOpener(QObject):
     """Looks into a file off Qt's thread."""
 
     to_tune = Signal(object)  # the Path of a specification or a recording
+    to_model = Signal(object)  # of a table of powers at clocks
     to_log = Signal(object)  # of a log of power over time, or a recording of a board's channels
     to_table = Signal(object)  # of any other table of measurements, or a folder of points
     failed = Signal(str, str)
@@ -39,7 +40,7 @@ class FileOpener(QObject):
     @Slot(object)
     def open(self, path: Path) -> None:
         """Open a file where its kind is shown."""
-        signals = {"log": self.to_log, "table": self.to_table}
+        signals = {"log": self.to_log, "table": self.to_table, "clocks": self.to_model}
         self._task.run(lambda _stop: (signals.get(_kind_of(path), self.to_tune), path))
 
     @Slot()

@@ -149,6 +149,7 @@ class MainWindow(QMainWindow):
         self.copying.said.connect(self.say)
         self.copying.failed.connect(self.banner.show_message)
         self.file_opener.to_tune.connect(self.open_specification)
+        self.file_opener.to_model.connect(self.open_log)
         self.file_opener.to_log.connect(self.side_windows.show_log)
         self.file_opener.to_table.connect(self.side_windows.show_table)
         self.side_windows.fit_asked.connect(self.open_log)
@@ -310,7 +311,7 @@ class MainWindow(QMainWindow):
             files = _files_of(event.mimeData())
             if len(files) > 1:
                 self.workspaces.bring("sessions")
-            self.panels["sessions"].import_files(files, dropped=True)
+            self.panels["sessions"].import_files(files, by_hand=True)
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 

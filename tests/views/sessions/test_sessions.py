@@ -357,6 +357,41 @@ def test_a_log_of_clocks_that_is_dropped_goes_to_the_model(
     assert window.banner.text == ""
 
 
+def test_a_log_of_power_that_is_dropped_is_shown_in_a_window_of_its_own_and_watched_from_there(
+    qtbot: QtBot, open_program: OpenProgram, tmp_path: Path
+) -> None:
+    log = tmp_path / "power.csv"
+    log.write_text("timestamp,power\n" + "".join(f"{1.7e9 + n / 10:.1f},{100 + n % 7}\n" for n in range(200)))
+    window = ready(qtbot, open_program())
+    drop(window, log)
+    qtbot.waitUntil(lambda: "log" in window.side_windows.by_name, timeout=20_000)
+    shown = window.side_windows.by_name["log"]
+    qtbot.waitUntil(lambda: "energy by trapezoid" in shown.words.toPlainText(), timeout=20_000)
+    shown.watch.click()
+    qtbot.waitUntil(lambda: window.board.gpu.info.uuid == "recorded:power", timeout=20_000)
+    qtbot.waitUntil(lambda: len(window.board.trace) > 3, timeout=20_000)
+    assert window.banner.text == ""
+
+
+def test_a_table_that_is_dropped_becomes_a_session_once_its_columns_are_chosen(
+    qtbot: QtBot, open_program: OpenProgram, tmp_path: Path
+) -> None:
+    table = tmp_path / "sweep.csv"
+    table.write_text(
+        "clock_mhz,cap,time_s,energy_j\n" + "".join(f"{c},{p},{9e3 / c},{c + p}\n" for c in (900, 1200) for p in (1, 2))
+    )
+    window = ready(qtbot, open_program())
+    drop(window, table)
+    qtbot.waitUntil(lambda: "table" in window.side_windows.by_name, timeout=20_000)
+    shown = window.side_windows.by_name["table"]
+    qtbot.waitUntil(shown.keep.isEnabled, timeout=20_000)
+    with qtbot.waitSignal(window.bridge.session_changed, timeout=20_000):
+        shown.keep.click()
+    assert window.result.table is not None
+    assert (len(window.result.table), window.result.table.space.names) == (4, ("clock_mhz", "cap"))
+    assert window.banner.text == ""
+
+
 def test_selected_sessions_are_compared_and_their_report_opens(
     qtbot: QtBot, open_program: OpenProgram, store: Store, desktop: Any, tmp_path: Path
 ) -> None:

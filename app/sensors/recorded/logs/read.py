@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from ....errors import InputError
 from ....files import byte_chunks
-from ...channel import CHANNELS, channel
+from ...channel import CHANNELS
 from ...gpu import PowerLimit
 from ..recording import Recording
 from .cells import Block, Floats
 from .headings import Heading, scale_of
 from .layouts import Layout, find_layout
-from .stamps import Nanoseconds, days, is_time, stamp_reader
+from .stamps import DAY_NS, Nanoseconds, days, is_time, stamp_reader
 
 _BEGINNING: Final = 65536  # bytes by which a log is known
 _LONGEST_LINE: Final = 2**16
@@ -34,7 +34,6 @@ _FEWEST_OF_LOG: Final = 20  # rows of rising times that are no durations
 _SINCE_EPOCH_NS: Final = 10**18  # September 2001: no duration
 _PLAUSIBLE_W: Final = 3000.0  # whole numbers beyond it, without a unit, are mW
 _UNKNOWN: Final = frozenset((b"", b"n/a", b"na", b"nan", b"none", b"null", b"-", b"not supported", b"unknown"))
-_REQUIRED: Final = ("power_instant_w", "power_average_w", "graphics_clock_mhz", "event_reasons")
 _TIMES_REMEDY: Final = (
     "log the time as well (--query-gpu=timestamp,power.draw; dmon -o DT), or name a step with --interval"
 )
@@ -243,6 +242,8 @@ class _Reader:
             parts.clear()
         times = np.concatenate(self._times) if self._times else np.empty(0, np.int64)
         self._times.clear()
+        if len(times) and times.min() >= 0 and times.max() < DAY_NS:  # times of the day fall at midnight
+            times += np.cumsum(np.diff(times, prepend=times[0]) < -DAY_NS // 2) * DAY_NS
         board = np.concatenate(self._boards) if self._boards else np.empty(0, np.uint8)
         self._boards.clear()
         boards = [
@@ -300,11 +301,10 @@ class _Reader:
             notes.append(f"{late} readings are not newer than the one before and are left out")
         if forward.sum() < 2:
             return None
-        named = [name for name in CHANNELS if name in of_board or name in _REQUIRED]
-        table = np.full((int(forward.sum()), len(named)), math.nan, order="F")  # most is read by column
+        named = [name for name in CHANNELS if name in of_board]
+        table = np.empty((int(forward.sum()), len(named)), order="F")  # most is read by column
         for place, name in enumerate(named):
-            if name in of_board:
-                table[:, place] = of_board[name][rows] if late == 0 else of_board[name][rows][forward]
+            table[:, place] = of_board[name][rows] if late == 0 else of_board[name][rows][forward]
         kept_ns = time_ns[forward] if late else time_ns
         keys = {at: key for key, at in self._keys.items()}
         index = wide or _index(keys.get(number, b""), number)
@@ -324,7 +324,7 @@ class _Reader:
             power_source=f"the log of {tool}",
             graphics_clocks_mhz=(),
             memory_clocks_mhz=(),
-            channels=tuple(channel(name, None if name in of_board else "the log does not hold it") for name in named),
+            channels=tuple(CHANNELS[name] for name in named),
             time_ns=kept_ns - kept_ns[0],
             values=table,
             sample_ns=np.empty(0, np.int64),

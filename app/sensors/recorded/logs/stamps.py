@@ -15,7 +15,7 @@ from .cells import Block, Bytes, Rows, read_numbers
 
 Nanoseconds = npt.NDArray[np.int64]
 
-_DAY_NS: Final = 86_400_000_000_000
+DAY_NS: Final = 86_400_000_000_000
 _CLOCK: Final = re.compile(rb"\d\d:\d\d:\d\d(\.\d+)?")
 _EPOCHS: Final = ((1e17, 1.0), (1e14, 1e3), (1e11, 1e6))  # since 1970: at least so much -> ns per unit
 _BAD: Final = -(2**62)  # what is no time
@@ -88,7 +88,7 @@ def _days(data: Bytes, starts: Rows, year: int, month: int, day: int) -> Nanosec
 
 def _day_ns(code: int) -> int:
     try:
-        return (date(code // 10_000, code // 100 % 100, code % 100).toordinal() - 719_163) * _DAY_NS
+        return (date(code // 10_000, code // 100 % 100, code % 100).toordinal() - 719_163) * DAY_NS
     except ValueError:
         return _BAD
 
