@@ -110,6 +110,8 @@ def require_language(language: str) -> None:
     """Raises InputError where kernels in that language are not run."""
     if language not in LANGUAGES:
         remedy = f"kernels in {', '.join(LANGUAGES)} are run; with simulation_mode a cache of any language is searched"
+        if language == "HIP":
+            remedy = "say lang='CUDA': what both languages share is compiled for AMD's boards, too"
         raise InputError(f"the kernel is in {language}", "lang", remedy)
 
 
