@@ -22,6 +22,7 @@ from .columns import Columns, parse_columns
 from .entries import NO_VALUE, as_number
 from .facts import Facts
 from .figure_names import is_figure
+from .kinds import is_json_lines
 from .names import DEVICE_SETTINGS, SETTING_NAMES
 from .recording import MAXIMUM_ENTRIES, MAXIMUM_PARAMETERS, Recording, RecordingBuilder
 
@@ -108,12 +109,6 @@ def read_table(path: Path, columns: TableColumns | None = None) -> Recording:
     """A table as a recording. Raises InputError where it is none, or where it is not clear which columns are what."""
     table = read_cells(path)
     return recording_of(table, guess(table, columns))
-
-
-def is_json_lines(path: Path) -> bool:
-    """Whether each line of a file is a JSON object of its own. Raises InputError where it cannot be read."""
-    lines = [line for line in next(text_chunks(path), "").split("\n") if line.strip()]
-    return len(lines) > 1 and lines[1].lstrip().startswith("{") and isinstance(_parsed(lines[0]), dict)
 
 
 def is_clock_sweep(path: Path) -> bool:

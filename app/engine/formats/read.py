@@ -11,12 +11,12 @@ from typing import Any, NoReturn, Protocol
 from ...errors import InputError
 from ...files import text_chunks
 from ...sensors.recorded.logs.read import is_log
-from .any_table import TableColumns, is_clock_sweep, is_json_lines, read_table
+from .any_table import TableColumns, is_clock_sweep, read_table
 from .csv_table import is_session, read_csv
 from .entries import BadEntry
 from .json_stream import JsonStream, Member
 from .kernel_tuner import CacheEntries
-from .kinds import first_character, is_trace, other_kind, refused_trace
+from .kinds import first_character, is_json_lines, is_trace, other_kind, refused_trace
 from .ktt import KttEntries
 from .recording import Recording
 from .result_list import ListEntries

@@ -6,25 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from mutations import mutated
+from formats_samples import TABLE as CSV
 
 from app.engine.analysis.session import analyse
-from app.engine.formats.any_table import REPEAT, TableColumns, guess, read_cells, read_table
+from app.engine.formats.any_table import REPEAT, TableColumns, read_table
 from app.engine.formats.read import read_recording
 from app.engine.formats.recording import Recording
 from app.engine.session.opened import Opened
 from app.engine.session.planning import plan_replay
 from app.errors import InputError
-
-CSV = """\
-gpu,kernel_size,clock_mhz,variant,latency_ms,power (W),items_per_s,note
-A100,16,1005.0,plain,12.5,200.0,800,first
-A100,16,1410.0,plain,10.0,300.0,1000,second
-A100,32,1005.0,tiled,6.25,210.0,1600,third
-A100,32,1410.0,tiled,5.0,320.0,2000,fourth
-"""
 
 
 def table(tmp_path: Path, text: str, columns: TableColumns | None = None, name: str = "table.csv") -> Recording:
@@ -145,24 +135,3 @@ def test_the_published_sweep_of_a_service_has_its_front_and_its_best(shared_data
     best = max(read.measurements(), key=lambda m: m.values["narrative_tokens/J"])
     assert best.configuration == {"memory_clock_mhz": 7001, "graphics_clock_mhz": 1635}
     assert best.values["narrative_tokens/J"] == pytest.approx(2.025, abs=5e-4)
-
-
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
-@given(seed=st.integers(0, 2**40), lines=st.booleans())
-def test_a_mutated_table_is_read_or_refused_by_one_line(tmp_path: Path, seed: int, lines: bool) -> None:
-    good = CSV if not lines else "".join(json.dumps({"block": n, "time_s": n / 7}) + "\n" for n in range(8))
-    path = tmp_path / "table"
-    path.write_bytes(mutated(good.encode(), seed, bombs=False))
-    refused: InputError | None = None
-    try:
-        columns = guess(read_cells(path))
-        assert columns.parameters
-        assert columns.figures
-        read_table(path, columns)
-    except InputError as error:
-        refused = error
-    if refused is not None:
-        assert refused.remedy
-        assert str(path) in refused.where
-        assert "\n" not in str(refused)
-        assert len(str(refused)) < 1500
