@@ -179,12 +179,12 @@ def test_a_board_and_the_step_are_chosen_behind_the_file(tmp_path: Path) -> None
     path = tmp_path / "dmon.txt"
     path.write_text(DMON)
     assert open_gpu(f"recorded:{path}").info.uuid == "recorded:dmon#0"
-    gpu = open_gpu(f"recorded:{path}#1,interval=0.5", speed=float("inf"))
+    gpu = open_gpu(f"recorded:{path}#1@0.5", speed=float("inf"))
     assert gpu.info.uuid == "recorded:dmon#1"
     first = gpu.read()
     gpu.clock.wait(0.5)
     assert gpu.read().time_ns - first.time_ns == 500_000_000
-    for wrong in ("#7", "#interval=0", "#speed=3"):
+    for wrong in ("#7", "#@0", "#1@fast"):
         with pytest.raises(InputError):
             open_gpu(f"recorded:{path}{wrong}")
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from formats_samples import CACHE
 from formats_samples import TABLE as CSV
 
 from app.engine.analysis.session import analyse
@@ -15,6 +16,13 @@ from app.engine.formats.recording import Recording
 from app.engine.session.opened import Opened
 from app.engine.session.planning import plan_replay
 from app.errors import InputError
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    path = tmp_path / "cache.json"
+    path.write_text(json.dumps(CACHE))
+    return path
 
 
 def table(tmp_path: Path, text: str, columns: TableColumns | None = None, name: str = "table.csv") -> Recording:
@@ -97,6 +105,16 @@ def test_json_lines_and_a_folder_of_points_hold_the_same(tmp_path: Path) -> None
     assert lines.space().names == ("block", "clock_mhz")
     assert [m.values for m in read_table(folder, columns).in_file_order()] == [m.values for m in lines.in_file_order()]
     assert lines.value_names == ("result.time_s", "result.energy_j", "time_s", "energy_j", "power_w")
+
+
+def test_a_list_of_objects_is_a_table_where_its_columns_are_named_and_a_cache_needs_no_names(
+    tmp_path: Path, cache: Path
+) -> None:
+    columns = TableColumns.parse("speed", "score")
+    text = json.dumps([{"score": n * 2.5, "speed": n, "name": f"run {n}"} for n in range(3)])
+    read = table(tmp_path, text, columns, name="list.json")
+    assert (read.space().names, read.value_names) == (("speed",), ("score",))
+    assert read_recording(cache, columns).space().names == ("block_size_x", "nvml_gr_clock", "mode")
 
 
 def test_numbers_in_the_names_of_a_folders_files_are_parameters(tmp_path: Path) -> None:
