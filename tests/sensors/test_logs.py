@@ -180,7 +180,7 @@ def test_a_board_and_the_step_are_chosen_behind_the_file(tmp_path: Path) -> None
     path.write_text(DMON)
     assert open_gpu(f"recorded:{path}").info.uuid == "recorded:dmon#0"
     gpu = open_gpu(f"recorded:{path}#1@0.5", speed=float("inf"))
-    assert gpu.info.uuid == "recorded:dmon#1"
+    assert gpu.info.uuid == "recorded:dmon@0.5#1"
     first = gpu.read()
     gpu.clock.wait(0.5)
     assert gpu.read().time_ns - first.time_ns == 500_000_000

@@ -45,7 +45,11 @@ def open_recorded(selector: str, known: dict[str, Path]) -> Recording:
     log = read_any(path, interval_s)
     if not board:
         return log.boards[0]
-    found = [each for each in log.boards if each.title.rpartition("#")[2] == board or each.name == board]
+    found = [
+        each
+        for at, each in enumerate(log.boards)
+        if board in (each.title.rpartition("#")[2], each.name) or (len(log.boards) == 1 and board == str(at))
+    ]
     if not found:
         there = ", ".join(each.title.rpartition("#")[2] for each in log.boards)
         raise InputError(f"the log holds no board '{board[:40]}'", str(path), f"its boards: {there}")

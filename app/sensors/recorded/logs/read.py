@@ -312,6 +312,8 @@ class _Reader:
         limits = of_board.get("power_limit_w")
         current = limits[rows][np.isfinite(limits[rows])] if limits is not None else np.empty(0)
         title = self._path.name.split(".")[0]
+        if step_s not in (None, self._layout.step_s):  # with another step it is another recording
+            title = f"{title}@{step_s:g}"
         return Recording(
             title=f"{title}#{index}" if len(self._keys) > 1 or wide else title,
             name=self._names.get(number, "") or (f"GPU {index}" if len(self._keys) > 1 or wide else "GPU"),
