@@ -27,6 +27,7 @@ class BenchmarkObserver(ABC):
     """Watches every launch that is timed. `get_results` is asked once per configuration, after the last launch."""
 
     dev: Any = None  # the device: name, num_regs of the present kernel, env
+    watches_launches: bool = True  # so that they take place in the script's process
 
     def register_device(self, dev: Any) -> None:
         """Called once, before the first configuration."""

@@ -353,7 +353,7 @@ def demo(arguments: Namespace) -> int:
             folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / f"demo-{result.session}"
             files = export_session(plan, result.table, result.session, None, folder)
             fit, source = fit_of_sweep(gpu)
-            store.save_fit(fit, source, result.session)
+            store.save_fit(fit, source, result.session, uuid=gpu.info.uuid)
     document["fit"] = fit_to_json(fit)
     document["files"] = [str(file) for file in files]
     if arguments.json:

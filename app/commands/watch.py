@@ -70,8 +70,12 @@ def gpus(arguments: Namespace) -> int:
         if missing and arguments.verbose:
             show("", f"{board['name']} does not report")
             show(*(f"  {line}" for line in missing))
-    if cuda:
+    if cuda and any(board["source"] != "amd" for board in described):
         show("", f"Kernels on real boards: {_cuda_words(cuda)}")
+    if arguments.verbose and any(board["source"] == "amd" for board in described):
+        from ..engine.runner.hip.open import hip_in_words
+
+        show("", f"Kernels on AMD boards: {hip_in_words()}")
     if why_no_opencl:
         show("", f"OpenCL: {why_no_opencl}")
     if opencl:
@@ -82,9 +86,9 @@ def gpus(arguments: Namespace) -> int:
 
 def _opencl_devices() -> tuple[list[dict[str, str]], str]:
     """Every device of OpenCL, with where its energy comes from; and why there is none."""
-    from ..sensors.nvml.pci import pci_address
     from ..sensors.opencl.devices import is_board, opencl_devices
-    from ..sensors.select import real_boards
+    from ..sensors.pci import pci_address
+    from ..sensors.select import AMD, amd_boards, real_boards
     from ..sensors.unmetered import NO_ENERGY
 
     try:
@@ -92,6 +96,7 @@ def _opencl_devices() -> tuple[list[dict[str, str]], str]:
     except WattridgeError as error:
         return [], f"{error.what} ({error.remedy})"
     boards = [(f"that of GPU {index}", uuid, pci_address(uuid)) for index, uuid, _ in real_boards()]
+    boards += [(f"that of GPU {AMD}:{index}", uuid, pci_address(uuid)) for index, uuid, _ in amd_boards()]
     found = []
     for each in devices:
         energy = next((words for words, uuid, pci in boards if is_board(each, uuid, pci)), NO_ENERGY)

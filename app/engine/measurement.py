@@ -24,6 +24,18 @@ def source_figures(source: str) -> tuple[str, str]:
     return f"power_{source}_w", f"energy_{source}_j"
 
 
+def of_sources(names: Collection[str]) -> set[str]:
+    """Those of `names` that several sources of power report of the same: none where there were no meters."""
+    found = set()
+    if set(source_figures("board")) <= set(names):
+        for name in names:
+            source = name.removeprefix("power_").removesuffix("_w")
+            pair = source_figures(source)
+            if name == pair[0] and pair[1] in names and name not in STATED_FROM:
+                found |= set(pair)
+    return found
+
+
 # What a figure stated for one thermal condition keeps of its measurement: of the session, not of the configuration.
 STATED_FROM = frozenset(
     {

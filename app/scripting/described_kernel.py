@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ from ..engine.measurement import Value
 from ..engine.specification.model import ArgumentSpec, KernelSpec, Specification, VerifySpec
 from ..engine.workloads.cuda_source import parameter_names
 from ..engine.workloads.dialect import DIALECTS
-from ..engine.workloads.scripted_kernel import AXES, ScriptedParts
+from ..engine.workloads.scripted_kernel import AXES, Parameters, ScriptedParts
 from ..errors import InputError
+from .accuracy import leaves
 from .arrays import to_numpy
 from .sources import KernelSource, kernel_symbol
 from .surroundings import script_path
@@ -69,13 +70,22 @@ def describe_kernel(
     _check_language(source, template, smem_args, cmem_args)
     parameters, settings = _parameters(tune_params)
     blocks = _block_names(block_size_names)
-    given = [_argument_of(each, f"arguments[{at}]", source) for at, each in enumerate(_listed(arguments, "arguments"))]
+    listed = _listed(arguments, "arguments")
+    given = [
+        _argument_of(next(leaves(each)) if _is_chosen(each) else each, f"arguments[{at}]", source)
+        for at, each in enumerate(listed)
+    ]
     names = _names(source, symbol, len(given))
     expected = _answer(answer, given, compare=compare)
     described = [
         _argument(folder, name, value, output=expected is not None and expected[at] is not None)
         for at, (name, value) in enumerate(zip(names, given, strict=True))
     ]
+    chosen = {
+        described[at].name: _choice(folder, each, described[at], f"arguments[{at}]", source)
+        for at, each in enumerate(listed)
+        if _is_chosen(each)
+    }
     described += [
         replace(_argument(folder, str(name), np.atleast_1d(to_numpy(value, f"cmem_args[{name!r}]"))), memory="constant")
         for name, value in _mapped(cmem_args, "cmem_args").items()
@@ -113,6 +123,7 @@ def describe_kernel(
         defines=None if defines is None else _mapped(defines, "defines"),
         folders=source.folders,
         settings=frozenset(settings),
+        chosen=chosen,
     )
     spec = Specification(
         path=script_path(),
@@ -123,6 +134,22 @@ def describe_kernel(
         device_settings=settings,
     )
     return DescribedKernel(spec, parts, names, None if expected is None else tuple(expected))
+
+
+def _is_chosen(argument: Any) -> bool:
+    """Whether it is one of several, chosen by the parameters: ours or Kernel Tuner's own."""
+    return hasattr(argument, "select_for_configuration")
+
+
+def _choice(
+    folder: Path | None, argument: Any, like: ArgumentSpec, where: str, source: KernelSource
+) -> Callable[[Parameters], ArgumentSpec]:
+    """What describes the argument for given parameters."""
+    described: dict[int, ArgumentSpec] = {}
+    for place, each in enumerate(leaves(argument)):
+        spec = _argument(folder, f"{like.name}_{place}", _argument_of(each, where, source), output=like.output)
+        described[id(each)] = replace(spec, name=like.name)
+    return lambda parameters: described[id(argument.select_for_configuration(parameters))]
 
 
 def _names(source: KernelSource, kernel: str, count: int) -> tuple[str, ...]:

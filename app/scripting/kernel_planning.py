@@ -74,7 +74,7 @@ def plan_on_board(
     resolved, notes = resolve_device_settings(settings, gpu)
     space = _space(kernel, wanted, limits_on(gpu), resolved, notes)
     script = side(kernel, gpu)
-    isolated = not script.observers
+    isolated = not any(getattr(each, "watches_launches", True) for each in script.observers)
     if not isolated:
         space = replace(space, notes=(*space.notes, NOT_ISOLATED))
     make_runner: Callable[[], Runner]

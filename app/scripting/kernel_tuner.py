@@ -29,7 +29,7 @@ from ..engine.session.plan import SessionPlan
 from ..engine.space.result_table import ResultTable
 from ..engine.specification.model import DEVICE_COMPILERS
 from ..errors import InputError
-from ..observers import DECLARED, BenchmarkObserver, NVMLObserver, RegisterObserver
+from ..observers import DECLARED, BenchmarkObserver, NVMLObserver, OutputObserver, RegisterObserver
 from ..plain_text import one_line
 from ..sensors.gpu import Gpu
 from ..sensors.select import HOST, OPENCL, open_gpu
@@ -48,7 +48,7 @@ PARAMETERS: Final[Mapping[str, str]] = {
     "kernel_name": "honoured; 'name<arguments>' instantiates a template",
     "kernel_source": "text, a file, several files or a function of the parameters, in the language that lang says",
     "problem_size": "numbers, text, or functions of the parameters",
-    "arguments": "NumPy scalars; arrays of NumPy, CuPy, PyTorch, JAX or with DLPack, which are copied",
+    "arguments": "NumPy scalars; arrays of NumPy, CuPy, PyTorch, JAX or with DLPack, which are copied; Tunable ones",
     "tune_params": "honoured; nvml_gr_clock, nvml_mem_clock and nvml_pwr_limit need control of the board",
     "grid_div_x": "a list of text, or a function of the parameters",
     "grid_div_y": "as grid_div_x",
@@ -186,7 +186,7 @@ def tune_kernel(
             grid_div=(grid_div_x, grid_div_y, grid_div_z),
             answer=answer,
             atol=atol,
-            compare=check is None,
+            compare=check is None and not any(isinstance(each, OutputObserver) for each in watched.own),
             smem_args=smem_args,
             cmem_args=cmem_args,
             compiler_options=compiler_options,

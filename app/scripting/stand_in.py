@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from .. import observers
 from ..errors import InputError
-from . import kernel_tuner, stored_results
+from . import accuracy, kernel_tuner, stored_results
 from .figures import FailedConfig
 from .python_kernel import PythonKernel
 from .strategies import STRATEGIES
@@ -114,6 +114,11 @@ _MODULES: Final[Mapping[str, Mapping[str, Any]]] = {
         **dict.fromkeys(
             ("ErrorConfig", "InvalidConfig", "CompilationFailedConfig", "RuntimeFailedConfig"), FailedConfig
         ),
+    },
+    "accuracy": {
+        "Tunable": accuracy.Tunable,
+        "TunablePrecision": accuracy.TunablePrecision,
+        "AccuracyObserver": accuracy.AccuracyObserver,
     },
     "kernelbuilder": {"PythonKernel": PythonKernel},
     "strategies": {name: name for name in (*STRATEGIES, "minimize")},

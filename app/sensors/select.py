@@ -145,14 +145,13 @@ def _open_opencl(name: str, speed: float, voltage: bool) -> Gpu:
 
     device = find_device(name)
     if device.uuid or device.pci:
-        from .amd import gpu as amd
-        from .nvml.pci import pci_address
+        from .pci import pci_address
 
         for index, uuid, _ in real_boards():
             if is_board(device, uuid, pci_address(uuid)):
                 return _open_real(str(index), speed, voltage)
         for index, uuid, _ in amd_boards():
-            if is_board(device, uuid, amd.pci_address(uuid)):
+            if is_board(device, uuid, pci_address(uuid)):
                 return _open_amd(str(index), speed)
     from .unmetered import opencl_device
 

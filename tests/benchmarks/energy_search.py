@@ -4,13 +4,16 @@
     python tests/benchmarks/energy_search.py arms [--seeds N] [--recorded FOLDER] [--operators NAME ...]
     python tests/benchmarks/energy_search.py options [--seeds N] [--recorded FOLDER]
     python tests/benchmarks/energy_search.py prior [--seeds N]
+    python tests/benchmarks/energy_search.py board [--seeds N] [--recorded FOLDER] [--operators NAME ...]
 
 FOLDER holds Kernel Tuner's caches with energies. `model`: rank correlation and median error of held-out kernels of one
 space, of all and of the fastest quarter, beside mean power x measured time. `arms`: each of ARMS with the same seeds
 and first candidates, on simulated boards and recorded caches: regret by the truth, energies measured, configurations
 timed; means with 95 % intervals by bootstrap over the seeds. `options`: the same with one constant changed at a time,
 on the recorded caches where there are any.
-`prior`: what the model of another shape or board saves. No board is measured: times and energies scatter by 0.5 %.
+`prior`: what the model of another shape or board saves. `board`: the board's seconds of the arms and of genetic search
+that measures the energy of all it looks at, at 0.07 s for a time and 0.25 s for an energy; regret at equal seconds, a
+half and all of those that the k search takes. No board is measured: times and energies scatter by 0.5 %.
 """
 
 from __future__ import annotations
@@ -29,10 +32,11 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "engine")]
 
 import numpy as np  # noqa: E402
 from energy_arms import ARMS  # noqa: E402
-from energy_tables import Found, Table, model_of, recorded_table, sample_of, search, table_of, twin_table  # noqa: E402
+from energy_tables import COST_S, Found, Table, model_of, recorded_table, sample_of, search, table_of, twin_table  # noqa: E402
 from scipy.stats import spearmanr  # noqa: E402
 
 import app.engine.strategies  # noqa: E402, F401  (registers them)
+from app.engine.measurement import Depth  # noqa: E402
 from app.engine.models.energy_cost import fit  # noqa: E402
 from app.sensors.simulated.twin import load_twin  # noqa: E402
 
@@ -163,29 +167,74 @@ OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 
 
+PRIORS: Final = (  # a space, and those whose models it may start from; no constant was chosen on the operators
+    ("mv:8,1,4096,1024@h200", ("mv:8,1,8192,2048@h200",)),
+    ("mv:8,1,4096,1024@a100", ("mv:8,1,4096,1024@h200",)),
+    ("conv2d:16,56,56,64,64,1,1,0@h200", ("conv2d:64,56,56,64,64,1,1,0@h200",)),
+    ("sgemm@v100", ("sgemm@a100",)),
+    ("stencil@a100", ("stencil@a4000", "stencil@h200")),
+)
+
+
+def space_named(text: str) -> Table:
+    what, _, board = text.partition("@")
+    return operator_table(what, board) if ":" in what else twin_table(what, board)
+
+
 def print_prior(seeds: int) -> None:
-    """The first rounds with and without the model of another shape or board."""
+    """With and without the model of another shape or board."""
     print_head()
-    own = twin_table("stencil", "a100")
-    others = {
-        "no prior": None,
-        "same board, n = 256": twin_table("stencil", "a100", n=256),
-        "A4000": twin_table("stencil", "a4000"),
-        "H200": twin_table("stencil", "h200"),
-    }
-    for name, elsewhere in others.items():
-        begun = time.monotonic()
-        prior = None if elsewhere is None else model_of(elsewhere, 256)
-        found = [search(own, seed, prior=prior) for seed in range(seeds)]
-        early = np.mean([each.before[min(3, len(each.before) - 1)] for each in found])
-        print(f"{'':>30} {name}: {early:.0f} energies measured in the first three rounds")
-        used = sum(any("it is used" in remark for remark in each.remarks) for each in found)
-        print_arm(own.name, f"{name}{f' ({used} used)' if prior else ''}", found, time.monotonic() - begun)
+    for own_name, others in PRIORS:
+        own = space_named(own_name)
+        for other in (None, *others):
+            begun = time.monotonic()
+            prior = None if other is None else model_of(space_named(other), 200)
+            found = [search(own, seed, prior=prior) for seed in range(seeds)]
+            early = np.mean([each.before[min(3, len(each.before) - 1)] for each in found])
+            board = words([each.board_s for each in found], "{:.0f}")
+            used = sum(any("it is used" in remark for remark in each.remarks) for each in found)
+            start = f"of {other}, used from the start in {used}" if other else "none"
+            print(f"{'':>30} prior: {start}; {early:.0f} energies in the first three rounds; board {board} s")
+            print_arm(own.name, "with it" if other else "without", found, time.monotonic() - begun)
+
+
+BOARD = "{:>30} {:20} {:>16} {:>16} {:>7} {:>18} {:>18} {:>18}"
+
+
+def print_board(tables: Iterator[Table], seeds: int) -> None:
+    """Board time, where the counts of energies are only a part of it."""
+    head = ("space", "arm", "board s", "energies s", "to 1 %", "regret % at half", "of k's seconds", "at its end")
+    print(BOARD.format(*head))
+    for table in tables:
+        found = {arm: [search(table, seed, options) for seed in range(seeds)] for arm, options in ARMS.items()}
+        limits = [each.board_s for each in found["k search"]]
+        for strategy in ("genetic_algorithm", "greedy_ils"):
+            longest = 2 * max(limits)
+            found[strategy] = [search(table, seed, strategy=strategy, seconds=longest) for seed in range(seeds)]
+        for arm, each in found.items():
+            energies = [sum(COST_S[depth] for depth, _ in one.asked if depth is Depth.ENERGY) for one in each]
+            reached = [one.seconds_to(WITHIN) for one in each]
+            after = [
+                [100 * one.regret_after(share * limit) for one, limit in zip(each, limits, strict=True)]
+                for share in (0.5, 1.0)
+            ]
+            print(
+                BOARD.format(
+                    table.name[:30],
+                    arm,
+                    words([one.board_s for one in each], "{:.0f}"),
+                    words(energies, "{:.0f}"),
+                    f"{np.median(reached):.0f}",
+                    *(words(regrets) for regrets in after),
+                    words([100 * one.regret for one in each]),
+                ),
+                flush=True,
+            )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("model", "arms", "options", "prior"))
+    parser.add_argument("what", choices=("model", "arms", "options", "prior", "board"))
     parser.add_argument("--seeds", type=int, default=50)
     parser.add_argument("--recorded", type=Path)
     parser.add_argument("--operators", nargs="*", default=())
@@ -197,6 +246,8 @@ def main() -> None:
 
     if given.what == "model":
         print_model(tables())
+    elif given.what == "board":
+        print_board(tables(), given.seeds)
     elif given.what == "prior":
         print_prior(given.seeds)
     elif given.what == "arms":

@@ -21,7 +21,7 @@ from pathlib import Path
 from desktop import Missed, Seen, User, screen
 
 SIZES = ((1280, 720, 1.0), (1366, 768, 1.0), (1920, 1080, 1.0), (3840, 2160, 1.0), (3840, 2160, 2.0))
-KINDS = ["json", "header", "script", "csv", "cache", "t4", "t1"]
+KINDS = ["json", "header", "source", "script", "csv", "cache", "t4", "t1"]
 MOST_CLICKS = {"demo": 3, "Home": 6}
 MOST_KEYS = {"shortcuts": 6, "Tab": 60}
 _SPEED = "100"  # of the simulated board: the way is the same at real time

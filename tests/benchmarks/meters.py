@@ -78,11 +78,15 @@ def at_full_rate(minutes: float) -> None:
             late_s += ((stamps[1:][np.diff(total_w > 150.0)] / 1e9 + half_s / 2) % half_s - half_s / 2).tolist()
         took, busy_s = time.monotonic() - begun, time.process_time() - begun_s
         samples, missed = sampled.record.count - counted, sampled.meter.missed
+        fine = sampled.record.fine(sampled.record.newest_ns - 1_000_000_000, sampled.record.newest_ns)
+        by_stamps = (sampled.record.newest_ns - first_ns) / 50_000
+        last_second = len(fine[0])
         margin_s = sampled.info.margin_s
         sampled.close()
     late_us = np.asarray(late_s) * 1e6
     print(f"{'time':34} {took:.0f} s")
     print(f"{'samples received':34} {samples} ({samples / took:.1f} a second)")
+    print(f"{'that their time stamps make room for':34} {by_stamps:.0f} (of the last second {last_second})")
     print(f"{'samples that the reader missed':34} {missed}")
     print(f"{'frames that the device dropped':34} {device.dropped} (of {device.sent})")
     print(f"{'share of a core':34} {100 * busy_s / took:.2f} %")

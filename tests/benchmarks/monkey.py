@@ -405,16 +405,18 @@ class Monkey:
         window.settings.reset()
         boards.show(HOME)
         self._wait(lambda: boards.current is boards.find(HOME), 30)
-        asked: set[str] = set()
+        asked: dict[str, float] = {}  # when
 
         def home_alone() -> bool:
+            """A board that is shown, or under a session that was read until now and then began, is not forgotten."""
             if boards.current is not boards.find(HOME):
-                boards.show(HOME)  # one that was opened last has arrived only now, and shows itself:
-                asked.clear()  # what is shown is not forgotten
-            for board in [b for b in boards.all if b is not boards.current and b.uuid not in asked]:
-                asked.add(board.uuid)
-                boards.forget(board)
-            return len(boards.all) == 1
+                boards.show(HOME)  # one that was opened last has arrived only now, and shows itself
+            idle, now = nothing_runs(), time.monotonic()
+            for board in [b for b in boards.all if b is not boards.current and idle]:
+                if now - asked.get(board.uuid, 0.0) > 5.0:
+                    asked[board.uuid] = now
+                    boards.forget(board)
+            return idle and len(boards.all) == 1
 
         self._wait(home_alone, 120)
         for _ in range(5):

@@ -132,13 +132,13 @@ def shape(name: str, gpu: Gpu, store: Store, seed: int, seconds: float, rounds: 
     left_s = seconds - START_S - 5 * (again_s + 0.4)
     plan = plan_specification(load_specification(kept_specification(operator)), gpu)
     plan = SessionPlan(**{**plan.facts(), "space": plan.space, "make_runner": plan.make_runner, "seed": seed})
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"use_prior": False}  # the arms and shapes must not learn from each other
     if math.isfinite(seconds):
         first_s = SMALL["first_generation"] * TIME_S + SMALL["fastest"] * ENERGY_S
         round_s = 2 * SMALL["generation"] * TIME_S + 1.2 * SMALL["fastest"] * ENERGY_S  # of all arms, shared
-        options = {**SMALL, "rounds": max(1, int((left_s - first_s) / round_s))}
+        options |= {**SMALL, "rounds": max(1, int((left_s - first_s) / round_s))}
     if rounds is not None:
-        options = {**SMALL, "rounds": rounds}
+        options |= {**SMALL, "rounds": rounds}
     shared = Shared(plan.make_runner())
     try:
         arms = {}

@@ -33,6 +33,7 @@ from app.sensors.simulated.twin import Twin, load_twin
 
 TIME_SCATTER = 0.005  # of a few launches, relative
 ENERGY_SCATTER = 0.005  # of a window of a fifth of a second
+COST_S = {Depth.TIME: 0.07, Depth.ENERGY: 0.25}  # of a board for one row, as tests/benchmarks/depths.txt has it
 SIMULATED = tuple(name for name, feature in FEATURES.items() if feature.simulated)
 
 
@@ -62,6 +63,34 @@ class Found:
     measured: dict[int, float] = field(default_factory=dict)  # row -> energy as it was told, J
     before: list[int] = field(default_factory=list)  # energies measured before each generation was timed
     remarks: list[str] = field(default_factory=list)
+    asked: list[tuple[Depth, int]] = field(default_factory=list)  # in its order
+
+    @property
+    def board_s(self) -> float:
+        """What a board would have taken for what was asked."""
+        return sum(COST_S[depth] for depth, _ in self.asked)
+
+    def seconds_to(self, within: float) -> float:
+        """The board's seconds until the row that would be chosen is within that of the best; inf where it never is."""
+        best, spent, reached = math.inf, 0.0, math.inf
+        for depth, row in self.asked:
+            spent += COST_S[depth]
+            if depth is Depth.ENERGY and self.measured.get(row, math.inf) < best:
+                best = self.measured[row]
+                near = self.table.energy_j[row] <= (1 + within) * self.table.energy_j.min()
+                reached = min(reached, spent) if near else math.inf
+        return reached
+
+    def regret_after(self, seconds: float) -> float:
+        """As `regret`, of the row that would have been chosen after so many of the board's seconds; NaN without one."""
+        best, least, spent = -1, math.inf, 0.0
+        for depth, row in self.asked:
+            spent += COST_S[depth]
+            if spent > seconds:
+                break
+            if depth is Depth.ENERGY and self.measured.get(row, math.inf) < least:
+                best, least = row, self.measured[row]
+        return float(self.table.energy_j[best] / self.table.energy_j.min() - 1) if best >= 0 else math.nan
 
     @property
     def chosen(self) -> int:
@@ -146,8 +175,9 @@ def search(
     *,
     prior: EnergyCostModel | None = None,
     strategy: str = "energy_aware",
+    seconds: float = math.inf,
 ) -> Found:
-    """Drive a strategy to its end; what it is told is the truth with its scatter."""
+    """Drive a strategy to its end, or for so many of the board's seconds; it is told the truth with its scatter."""
     chosen = base.get(strategy).informed(
         Background(table.feature_names, lambda rows: table.features[rows], lambda: prior)
     )
@@ -158,6 +188,7 @@ def search(
     found = Found(table)
 
     def outcome(row: int, depth: Depth) -> Outcome:
+        found.asked.append((depth, row))
         time_s = table.time_s[row] * (1 + TIME_SCATTER * scatter.standard_normal())
         energy_j = table.energy_j[row] * (1 + ENERGY_SCATTER * scatter.standard_normal())
         if not math.isfinite(energy_j):
@@ -169,11 +200,12 @@ def search(
 
     try:
         batch = Batch.of(next(asking))
-        while True:
+        while found.board_s < seconds:
             found.remarks += [batch.remark] if batch.remark else []
             if batch.depth is Depth.TIME:
                 found.before.append(len(found.measured))
                 found.timed += batch
             batch = Batch.of(asking.send([outcome(row, batch.depth) for row in batch]))
     except StopIteration:
-        return found
+        pass
+    return found

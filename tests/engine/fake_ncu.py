@@ -1,6 +1,6 @@
 """Stands for Nsight Compute's command line: runs a program on the device that is not there, and prints its launches.
 
-It insists on what every call of ours must have. FAKE_NCU holds words that say how it misbehaves: `no_rights`, `busy`,
+It insists on what every call of ours must have. FAKE_NCU holds words that say how it misbehaves: `no_rights`,
 `blackwell` (has other names of some metrics), `old` (lacks one), `localised`, `loses` (a launch).
 """
 
@@ -68,9 +68,6 @@ def main(words: list[str]) -> int:
         seen = [json.loads(line) for line in launches.read_text().splitlines()]
     if "no_rights" in faults:
         said.append("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance")
-        seen = []
-    if "busy" in faults:
-        said.append("==ERROR== Profiling failed because a driver resource was unavailable. Ensure that no other tool")
         seen = []
     if "loses" in faults:
         seen = seen[:-1]

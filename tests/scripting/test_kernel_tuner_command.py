@@ -79,7 +79,7 @@ def test_a_script_runs_as_it_is_and_its_files_are_written(folder: Path, capsys: 
 @pytest.mark.parametrize(
     ("line", "names"),
     [
-        ("from kernel_tuner.accuracy import TunablePrecision", "kernel_tuner.accuracy.TunablePrecision"),
+        ("from kernel_tuner.hyper import tune_hyper_params", "kernel_tuner.hyper.tune_hyper_params"),
         ("import kernel_tuner; kernel_tuner.tune_kernel_T1", "kernel_tuner.tune_kernel_T1"),
         ("from kernel_tuner.observers.ncu import NCUObserver; NCUObserver([])", "NCUObserver"),
         ("from kernel_tuner.observers.nvml import NVMLObserver; NVMLObserver(['power_readings'])", "power_readings"),

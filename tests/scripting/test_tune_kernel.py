@@ -28,6 +28,7 @@ from app.observers import (
     PrologueObserver,
     RegisterObserver,
 )
+from app.scripting.accuracy import AccuracyObserver
 from app.scripting.arrays import to_numpy
 from app.scripting.kernel_tuner import PARAMETERS, Results
 from app.scripting.restrictions import read_restrictions
@@ -203,6 +204,15 @@ def test_an_answer_is_compared_with_its_tolerance(virtual_board: VirtualBoard) -
     )
     assert "__error__" in strict
     assert "__error__" not in loose
+
+
+def test_an_observer_of_outputs_takes_the_place_of_the_comparison(steady_board: SteadySensors) -> None:
+    (result,), environment = tuned(
+        steady_board, {"fault": ["wrong"]}, answer=[2 * X, None], observers=[AccuracyObserver("max", "off by")]
+    )
+    assert "__error__" not in result, result["error"]
+    assert result["off by"] > 0
+    assert environment["isolated"] is True
 
 
 def test_a_verify_function_is_called_here_with_answer_and_output(virtual_board: VirtualBoard) -> None:

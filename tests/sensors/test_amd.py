@@ -24,6 +24,7 @@ from boards import AMD_LIBRARY, SOURCES, StandIn, compiler
 from stand_in_fixtures import boards, opened_amd  # noqa: F401
 
 from app.cli import main
+from app.engine.board_settings import why_not_set
 from app.errors import InputError
 from app.sensors.amd.binding import AmdSmi, Metrics, PowerCap
 from app.sensors.amd.counted_power import CountedPower
@@ -155,6 +156,15 @@ def test_a_field_of_all_ones_or_a_power_of_nothing_is_not_known() -> None:
     assert values["temperature_c"] == values["junction_temperature_c"] == 61.0  # MI300 has no edge sensor
 
 
+def test_a_board_without_a_throttle_status_is_known_to_be_idle_and_no_more() -> None:
+    metrics = Metrics()
+    ctypes.memset(ctypes.byref(metrics), 0xFF, ctypes.sizeof(metrics))
+    metrics.gfx_percent = 0
+    assert _values_of(metrics)["event_reasons"] == EventReason.IDLE
+    metrics.gfx_percent = 40
+    assert math.isnan(_values_of(metrics)["event_reasons"])
+
+
 @pytest.mark.parametrize(
     ("bit", "reason"),
     [
@@ -268,6 +278,21 @@ def test_both_makers_boards_are_named_on_one_machine(two_makers: StandIn) -> Non
     assert "amd:1 (AMD Instinct MI210)" in refused.value.remedy
     with pytest.raises(InputError, match="at its own speed"):
         open_gpu("amd:0", speed=2.0)
+
+
+def test_boards_that_share_a_uuid_stay_two_and_are_not_set(boards: Boards) -> None:  # noqa: F811
+    """As boards without a serial number do."""
+    stand_in = boards("mi210", "mi210")
+    stand_in.boards[1].uuid = stand_in.boards[0].uuid
+    stand_in.boards[1].limit = 150_000
+    found = [open_gpu(f"amd:{at}") for at in (0, 1)]
+    assert [gpu.info.uuid for gpu in found] == [f"{stand_in.uuids[0]}@0000:{bus}:00.0" for bus in (41, 42)]
+    assert [gpu.info.power_limit.current_w for gpu in found] == [280.0, 150.0]
+    assert name_of(found[1].info.uuid)[1] == 1
+    assert pci_address(found[1].info.uuid) == "0000:42:00.0"
+    assert why_not_set(found[0], "power_limit_w") == "boards without a serial number share a UUID, and are not set"
+    for gpu in found:
+        gpu.close()
 
 
 def test_where_there_are_only_amds_boards_an_index_is_theirs(boards: Boards) -> None:  # noqa: F811

@@ -69,6 +69,8 @@ def correlation_bars(session: Analysed, of: str = "") -> Chart | str:
     kept = [one for one in found if one in strongest[:_MOST_BARS]]
     names = tuple(session.described(one.name).label for one in kept)
     movers = frozenset(session.described(one.name).label for one in kept if one.mover)
+    product = np.array([one.product.strength for one in kept])
+    both = (Series("with speed × efficiency", "purple", product),) if of == COUNTERS_ALONE else ()
     mark = "◆ matters differently for the two by more than chance and than a tenth. " if movers else ""
     return Chart(
         x_title="Correlation coefficient",
@@ -76,6 +78,7 @@ def correlation_bars(session: Analysed, of: str = "") -> Chart | str:
         series=(
             Series("with speed", "fastest", np.array([one.speed.strength for one in kept])),
             Series("with efficiency", "efficient", np.array([one.efficiency.strength for one in kept])),
+            *both,
         ),
         caption=f"{mark}Pearson's coefficient of standardised values; of a parameter of words the correlation ratio, "
         "which has no sign.",

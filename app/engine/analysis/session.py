@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..measurement import STATED_FROM, spreads
+from ..measurement import STATED_FROM, of_sources, spreads
 from ..models.points import CLOCK_SETTINGS
 from ..objectives import Goal, Objective
 from ..space.repeats import repeat_names
@@ -108,7 +108,7 @@ def observed_in(table: ResultTable) -> list[Observed]:
             continue
         categorical = any(isinstance(value, str) for value in parameter.values) and len(parameter.values) > 2
         found.append(Observed(parameter.name, values_of(table, parameter.name), categorical, parameter=True))
-    apart = {*REFERENCES, *STATED_FROM, *spreads(table.value_names)}
+    apart = {*REFERENCES, *STATED_FROM, *spreads(table.value_names), *of_sources(table.value_names)}
     known = [name for name in table.value_names if name not in apart]
     kept: list[Floats] = []
     for name in sorted(known, key=lambda name: name not in _NORMALISED):

@@ -66,7 +66,8 @@ class Beside:
         """A window of the board's own sensor with what the meters report of it; its power is the chosen source's."""
         board_w = window.power_w + window.aftereffect_w
         own = SourcePower(board_w, window.power_interval_w, window.power_source, "")
-        sources = {BOARD: own, **self.seen(*window.window_ns, steady=steady)} if self.meters else {}
+        known = {} if math.isnan(board_w) else {BOARD: own}
+        sources = {**known, **self.seen(*window.window_ns, steady=steady)} if self.meters else {}
         said = tuple(source.said for source in sources.values() if source.said)
         if self.energy_from != BOARD:
             chosen = sources[self.energy_from]

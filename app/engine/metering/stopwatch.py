@@ -1,4 +1,7 @@
-"""`Stopwatch`: times one load on a device that reports no power. It stands where a `Meter` stands otherwise."""
+"""`Stopwatch`: times one load on a device that reports no power. It stands where a `Meter` stands otherwise.
+
+What meters beside the device report of its windows is kept with them.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import threading
 from typing import Final
 
 from ...sensors.load import Execution, Load
+from .beside import meters_beside
 from .launching import LaunchingGpu, lap
 from .window import STEADY_TIME, Run, Window
 
@@ -15,6 +19,7 @@ WINDOW_S: Final = 0.1
 LEAST: Final = 7  # launches of a window, as far as they take no longer than MOST_S
 MOST_S: Final = 1.0
 LOOK_S: Final = 0.01
+METERED_S: Final = 0.5  # of a window beside a meter: RAPL is read every 50 ms
 
 
 class Stopwatch:
@@ -47,7 +52,7 @@ class Stopwatch:
         execution = run.execution
         assert execution is not None, "a run that `run` returned has ended"
         unknown = math.nan
-        return Window(
+        window = Window(
             time_s=execution.time_s,
             power_w=unknown,
             power_interval_w=None,
@@ -62,6 +67,8 @@ class Stopwatch:
             settled=None,
             change=execution.change,
         )
+        beside = meters_beside(self._gpu.info)
+        return window if beside is None else beside.told(window)
 
     def _run_once(self, load: Load, stop: threading.Event | None, settle_s: float, window_s: float) -> Run | None:
         run = Run(load, self._gpu.clock.now_ns())
@@ -71,6 +78,8 @@ class Stopwatch:
             if self._gpu.clock.wait(max(settle_s, SETTLE_S), stop):
                 return None
             launch_s = lap(self._gpu, load).time_s
+            beside = meters_beside(self._gpu.info)
+            window_s = window_s if beside is None else max(window_s, beside.least_s, METERED_S)
             run.opened_ns = self._gpu.clock.now_ns()
             wanted_s = max(window_s, WINDOW_S, min(MOST_S, LEAST * launch_s))
             while (self._gpu.clock.now_ns() - run.opened_ns) / 1e9 < wanted_s:

@@ -78,7 +78,8 @@ def gather(
     plan = with_floor(plan, store)
     index, why = _choice(analysis, chosen, chooser)
     simulated = plan.source == "simulated"  # a simulated board has the name of a real one
-    fit = store.latest_fit(plan.gpu, simulated=simulated)
+    uuid = plan.origin.get("gpu", "")  # none where it was measured elsewhere
+    fit = store.latest_fit(plan.gpu, simulated=simulated, uuid=uuid)
     of_board = [sweep for sweep in sweeps_on_file(store) if sweep.points.gpu == plan.gpu]
     sweeps = tuple(sweep for sweep in of_board if (sweep.source == "simulated") == simulated)
     kernel = kernel_of(analysis.table.measurement(index), plan.title, plan.gpu) if index is not None else None
@@ -91,7 +92,7 @@ def gather(
         record=record,
         fit=fit[0] if fit else None,
         fit_source=fit[1] if fit else "",
-        sensors=latest_characterisation(plan.gpu, plan.driver),
+        sensors=latest_characterisation(plan.gpu, plan.driver, uuid),
         rooflines=sweeps,
         kernel=kernel,
         comparison=comparison,

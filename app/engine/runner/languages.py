@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def require_language(spec: Specification, gpu: Gpu, limits: DeviceLimits) -> None:
     """Raises WattridgeError and InputError where the kernel cannot run on a real device, before anything is started."""
     kernel, where = _kernel_of(spec), str(spec.path)
-    if kernel.language == "CUDA":  # what is wrong with the board comes before what is wrong with the file
+    if kernel.language == "CUDA" and gpu.info.source != "amd":  # what is wrong with the board comes first
         from .cuda.open import require_nvidia
 
         require_nvidia(gpu)
@@ -34,7 +34,11 @@ def require_language(spec: Specification, gpu: Gpu, limits: DeviceLimits) -> Non
 def require_device(kernel: KernelSpec, gpu: Gpu, where: str) -> None:
     """Raises WattridgeError and InputError where kernels in that language cannot run on a real device."""
     _require_run(kernel, where)
-    if kernel.language == "CUDA":
+    if kernel.language == "CUDA" and gpu.info.source == "amd":
+        from .hip.open import require_hip
+
+        require_hip(gpu)
+    elif kernel.language == "CUDA":
         from .cuda.open import require_cuda
 
         require_cuda(gpu)
@@ -64,7 +68,7 @@ def open_runner(
     faults takes along. Raises WattridgeError and InputError.
     """
     kernel = _kernel_of(spec)
-    if kernel.language == "CUDA":
+    if kernel.language == "CUDA" and gpu.info.source != "amd":
         from .cuda.open import open_cuda_runner
 
         return open_cuda_runner(spec, gpu, space, guard, condition=condition, script=script, isolated=isolated)
@@ -77,6 +81,10 @@ def open_device(kernel: KernelSpec, gpu: Gpu, where: str, *, scripted: bool = Fa
 
     A `scripted` function of the host is compiled with the script's own options, and no others.
     """
+    if kernel.language == "CUDA" and gpu.info.source == "amd":
+        from .hip.open import open_hip
+
+        return open_hip(gpu, isolated=isolated)
     if kernel.language == "CUDA":
         from .cuda.open import open_cuda
 

@@ -12,13 +12,14 @@ from ..analysis.tradeoff import change_words, relative_change
 from ..description import Cell, Description, Figure, Listing
 from ..formats.names import unit_of
 from ..measurement import Measurement, scattered
+from ..metering.meter_choice import BOARD
 from ..runner.baseline import Baseline
 from ..runner.stating import Statement
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..strategies.energy_log import EnergyLog
 from ..tuning_methods.operator_floor import OperatorFloor
-from .gains import describe_gain
+from .gains import choice_of_origin, describe_gain
 from .plan import SessionPlan
 from .references import Kind, references_of
 from .summary import by_goal, front_indices
@@ -45,7 +46,7 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
     limits = {"evaluations": plan.max_evaluations, "s": plan.max_seconds, "without a better one": plan.patience}
     budget = ", ".join(f"{limit:g} {what}" for what, limit in limits.items() if limit is not None)
     figures = [
-        Figure("Source", source_in_words(plan.source)),
+        Figure("Source", _source_of(plan)),
         Figure("Combinations", f"{plan.space.cartesian}, of which {plan.space.size} are valid"),
         Figure("Measured", f"{len(table) - timed} ({percent(share)} of the valid ones)"),
         Figure("Failed", failed or "none"),
@@ -60,6 +61,12 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
     if math.isfinite(seconds):
         figures.append(Figure("Took", duration(seconds)))
     return Description(plan.title, plan.gpu, figures, remarks=plan.space.notes)
+
+
+def _source_of(plan: SessionPlan) -> str:
+    if plan.source == "unmetered" and choice_of_origin(plan.origin).energy_from != BOARD:
+        return "timed; the energy is a meter's"
+    return source_in_words(plan.source)
 
 
 def describe_session(

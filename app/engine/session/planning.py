@@ -17,6 +17,7 @@ from ...paths import resources
 from ...sensors.device_limits import DeviceLimits
 from ...sensors.gpu import Gpu
 from ...sensors.select import open_gpu
+from ...sensors.unmetered import NO_ENERGY
 from ..control.guard import DeviceGuard
 from ..expressions.expression import parse
 from ..formats.any_table import TableColumns
@@ -25,6 +26,7 @@ from ..formats.recording import Recording
 from ..measurement import MEASURED, Value
 from ..metering.beside import meters_beside, put_beside
 from ..metering.condition import Condition
+from ..metering.meter_choice import BOARD
 from ..objectives import Goal, Objective
 from ..runner.base import Runner
 from ..runner.replay import ReplayRunner
@@ -111,7 +113,10 @@ def plan_specification(
         check_search(spec)
         strategy_options = {**spec.strategy_options, **strategy_options}
     objective = _objective_of(spec, options)
-    if gpu.info.source == "unmetered":
+    meters = spec.meters if options.meters is None else options.meters
+    if not meters and (assigned := meters_beside(gpu.info)) is not None:
+        meters = assigned.choice
+    if gpu.info.source == "unmetered" and meters.energy_from == BOARD:
         objective = _objective_without_energy(spec, objective, gpu)
     guard = guard if guard is not None else DeviceGuard(gpu)
     replaced = {name: tuple(values) for name, values in options.device_settings.items()}
@@ -119,10 +124,9 @@ def plan_specification(
     spec = _with_settings(spec, wanted)
     steered = model_range(gpu, guard, on_progress, stop) if "ridge" in wanted.values() else None
     settings, snapped = resolve_device_settings(wanted, gpu, steered)
+    if meters.energy_from != BOARD:
+        notes = tuple(note for note in notes if note != NO_ENERGY)
     space = _space(spec, limits, settings, (*refused, *notes, *snapped), stop)
-    meters = spec.meters if options.meters is None else options.meters
-    if not meters and (assigned := meters_beside(gpu.info)) is not None:
-        meters = assigned.choice
     chosen_here = {"device_settings": ", ".join(replaced)} if replaced else {}
     chosen_here |= choice_to_origin(meters, gpu.info)
     if options.condition is not None:

@@ -8,9 +8,12 @@ from pathlib import Path
 from ...errors import InputError
 from ...files import digest_of
 from ...input_files import is_input
+from ..measurement import Measurement, State
 from ..metering.condition import Condition
-from ..runner.stating import Statement
+from ..runner.baseline import Baseline
+from ..runner.stating import CORRECTION, Statement
 from ..space.result_table import ResultTable
+from ..specification.model import Specification
 from ..store.database import Store
 from .load import load_specification
 from .plan import SessionPlan
@@ -36,4 +39,14 @@ def restated(store: Store, session: int, condition: Condition) -> tuple[SessionP
     wanted = replace(stated, condition=condition)
     table = ResultTable(plan.space)
     table.extend(wanted.state(loaded.table.measurement(at), specification) for at in range(len(loaded.table)))
-    return replace(plan, origin={**plan.origin, **wanted.to_origin()}), table
+    return replace(plan, origin={**plan.origin, **wanted.to_origin(), **_library(plan, wanted, specification)}), table
+
+
+def _library(plan: SessionPlan, wanted: Statement, specification: Specification) -> dict[str, str]:
+    """What the session keeps of the vendor's library, stated as its own figures are. Raises InputError."""
+    kept = Baseline.of_origin(plan.origin)
+    if kept is None or kept.values.get(CORRECTION, 1.0) == 1.0:  # not known, or at a limit, where nothing is corrected
+        return {}
+    measured = Measurement(-1, {}, State.OK, kept.values, kept.intervals)
+    stated = wanted.state(measured, specification)
+    return replace(kept, values=stated.values, intervals=stated.intervals).to_origin()

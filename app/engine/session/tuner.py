@@ -238,14 +238,14 @@ class Tuner:
     def _fit(self, command: Fit) -> None:
         self._on_event(FitProgress(0, command.points if command.sweep else 0))
         try:
-            finished, session = self._swept(command) if command.sweep else self._fitted()
-            self._store.save_fit(finished.fit, finished.source, session)
+            finished, session, uuid = self._swept(command) if command.sweep else self._fitted()
+            self._store.save_fit(finished.fit, finished.source, session, uuid=uuid)
         except BaseException:
             self._on_event(FitFailed())
             raise
         self._on_event(finished)
 
-    def _swept(self, command: Fit) -> tuple[FitFinished, None]:
+    def _swept(self, command: Fit) -> tuple[FitFinished, None, str]:
         guard = self._control(command.board).guard
         fit, source = fit_of_sweep(
             guard.gpu,
@@ -264,14 +264,15 @@ class Tuner:
                 stop=self._abort,
                 guard=guard,
             )
-        return FitFinished(fit, source, caps), None
+        return FitFinished(fit, source, caps), None, guard.gpu.info.uuid
 
-    def _fitted(self) -> tuple[FitFinished, int | None]:
+    def _fitted(self) -> tuple[FitFinished, int | None, str]:
         if self._last is None:
             raise WattridgeError("there is nothing to fit yet", remedy="run a session, or fit a clock sweep")
         plan, table, session = self._last
         fit, source = fit_of_table(table, plan.title, plan.gpu, plan.source)
-        return FitFinished(fit, source), session or None  # one that is followed has no number yet
+        number = session or None  # one that is followed has none yet
+        return FitFinished(fit, source), number, plan.origin.get("gpu", "")
 
     def _profile(self, command: Profile) -> None:
         from .opening import open_session

@@ -57,6 +57,19 @@ def toml_of(value: Any) -> str:
     return repr(value)
 
 
+def text_of(document: Mapping[str, Any]) -> str:
+    """A document as a file in TOML: what is no table first, then a section for each table that is not empty."""
+
+    def lines_of(entries: Mapping[str, Any]) -> list[str]:
+        return [f"{key_text(key)} = {toml_of(value)}" for key, value in entries.items()]
+
+    tables = {key: value for key, value in document.items() if isinstance(value, Mapping)}
+    lines = lines_of({key: value for key, value in document.items() if key not in tables})
+    for name, table in tables.items():
+        lines += ["", f"[{key_text(name)}]", *lines_of(table)] if table else []
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
 def key_text(key: str) -> str:
     """A key as TOML writes it."""
     return key if _BARE.fullmatch(key) else tomlkit.string(key).as_string()

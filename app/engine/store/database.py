@@ -52,6 +52,8 @@ _REMEDY = "free space or rights may be missing; WATTRIDGE_DATA names another fol
 _RECOVERY = "sqlite3's .recover reads what is left; move the file away or set WATTRIDGE_DATA to begin a new store"
 _AT_ONCE = 128  # rows in one call: SQLite keeps the interpreter to itself meanwhile, and Qt's thread waits
 
+_UUID = "uuid"  # of the board, beside what a fit's document holds
+
 
 class Store:
     """The user's sessions. Safe from several threads (one connection behind a lock) and several processes (WAL).
@@ -159,12 +161,12 @@ class Store:
             )
         self._release(session)
 
-    def save_fit(self, fit: FrequencyFit, source: str, session: int | None = None) -> int:
-        """Keep a fitted frequency model; its id. `source` says in words what it was fitted to."""
+    def save_fit(self, fit: FrequencyFit, source: str, session: int | None = None, *, uuid: str = "") -> int:
+        """Keep a fitted frequency model of the board of that UUID; its id. `source` says what it was fitted to."""
         with self._transaction():
             cursor = self._db.execute(
                 "INSERT INTO fits (created_s, session, gpu, source, fit) VALUES (?, ?, ?, ?, ?)",
-                (time.time(), session, fit.gpu, source, json.dumps(fit_to_document(fit))),
+                (time.time(), session, fit.gpu, source, json.dumps({**fit_to_document(fit), _UUID: uuid})),
             )
             return int(cursor.lastrowid or 0)
 
@@ -339,18 +341,23 @@ class Store:
             last = rows[-1][0]
             yield values_from_rows([text for _, state, text in rows if state == State.OK.value])
 
-    def latest_fit(self, gpu: str, *, simulated: bool | None = None) -> tuple[FrequencyFit, str] | None:
-        """The newest fit of a board of that name, with what it was fitted to; None where there is none.
+    def latest_fit(self, gpu: str, *, simulated: bool | None = None, uuid: str = "") -> tuple[FrequencyFit, str] | None:
+        """The newest fit of that board, else of one of that name, with what it was fitted to; None where there is none.
 
         `simulated` False leaves out those of the simulated board of that name, True those of real ones. A fit that
-        cannot be read is passed over.
+        cannot be read is passed over; one of another board than `uuid` names says so.
         """
+        other: tuple[FrequencyFit, str] | None = None
         for text, source in self._query("SELECT fit, source FROM fits WHERE gpu = ? ORDER BY id DESC", (gpu,)):
             with suppress(LookupError, TypeError, ValueError, AttributeError):
-                fit = fit_from_document(json.loads(text))
-                if simulated in (None, fit.simulated):
+                document = json.loads(text)
+                fit, of = fit_from_document(document), document.get(_UUID, "")
+                if simulated not in (None, fit.simulated):
+                    continue
+                if not uuid or of == uuid:
                     return fit, source
-        return None
+                other = other or (fit, f"{source}, of another GPU of this model" if of else source)
+        return other
 
     def close(self) -> None:
         """Close the file. Sessions still held are released, and count as interrupted. Safe to call twice."""

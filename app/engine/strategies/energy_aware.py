@@ -8,7 +8,7 @@ above it more.
 Beyond [Zhang2024]: candidates of earlier rounds that were timed and not measured stay candidates, the neighbours of the
 best are part of each generation, parents may be chosen by the front of time and energy, and where clocks or limits are
 searched too, a candidate's time counts relative to the best at the same settings. A prior, the model of another shape
-or board, saves most of the first measurements where it passes a test on the others.
+or board, saves most of the first measurements, and is asked as long as it predicts better than what was measured here.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class EnergyAware(Strategy, name="energy_aware", label="Energy-aware (genetic, w
 
     @dataclass(frozen=True)
     class Options(CheckedOptions):
-        first_generation: int = option(384, "random configurations timed before the first round, at least 4", least=4)
-        generation: int = option(96, "configurations timed in each round, at least 4", least=4)
+        first_generation: int = option(192, "random configurations timed before the first round, at least 4", least=4)
+        generation: int = option(48, "configurations timed in each round, at least 4", least=4)
         fastest: int = option(32, "M: of them, those that are candidates for an energy measurement", least=2)
         threshold: float = option(0.06, "error of predicted energies, relative, below which k shrinks", least=0, most=1)
         k_step: float = option(
@@ -67,7 +67,7 @@ class EnergyAware(Strategy, name="energy_aware", label="Energy-aware (genetic, w
         rounds: int = option(0, "rounds after the first at most; 0: as many as patience lets it have", least=0)
         patience: int = option(8, "rounds without less energy after which the search ends, at least 1", least=1)
         improvement: float = option(0.002, "share by which energy must fall to count, 0..1", least=0, most=1)
-        use_prior: bool = option(False, "start from what earlier sessions of the kernel learnt, where that helps")
+        use_prior: bool = option(True, "start from what earlier sessions learnt, while that predicts better")
         aim: str = option("energy", "what parents are chosen by", choices=("energy", "front", "time"))
 
     def __init__(self, background: Background | None = None) -> None:
@@ -122,7 +122,7 @@ class _Rounds:
         if self.knowledge.prior is not None and options.aim != "time":
             yield from self._measure(list(self._waiting)[:: round(1 / PRIOR_SHARE)])
             self.log.prior = self._said = self.knowledge.test_prior()
-            self._k = 1.0 if self.knowledge.prior is None else PRIOR_SHARE
+            self._k = PRIOR_SHARE if self.knowledge.uses_prior else 1.0
         if self._k == 1.0:
             yield from self._measure(self._promising())
         self._end_round()
@@ -158,13 +158,15 @@ class _Rounds:
         """Measure the energy of candidates, compare it with what was predicted, and learn from all that is known."""
         if not rows:
             return
-        predicted = self.knowledge.energies([self._known.timed[row] for row in rows])
+        predicted = self.knowledge.expect([self._known.timed[row] for row in rows])
         yield from self._known.ask(rows, self._said)
         self._said = ""
         self._taken += len(rows)
         for row in rows:
             self._waiting.pop(row, None)
-        self._follow(predicted, np.array([_energy(self._known.outcome(row)) for row in rows]))
+        measured = np.array([_energy(self._known.outcome(row)) for row in rows])
+        self._follow(predicted, measured)
+        self.knowledge.score(measured)
         if self._options.least_k < 1:  # else nothing asks the model
             self.knowledge.learn([self._known.outcome(row) for row in self._known])
 
@@ -289,13 +291,20 @@ class _Knowledge:
         self._numbers, self._features = RowNumbers(space), background.features
         self._names = (*self._numbers.names, *background.names)
         self.prior = background.prior() if use_prior and background.prior is not None else None
-        self._model: EnergyCostModel | None = None
+        self.uses_prior = False
+        self._model: EnergyCostModel | None = None  # of what was measured here alone
+        self._from_prior: EnergyCostModel | None = None  # the same, from the prior on
+        self._expected: tuple[Floats, Floats] = (np.empty(0), np.empty(0))  # by both, of what is measured next
+        self._squares = np.zeros(2)  # of their relative errors so far: each was predicted before it was measured
         self._learnt: list[Outcome] = []
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
         """A new model of all energies measured so far."""
         self._learnt = [o for o in outcomes if 0 < _energy(o) < math.inf and 0 < _time(o) < math.inf]
-        self._model = fit(self._sample(self._learnt), self._energies(), self.prior) if self._learnt else None
+        if self._learnt:
+            sample, energies = self._sample(self._learnt), self._energies()
+            self._model = fit(sample, energies)
+            self._from_prior = fit(sample, energies, self.prior) if self.prior is not None else None
 
     @property
     def learnt(self) -> EnergyCostModel | None:
@@ -304,22 +313,39 @@ class _Knowledge:
 
     def energies(self, outcomes: Sequence[Outcome]) -> Floats:
         """Predicted energies of timed rows, J, shape (rows,); NaN where nothing was learnt."""
-        if self._model is None or not outcomes:
+        return self._by(self._from_prior if self.uses_prior else self._model, outcomes)
+
+    def expect(self, outcomes: Sequence[Outcome]) -> Floats:
+        """The same of rows that are measured next: with and without the prior, so that `score` can tell which is
+        better."""
+        self._expected = self._by(self._model, outcomes), self._by(self._from_prior, outcomes)
+        return self._expected[1 if self.uses_prior else 0]
+
+    def score(self, measured: Floats) -> None:
+        """How well both predicted; from now on the better one of all that were predicted so far is asked."""
+        alone, from_prior = self._expected
+        there = np.isfinite(alone) & np.isfinite(from_prior) & np.isfinite(measured) & (measured > 0)
+        if there.any():
+            self._squares += [((each[there] / measured[there] - 1) ** 2).sum() for each in self._expected]
+            self.uses_prior = bool(self._squares[1] < self._squares[0])
+
+    def _by(self, model: EnergyCostModel | None, outcomes: Sequence[Outcome]) -> Floats:
+        if model is None or not outcomes:
             return np.full(len(outcomes), np.nan)
-        return self._model.energy_j(self._sample(outcomes))
+        return model.energy_j(self._sample(outcomes))
 
     def test_prior(self) -> str:
-        """Drop the prior unless energies are predicted better with it; what came of that, in words."""
+        """Use the prior from the start if energies are predicted better with it; what came of that, in words."""
         assert self.prior is not None
         with_prior, without = helps(self.prior, self._sample(self._learnt), self._energies())
         figures = f"{100 * with_prior:.1f} % off with what earlier sessions learnt, {100 * without:.1f} % without it"
-        if with_prior < without:
+        self.uses_prior = with_prior < without
+        if self.uses_prior:
             return f"Energies are predicted {figures}: it is used."
         if math.isnan(without):
             figures = "nobody knows how well with what earlier sessions learnt: too few were measured"
-        self.prior = None
-        self._model = fit(self._sample(self._learnt), self._energies()) if self._learnt else None
-        return f"Energies are predicted {figures}: it is dropped."
+            self.prior = self._from_prior = None
+        return f"Energies are predicted {figures}: it is not used, until it predicts better."
 
     def _sample(self, outcomes: Sequence[Outcome]) -> Sample:
         rows = [outcome.row for outcome in outcomes]

@@ -17,8 +17,8 @@ from ...errors import InputError
 from ...sensors.device_limits import DeviceLimits
 from ..expressions.expression import parse
 from ..measurement import Configuration, State, Value
-from ..specification.model import KernelSpec, Specification
-from .cuda_arguments import Launch
+from ..specification.model import ArgumentSpec, KernelSpec, Specification
+from .cuda_arguments import Argument, Launch
 from .source_kernel import Build, KernelRefused, SourceKernel
 
 Parameters = dict[str, Value]
@@ -41,6 +41,7 @@ class ScriptedParts:
     defines: Mapping[str, Any] | None = None  # in place of the parameters: text, numbers or functions
     folders: tuple[Path, ...] = field(default=())  # for #include
     settings: frozenset[str] = frozenset()  # device settings, which no kernel is compiled with
+    chosen: Mapping[str, Callable[[Parameters], ArgumentSpec]] = field(default_factory=dict)  # arguments by parameters
 
     def parameters(self, configuration: Configuration) -> Parameters:
         """What the script's functions are given."""
@@ -115,6 +116,12 @@ class ScriptedKernel(SourceKernel):
 
     def _own_text(self, build: Build) -> str:
         return build.text
+
+    def _argument(self, argument: ArgumentSpec, scope: Mapping[str, Value]) -> Argument:
+        choose = self._parts.chosen.get(argument.name)
+        if choose is not None:
+            argument = choose({name: scope[name] for name in self._spec.parameters})
+        return super()._argument(argument, scope)
 
     def _defines(self, parameters: Parameters, launch: Launch) -> dict[str, str]:
         """What the source finds defined: grid, block and parameters, unless the script says what."""

@@ -23,6 +23,7 @@ from .library import LIBRARY, AmdLibrary
 from .throttling import event_reasons
 
 PREFIX: Final = "AMD-"  # of a UUID here: AMD SMI has none, and records are named by it
+SHARED: Final = "@"  # between a UUID that several boards have and the PCI address of one
 STEP_MHZ: Final = 10  # between the graphics clocks that are offered; the driver takes every whole MHz
 _SLOW_S: Final = 1.0
 _HELD_S: Final = 2 * _SLOW_S
@@ -43,13 +44,10 @@ T = TypeVar("T")
 def boards(library: AmdLibrary = LIBRARY) -> list[tuple[int, str, str]]:
     """(index, UUID, name) of every board that AMD SMI shows to this user. Raises NoDriver and SensorError."""
     found = []
-    for index, handle in enumerate(library.ask(AmdSmi.boards)):
-        try:
-            found.append((index, *_named(library, handle)))
-        except NoDriver:
-            raise
-        except SensorError:  # lost, or not ours to see; the others still answer
-            continue
+    for index, (handle, uuid) in enumerate(_identified(library)):
+        with suppress(SensorError):  # lost, or not ours to see; the others still answer
+            if uuid:
+                found.append((index, uuid, _name(library, handle)))
     return found
 
 
@@ -73,13 +71,14 @@ class AmdGpu:
         self.clock: Clock = clock or HostClock()
         self._library = library
         self._lost = False
-        found = library.ask(AmdSmi.boards)
+        found = _identified(library)
         if not 0 <= index < len(found):
             raise NotSupported(f"there is no AMD GPU {index}")
-        self._handle = found[index]
+        self._handle, self._uuid = found[index]
+        if not self._uuid:
+            raise GpuLost("the GPU does not answer")
         self._generation = library.generation
-        uuid, name = _named(library, self._handle)
-        self._uuid = uuid
+        name = _name(library, self._handle)
         self._missing: dict[str, str] = dict(_NOT_OF_AMD)
         self._held: dict[str, float] = {}
         self._asked_ns = self.clock.now_ns()
@@ -92,6 +91,8 @@ class AmdGpu:
         for each in now:
             if math.isnan(now[each]):
                 self._missing[each] = _NOT_REPORTED
+        if "utilisation_percent" not in self._missing:
+            self._missing.pop("event_reasons", None)  # idle is known at least
         self._hold()
         self._probe_counter()
         self.info = self._describe(index, name)
@@ -175,6 +176,8 @@ class AmdGpu:
 
     def why_not_set(self, setting: str) -> str | None:
         """Why this board would refuse power_limit_w, memory_clock_mhz or graphics_clock_mhz, if that is known."""
+        if SHARED in self._uuid:
+            return "boards without a serial number share a UUID, and are not set"
         if setting == "memory_clock_mhz":
             return "memory clocks of AMD boards are not set"
         if setting == "power_limit_w":
@@ -309,17 +312,42 @@ class AmdGpu:
         )
 
 
-def _named(library: AmdLibrary, handle: ctypes.c_void_p) -> tuple[str, str]:
-    """(UUID, name) of a board."""
-    return PREFIX + library.ask(lambda smi: smi.uuid(handle)), library.ask(lambda smi: smi.name(handle)) or "AMD GPU"
+def _identified(library: AmdLibrary) -> list[tuple[ctypes.c_void_p, str]]:
+    """(handle, UUID) of every board, in AMD SMI's order; no UUID where a board does not answer.
+
+    Boards without a serial number share a UUID: theirs is followed by their PCI address.
+    """
+    handles = library.ask(AmdSmi.boards)
+    uuids = [_answer(library, AmdSmi.uuid, handle) for handle in handles]
+    found = []
+    for handle, own in zip(handles, uuids, strict=True):
+        uuid = PREFIX + own if own else ""
+        if own and uuids.count(own) > 1:
+            uuid += SHARED + _answer(library, AmdSmi.pci, handle)
+        found.append((handle, uuid))
+    return found
+
+
+def _answer(library: AmdLibrary, question: Callable[[AmdSmi, ctypes.c_void_p], str], handle: ctypes.c_void_p) -> str:
+    """What a board answers; empty where it does not. Raises NoDriver."""
+    try:
+        return library.ask(lambda smi: question(smi, handle))
+    except NoDriver:
+        raise
+    except SensorError:
+        return ""
+
+
+def _name(library: AmdLibrary, handle: ctypes.c_void_p) -> str:
+    return library.ask(lambda smi: smi.name(handle)) or "AMD GPU"
 
 
 def _find(library: AmdLibrary, uuid: str) -> ctypes.c_void_p:
     """The board of that UUID. Raises GpuLost where there is none."""
-    for handle in library.ask(AmdSmi.boards):
-        with suppress(SensorError):
-            if _named(library, handle)[0] == uuid:
-                return handle
+    _, shared, pci = uuid.partition(SHARED)
+    for handle, found in _identified(library):
+        if found == uuid or (shared and _answer(library, AmdSmi.pci, handle) == pci):
+            return handle
     raise GpuLost("the GPU is no longer there")
 
 
@@ -332,7 +360,8 @@ def _values_of(metrics: Metrics) -> dict[str, float]:
 
     activity, edge_c, junction_c = value("gfx_percent"), value("edge_c", zero=False), value("junction_c", zero=False)
     bits = metrics.throttle_bits
-    reasons = event_reasons(bits, idle=activity == 0.0) if known(bits, 64) else None
+    idle = activity == 0.0
+    reasons = event_reasons(bits if known(bits, 64) else 0, idle=idle) if known(bits, 64) or idle else None
     return {
         "power_instant_w": value("current_w", zero=False),
         "power_average_w": value("average_w", zero=False),

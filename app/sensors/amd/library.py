@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
@@ -10,8 +9,8 @@ from typing import Final, TypeVar
 from ..errors import GpuLost, NoDriver, NoPermission, NotSupported, SensorError
 from . import binding
 from .binding import AmdSmi, AmdSmiError
+from .rocm import library_places
 
-_NAME: Final = "libamd_smi.so"
 _REMEDY: Final = "install ROCm's amd-smi-lib; in a container, pass in /dev/kfd and /dev/dri"
 
 # amdsmi_status_t -> our type and what the user reads
@@ -33,12 +32,8 @@ T = TypeVar("T")
 
 
 def places() -> Iterator[str]:
-    """Where the library may lie, in the order in which AMD's own package looks for it."""
-    root = os.environ.get("ROCM_HOME") or os.environ.get("ROCM_PATH")
-    if root:
-        yield os.path.join(root, "lib", _NAME)
-    yield _NAME
-    yield f"/opt/rocm/lib/{_NAME}"
+    """Where the library may lie."""
+    return library_places("libamd_smi.so")
 
 
 class AmdLibrary:

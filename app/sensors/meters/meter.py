@@ -48,7 +48,11 @@ class PowerMeter(Protocol):
 
     info: MeterInfo
     channels: tuple[Channel, ...]  # fixed once open; named `KIND_w`, `KIND_PART_w`
-    missed: int  # samples known to have been lost since it was opened
+
+    @property
+    def missed(self) -> int:
+        """Samples known to have been lost since it was opened."""
+        ...
 
     def read(self) -> Samples:
         """What has come since the last call; returns at once. Raises MeterLost where the meter is gone."""

@@ -7,6 +7,7 @@ unrelated: what has no `create`, `joules` and `seconds` is not it.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import time
 from types import ModuleType
 from typing import Any, Final
@@ -19,6 +20,14 @@ from .meter import MeterInfo, MeterLost, Samples, Scope, meter_channels
 KIND: Final = "pmt"
 PERIOD_S: Final = 0.02
 _OF_A_BOARD: Final = ("nvml", "nvidia", "rocm", "amdsmi", "powersensor2", "powersensor3", "xilinx")
+
+
+def seems_installed() -> bool:
+    """Whether there is a package of that name; nothing is imported for it."""
+    try:
+        return importlib.util.find_spec(KIND) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def toolkit() -> ModuleType | None:

@@ -131,12 +131,17 @@ class PowerSensor3:
     def __init__(self, path: str) -> None:
         """Raises InputError where there is no such port, and SensorError where no PowerSensor3 answers there."""
         self._path = path
-        self.missed = 0
+        self._gaps = 0  # samples that gaps between time stamps say are missing
+        self._behind_ns = 0  # what was lost without a gap, by the clocks
         self._port: SerialPort | None = None
         self._asked_ns: deque[int] = deque()
         self._marked: list[tuple[int, int]] = []
         self._decoded_ns = 0
         self._open()
+
+    @property
+    def missed(self) -> int:
+        return self._gaps + int(self._behind_ns / PERIOD_NS)
 
     def read(self) -> Samples:
         if self._port is None:
@@ -239,12 +244,10 @@ class PowerSensor3:
         if not len(frames.ends):
             return nothing(len(self.channels))
         device_ns = self._count(frames.stamps_us)
-        behind_ns = 0
         for place, host_ns in arrivals:  # the newest frame that each read brought whole
             newest = int(np.searchsorted(frames.ends, place, side="right")) - 1
             if newest >= 0:
-                behind_ns += self._clock.note(int(device_ns[newest]), host_ns)
-        self.missed += round(behind_ns / PERIOD_NS)
+                self._behind_ns += self._clock.note(int(device_ns[newest]), host_ns)
         stamps = self._clock.on_host(device_ns)
         for at in np.flatnonzero(frames.marked):
             if self._asked_ns:
@@ -257,7 +260,7 @@ class PowerSensor3:
             self._device_us = int(stamps_us[0]) - PERIOD_NS // 1000
         since = np.diff(stamps_us, prepend=self._device_us % STAMP_US) % STAMP_US
         gaps = since[since * 2000 > 3 * PERIOD_NS]
-        self.missed += int(np.rint(gaps * 1000 / PERIOD_NS - 1).sum())
+        self._gaps += int(np.rint(gaps * 1000 / PERIOD_NS - 1).sum())
         counted = self._device_us + np.cumsum(since)
         self._device_us = int(counted[-1])
         return counted * 1000

@@ -65,8 +65,8 @@ def find_meters(gpu: Gpu | None = None) -> list[FoundMeter]:
         found.append(FoundMeter(f"{pm_counters.KIND}:{part}", f"Cray pm_counters, {part}"))
     if rapl.zones():
         found.append(FoundMeter(rapl.KIND, "RAPL of the host's processors"))
-    if pmt.toolkit() is not None:
-        found.append(FoundMeter(f"{pmt.KIND}:rapl", "PMT, ASTRON's Power Measurement Toolkit"))
+    if pmt.seems_installed():
+        found.append(FoundMeter(f"{pmt.KIND}:rapl", "PMT, if the installed package of that name is ASTRON's"))
     if gpu is not None and gpu.info.source == "simulated":
         found.append(FoundMeter(simulated.KIND, f"a simulated meter beside the {gpu.info.name}"))
     return found

@@ -11,8 +11,11 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QLineEdit, QPushButton, QSplitter, QWidget
 
+from ...engine.formats.t1 import is_json
+from ...engine.session.load import load_specification
+from ...engine.specification.document import document_of
+from ...engine.specification.toml_edit import text_of, toml_of
 from ...engine.specification.toml_section import MAX_BYTES
-from ...errors import InputError
 from ...files import read_text, write_text
 from ...paths import resources
 from ..file_dialogs import open_file, save_file
@@ -54,6 +57,12 @@ class _File:
     path: Path
     text: str
     draft: Draft | None
+
+
+@dataclass(frozen=True, slots=True)
+class _FromT1:
+    path: Path
+    text: str  # the same in TOML
 
 
 class SpecificationEditor(QWidget):
@@ -166,14 +175,20 @@ class SpecificationEditor(QWidget):
         self._files.run(lambda: kept_drafts.kept(None), self._offer)
 
     def _load(self, path: Path) -> None:
-        def job() -> _File:
-            if path.suffix.lower() == ".json":
-                raise InputError("this is no TOML", str(path), "the editor is for specifications in TOML")
+        def job() -> _File | _FromT1:
+            if is_json(path):
+                same = text_of(document_of(load_specification(path), path.absolute().parent))
+                return _FromT1(
+                    path, f"# From {toml_of(path.name)}, which is T1: saving this leaves that as it is.\n{same}"
+                )
             return _File(path, read_text(path, MAX_BYTES).replace("\r\n", "\n"), kept_drafts.kept(path))
 
         self._files.run(job, self._loaded)
 
-    def _loaded(self, file: _File) -> None:
+    def _loaded(self, file: _File | _FromT1) -> None:
+        if isinstance(file, _FromT1):
+            self.edited.begin(file.text, file.path.absolute().parent, file.path.stem)
+            return
         self.message.say("")
         self.edited.open(file.text, file.path)
         if file.draft is not None and file.draft.text != file.text:

@@ -18,7 +18,7 @@ from .log import last_lines
 
 _PACKAGES = ("numpy", "scipy", "pyqtgraph", "nvidia-ml-py", "cuda-bindings", "pycuda")
 _LOG_LINES = 40
-_NAMES_A_BOARD = re.compile(r"\b(?:GPU|MIG)-[0-9a-fA-F][0-9a-fA-F-]{6,}", re.ASCII)
+_NAMES_A_BOARD = re.compile(r"\b(?:GPU|MIG|AMD)-[0-9a-fA-F][0-9a-fA-F-]{6,}", re.ASCII)
 
 
 def versions() -> list[tuple[str, str]]:

@@ -114,5 +114,5 @@ def known_of(store: Store, board: WatchedBoard) -> Known:
     from ...engine.control.left_over import left_over
 
     info = board.gpu.info
-    fit = store.latest_fit(info.name, simulated=info.source == "simulated")
+    fit = store.latest_fit(info.name, simulated=info.source == "simulated", uuid=info.uuid)
     return Known(board, fit, left_over(info.uuid))

@@ -77,7 +77,7 @@ class TunePanel(QWidget):
         self.state: SessionState | None = None  # of the running or last session
         self._starting = False  # Start was pressed, the engine has not answered yet
         self._start_when_ready = False
-        self._elsewhere = ""  # the device that runs what is open, where the shown board does not
+        self._elsewhere = ("", False)  # the device that runs what the shown board does not; whether to start it there
         self._reader = LatestTask(self)
         self._reader.done.connect(self._read)
         self._reader.failed.connect(self._not_prepared)
@@ -101,6 +101,7 @@ class TunePanel(QWidget):
         context.result.steered.connect(self._steered)
         context.boards.board_changed.connect(self._follow_board)
         context.boards.speed_changed.connect(self._show_line)
+        context.boards.failed.connect(self._board_failed)
         bridge = context.bridge
         bridge.control_changed.connect(self._control_changed)
         bridge.session_started.connect(self._session_started)
@@ -173,9 +174,10 @@ class TunePanel(QWidget):
 
     @property
     def specification(self) -> Path | None:
-        """The specification that is open, also one that cannot be tuned as it is."""
+        """The specification that is open, also one in TOML that cannot be tuned as it is."""
         path = self._opened[0] if isinstance(self._opened, tuple) else None
-        return path if path is not None and path.suffix == ".toml" else None
+        is_t1 = self._draft is not None and not self._draft.replay and self._draft.stored is None
+        return path if path is not None and (path.suffix == ".toml" or is_t1) else None
 
     # --- what to tune ------------------------------------------------------------------------------------------------
 
@@ -320,16 +322,23 @@ class TunePanel(QWidget):
     @Slot(object)
     def _read(self, found: Draft | RunsElsewhere) -> None:
         if isinstance(found, RunsElsewhere):
-            self._elsewhere = found.selector
             self.header.show_text("It does not run on this board")
+            self._elsewhere = (found.selector, self._start_when_ready)
             self.summary.offer_elsewhere(found, self._start_when_ready)
+            self._start_when_ready = False  # a board that is only looked at later starts nothing
         else:
             self._prepared(found)
 
     @Slot()
     def _go_elsewhere(self) -> None:
         """Show the device that runs what is open: it is set up, and started where that was asked for, once it is."""
-        self._context.boards.show(self._elsewhere)
+        selector, self._start_when_ready = self._elsewhere
+        self._context.boards.show(selector)
+
+    @Slot()
+    def _board_failed(self, *_: object) -> None:
+        """Nothing starts by itself once another board is shown."""
+        self._start_when_ready = self._start_when_ready and self._reader.busy
 
     def _prepared(self, draft: Draft) -> None:
         self._draft = draft

@@ -78,6 +78,7 @@ def test_counters_correlate_and_move_between_speed_and_efficiency(every: Analyse
     drawn = correlation_bars(every, "counters")
     assert isinstance(drawn, Chart)
     assert set(drawn.names) == {"inst_executed", "dram_read_byte", "dram_read_throughput"}
+    assert [series.label for series in drawn.series] == ["with speed", "with efficiency", "with speed × efficiency"]
     assert set(drawn.names) < set(correlation_bars(every).names)  # type: ignore[union-attr]
 
 

@@ -180,6 +180,16 @@ def test_after_both_its_processes_were_killed_the_next_start_puts_it_back(boards
     assert stand_in.settings() == before
 
 
+def test_what_was_left_over_is_put_back_when_the_machine_starts(boards: Boards, helper: Helper) -> None:
+    stand_in = boards("h200", "mi210")
+    process, before = helper(stand_in, stand_in.uuids[1]), stand_in.settings(1)
+    process.ask("set", settings={"graphics_clock_mhz": [900, 1200], "power_limit_w": 150})
+    killed_whole(process)
+    process.gone()
+    assert helper(stand_in, "--restore").gone() == 0
+    assert stand_in.settings(1) == before
+
+
 def test_hostile_requests_change_nothing_and_stop_nothing(boards: Boards, helper: Helper) -> None:
     stand_in, rng = boards("mi210"), random.Random(18)
     process, before = helper(stand_in), stand_in.settings()

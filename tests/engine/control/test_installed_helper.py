@@ -114,7 +114,7 @@ def machine(as_root: None, boards: Boards, monkeypatch: pytest.MonkeyPatch) -> I
         not_here("sudo is not installed")
     if not os.access(PYTHON, os.X_OK):
         not_here(f"{PYTHON} is not installed")
-    stand_in = boards("h200")
+    stand_in = boards("h200", "mi210")
     monkeypatch.delenv(UNSAFE)
     token = f"wattridge-test-{uuid.uuid4().hex[:12]}"
     folder, rules = Path("/opt", token), Path("/etc/sudoers.d", token)
@@ -123,7 +123,8 @@ def machine(as_root: None, boards: Boards, monkeypatch: pytest.MonkeyPatch) -> I
     one = Machine(folder, stand_in)
     installation.use(one.places, stand_in.library, monkeypatch.setattr)
     rule = f"nobody ALL=(root) NOTAFTER={datetime.now(UTC) + timedelta(minutes=5):%Y%m%d%H%M%SZ} NOPASSWD:"
-    rules.write_text(f"{rule} {one.launcher} GPU-*\n{rule} {PYTHON} -I -S -B -\n")  # void soon, should this be killed
+    helpers = f"{rule} {one.launcher} GPU-*, {one.launcher} AMD-*"
+    rules.write_text(f"{helpers}\n{rule} {PYTHON} -I -S -B -\n")  # void soon, should this be killed
     rules.chmod(0o440)
     allowed = subprocess.run(installation.as_nobody("sudo", "-n", "-l"), capture_output=True, text=True, cwd="/")
     try:
@@ -168,6 +169,28 @@ def test_an_ordinary_user_installs_sets_restores_and_removes_by_the_real_sudo(ma
     assert machine.stand_in.settings() == before
     left = {name: entry for name, entry in machine.everything().items() if name not in ("lib",)}
     assert left == empty
+
+
+def test_the_installed_helper_sets_a_board_of_amds_and_puts_it_back(machine: Machine) -> None:
+    machine.install()
+    stand_in, amd = machine.stand_in, machine.stand_in.uuids[1]
+    before = stand_in.settings(1)
+    hello, done = machine.sudo(amd, lines=set_limit(200))[:2]
+    assert hello["state"]["name"] == "AMD Instinct MI210"
+    assert done["state"]["applied"] == {"power_limit_w": 200}
+    [call, back] = stand_in.calls()
+    assert (call.function, call.b, back.function, back.b) == (
+        "amdsmi_set_power_cap",
+        200_000_000,
+        call.function,
+        280_000_000,
+    )
+    assert stand_in.settings(1) == before
+    kept = machine.wattridge("apply", "--gpu", "amd:0", "--clock", "900", "--allow-control", "--keep", "--json")
+    assert kept.returncode == 0, kept.stderr
+    assert stand_in.settings(1)["lock"] == (899, 900)
+    assert machine.wattridge("helper", "remove").returncode == 0  # puts every board back first
+    assert stand_in.settings(1) == before
 
 
 def test_what_is_installed_is_a_fixed_list_of_plain_files_that_only_root_can_change(machine: Machine) -> None:

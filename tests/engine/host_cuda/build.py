@@ -20,6 +20,16 @@ def why_not() -> str:
     return "" if shutil.which("c++") else "the stand-in for CUDA's driver needs c++"
 
 
+def build_hip(folder: Path) -> dict[str, str]:
+    """Build what stands for HIP and hipRTC; the environment in which a process finds them."""
+    libraries = folder / "lib"
+    libraries.mkdir()
+    for name, source in (("libamdhip64.so", "hip.cpp"), ("libhiprtc.so", "hiprtc.cpp")):
+        command = ["c++", "-std=c++17", "-O1", "-shared", "-fPIC", "-Wall", "-o", str(libraries / name)]
+        subprocess.run([*command, str(HERE / source), "-ldl"], check=True)
+    return {"ROCM_PATH": str(folder), "STAND_IN_HIPCC": f"{sys.executable} {HERE / 'compile.py'} -cubin"}
+
+
 def build(folder: Path) -> dict[str, str]:
     """Build it; the environment in which a process finds it, which must find the folder's `sitecustomize` too.
 

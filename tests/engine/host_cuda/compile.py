@@ -12,7 +12,7 @@ KERNEL = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)
 
 
 def main(words: list[str]) -> int:
-    """`-cubin -arch=sm_XY [options] -o IMAGE SOURCE`; names in the object are spelt `.text.NAME` too, as in a cubin."""
+    """`-cubin [options] -o IMAGE SOURCE`; names are spelt `.text.NAME` too, as in a cubin, and `NAME.kd`, as of HIP."""
     image, source = words[words.index("-o") + 1], Path(words[-1])
     text = source.read_text(encoding="utf-8")
     names = KERNEL.findall(text)
@@ -20,7 +20,7 @@ def main(words: list[str]) -> int:
         if Path(included).is_file():  # else it is found by the options, and holds no kernel
             names += KERNEL.findall(Path(included).read_text(encoding="utf-8"))
     ways = "".join(f"WAY_IN({name})\n" for name in names)
-    listed = "".join(f'".text.{name}\\0"' for name in names)
+    listed = "".join(f'".text.{name}\\0{name}.kd\\0"' for name in names)
     whole = (
         f'#include "{HERE / "kernel.h"}"\n#line 1 "{source}"\n{text}\n{ways}extern "C" const char names[] = {listed};\n'
     )

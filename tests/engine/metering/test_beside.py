@@ -13,6 +13,7 @@ from app.engine.metering import beside
 from app.engine.metering.beside import energy_of, meters_beside, put_beside, shared_meter
 from app.engine.metering.meter import Meter
 from app.engine.metering.meter_choice import MeterChoice
+from app.engine.metering.stopwatch import Stopwatch
 from app.engine.metering.window import Window
 from app.errors import InputError
 from app.sensors.errors import SensorError
@@ -158,6 +159,22 @@ def test_another_boards_windows_know_nothing_of_it() -> None:
         window = Meter(second).measure(full_load())  # type: ignore[arg-type]
     assert window is not None
     assert not window.sources
+
+
+def test_a_device_without_sensors_has_the_energy_of_a_meter_beside_it() -> None:
+    gpu = open_gpu("simulated:h200", speed=math.inf)
+    watch = Stopwatch(gpu, "no energy: this device reports none")  # type: ignore[arg-type]
+    windows = []
+    for choice in (MeterChoice(("simulated",), "simulated"), MeterChoice(("simulated",)), MeterChoice()):
+        with put_beside(gpu, choice):
+            run = watch.run(full_load())
+            assert run is not None
+            windows.append(watch.window(run))
+    chosen, kept, alone = windows
+    assert chosen.power_w == chosen.sources["simulated"].power_w > 100.0
+    assert math.isnan(kept.power_w)
+    assert list(kept.sources) == ["simulated"]
+    assert not alone.sources
 
 
 def test_a_chosen_meter_decides_how_long_a_window_takes_at_least(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -340,6 +340,26 @@ def test_a_look_at_another_board_of_the_model_is_a_prior_that_says_so_and_widens
     assert (known.uuid, known.prior) == (gpu.info.uuid, False), "its own look takes the place, though it is quick"
 
 
+def test_a_session_s_board_has_its_own_look_though_another_of_the_model_was_looked_at_later(
+    whole: Characterisation,
+) -> None:
+    gpu = board("v100")
+    save_characterisation(whole)
+    save_characterisation(replace(whole, uuid="GPU-another", timestamp_s=whole.timestamp_s + 1))
+    model = gpu.info.name, gpu.info.driver
+    for uuid in (gpu.info.uuid, "GPU-another"):
+        own = latest_characterisation(*model, uuid)
+        assert own is not None
+        assert own.uuid == uuid
+        assert own.notes == whole.notes
+    third, any_one = latest_characterisation(*model, "GPU-third"), latest_characterisation(*model)
+    assert third is not None
+    assert any_one is not None
+    assert third.uuid == any_one.uuid == "GPU-another"
+    assert third.notes[-1] == "this is a look at another GPU of this model"
+    assert "several GPUs" in any_one.notes[-1]
+
+
 def test_a_look_of_another_driver_or_power_source_is_no_prior(whole: Characterisation) -> None:
     gpu = board("v100")
     save_characterisation(replace(whole, uuid="GPU-another"))

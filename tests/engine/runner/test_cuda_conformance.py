@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cuda_bench import SPECIFICATION, SteadySensors
-from host_cuda.build import TOOLCHAIN, build, why_not
+from host_cuda.build import TOOLCHAIN, build, build_hip, why_not
 
 from app.engine.children.python import python_command, python_environment
 from app.engine.control.guard import DeviceGuard
@@ -107,7 +107,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
     folder = tmp_path_factory.mktemp("driver")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
-        yield build(folder)
+        yield {**build(folder), **build_hip(folder)}
 
 
 @pytest.fixture(scope="module")
@@ -121,9 +121,16 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("images")
 
 
-@pytest.fixture(params=LIBRARIES, ids=lambda library: library.name)
+HIP = Library("HIP", "app.engine.runner.hip.backend", "")  # no package of Python's: ROCm's own library
+
+
+@pytest.fixture(params=[*LIBRARIES, HIP], ids=lambda library: library.name)
 def library(request: pytest.FixtureRequest) -> Library:
     chosen: Library = request.param
+    if chosen is HIP:
+        if os.environ.get("WATTRIDGE_TEST_BOARD"):
+            pytest.skip("a board of NVIDIA's has no HIP")
+        return HIP
     if not chosen.usable:
         pytest.skip(f"{chosen.name} is not installed: pip install '.[{chosen.extra}]'")
     return chosen
@@ -380,6 +387,8 @@ def test_a_session_runs_from_its_specification(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The library that is asked for, its process, the compiler and the meter, together."""
+    if library is HIP:
+        pytest.skip("test_hip.py runs one on a board of AMD's")
     for name, value in {**environment, CHOICE: library.name}.items():
         monkeypatch.setenv(name, value)
     if environment:  # the reference kernel is for thousands of cores

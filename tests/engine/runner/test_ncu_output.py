@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.engine.runner.profiling.ncu_output import decimal_point, factor, number, read_ncu
@@ -146,6 +146,7 @@ def test_any_text_is_read_without_an_error(text: str) -> None:
     assert launches[0].metrics["dram__bytes_read.sum"] == 1
 
 
+@settings(max_examples=30)
 @given(st.dictionaries(st.sampled_from(METRICS), st.floats(min_value=0, max_value=1e15), min_size=1))
 def test_what_is_written_on_either_page_is_read_alike(metrics: dict[str, float]) -> None:
     rows = [(0, "k<1, 2>(float *)", name, "", f"{value!r}") for name, value in metrics.items()]

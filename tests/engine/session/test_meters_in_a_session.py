@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from app.engine.measurement import of_sources
 from app.engine.metering.gain_store import known_gain
 from app.engine.metering.meter_choice import MeterChoice
 from app.engine.session.description import describe_session
@@ -55,6 +56,13 @@ def test_every_configuration_keeps_the_energy_of_every_source() -> None:
         assert each["energy_board_j"] == pytest.approx(each["power_board_w"] * each["time_s"])
         assert each["energy_raw_j"] == pytest.approx(each["energy_board_j"], rel=1e-6)
         assert each["energy_simulated_2_j"] / each["energy_simulated_j"] == pytest.approx(1.5 / METER_READS, rel=1e-6)
+
+
+def test_an_analysis_does_not_take_the_sources_for_figures_of_their_own() -> None:
+    result, _ = session(MeterChoice((f"simulated:{METER_READS}",)))
+    names = of_sources(result.table.value_names)
+    assert names == {"power_board_w", "energy_board_j", "power_simulated_w", "energy_simulated_j"}
+    assert of_sources({"power_rapl_w", "energy_rapl_j", "power_w", "energy_j", "energy_raw_j", "power_raw_w"}) == set()
 
 
 def test_they_are_stored_and_loaded_with_their_intervals() -> None:

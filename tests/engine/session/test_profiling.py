@@ -30,7 +30,7 @@ from app.paths import resources
 from app.sensors.gpu import Gpu
 from app.sensors.select import open_gpu
 
-EVALUATIONS = 40
+EVALUATIONS = 20
 
 
 @pytest.fixture

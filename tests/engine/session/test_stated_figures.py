@@ -17,6 +17,7 @@ from app.engine.measurement import Measurement, State
 from app.engine.metering.condition import Condition
 from app.engine.metering.thermal import ThermalModel
 from app.engine.report.export import export_session
+from app.engine.runner.baseline import Baseline
 from app.engine.runner.stating import CORRECTION, UNCERTAINTY, Statement
 from app.engine.session.events import Event, FiguresRestated, MeasurementsAdded, SessionChanged
 from app.engine.session.live_session import SessionResult
@@ -38,6 +39,10 @@ from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.profiles import full_load
 from app.sensors.simulated.twin import load_twin
 
+FIGURES = (
+    *("time_s", "power_w", "energy_j", "energy_raw_j", "power_raw_w", CORRECTION, UNCERTAINTY, "aftereffect_w"),
+    *("temperature_c", "memory_temperature_c", "recent_power_1s_w", "recent_power_30s_w"),
+)
 EXAMPLE = resources() / "examples" / "gemm.toml"
 # at a clock that is low enough for few kernels to reach the power limit, where nothing is corrected
 SPECIFICATION = replace(load_specification(EXAMPLE), device_settings={"graphics_clock_mhz": (1005,)})
@@ -228,6 +233,28 @@ def test_a_stored_session_can_be_stated_for_another_condition_and_back() -> None
         for name, ends in m.intervals.items():
             assert here.intervals[name] == pytest.approx(ends, rel=1e-9)
     assert moved > len(result.table) / 2
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_the_vendor_s_library_is_restated_as_the_session_s_own_figures_are(limited: bool) -> None:
+    result = run(planned(board("a100"), 12))
+    own = next(m for m in map(result.table.measurement, range(len(result.table))) if not m.event_reasons & LIMITING)
+    values = {**own.values, CORRECTION: 1.0} if limited else own.values
+    library = Baseline("a library 1.0", {name: values[name] for name in FIGURES if name in values}, own.intervals)
+    with Store() as store:
+        kept = result.plan.origin | library.to_origin()
+        store.restate(result.session, [], kept)
+        plan, table = restated(store, result.session, Condition(gpu_c=80.0, slow_w=300.0))
+    again = Baseline.of_origin(plan.origin)
+    assert again is not None
+    assert again.library == "a library 1.0"
+    there = next(m for m in map(table.measurement, range(len(table))) if m.row == own.row)
+    assert there.values["energy_j"] > own.values["energy_j"] * 1.001
+    expected = library.values["energy_j"] if limited else there.values["energy_j"]
+    assert again.values["energy_j"] == pytest.approx(expected)
+    assert again.values["time_s"] == own.values["time_s"]
+    if not limited:
+        assert again.intervals["energy_j"] == pytest.approx(there.intervals["energy_j"])
 
 
 def test_what_was_replayed_is_never_corrected(tmp_path: Path) -> None:

@@ -10,7 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.specification.toml_edit import line_of, moved, rebased, renamed, toml_of, with_value, without
+from app.engine.session.load import load_specification
+from app.engine.specification.check import specification_of
+from app.engine.specification.document import document_of
+from app.engine.specification.toml_edit import (
+    line_of,
+    moved,
+    rebased,
+    renamed,
+    text_of,
+    toml_of,
+    with_value,
+    without,
+)
 from app.errors import InputError
 from app.paths import resources
 
@@ -216,6 +228,12 @@ plain = st.one_of(
 values = st.recursive(
     plain, lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=8
 )
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_example_is_read_again_from_the_text_of_its_document(path: Path) -> None:
+    spec = load_specification(path)
+    assert specification_of(tomllib.loads(text_of(document_of(spec, path.parent))), path) == spec
 
 
 @given(values, st.text())

@@ -375,6 +375,16 @@ def test_the_newest_fit_of_a_board_is_kept_with_its_points() -> None:
         assert real is not None
         assert twin is not None
         assert (real[1], twin[1]) == ("a real sweep", "session of gemm")
+        store.save_fit(fit(1010.0), "a sweep of this one", uuid="GPU-this")
+        store.save_fit(fit(1020.0), "a sweep of that one", uuid="GPU-that")
+        asked = {uuid: store.latest_fit("Fake GPU", uuid=uuid) for uuid in ("GPU-this", "GPU-that", "GPU-third", "")}
+        assert {uuid: answer and answer[1] for uuid, answer in asked.items()} == {
+            "GPU-this": "a sweep of this one",
+            "GPU-that": "a sweep of that one",
+            "GPU-third": "a sweep of that one, of another GPU of this model",
+            "": "a sweep of that one",
+        }
+        store.save_fit(dataclasses.replace(fit(1000.0), simulated=False), "a real sweep")
         for bad in ("", "[]", "{}", '{"gpu": "Fake GPU"}', "nonsense"):
             with sqlite3.connect(store.path) as other:
                 other.execute(

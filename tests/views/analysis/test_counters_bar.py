@@ -25,6 +25,7 @@ from app.paths import resources
 from app.sensors.gpu import Gpu
 from app.sensors.select import open_gpu
 from app.views.analysis.counters_bar import CountersBar
+from app.views.analysis.panel import AnalysisPanel
 
 
 @pytest.fixture
@@ -80,6 +81,17 @@ def test_a_recording_has_nothing_to_profile(lab: Lab, bar: CountersBar) -> None:
     show(lab, kind="replay")
     assert not bar.start.isEnabled()
     assert "sessions of a specification" in bar.start.toolTip()
+
+
+def test_the_bar_opens_above_the_figures_and_closes_again(lab: Lab, qtbot: QtBot) -> None:
+    panel = AnalysisPanel(lab.context)
+    qtbot.addWidget(panel, before_close_func=lambda widget: widget.shutdown())
+    panel.show()
+    assert not panel.counters.isVisible()
+    panel.show_counters.click()
+    assert panel.counters.isVisible()
+    panel.show_counters.click()
+    assert not panel.counters.isVisible()
 
 
 # --- the engine -------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from lab import ready
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
+from app.engine.report.export import export_specification
+from app.engine.session.load import load_specification
 from app.paths import resources
 from app.views.editor.window import SpecificationEditor
 
@@ -36,6 +39,27 @@ def test_what_is_open_is_edited_saved_elsewhere_and_set_up_under_tune(
     qtbot.waitUntil(lambda: tune.draft is not None and tune.draft.path == there, timeout=30_000)
     assert tune.draft.plan.seed == 12
     assert tune.specification == there
+
+
+def test_a_t1_file_is_edited_as_the_same_specification_in_toml(
+    qtbot: QtBot, open_program: Callable[..., Any], tmp_path: Path
+) -> None:
+    window = ready(qtbot, open_program())
+    t1 = export_specification(load_specification(resources() / "examples" / "gemm.toml"), tmp_path)
+    before = t1.read_bytes()
+    window.open_specification(t1)
+    tune = window.panels["tune"]
+    qtbot.waitUntil(lambda: tune.draft is not None, timeout=30_000)
+    window.actions_by_name["edit_specification"].trigger()
+    editor = window.side_windows.by_name["editor"]
+    qtbot.waitUntil(lambda: "which is T1" in editor.edited.text and editor.run.isEnabled(), timeout=30_000)
+    there = tmp_path / "mine.toml"
+    editor.save_to(there)
+    qtbot.waitUntil(there.exists, timeout=30_000)
+    qtbot.waitUntil(lambda: editor.edited.path == there, timeout=30_000)
+    again = load_specification(there)
+    assert replace(again, path=t1) == load_specification(t1)
+    assert t1.read_bytes() == before
 
 
 def test_an_example_stays_as_it_is_and_its_changes_are_saved_elsewhere(

@@ -45,6 +45,23 @@ def test_what_the_board_cannot_run_is_set_up_where_it_runs_by_one_press(
     assert simulated in window.boards.all, "and the board is watched as before"
 
 
+def test_what_was_to_be_started_starts_where_it_runs_only_when_that_is_pressed(
+    qtbot: QtBot, open_program: Callable[..., Any]
+) -> None:
+    window = ready(qtbot, open_program())
+    tune = window.panels["tune"]
+    home = window.board
+    window.open_specification(resources() / "examples" / "polynomial_generated.toml", start=True)
+    qtbot.waitUntil(lambda: not tune.summary.elsewhere.isHidden(), timeout=30_000)
+    assert tune.summary.elsewhere.text() == "Run it on this computer's processor"
+    window.boards.show("host")
+    qtbot.waitUntil(lambda: tune.draft is not None, timeout=30_000)
+    assert not window.bridge.activity.busy, "it was only looked at"
+    window.boards.show(home.uuid)
+    qtbot.waitUntil(lambda: not tune.summary.elsewhere.isHidden(), timeout=30_000)
+    assert tune.summary.elsewhere.text() == "Set it up on this computer's processor"
+
+
 def test_a_file_that_is_wrong_on_any_board_offers_no_other(
     qtbot: QtBot, open_program: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -83,11 +83,19 @@ def known_characterisation(info: GpuInfo) -> Characterisation | None:
     return None if newest is None else replace(newest, prior=True)
 
 
-def latest_characterisation(gpu: str, driver: str) -> Characterisation | None:
-    """The newest of all boards of that name under that driver, complete ones first; None where nothing is kept."""
+def latest_characterisation(gpu: str, driver: str, uuid: str = "") -> Characterisation | None:
+    """The newest of that board under that driver, complete ones first; else of all of its name, which then says so.
+
+    None where nothing is kept. Without a UUID, as for a recording, of all boards of that name.
+    """
     alike = [found for found in _all_kept() if (found.gpu, found.driver) == (gpu, driver)]
-    newest = max(alike, key=lambda found: (found.complete, found.timestamp_s), default=None)
-    if newest is None or len({found.uuid for found in alike}) == 1:
+    own = [found for found in alike if uuid and found.uuid == uuid]
+    newest = max(own or alike, key=lambda found: (found.complete, found.timestamp_s), default=None)
+    if newest is None or own:
+        return newest
+    if uuid and newest.uuid:
+        return replace(newest, notes=(*newest.notes, "this is a look at another GPU of this model"))
+    if len({found.uuid for found in alike}) == 1:
         return newest
     return replace(newest, notes=(*newest.notes, "several GPUs of this model were looked at; this is the newest look"))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ....errors import WattridgeError
 from ....sensors.gpu import Gpu
-from ....sensors.nvml.pci import pci_address
 from ....sensors.opencl.devices import OpenclDevice, device_of_board
+from ....sensors.pci import pci_address
 from ....sensors.unmetered import UnmeteredDevice
 from ..kernels.gpu import ProcessGpu
 from ..kernels.opened import Opened, opened

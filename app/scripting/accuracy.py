@@ -1,0 +1,136 @@
+"""Arguments that depend on parameters, and the error of what a kernel writes, as Kernel Tuner's `accuracy` has them."""
+
+from __future__ import annotations
+
+import re
+from collections import UserDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from ..observers import OutputObserver
+
+Array = npt.NDArray[np.float64]
+Error = Callable[[Array, Array], Any]  # of the answer and the output
+_TINY: Final = 1e-8
+_WORDS: Final = {  # what names of errors may say instead
+    **dict.fromkeys(("average", "avg"), "mean"),
+    **dict.fromkeys(("square", "sq"), "squared"),
+    "max": "maximum",
+    "rel": "relative",
+    "abs": "absolute",
+    "log": "logarithmic",
+}
+_SHORT: Final = {
+    "mse": "mean squared",
+    "rmse": "root mean squared",
+    "nrmse": "normalized root mean squared",
+    "rmsre": "root mean squared relative",
+    "rmsle": "root mean squared logarithmic",
+    **dict.fromkeys(("mae", "absolute"), "mean absolute"),
+    **dict.fromkeys(("mre", "relative"), "mean relative"),
+    "male": "mean absolute logarithmic",
+    "maximum": "maximum absolute",
+}
+_PRECISIONS: Final = {"half": np.float16, "float": np.float32, "double": np.float64}
+
+
+class Tunable(UserDict[Any, Any]):
+    """An argument that is chosen among several by the value of a parameter, or by a function of the parameters."""
+
+    def __init__(self, param_key: Any, arrays: Mapping[Any, Any] | Sequence[Any]) -> None:
+        super().__init__(arrays if isinstance(arrays, Mapping) else dict(enumerate(arrays)))
+        self.param_key = param_key
+
+    def select_for_configuration(self, params: Mapping[str, Any]) -> Any:
+        """The argument for these parameters. Raises KeyError where there is none for the value."""
+        option = self.param_key(params) if callable(self.param_key) else params[self.param_key]
+        if option not in self.data:
+            raise KeyError(f"{option!r} is not one of {', '.join(map(str, self.data))}")
+        chosen = self.data[option]
+        return chosen.select_for_configuration(params) if isinstance(chosen, Tunable) else chosen
+
+    __call__ = select_for_configuration
+
+
+class TunablePrecision(Tunable):
+    """An argument in the precision that a parameter names: half, float or double, unless `dtypes` says which."""
+
+    def __init__(self, param_key: Any, array: Any, dtypes: Mapping[str, Any] | Sequence[str] | None = None) -> None:
+        named = _PRECISIONS if not dtypes else dtypes if isinstance(dtypes, Mapping) else _named(dtypes)
+        numbers = array if isinstance(array, np.generic) else np.asarray(array)
+        super().__init__(param_key, {name: numbers.astype(kind) for name, kind in named.items()})
+
+
+class AccuracyObserver(OutputObserver):
+    """Reports the error of a kernel's outputs against the answer, the largest over all of them.
+
+    With it outputs are not compared otherwise, as in Kernel Tuner. It watches no launches: kernels stay isolated.
+    """
+
+    watches_launches = False
+
+    def __init__(self, metric: str | Error | None = None, key: str = "error", *, atol: float = _TINY) -> None:
+        """`metric` names an error, as "rmse" or "maximum relative", or is a function of answer and output.
+
+        `atol` keeps relative errors finite where the answer is 0. Raises InputError.
+        """
+        self.key = key
+        self._error = metric if callable(metric) else error_by_name(metric or "rmse", atol)
+        self._found = float("nan")
+
+    def process_output(self, answer: Sequence[Any] | None, output: Sequence[Any]) -> None:
+        pairs = ((each, found) for each, found in zip(answer or (), output, strict=False) if each is not None)
+        self._found = max(float(self._error(each, found)) for each, found in pairs)
+
+    def get_results(self) -> dict[str, float]:
+        return {self.key: self._found}
+
+
+def error_by_name(name: str, tiny: float = _TINY) -> Error:
+    """The error of that name, of arrays of any precision. Raises InputError with the list for another one."""
+    words = re.sub(r"[\s_-]+", " ", re.sub(r"\berror\b", " ", re.sub(r"[_-]", " ", name.lower()))).split()
+    known = " ".join(_WORDS.get(word, word) for word in words)
+    errors = dict(_errors(tiny))
+    found = errors.get(_SHORT.get(known, known))
+    if found is None:
+        raise InputError(f"there is no error '{name}'", "AccuracyObserver", f"one of {', '.join(errors)}")
+    return lambda answer, output: found(np.asarray(answer, np.float64), np.asarray(output, np.float64))
+
+
+def leaves(argument: Any) -> Iterator[Any]:
+    """All arguments that one may be chosen from."""
+    for each in argument.data.values():
+        if hasattr(each, "select_for_configuration"):
+            yield from leaves(each)
+        else:
+            yield each
+
+
+def _named(names: Sequence[str]) -> dict[str, Any]:
+    return {name: _PRECISIONS.get(name) or np.dtype(name) for name in names}
+
+
+def _errors(tiny: float) -> Iterator[tuple[str, Error]]:
+    def apart(a: Array, b: Array) -> Array:
+        return np.abs(a - b)
+
+    def relative(a: Array, b: Array) -> Array:
+        return apart(a, b) / np.maximum(np.abs(a), tiny)
+
+    def logarithmic(a: Array, b: Array) -> Array:
+        return apart(np.log10(a + tiny), np.log10(b + tiny))
+
+    yield "mean squared", lambda a, b: np.mean(apart(a, b) ** 2)
+    yield "root mean squared", lambda a, b: np.sqrt(np.mean(apart(a, b) ** 2))
+    yield "normalized root mean squared", lambda a, b: np.sqrt(np.mean(apart(a, b) ** 2) / np.mean(a**2))
+    yield "root mean squared relative", lambda a, b: np.sqrt(np.mean(relative(a, b) ** 2))
+    yield "root mean squared logarithmic", lambda a, b: np.sqrt(np.mean(logarithmic(a, b) ** 2))
+    yield "mean absolute", lambda a, b: np.mean(apart(a, b))
+    yield "mean relative", lambda a, b: np.mean(relative(a, b))
+    yield "mean absolute logarithmic", lambda a, b: np.mean(logarithmic(a, b))
+    yield "maximum absolute", lambda a, b: np.max(apart(a, b))
+    yield "maximum relative", lambda a, b: np.max(relative(a, b))
