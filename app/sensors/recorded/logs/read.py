@@ -80,6 +80,12 @@ def is_log(path: Path) -> bool:
     return bool(is_time(stamps).all() and (np.diff(stamps) >= 0).all() and stamps[-1] > stamps[0])
 
 
+def is_dmon(path: Path) -> bool:
+    """Whether the file is the output of a dmon, NVIDIA's or DCGM's, which is no table. Raises InputError."""
+    layout = find_layout(_beginning(path))
+    return layout is not None and layout.tool.endswith("dmon")
+
+
 def read_log(path: Path, interval_s: float | None = None) -> Log:
     """Read a log; `interval_s` is the time between readings of one board where the log does not hold it.
 
