@@ -65,7 +65,6 @@ def plan_on_board(
     metered = gpu.info.source != "unmetered"
     if not metered:
         _require_time_only(wanted, gpu)
-    require_language(spec.kernel.language)
     if gpu.info.real:
         require_device(spec.kernel, gpu, spec.name)
     settings, refused = allowed_settings(spec.device_settings, gpu, guard)
@@ -111,6 +110,8 @@ def require_language(language: str) -> None:
     """Raises InputError where kernels in that language are not run."""
     if language not in LANGUAGES:
         remedy = f"kernels in {', '.join(LANGUAGES)} are run; with simulation_mode a cache of any language is searched"
+        if language == "HIP":
+            remedy = "say lang='CUDA': what both languages share is compiled for AMD's boards, too"
         raise InputError(f"the kernel is in {language}", "lang", remedy)
 
 

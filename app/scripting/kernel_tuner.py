@@ -146,6 +146,8 @@ def tune_kernel(
     where the user stops it, and what the script's own functions raise.
     """
     source = read_source(kernel_source, lang, compiler)
+    if not simulation_mode:
+        require_language(source.language)
     _refuse(texmem_args=texmem_args, platform=0 if source.language == "OpenCL" else platform)
     _begin_log(kernel_name, log)
     watched = _Observers(observers)

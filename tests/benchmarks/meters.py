@@ -78,15 +78,11 @@ def at_full_rate(minutes: float) -> None:
             late_s += ((stamps[1:][np.diff(total_w > 150.0)] / 1e9 + half_s / 2) % half_s - half_s / 2).tolist()
         took, busy_s = time.monotonic() - begun, time.process_time() - begun_s
         samples, missed = sampled.record.count - counted, sampled.meter.missed
-        fine = sampled.record.fine(sampled.record.newest_ns - 1_000_000_000, sampled.record.newest_ns)
-        by_stamps = (sampled.record.newest_ns - first_ns) / 50_000
-        last_second = len(fine[0])
         margin_s = sampled.info.margin_s
         sampled.close()
     late_us = np.asarray(late_s) * 1e6
     print(f"{'time':34} {took:.0f} s")
     print(f"{'samples received':34} {samples} ({samples / took:.1f} a second)")
-    print(f"{'that their time stamps make room for':34} {by_stamps:.0f} (of the last second {last_second})")
     print(f"{'samples that the reader missed':34} {missed}")
     print(f"{'frames that the device dropped':34} {device.dropped} (of {device.sent})")
     print(f"{'share of a core':34} {100 * busy_s / took:.2f} %")
@@ -150,16 +146,17 @@ def gain_of_a_session(gain: float) -> None:
 
     gpu = open_gpu("simulated:a100", speed=1.0)
     assert isinstance(gpu, SimulatedGpu)
-    drawn: dict[float, float] = {}
+    drawn: dict[float, np.ndarray] = {}  # by the last frame's time: what the board drew at each frame of a block
 
     def power(pair: int, t: np.ndarray) -> np.ndarray:
         """Of the whole board at the frames' times; 3 W of it on the first pair, the rest on the other two."""
-        ends = t[0] - 50e-6, t[-1]
-        if ends[1] not in drawn:
+        if t[-1] not in drawn:
             drawn.clear()
-            joules = [gpu.drawn_j(int(end * 1e9)) for end in ends]
-            drawn[ends[1]] = (joules[1] - joules[0]) / (ends[1] - ends[0]) / gain
-        return np.full(len(t), 3.0 if pair == 0 else (drawn[ends[1]] - 3.0) / 2)
+            edges = np.linspace(t[0] - 1e-3, t[-1] + 50e-6, 2 + int((t[-1] - t[0]) / 1e-3))
+            joules = np.asarray([gpu.drawn_j(int(edge * 1e9)) for edge in edges])
+            watts = np.diff(joules) / np.diff(edges)
+            drawn[t[-1]] = watts[np.clip(np.searchsorted(edges, t) - 1, 0, len(watts) - 1)] / gain
+        return np.full(len(t), 3.0) if pair == 0 else (drawn[t[-1]] - 3.0) / 2
 
     device = PowerSensor3Device(power)
     options = SearchOptions(

@@ -1,4 +1,4 @@
-"""Opens thousands of mutated caches, T1, T4 and CSV files and prints what came of them. By hand:
+"""Opens thousands of mutated caches, T1, T4 and CSV files, tables and logs and prints what came of them. By hand:
 
     python tests/benchmarks/mutated_files.py [--count 10000] [--real FOLDER] [--keep FOLDER] [--first SEED]
 
@@ -24,17 +24,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1] / "engine")]
+sys.path[:0] = [
+    str(Path(__file__).parents[2]),
+    str(Path(__file__).parents[1] / "engine"),
+    str(Path(__file__).parents[1] / "sensors"),
+]
 
 from formats_samples import write_samples  # noqa: E402
+from log_samples import SAMPLES as LOGS  # noqa: E402
 from mutations import mutated  # noqa: E402
 
 from app.engine.formats.follow import CacheFollower  # noqa: E402
 from app.engine.formats.read import read_recording  # noqa: E402
 from app.engine.formats.t1 import is_specification  # noqa: E402
+from app.engine.metering.recorded_energy import recorded_energy  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.session.planning import plan_replay, space_of  # noqa: E402
 from app.errors import InputError  # noqa: E402
+from app.sensors.recorded.logs.read import read_log  # noqa: E402
 
 BATCH = 250  # files per process, whose peak memory is looked at
 SLOW_S, HANG_S, MOST_MB = 5.0, 60.0, 500
@@ -66,7 +73,10 @@ class _Hangs(Exception):
 def opened(path: Path, kind: str) -> str:
     """What the program does with such a file when a person opens it: '' or the line that refuses it."""
     try:
-        if is_specification(path):
+        if kind == "log":
+            for board in read_log(path).boards:
+                recorded_energy(board)
+        elif is_specification(path):
             space_of(load_specification(path))
         else:
             recording = read_recording(path)
@@ -179,6 +189,7 @@ def main() -> int:
     for folder in arguments.real:
         for kind, found in real_bases(folder).items():
             bases[kind] += found
+    bases["log"] = [text.encode() for text in LOGS.values()]
     kinds = list(bases)
     came: list[Came] = []
     peaks: list[float] = []
@@ -188,7 +199,7 @@ def main() -> int:
             jobs = []
             for n in range(start, min(start + BATCH, arguments.count)):
                 seed, kind = arguments.first + n, kinds[n % len(kinds)]
-                path = Path(folder) / f"{kind}-{seed}{'.csv' if kind == 'csv' else '.json'}"
+                path = Path(folder) / f"{kind}-{seed}{'.json' if kind in ('cache', 't1', 't4') else '.csv'}"
                 path.write_bytes(mutated(bases[kind][n // len(kinds) % len(bases[kind])], seed))
                 jobs.append((seed, kind, path))
             found, peak = run_batch(jobs)

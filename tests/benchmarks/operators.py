@@ -6,7 +6,7 @@
 
 All arms have the same strategy, seed and first candidates; what one has measured the next is told and charged for. Then
 each winner, and the library, is measured again, one after the other. It reads and never sets: no clock, no limit. The
-seconds are dealt out among the shapes: few of them mean few rounds, and shorter measurements at the end (3 s from 40 s
+seconds are dealt out among the shapes: few of them mean few rounds, and shorter measurements at the end (3 s from 36 s
 a shape on). One line of JSON per shape is appended to the file as soon as it is known; shapes that it holds are left
 out when it is given again, so that two calls, each with half of the shapes, go twice as deep. What the energy model
 predicts is tested on random rows of two shapes, unless --model-seconds is 0. At the end, and with --report from a kept
@@ -59,7 +59,7 @@ from app.sensors.simulated.gpu import SimulatedGpu  # noqa: E402
 AS_FAST: Final = 1.03  # of the latency search's time: what energy is compared at
 AGAIN_S: Final = 3.0
 SHORT_AGAIN_S: Final = 1.0
-LONG_SHAPE_S: Final = 40.0  # from so many seconds for a shape on, the longer one
+LONG_SHAPE_S: Final = 36.0  # from so many seconds for a shape on, the longer one
 START_S: Final = 4.0  # of a runner process and the first compilations
 TIME_S, ENERGY_S = 0.07, 0.25  # for one row; as on an H200
 SMALL: Final = {"first_generation": 48, "generation": 16, "fastest": 12}  # where rounds count: k needs several

@@ -416,6 +416,18 @@ def test_bars_are_drawn_as_far_as_they_are_known() -> None:
     assert drawn(Chart("share", "", (unknown,), "", names=("a",))) == ""
 
 
+def test_the_columns_of_a_table_are_named_by_flags(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "sweep.csv"
+    path.write_text("a,b,speed,draw\n" + "".join(f"{a},{b},{a + b},{a * b + 9}\n" for a in (1, 2) for b in (3, 5)))
+    words = ["--parameters", "cap=b,a", "--figures", "work_per_s=speed,power_w=draw"]
+    status, document = run(capsys, "analyse", str(path), *words, "--front", "max:work_per_s,min:power_w")
+    assert status == 0
+    assert all(list(point["configuration"]) == ["cap", "a"] for point in document["front"])
+    assert document["front"]
+    assert main(["analyse", str(path), "--figures", "watts"]) == 2
+    assert "no column 'watts'" in capsys.readouterr().err
+
+
 def test_a_log_of_power_gives_energies_of_a_span_and_what_its_sampling_resolves(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

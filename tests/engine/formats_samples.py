@@ -158,10 +158,19 @@ T1: dict[str, Any] = {
 }
 
 
+TABLE = """\
+gpu,kernel_size,clock_mhz,variant,latency_ms,power (W),items_per_s,note
+A100,16,1005.0,plain,12.5,200.0,800,first
+A100,16,1410.0,plain,10.0,300.0,1000,second
+A100,32,1005.0,tiled,6.25,210.0,1600,third
+A100,32,1410.0,tiled,5.0,320.0,2000,fourth
+"""
+
+
 def write_samples(folder: Path) -> dict[str, list[Path]]:
-    """Files by format: cache, t1, t4, csv."""
+    """Files by format: cache, t1, t4, csv, table."""
     folder.mkdir(parents=True, exist_ok=True)
-    files: dict[str, list[Path]] = {"cache": [], "t1": [], "t4": [], "csv": []}
+    files: dict[str, list[Path]] = {"cache": [], "t1": [], "t4": [], "csv": [], "table": []}
 
     def keep(kind: str, name: str, text: str) -> Path:
         path = folder / name
@@ -173,6 +182,8 @@ def write_samples(folder: Path) -> dict[str, list[Path]]:
     keep("cache", "open.json", open_cache(CACHE, 7))
     keep("t4", "foreign-t4.json", json.dumps(T4))
     keep("t1", "foreign-t1.json", json.dumps(T1, indent=2))
+    keep("table", "table.csv", TABLE)
+    keep("table", "table.jsonl", "".join(json.dumps({"block": n, "time_s": n / 7}) + "\n" for n in range(8)))
     recording = read_recording(cache)
     about = About("NVIDIA RTX A4000", "vector_add", recording.objective, "recorded", units=recording.units)
     table = recording.table()

@@ -50,7 +50,6 @@ def specification(text: str) -> Specification:
         ("mm:1,33,35,131:fp16", "split_k == 1 and slices_k == 2", HOPPER),
         ("conv2d:1,6,5,8,20,3,1,1:fp16", "split_k == 2", HOPPER),
         ("mm:2,50,44,72:bf16", "stages == 3 and slices_k == 2", HOPPER),
-        ("mm:1,33,35,131:bf16", "stream_k == 1", HOPPER),
         ("conv2d:1,6,5,8,20,3,1,1:bf16", "copy_async == 0", HOPPER),
         ("mv:2,1,37,264:fp16", "vector_width == 8 and x_shared == 1 and split_k == 1", HOPPER),
         ("mv:1,1,33,1030:fp16", "split_k == 2 and rows_at_once == 4", HOPPER),

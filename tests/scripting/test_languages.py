@@ -153,20 +153,12 @@ def test_a_python_kernel_keeps_what_no_call_brings() -> None:
 @NEEDS_FORTRAN
 def test_a_function_of_a_module_in_fortran_takes_scalars_as_it_declares_them(tmp_path: Path) -> None:
     (tmp_path / "add.F90").write_text(IN_FORTRAN)
-    given = {"source": str(tmp_path / "add.F90"), "parameters": {"returned": [1, 2]}, "factor": np.float32(3)}
-    for more in ({}, {"lang": "Fortran"}, {"lang": "C", "compiler": "gfortran"}):
-        results, _ = tune_kernel(
-            "add",
-            given["source"],
-            1000,
-            [C, A, given["factor"], N],
-            given["parameters"],
-            answer=[3 * A + 1, None, None, None],
-            quiet=True,
-            **more,
-        )
-        assert errors(results) == ["", ""], results
-        assert [each["time"] for each in results] == [2.5, 5.0]
+    path, given = str(tmp_path / "add.F90"), [C, A, np.float32(3), N]
+    answer = [3 * A + 1, None, None, None]
+    for more in ({}, {"lang": "C", "compiler": "gfortran"}):
+        results, _ = tune_kernel("add", path, 1000, given, {"returned": [2]}, answer=answer, quiet=True, **more)
+        assert errors(results) == [""], results
+        assert results[0]["time"] == 5.0
 
 
 def test_a_kernel_in_opencl_runs_on_the_device_that_the_script_names(opencl: dict[str, int]) -> None:
@@ -196,6 +188,15 @@ def test_what_a_device_without_sensors_cannot_report_is_refused_in_one_line() ->
             tune_kernel("add", IN_C, 1000, [C, A, N], **given, **more)
     with pytest.raises(InputError, match="'nvml_power' is asked for"):
         tune_kernel("add", IN_C, 1000, [C, A, N], **given, observers=[NVMLObserver(["nvml_power"])])
+
+
+def test_a_language_that_is_not_run_is_refused_whatever_boards_there_are() -> None:
+    for source, lang, remedy in (
+        ("__global__ void k() {}", "HIP", "say lang='CUDA'"),
+        ("@cuda k()", None, "kernels in CUDA, OpenCL, C"),
+    ):
+        with pytest.raises(InputError, match=remedy):
+            tune_kernel("k", source, 1, [A], {"block_size_x": [32]}, lang=lang, quiet=True)
 
 
 def test_a_function_of_the_host_takes_no_array_that_lies_on_a_gpu() -> None:

@@ -33,6 +33,18 @@ def read(board: object) -> dict[str, object]:
     }
 
 
+def layout() -> dict[str, dict[str, list[int]]]:
+    """Where each field of a structure lies: its offset and size."""
+    wrapper = smi.amdsmi_wrapper
+    kinds = ("gpu_metrics", "power_cap_info", "clk_info", "od_volt_freq_data", "frequencies", "vram_usage", "range")
+    found = {}
+    for kind in kinds:
+        structure = getattr(wrapper, f"struct_amdsmi_{kind}_t")
+        fields = {name: getattr(structure, name) for name, *_ in structure._fields_}
+        found[kind] = {name: [field.offset, field.size] for name, field in fields.items()}
+    return found
+
+
 smi.amdsmi_init()
 boards = smi.amdsmi_get_processor_handles()
 if sys.argv[1:] == ["set"]:  # as root: its own setters, against which ours are held
@@ -40,5 +52,5 @@ if sys.argv[1:] == ["set"]:  # as root: its own setters, against which ours are 
     smi.amdsmi_set_gpu_clk_range(boards[0], 900, 1200, smi.AmdSmiClkType.SYS)
 elif sys.argv[1:] == ["auto"]:
     smi.amdsmi_set_gpu_perf_level(boards[0], smi.AmdSmiDevPerfLevel.AUTO)
-print(json.dumps([read(board) for board in boards], default=str))
+print(json.dumps([layout()] if sys.argv[1:] == ["layout"] else [read(board) for board in boards], default=str))
 smi.amdsmi_shut_down()

@@ -26,6 +26,7 @@ from stand_in_fixtures import boards, opened_amd  # noqa: F401
 from app.cli import main
 from app.engine.board_settings import why_not_set
 from app.errors import InputError
+from app.sensors.amd import binding
 from app.sensors.amd.binding import AmdSmi, Metrics, PowerCap
 from app.sensors.amd.counted_power import CountedPower
 from app.sensors.amd.gpu import AmdGpu, _values_of, pci_address
@@ -123,6 +124,39 @@ def test_amds_own_package_reads_the_same_values(
         counted_j = told["energy"]["energy_accumulator"] * told["energy"]["counter_resolution"] * 1e-6
         assert before_j[at] <= counted_j <= gpu.energy_j()
         assert gpu.energy_j() - before_j[at] < 60 * 300  # of the same size, and not only in order
+
+
+def test_our_structures_lie_as_in_amds_own_package(
+    boards: Boards,  # noqa: F811
+    amdsmi: Callable[..., list[dict[str, Any]]],
+) -> None:
+    [theirs] = amdsmi(boards("mi210"), "layout")
+    same = {
+        "gpu_metrics": (
+            binding.Metrics,
+            "edge_c temperature_edge junction_c temperature_hotspot memory_c temperature_mem gfx_percent "
+            "average_gfx_activity memory_percent average_umc_activity average_w average_socket_power energy_counts "
+            "energy_accumulator graphics_mhz current_gfxclk memory_mhz current_uclk video_mhz current_vclk0 "
+            "graphics_mv voltage_gfx throttle_bits indep_throttle_status current_w current_socket_power",
+        ),
+        "power_cap_info": (
+            binding.PowerCap,
+            "now power_cap default default_power_cap least min_power_cap most max_power_cap",
+        ),
+        "clk_info": (binding.Clock, "now clk least min_clk most max_clk"),
+        "od_volt_freq_data": (
+            binding.Overdrive,
+            "graphics curr_sclk_range graphics_limits sclk_freq_limits",
+        ),
+        "frequencies": (binding.Frequencies, "supported num_supported current current hz frequency"),
+        "vram_usage": (binding.Memory, "total vram_total used vram_used"),
+        "range": (binding.Range, "lower lower_bound upper upper_bound"),
+    }
+    for kind, (structure, words) in same.items():
+        ours, named = words.split()[::2], words.split()[1::2]
+        for name, their_name in zip(ours, named, strict=True):
+            field = getattr(structure, name)
+            assert [field.offset, field.size] == theirs[kind][their_name], (kind, name)
 
 
 def test_amds_own_package_sets_what_we_read(

@@ -162,6 +162,8 @@ def test_line_ends_encodings_and_compression_change_nothing(kind: str, tmp_path:
         ("timestamp,temperature\n1,2\n", "no log of power"),
         ("name, power.draw\n", "fewer than two readings"),
         ("clock,power\n1,2\n3,4\n", "times of its readings"),
+        ("timestamp,power\n2026-13-45 00:00:00,5\n2026-13-45 00:00:01,6\n", "line 2 is not laid out"),
+        ("timestamp,power\n2026-04-19 00:00:00,5\n2O26-04-19 00:00:01,6\n", "line 3 is not laid out"),
         ("timestamp,power\nyesterday,5\nx,6\n", "'yesterday' is no time"),
         ("timestamp,power\n1,5\n2,lots\n3,7\n", "line 3, column 'power': 'lots' is not a number"),
         ("timestamp,power\n3,5\n2,6\n1,6\n0,6\n", "time does not go forward"),
@@ -177,12 +179,12 @@ def test_a_board_and_the_step_are_chosen_behind_the_file(tmp_path: Path) -> None
     path = tmp_path / "dmon.txt"
     path.write_text(DMON)
     assert open_gpu(f"recorded:{path}").info.uuid == "recorded:dmon#0"
-    gpu = open_gpu(f"recorded:{path}#1,interval=0.5", speed=float("inf"))
-    assert gpu.info.uuid == "recorded:dmon#1"
+    gpu = open_gpu(f"recorded:{path}#1@0.5", speed=float("inf"))
+    assert gpu.info.uuid == "recorded:dmon@0.5#1"
     first = gpu.read()
     gpu.clock.wait(0.5)
     assert gpu.read().time_ns - first.time_ns == 500_000_000
-    for wrong in ("#7", "#interval=0", "#speed=3"):
+    for wrong in ("#7", "#@0", "#1@fast"):
         with pytest.raises(InputError):
             open_gpu(f"recorded:{path}{wrong}")
 

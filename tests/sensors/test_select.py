@@ -41,8 +41,9 @@ def library_loaded_here() -> Iterator[None]:
 
 
 def put_in(monkeypatch: pytest.MonkeyPatch, module: FakePynvml) -> None:
-    """A stand-in for pynvml, and no nvidia-smi."""
+    """A stand-in for pynvml, no nvidia-smi, and no board of AMD's."""
     LIBRARY.close()
+    monkeypatch.setattr("app.sensors.amd.library.places", lambda: iter(()))
     monkeypatch.setitem(sys.modules, "pynvml", module)
     monkeypatch.setattr("app.sensors.nvml.voltage.shutil.which", lambda *program, **where: None)
 

@@ -22,6 +22,7 @@ from .columns import Columns, parse_columns
 from .entries import NO_VALUE, as_number
 from .facts import Facts
 from .figure_names import is_figure
+from .kinds import first_character, is_json_lines
 from .names import DEVICE_SETTINGS, SETTING_NAMES
 from .recording import MAXIMUM_ENTRIES, MAXIMUM_PARAMETERS, Recording, RecordingBuilder
 
@@ -110,12 +111,6 @@ def read_table(path: Path, columns: TableColumns | None = None) -> Recording:
     return recording_of(table, guess(table, columns))
 
 
-def is_json_lines(path: Path) -> bool:
-    """Whether each line of a file is a JSON object of its own. Raises InputError where it cannot be read."""
-    lines = [line for line in next(text_chunks(path), "").split("\n") if line.strip()]
-    return len(lines) > 1 and lines[1].lstrip().startswith("{") and isinstance(_parsed(lines[0]), dict)
-
-
 def is_clock_sweep(path: Path) -> bool:
     """Whether a text table holds powers at the values of one clock and nothing else that was chosen.
 
@@ -141,6 +136,8 @@ def read_cells(path: Path) -> Table:
         return _of_parquet(path)
     if is_json_lines(path):
         return _of_objects(path, _lines(path))
+    if first_character(path) == "[":
+        return _of_objects(path, _members(path))
     return _of_text(parse_columns(read_text(path), str(path)), path)
 
 
@@ -324,6 +321,13 @@ def _lines(path: Path) -> Iterator[tuple[str, object]]:
             yield f"line {number}", found
 
 
+def _members(path: Path) -> Iterator[tuple[str, object]]:
+    found = _parsed(read_text(path))
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        _refuse(path, "this is no list of JSON objects")
+    return ((f"object {number}", each) for number, each in enumerate(found, 1))
+
+
 def _of_folder(path: Path) -> Table:
     """One JSON file per point; the numbers in the files' names that differ are parameters too."""
     files = sorted(path.glob("*.json"))
@@ -418,4 +422,6 @@ def _parsed(text: str) -> object:
 
 
 def _refuse(path: Path, what: str) -> NoReturn:
-    raise InputError(what, str(path), "every line, or every file of a folder, must be one JSON object of plain values")
+    raise InputError(
+        what, str(path), "every line, file of a folder or member of a list must be one JSON object of plain values"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from ...errors import InputError
@@ -21,6 +22,19 @@ def first_character(path: Path) -> str:
 def is_trace(path: Path) -> bool:
     """Whether the file is a recording of a board's channels, as `monitor --record` writes it. Raises InputError."""
     return _TRACE in _beginning(path).split("\n", 1)[0]
+
+
+def is_json_lines(path: Path) -> bool:
+    """Whether each line of a file is a JSON object of its own. Raises InputError where it cannot be read."""
+    lines = [line for line in next(text_chunks(path), "").split("\n") if line.strip()]
+    return len(lines) > 1 and lines[1].lstrip().startswith("{") and _is_object(lines[0])
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def refused_trace(path: Path) -> InputError:

@@ -11,12 +11,12 @@ from typing import Any, NoReturn, Protocol
 from ...errors import InputError
 from ...files import text_chunks
 from ...sensors.recorded.logs.read import is_log
-from .any_table import TableColumns, is_clock_sweep, is_json_lines, read_table
+from .any_table import TableColumns, is_clock_sweep, read_table
 from .csv_table import is_session, read_csv
 from .entries import BadEntry
 from .json_stream import JsonStream, Member
 from .kernel_tuner import CacheEntries
-from .kinds import first_character, is_trace, other_kind, refused_trace
+from .kinds import first_character, is_json_lines, is_trace, other_kind, refused_trace
 from .ktt import KttEntries
 from .recording import Recording
 from .result_list import ListEntries
@@ -49,10 +49,11 @@ def read_recording(path: Path | str, columns: TableColumns | None = None) -> Rec
     """Read a Kernel Tuner cache or list of results, T4 or KTT's results, a session as CSV, or any other table.
 
     `columns` says which columns of another tool's table are parameters and figures; they are guessed where it does not.
+    A file that names its own parameters needs none of it.
     Raises InputError naming the file, the line or key and the remedy where it is none of them.
     """
     path = Path(path)
-    if columns is not None or is_table_by_name(path):
+    if is_table_by_name(path):
         return read_table(path, columns)
     begun = first_character(path)
     if not begun:
@@ -63,11 +64,11 @@ def read_recording(path: Path | str, columns: TableColumns | None = None) -> Rec
         other = other_kind(path)
         if other is not None:
             raise other
-        return read_table(path)
+        return read_table(path, columns)
     if is_trace(path):
         raise refused_trace(path)
-    if begun == "{" and is_json_lines(path):
-        return read_table(path)
+    if (begun == "{" and is_json_lines(path)) or (begun == "[" and columns is not None):
+        return read_table(path, columns)
     scan = _Scan(path, None, is_list=begun == "[")
     if scan.skipped:  # the header is below the entries: read again with it known
         scan = _Scan(path, scan.document)

@@ -21,7 +21,7 @@ from ..specification.model import DESCRIBED, Specification
 from ..specification.toml_section import MAX_BYTES, Section
 from .entries import OWN
 from .json_stream import JsonStream
-from .kinds import first_character
+from .kinds import first_character, is_json_lines
 from .names import DEVICE_SETTINGS
 from .t1_kernel import kernel_of
 from .t1_text import T1Text, values_of
@@ -70,7 +70,9 @@ def is_t1(path: Path) -> bool:
 
 def is_specification(path: Path) -> bool:
     """Whether a file is a specification, TOML or T1, and no recording. Raises InputError where it cannot be read."""
-    return is_t1(path) if is_json(path) else path.suffix.lower() == ".toml"
+    if is_json(path):
+        return not is_json_lines(path) and is_t1(path)
+    return path.suffix.lower() == ".toml"
 
 
 StrategyOptions = Mapping[str, Collection[str]]  # of each known strategy, the names of its options

@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from ...errors import InputError
+from ...sensors.clock import Clock
 from ...sensors.gpu import Gpu, GpuInfo
 from ...sensors.meters.sampled import SampledMeter
 from ...sensors.meters.select import open_meter
@@ -39,6 +40,7 @@ class Beside:
     energy_from: str = BOARD
     gain: Gain | None = None  # to be taken out of the board's own power
     choice: MeterChoice = NO_METERS  # that they were opened for
+    clock: Clock | None = None  # the board's
 
     @property
     def of_the_board(self) -> tuple[str, ...]:
@@ -53,8 +55,12 @@ class Beside:
     def seen(self, start_ns: int, end_ns: int, *, steady: bool) -> dict[str, SourcePower]:
         """What each meter reports of a window that has ended: waits until its samples have come."""
         found = {}
+        apart = self.clock is not None and not self.clock.kept_pace  # the board's time is none of the day
         for name, meter in self.meters.items():
-            energy = energy_of(meter, start_ns, end_ns, steady=steady)
+            if apart and not meter.info.boards_clock:
+                energy = Energy(np.empty(0), np.empty(0), unknown="the board's clock has not kept pace with real time")
+            else:
+                energy = energy_of(meter, start_ns, end_ns, steady=steady)
             words, seconds = meter.info.label, (end_ns - start_ns) / 1e9
             said = f"{name}: {energy.unknown}" if energy.unknown else ""
             if not said and seconds < meter.info.least_s:
@@ -189,7 +195,7 @@ def put_beside(gpu: Gpu, choice: MeterChoice) -> Iterator[Beside | None]:
         before = meters_beside(gpu.info)
         meters = dict(before.meters) if before is not None and not choice.selectors else {}
         meters |= named([stack.enter_context(shared_meter(selector, gpu)) for selector in choice.selectors])
-        beside = Beside(meters, choice.energy_from, _gain_of(gpu, choice), choice)
+        beside = Beside(meters, choice.energy_from, _gain_of(gpu, choice), choice, gpu.clock)
         if choice.energy_from != BOARD and choice.energy_from not in meters:
             there = ", ".join((BOARD, *meters))
             raise InputError(f"there is no source '{choice.energy_from}'", "--energy-from", f"choose one of {there}")

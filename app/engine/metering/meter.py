@@ -48,7 +48,7 @@ AT_LIMIT: Final = (0.985, 1.01)  # mean power over the limit that counts as the 
 BUFFER_PATIENCE_S: Final = 0.5  # the buffer's newest sample is up to about 0.1 s old
 MOVED: Final = 0.01  # change of clock within a window that makes it begin again
 TRIES: Final = 2  # windows at most where the time per launch does not stand still
-AGAIN_S: Final = 0.005  # of a second look at it; what is queued by then runs to its end
+AGAIN_S: Final = 0.01  # of launches for a second look at it
 RECOVERED: Final = 0.004  # below the clock before a limit: less than a step of the clock of most boards
 MEMORY_POWER_S: Final = 1.1  # its averaging window, and a refresh
 VOLTAGE_MOST_S: Final = 2.5  # how long a window that needs a voltage waits for one: nvidia-smi is asked once a second
@@ -119,13 +119,8 @@ class Meter:
         """
         if self._reasons(run.readings) & LIMITING:
             return
-        self._begin(run.load)
-        try:
-            self._gpu.clock.wait(AGAIN_S)
-            reading = self._gpu.read()
-        finally:
-            execution = self._end()
-        if not self._recovering(reading):
+        execution = self._few(run.load, AGAIN_S)
+        if not self._recovering(self._gpu.read()):
             run.again = _longer(run, execution)
 
     def warm(self, load: Load, stop: threading.Event | None = None) -> bool:
@@ -170,9 +165,7 @@ class Meter:
         for _ in range(TIMED_TRIES):
             if stop is not None and stop.is_set():
                 return None
-            self._source.edge(self._gpu.clock.now_ns())
-            execution = few(self._gpu, load, TIMED_S)
-            self._note_end(execution)
+            execution = self._few(load, TIMED_S)
             before, now = now, self._value(self._gpu.read(), "graphics_clock_mhz")
             if not abs(now - before) > MOVED * now:
                 break
@@ -255,6 +248,12 @@ class Meter:
 
     def _end(self) -> Execution:
         execution = self._gpu.end()
+        self._note_end(execution)
+        return execution
+
+    def _few(self, load: Load, seconds: float) -> Execution:
+        self._source.edge(self._gpu.clock.now_ns())
+        execution = few(self._gpu, load, seconds)
         self._note_end(execution)
         return execution
 

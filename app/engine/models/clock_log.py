@@ -14,8 +14,9 @@ from datetime import UTC, datetime
 import numpy as np
 
 from ..formats.columns import Columns
-from ..formats.dmon import READING
 from .arrays import Floats, Mask, Rows
+
+READING = "reading"  # the column instead of the time, where that is unknown
 
 _STAMP = re.compile(r"stamp|date|time|elapsed|^t( |$|_|\[)", re.IGNORECASE)
 _DURATION = re.compile(r"run_?time|duration|latency|launch|exec|per_(run|iter|launch)", re.IGNORECASE)

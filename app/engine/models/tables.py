@@ -6,45 +6,57 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from ...errors import InputError
 from ...files import read_text
+from ...sensors.recorded.logs.read import Log, is_dmon, read_log
 from ...sensors.recorded.recording import read_recording
 from ..formats.columns import Columns, parse_columns
-from ..formats.dmon import dmon_columns, is_dmon
 from ..formats.gpu_benches import is_gpu_benches
 from ..formats.kinds import is_trace, refused_gpu_benches
+from .clock_log import READING
 from .roles import Named, Roles, find_roles
 
 _CLOCK_HEADING = re.compile(r"(?P<what>.*?)[ _@-]*(?P<clock>\d+(\.\d+)?) ?(?P<unit>mhz|ghz)?", re.IGNORECASE)
 _CLOCKS_MHZ = (100.0, 10_000.0)  # of a heading that is a clock
 _LEAST_CLOCKS = 4
+_TIME = "timestamp_s"
 
 
 def read_table(path: Path) -> Columns:
     """The columns of a text file, or of a recording of a board's channels. Raises InputError."""
     if is_trace(path):
-        return _of_trace(path)
+        return _of_log(Log(path, "", (read_recording(path),), ()))
+    if is_dmon(path):
+        return _of_log(read_log(path))
     text = read_text(path)
-    if is_dmon(text):
-        cells = dmon_columns(text)
-        if not next(iter(cells.values())):
-            raise InputError("the output of nvidia-smi dmon holds no reading", str(path), "let it run for a while")
-        return Columns(str(path), cells, 3)
     if is_gpu_benches(text):
         raise refused_gpu_benches(path)
     return parse_columns(text, str(path))
 
 
-def _of_trace(path: Path) -> Columns:
-    """The channels of a recording by name, the time in s, and the board's name."""
-    recording = read_recording(path)
-    cells: dict[str, list[str]] = {"timestamp_s": [f"{time / 1e9:.6f}" for time in recording.time_ns.tolist()]}
-    for channel, values in zip(recording.channels, recording.values.T, strict=True):
-        cells[channel.name] = [repr(value) for value in values.tolist()]
-    cells["gpu"] = [recording.name] * len(recording.time_ns)
-    if not len(recording.time_ns):
-        raise InputError("the recording holds no reading", str(path), "record for longer")
-    return Columns(str(path), cells, 2)
+def _of_log(log: Log) -> Columns:
+    """The channels of a log by name, the time in s or the number of the reading, and the board, in order of time."""
+    names = list(dict.fromkeys(channel.name for board in log.boards for channel in board.channels))
+    cells: dict[str, list[str]] = {name: [] for name in (_TIME, *names, "gpu")}
+    order = np.argsort(np.concatenate([board.time_ns for board in log.boards]), kind="stable").tolist()
+    for board in log.boards:
+        times = board.time_ns.tolist()
+        held = [channel.name for channel in board.channels]
+        cells[_TIME] += [f"{time / 1e9:.6f}" for time in times] if log.assumed_step_s is None else _counted(times)
+        for name in names:
+            known = name in held
+            cells[name] += map(repr, board.values[:, held.index(name)].tolist()) if known else [""] * len(times)
+        cells["gpu"] += [board.name] * len(times)
+    in_order = {name: [column[at] for at in order] for name, column in cells.items()}
+    if log.assumed_step_s is not None:  # what it does not hold is not made up
+        in_order = {READING: in_order.pop(_TIME), **in_order}
+    return Columns(str(log.path), in_order, 2)
+
+
+def _counted(times: list[int]) -> list[str]:
+    return [str(number) for number in range(len(times))]
 
 
 def roles_of_table(columns: Columns, named: Named) -> Roles:

@@ -52,7 +52,7 @@ svg text{fill:var(--soft);font:12px system-ui,"DejaVu Sans",sans-serif}
 .band{fill:var(--b0);fill-opacity:.25;stroke:none}.bar{stroke:none}.bar.b0{fill:var(--b0)}.bar.b1{fill:var(--b1)}.bar.b2{fill:var(--b2)}
 .c0{stroke:var(--c0)}.c1{stroke:var(--c1)}.c2{stroke:var(--c2)}.c3{stroke:var(--c3)}.c4{stroke:var(--c4)}
 .c5{stroke:var(--c5)}.c6{stroke:var(--c6)}
-.diamond{fill:var(--paper);stroke-width:3}
+.sign{fill:var(--paper);stroke-width:3}
 .mark circle{fill:var(--paper);stroke:var(--ink);stroke-width:1.4}
 .mark text{text-anchor:middle;fill:var(--ink);font-weight:700;font-size:11px}
 """

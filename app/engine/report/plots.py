@@ -66,7 +66,8 @@ def front_chart(
                 drawing.line(line.x, line.y, "iso", "equal energy-delay product" if line is edp[0] else "")
     drawing.line(x[plane.front], y[plane.front], "front", "Pareto front")
     for each, at_x, at_y in beside:
-        drawing.diamond(at_x, at_y, "b2" if each.kind is Kind.FLOOR else "b5", each.label)
+        shape, class_ = ("triangle", "b2") if each.kind is Kind.FLOOR else ("diamond", "b5")
+        drawing.sign(at_x, at_y, shape, class_, each.label)
     for index, letter in letters.items():
         drawing.mark(float(x[index]), float(y[index]), letter)
     return drawing.text

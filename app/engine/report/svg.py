@@ -20,6 +20,7 @@ WIDTH, HEIGHT = 760, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 74, 18, 12, 50
 _MOST_POINTS = 4000  # along a line
 CLASSES = 7  # colours of points: c0 to c6
+SIGNS = {"diamond": "m0 -9l7 9l-7 9l-7 -9Z", "triangle": "m-8 -6h16l-8 14Z"}  # around a place
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Drawing:
     y: Axis
     title: str  # for those who do not see it
     parts: list[str] = field(default_factory=list)
-    key: list[tuple[str, str]] = field(default_factory=list)  # class, words
+    key: list[tuple[str, str, str]] = field(default_factory=list)  # class, words, a sign's path
 
     def dots(self, x: npt.ArrayLike, y: npt.ArrayLike, class_: str, words: str = "", *, size: float = 4.0) -> None:
         """Round points as one path, those that fall onto one another drawn once: a hundred thousand stay small."""
@@ -106,15 +107,15 @@ class Drawing:
             self.parts.append(f'<path class="band {esc(class_)}" clip-path="url(#{self._area})" d="{path}"/>')
             self._add_key(class_, words)
 
-    def diamond(self, x: float, y: float, class_: str, words: str) -> None:
-        """A mark of its own shape, named in the key and to whoever points at it; nothing where it lies outside."""
+    def sign(self, x: float, y: float, shape: str, class_: str, words: str) -> None:
+        """A mark of one of the shapes of SIGNS, named in the key and to whoever points at it; nothing where it lies
+        outside."""
         at_x, at_y, inside = self._placed([x], [y])
         if not inside[0]:
             return
-        a, b = float(at_x[0]), float(at_y[0])
-        corners = f"M{a:.1f} {b - 9:.1f}l7 9l-7 9l-7 -9Z"
-        self.parts.append(f'<path class="diamond {esc(class_)}" d="{corners}"><title>{esc(words)}</title></path>')
-        self._add_key(class_, words)
+        path = f"M{float(at_x[0]):.1f} {float(at_y[0]):.1f}{SIGNS[shape]}"
+        self.parts.append(f'<path class="sign {esc(class_)}" d="{path}"><title>{esc(words)}</title></path>')
+        self._add_key(class_, words, SIGNS[shape])
 
     def mark(self, x: float, y: float, letter: str) -> None:
         """A lettered mark, which a table beside the chart explains."""
@@ -153,9 +154,9 @@ class Drawing:
         """A name for the drawing area: charts of one page share their names."""
         return f"area-{zlib.crc32(self.title.encode(errors='replace')):x}"
 
-    def _add_key(self, class_: str, words: str) -> None:
+    def _add_key(self, class_: str, words: str, sign: str = "") -> None:
         if words:
-            self.key.append((class_, words))
+            self.key.append((class_, words, sign))
 
     @property
     def _key_rows(self) -> int:
@@ -182,9 +183,12 @@ class Drawing:
 
     def _key(self) -> str:
         parts = []
-        for at, (class_, words) in enumerate(self.key):
+        for at, (class_, words, sign) in enumerate(self.key):
             x, y = _LEFT + at % 3 * 228, HEIGHT + 12 + at // 3 * 20
-            parts.append(f'<path class="line {esc(class_)}" stroke-width="4" d="M{x} {y - 4}h18"/>')
+            if sign:
+                parts.append(f'<path class="sign {esc(class_)}" d="M{x + 9} {y - 4}{sign}"/>')
+            else:
+                parts.append(f'<path class="line {esc(class_)}" stroke-width="4" d="M{x} {y - 4}h18"/>')
             parts.append(f'<text class="key" x="{x + 24}" y="{y}">{esc(words[:34])}</text>')
         return "".join(parts)
 

@@ -53,8 +53,8 @@ class EnergyAware(Strategy, name="energy_aware", label="Energy-aware (genetic, w
 
     @dataclass(frozen=True)
     class Options(CheckedOptions):
-        first_generation: int = option(192, "random configurations timed before the first round, at least 4", least=4)
-        generation: int = option(48, "configurations timed in each round, at least 4", least=4)
+        first_generation: int = option(384, "random configurations timed before the first round, at least 4", least=4)
+        generation: int = option(96, "configurations timed in each round, at least 4", least=4)
         fastest: int = option(32, "M: of them, those that are candidates for an energy measurement", least=2)
         threshold: float = option(0.06, "error of predicted energies, relative, below which k shrinks", least=0, most=1)
         k_step: float = option(

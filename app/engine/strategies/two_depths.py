@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import stdev
 from typing import Final
 
 import numpy as np
@@ -30,9 +29,7 @@ from .surrogate import MOST_POINTS, Candidates, Model, chosen_points
 
 Mask = npt.NDArray[np.bool_]
 
-FIRST: Final = 3  # of the first sample that are measured: the fastest, and two others
-MANY: Final = 10  # of them in all, where the rest tells fast rows apart more than the time does
-FAST: Final = 3  # a row is fast that is among the fastest third of the first sample
+FIRST: Final = 5  # of the first sample that are measured: the fastest, and two others
 FEWEST: Final = 3  # measured rows that worked, before there is a model
 PATIENCE: Final = 20.0  # a row is measured once timing another would improve on the best so many times less
 REMARK: Final = "Configurations are timed first, and those are measured that may be best by what that shows."
@@ -78,17 +75,10 @@ class TwoDepths:
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _begin(self) -> Search:
-        """Measure the fastest of the first sample and a few others; more where too few of these work.
-
-        More too where the rest, which is the power where energy counts, differs more between them than the times of
-        fast rows do: then it says which of these is best, and has to be learnt first.
-        """
+        """Measure the fastest of the first sample and a few others; more where too few of these work."""
         known = self._known
         first = self._fastest()
-        times = [math.log(known.timed[row].values["time_s"]) for row in first[: max(2, len(first) // FAST)]]
-        yield from known.ask(_spread_over(first, FIRST), REMARK)
-        if len(times) > 1 and _spread_of_rest(known) > stdev(times):
-            yield from known.ask(_spread_over(first, MANY))
+        yield from known.ask([*first[: FIRST - 2], *first[FIRST - 2 :: 3][:2]], REMARK)
         while sum(_worked(known, row) for row in known) < FEWEST and not known.exhausted:
             if not known.timed:
                 yield from known.time(known.draw(FIRST))
@@ -283,23 +273,6 @@ class _Learned:
 
 def _worked(known: Evaluations, row: int) -> bool:
     return all(map(math.isfinite, costs_of(known.outcome(row))))
-
-
-def _spread_over(fastest: Sequence[int], count: int) -> list[int]:
-    """So many rows: the fastest, and two others that are less fast."""
-    return [*fastest[: count - 2], *fastest[count - 2 :: 3][:2]]
-
-
-def _spread_of_rest(known: Evaluations) -> float:
-    """How much the logarithm of cost over time differs between the measured rows; of the goal where that is most."""
-    worked = [known.outcome(row) for row in known if _worked(known, row) and "time_s" in known.outcome(row).values]
-    if len(worked) < 2:
-        return 0.0
-    log_times = np.log([each.values["time_s"] for each in worked])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rests = np.log(np.abs([costs_of(each) for each in worked])) - log_times[:, None]
-    spread = np.std(rests, axis=0, ddof=1)
-    return float(np.nanmax(np.nan_to_num(spread, nan=0.0, posinf=0.0)))
 
 
 def _prior(exponent: float) -> float:

@@ -102,7 +102,7 @@ def _sweeps(facts: SessionFacts, precision: str, store: Store) -> Iterator[Sweep
             except InputError:  # nothing in it succeeded, or it is damaged
                 continue
     board = board_named(facts.gpu)
-    for sweep in (*recorded_sweeps(), *published_sweeps()):
+    for sweep in (*recorded_sweeps(precision), *published_sweeps()):
         same = board is not None and board_named(sweep.points.gpu) == board
         if sweep.points.precision == precision and (same or sweep.points.gpu == facts.gpu):
             yield sweep

@@ -178,9 +178,9 @@ def sweeps_on_file(store: Store, board: GpuInfo | None = None) -> list[Sweep]:
     return sorted(found.values(), key=lambda sweep: sweep.label)
 
 
-def recorded_sweeps() -> list[Sweep]:
-    """Those of real boards that come with the program."""
-    files = sorted((resources() / "recordings").glob("*-roofline-*.json.gz"))
+def recorded_sweeps(precision: str = "*") -> list[Sweep]:
+    """Those of real boards that come with the program, of one precision or of all."""
+    files = sorted((resources() / "recordings").glob(f"*-roofline-{precision}.json.gz"))
     return [sweep for file in files for sweep in sweeps_of_file(file)]
 
 

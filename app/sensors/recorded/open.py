@@ -27,31 +27,29 @@ def read_any(path: Path, interval_s: float | None = None) -> Log:
 
 
 def open_recorded(selector: str, known: dict[str, Path]) -> Recording:
-    """The recording that NAME, FILE, FILE#BOARD or FILE#BOARD,interval=S names. Raises InputError.
+    """The recording that NAME, FILE, FILE#BOARD or FILE#BOARD@S names. Raises InputError.
 
-    `known` are those that come with the program. Without BOARD the first of a log is taken.
+    `known` are those that come with the program. Without BOARD the first of a log is taken; S is the time between
+    readings, of a log that does not hold it.
     """
     name = selector.strip()
     path, board, interval_s = known.get(name) or Path(name).expanduser(), "", None
     if not is_input(path) and "#" in name:
         file, _, rest = name.rpartition("#")
         path = known.get(file) or Path(file).expanduser()
-        for part in rest.split(","):
-            key, _, value = part.strip().rpartition("=")
-            if key == "interval":
-                interval_s = seconds(value, "--gpu")
-            elif key in ("", "gpu"):
-                board = value
-            else:
-                what = f"'{key[:40]}' is neither a board nor interval"
-                raise InputError(what, "--gpu", "recorded:FILE#1 or recorded:FILE#interval=0.1")
+        board, _, step = rest.partition("@")
+        interval_s = seconds(step, "--gpu") if step else None
     if not is_input(path):
         there = f"recordings here: {', '.join(known)}" if known else "no recording comes with this installation"
         raise InputError(f"there is no recording '{name}'", "--gpu", f"{there}; or give the path of a file")
     log = read_any(path, interval_s)
     if not board:
         return log.boards[0]
-    found = [each for each in log.boards if each.title.rpartition("#")[2] == board or each.name == board]
+    found = [
+        each
+        for at, each in enumerate(log.boards)
+        if board in (each.title.rpartition("#")[2], each.name) or (len(log.boards) == 1 and board == str(at))
+    ]
     if not found:
         there = ", ".join(each.title.rpartition("#")[2] for each in log.boards)
         raise InputError(f"the log holds no board '{board[:40]}'", str(path), f"its boards: {there}")

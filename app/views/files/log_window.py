@@ -186,10 +186,9 @@ class LogWindow(QDialog):
         board = self.board
         if board is None or self.log is None:
             return
-        parts = [board.title.rpartition("#")[2]] if "#" in board.title and len(self.log.boards) > 1 else []
-        if self.log.assumed_step_s is not None:
-            parts.append(f"interval={self.log.assumed_step_s:g}")
-        self.watch_asked.emit(f"recorded:{self._path}{'#' + ','.join(parts) if parts else ''}")
+        number = board.title.rpartition("#")[2] if "#" in board.title and len(self.log.boards) > 1 else ""
+        step = "" if self.log.assumed_step_s is None else f"@{self.log.assumed_step_s:g}"
+        self.watch_asked.emit(f"recorded:{self._path}{'#' if number or step else ''}{number}{step}")
 
     @Slot()
     def _ask_fit(self) -> None:

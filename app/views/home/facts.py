@@ -59,6 +59,8 @@ def example_on(gpu: Gpu, selectors: list[tuple[str, str]]) -> Example:
             why = error.what
         else:
             return Example(None)
+    elif gpu.info.source == "amd":
+        why = "kernels on AMD boards were not yet tried on a real one"
     else:
         why = "a recording runs no kernels" if gpu.info.source == "recorded" else "it runs no CUDA kernels"
     twins = {label.removesuffix(_SIMULATED): selector for selector, label in selectors if label.endswith(_SIMULATED)}

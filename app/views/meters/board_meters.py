@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from ...engine.metering.meter_choice import NO_METERS, MeterChoice
 from ..settings import Settings
@@ -16,6 +16,8 @@ from ..watched_boards import WatchedBoards
 
 if TYPE_CHECKING:
     from ...sensors.meters.sampled import SampledMeter
+
+_LOOK_MS: Final = 1000
 
 
 class BoardMeters(QObject):
@@ -31,6 +33,11 @@ class BoardMeters(QObject):
         self._open: dict[str, tuple[MeterChoice, list[SampledMeter], ExitStack]] = {}  # by the board's UUID
         self._tasks = TaskQueue(self)
         self._tasks.failed.connect(self._failed)
+        self._lost: set[SampledMeter] = set()
+        self._timer = QTimer(self)
+        self._timer.setInterval(_LOOK_MS)
+        self._timer.timeout.connect(self._look)
+        self._timer.start()
         boards.added.connect(self._added)
         boards.removed.connect(self._removed)
         self._added(boards.current)
@@ -49,6 +56,7 @@ class BoardMeters(QObject):
 
     def shutdown(self) -> None:
         """Close every meter."""
+        self._timer.stop()
         self._tasks.shutdown()
         for _, _, stack in self._open.values():
             stack.close()
@@ -78,6 +86,14 @@ class BoardMeters(QObject):
         before = self._open.pop(board.uuid, None)
         if before is not None:
             self._tasks.run(before[2].close)
+
+    @Slot()
+    def _look(self) -> None:
+        """Report each meter that was lost, once."""
+        lost = {meter for _, meters, _ in self._open.values() for meter in meters if meter.lost}
+        for meter in lost - self._lost:
+            self.failed.emit(f"{meter.info.label} does not answer", "plug it in again: it is found by itself")
+        self._lost = lost
 
     @Slot(str, str)
     def _failed(self, what: str, remedy: str) -> None:

@@ -216,12 +216,15 @@ class MeterWindow(QDialog):
 
     @Slot(object)
     def _show_found(self, found: Sequence[FoundMeter]) -> None:
+        blocked = QSignalBlocker(self.found)  # what is typed stays until one is chosen
         self.found.clear()
         for each in found:
             item = QListWidgetItem(each.label)
             item.setData(Qt.ItemDataRole.UserRole, each.selector)
             item.setToolTip(each.selector)
             self.found.addItem(item)
+        self.found.setCurrentRow(-1)
+        blocked.unblock()
         if not found and self.looked_at is None:
             self.said.setText(f"No meter was found. {_HINT}")
 

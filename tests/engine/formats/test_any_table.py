@@ -6,25 +6,23 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from mutations import mutated
+from formats_samples import CACHE
+from formats_samples import TABLE as CSV
 
 from app.engine.analysis.session import analyse
-from app.engine.formats.any_table import REPEAT, TableColumns, guess, read_cells, read_table
+from app.engine.formats.any_table import REPEAT, TableColumns, read_table
 from app.engine.formats.read import read_recording
 from app.engine.formats.recording import Recording
 from app.engine.session.opened import Opened
 from app.engine.session.planning import plan_replay
 from app.errors import InputError
 
-CSV = """\
-gpu,kernel_size,clock_mhz,variant,latency_ms,power (W),items_per_s,note
-A100,16,1005.0,plain,12.5,200.0,800,first
-A100,16,1410.0,plain,10.0,300.0,1000,second
-A100,32,1005.0,tiled,6.25,210.0,1600,third
-A100,32,1410.0,tiled,5.0,320.0,2000,fourth
-"""
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    path = tmp_path / "cache.json"
+    path.write_text(json.dumps(CACHE))
+    return path
 
 
 def table(tmp_path: Path, text: str, columns: TableColumns | None = None, name: str = "table.csv") -> Recording:
@@ -109,6 +107,16 @@ def test_json_lines_and_a_folder_of_points_hold_the_same(tmp_path: Path) -> None
     assert lines.value_names == ("result.time_s", "result.energy_j", "time_s", "energy_j", "power_w")
 
 
+def test_a_list_of_objects_is_a_table_where_its_columns_are_named_and_a_cache_needs_no_names(
+    tmp_path: Path, cache: Path
+) -> None:
+    columns = TableColumns.parse("speed", "score")
+    text = json.dumps([{"score": n * 2.5, "speed": n, "name": f"run {n}"} for n in range(3)])
+    read = table(tmp_path, text, columns, name="list.json")
+    assert (read.space().names, read.value_names) == (("speed",), ("score",))
+    assert read_recording(cache, columns).space().names == ("block_size_x", "nvml_gr_clock", "mode")
+
+
 def test_numbers_in_the_names_of_a_folders_files_are_parameters(tmp_path: Path) -> None:
     for clock, cap in ((1005, 150), (1005, 200), (1110, 150)):
         (tmp_path / f"energy-time-{clock}-{cap}.json").write_text(json.dumps({"energy": 0.5, "time": clock / cap}))
@@ -145,24 +153,3 @@ def test_the_published_sweep_of_a_service_has_its_front_and_its_best(shared_data
     best = max(read.measurements(), key=lambda m: m.values["narrative_tokens/J"])
     assert best.configuration == {"memory_clock_mhz": 7001, "graphics_clock_mhz": 1635}
     assert best.values["narrative_tokens/J"] == pytest.approx(2.025, abs=5e-4)
-
-
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
-@given(seed=st.integers(0, 2**40), lines=st.booleans())
-def test_a_mutated_table_is_read_or_refused_by_one_line(tmp_path: Path, seed: int, lines: bool) -> None:
-    good = CSV if not lines else "".join(json.dumps({"block": n, "time_s": n / 7}) + "\n" for n in range(8))
-    path = tmp_path / "table"
-    path.write_bytes(mutated(good.encode(), seed, bombs=False))
-    refused: InputError | None = None
-    try:
-        columns = guess(read_cells(path))
-        assert columns.parameters
-        assert columns.figures
-        read_table(path, columns)
-    except InputError as error:
-        refused = error
-    if refused is not None:
-        assert refused.remedy
-        assert str(path) in refused.where
-        assert "\n" not in str(refused)
-        assert len(str(refused)) < 1500

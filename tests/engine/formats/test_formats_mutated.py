@@ -37,14 +37,14 @@ def open_as_a_user_does(path: Path) -> None:
         assert recording.space().row_of(measurement.configuration) == row == measurement.row
 
 
-@pytest.mark.parametrize("kind", ["cache", "t1", "t4", "csv"])
+@pytest.mark.parametrize("kind", ["cache", "t1", "t4", "csv", "table"])
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**40), which=st.integers(0, 5))
 def test_a_mutated_file_is_opened_or_refused_by_one_line(
     kind: str, samples: dict[str, list[bytes]], tmp_path: Path, seed: int, which: int
 ) -> None:
     content = mutated(samples[kind][which % len(samples[kind])], seed, bombs=False)
-    path = tmp_path / ("file.csv" if kind == "csv" else "file.json")
+    path = tmp_path / ("file.csv" if kind in ("csv", "table") else "file.json")
     path.write_bytes(content)
     for look in (open_as_a_user_does, lambda path: CacheFollower(path).look()):
         refused: InputError | None = None
@@ -63,6 +63,6 @@ def test_a_mutated_file_is_opened_or_refused_by_one_line(
 def test_the_samples_themselves_open(samples: dict[str, list[bytes]], tmp_path: Path) -> None:
     for kind, contents in samples.items():
         for content in contents:
-            path = tmp_path / ("file.csv" if kind == "csv" else "file.json")
+            path = tmp_path / ("file.csv" if kind in ("csv", "table") else "file.json")
             path.write_bytes(content)
             open_as_a_user_does(path)

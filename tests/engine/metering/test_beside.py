@@ -153,6 +153,17 @@ def test_a_meter_that_fails_to_open_leaves_nothing_behind(opened: list[FakeMeter
     assert meters_beside(gpu.info) is None
 
 
+def test_a_board_that_left_real_time_has_no_energy_of_a_meter_that_lives_in_it(opened: list[FakeMeter]) -> None:
+    gpu = open_gpu("simulated:a100")
+    with put_beside(gpu, MeterChoice(("fake:100",))) as there:
+        assert there is not None
+        gpu.clock.set_speed(50.0)  # type: ignore[attr-defined]
+        now_ns = gpu.clock.now_ns()
+        [source] = there.seen(now_ns - 10**8, now_ns, steady=True).values()
+    assert math.isnan(source.power_w)
+    assert "kept pace" in source.said
+
+
 def test_another_boards_windows_know_nothing_of_it() -> None:
     first, second = (open_gpu(f"simulated:{name}", speed=math.inf) for name in ("a100", "v100"))
     with put_beside(first, MeterChoice(("simulated",))):

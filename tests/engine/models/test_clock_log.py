@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from app.cli import main
-from app.engine.formats.dmon import dmon_columns, is_dmon
 from app.engine.models.point_fits import fit_points
 from app.engine.models.points import Points, choose
 from app.engine.models.series import read_series
+from app.engine.models.tables import read_table
 from app.errors import InputError
 from app.paths import resources
 from app.sensors.clock import VirtualClock
@@ -237,7 +237,8 @@ def test_a_table_of_very_many_rows_is_fitted_by_its_medians(tmp_path: Path) -> N
 # --- dmon -------------------------------------------------------------------------------------------------------------
 
 
-def test_dmon_is_read_with_the_names_of_the_query() -> None:
+def test_dmon_is_read_with_the_names_of_the_channels(tmp_path: Path) -> None:
+    path = tmp_path / "dmon.txt"
     lines = (
         "#Date       Time        gpu   pwr gtemp    sm  mclk  pclk",
         "#YYYYMMDD   HH:MM:SS    Idx     W     C     %   MHz   MHz",
@@ -245,10 +246,13 @@ def test_dmon_is_read_with_the_names_of_the_query() -> None:
         " 20260419   17:05:56      0    11     -     3  7001   540",
         " 2026",
     )
-    text = "\n".join(lines)
-    assert is_dmon(text)
-    columns = dmon_columns(text)
-    assert columns["timestamp"] == ["20260419 17:05:55", "20260419 17:05:56"]
-    assert columns["power.draw [W]"] == ["10", "11"]
-    assert columns["clocks.current.graphics [MHz]"] == ["525", "540"]
-    assert not is_dmon("# a comment\nclock_mhz,power_w\n900,80\n")
+    path.write_text("\n".join(lines))
+    columns = read_table(path)
+    assert columns.numbers("timestamp_s").tolist() == [0, 1]
+    assert columns.numbers("power_average_w").tolist() == [10, 11]
+    assert columns.numbers("graphics_clock_mhz").tolist() == [525, 540]
+    rows = ("    0    10   525", "    1    50   900", "    0    11   540", "    1    51   915")
+    path.write_text("\n".join(("# gpu   pwr  pclk", "# Idx     W   MHz", *rows)))
+    columns = read_table(path)
+    assert columns.numbers("reading").tolist() == [0, 0, 1, 1]
+    assert columns.cells["gpu"] == ["GPU 0", "GPU 1", "GPU 0", "GPU 1"]

@@ -40,6 +40,17 @@ def test_the_shapes_of_the_literature_are_counted_as_it_counts_them() -> None:
     assert EXAMPLES["CONV3"].least_byte == 4 * (2 * 64 * 56 * 56 * 64 + 64 * 64)
 
 
+def test_halves_are_two_bytes_and_only_products_of_matrices_run_on_tensor_cores() -> None:
+    assert parse_operator("mv:8,1,4096,1024:fp16").least_byte == 8 * (2 * (4096 * 1024 + 1024) + 4 * 4096)
+    kinds = {"mm:1,64,64,64": "_tensor", "conv2d:8,7,7,64,64,3,1,1": "_tensor", "mv:1,1,64,64": ""}
+    for text, unit in kinds.items():
+        assert parse_operator(text).arithmetic == "fp32"
+        for precision in ("fp16", "bf16"):
+            found = parse_operator(f"{text}:{precision}")
+            assert parse_operator(found.notation) == found
+            assert found.arithmetic == (f"{precision}{unit}" if unit else "fp32")
+
+
 def test_a_notation_names_the_operator_that_it_was_made_of() -> None:
     for name, operator in EXAMPLES.items():
         assert parse_operator(operator.notation) == operator == parse_operator(name.lower())
@@ -67,15 +78,27 @@ def test_an_operator_that_makes_no_sense_is_refused_in_one_line(text: str, said:
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("board", ["h200", "k20x"])
-@pytest.mark.parametrize("name", EXAMPLES)
+HALVES = (
+    "mm:1,1024,1024,1024:bf16",
+    "conv2d:8,14,14,64,64,3,1,1:bf16",
+    "mv:8,1,4096,1024:fp16",
+    "mv:1,1,999,4100:bf16",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "board"),
+    [*((name, board) for name in EXAMPLES for board in ("h200", "k20x")), *((t, "h200") for t in HALVES)],
+)
 def test_a_simulated_board_costs_every_configuration_and_none_beats_its_roofs(name: str, board: str) -> None:
     gpu = open_gpu(f"simulated:{board}", speed=float("inf"))
     assert isinstance(gpu, SimulatedGpu)
-    spec, operator = specification(EXAMPLES[name].notation), EXAMPLES[name]
+    operator = parse_operator(name)
+    spec = specification(operator.notation)
     space, kernel = space_of(spec, gpu), ProfiledKernel.of(spec, gpu.limits)
     memory, top = gpu.twin.clocks.memory_mhz[-1], gpu.twin.clocks.graphics_mhz[-1]
-    peak, bandwidth = gpu.twin.rate.flop_per_clock["fp32"] * top * 1e6, gpu.twin.rate.bandwidth_gb_s * 1e9
+    unit = "fp16_tensor" if operator.arithmetic.endswith("tensor") else "fp32"
+    peak, bandwidth = gpu.twin.rate.flop_per_clock[unit] * top * 1e6, gpu.twin.rate.bandwidth_gb_s * 1e9
     for row in np.random.default_rng(1).choice(space.size, 60, replace=False):
         load = kernel.prepare(space.configuration(int(row)))
         assert load.work_flop == operator.work_flop

@@ -230,6 +230,8 @@ def test_what_is_wrong_is_counted_and_placed(device: Device, on_device: bool) ->
 
 @pytest.mark.parametrize("kind", ["float64", "int16", "int64", "uint8", "complex64"])
 def test_the_device_compares_other_types(device: Device, kind: str) -> None:
+    if device.library is HIP:
+        pytest.skip("outputs are compared on the host there")
     device.process.request({"do": "comparer"}, [device.image(SOURCE)])
     size = np.dtype(kind).itemsize
     word = {1: "char", 2: "short", 8: "long long"}[size]

@@ -33,7 +33,7 @@ METER_READS = 0.97  # of what the board draws, so the board's own sensor seems t
 
 
 def session(
-    choice: MeterChoice | None, *, evaluations: int = 10, gpu: Gpu | None = None, seed: int = 1
+    choice: MeterChoice | None, *, evaluations: int = 8, gpu: Gpu | None = None, seed: int = 1
 ) -> tuple[SessionResult, Gpu]:
     board = gpu or open_gpu("simulated:a100", speed=math.inf)
     options = SearchOptions(

@@ -135,11 +135,13 @@ def test_the_report_marks_both_in_its_front_and_leaves_what_was_only_timed_out_o
     with Store(tmp_path / "s.db") as store:
         plan = replace(plan, gpu="NVIDIA A100-SXM4-40GB", origin={**plan.origin, **LIBRARY.to_origin()})
         page = report_html(gather(plan, analyse(table, plan.objective), store))
-    marks = re.findall(r'<path class="diamond[^>]*><title>([^<]*)</title>', page)
+    marks = re.findall(r'<path class="sign[^>]*><title>([^<]*)</title>', page)
     assert marks == ["cuBLAS 13.0.1", "Roofline floor"]
-    [front] = [svg for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL) if "diamond" in svg]
+    [front] = [svg for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL) if "sign" in svg]
     across = [float(tick) for tick in re.findall(r'class="tick" x="[\d.]+" y="\d+">([^<]+)<', front)]
     assert max(across) < 2e-4
+    shapes = {re.sub(r"M[\d.]+ [\d.]+", "", path) for path in re.findall(r'class="sign[^>]*d="([^"]*)"', front)}
+    assert len(shapes) == 2, "they are told apart without colour, in the chart as in its key"
     assert "Against cuBLAS 13.0.1" in page
 
 

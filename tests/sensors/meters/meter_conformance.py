@@ -21,7 +21,7 @@ def collect(meter: PowerMeter, seconds: float) -> Samples:
 
 
 class MeterConformance:
-    seconds = 0.25  # in which it reports at least three samples
+    seconds = 0.15  # in which it reports at least three samples
     watts = 150.0  # that it is made to report, on average
     off_w = 5.0
 

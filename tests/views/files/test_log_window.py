@@ -58,7 +58,7 @@ def test_a_log_without_times_shows_the_step_that_is_assumed_and_takes_another(
     window.watch_asked.connect(asked.append)
     window.boards.setCurrentIndex(1)
     window.watch.click()
-    assert asked == [f"recorded:{path}#1,interval=1"]
+    assert asked == [f"recorded:{path}#1@1"]
     window.step.setValue(0.5)
     window.step.editingFinished.emit()
     qtbot.waitUntil(lambda: window.span_s[1] == 9.5, timeout=20_000)

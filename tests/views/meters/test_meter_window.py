@@ -63,6 +63,7 @@ def look_at(qtbot: QtBot, window: MeterWindow, selector: str) -> Any:
 
 def test_it_finds_meters_and_a_chosen_one_can_be_looked_at_live(qtbot: QtBot, window: MeterWindow) -> None:
     qtbot.waitUntil(lambda: window.found.count() > 0, timeout=10_000)
+    assert not window.selector.text(), "what is typed stays until one is chosen"
     selectors = [window.found.item(row).toolTip() for row in range(window.found.count())]
     window.found.setCurrentRow(selectors.index("simulated"))
     meter = look_at(qtbot, window, window.selector.text())
@@ -131,3 +132,18 @@ def test_a_meter_that_is_none_is_said_in_one_line_and_not_assigned(
     window.assign_it()
     assert window.looked_at is None
     assert not meters.choice(boards.current)
+
+
+def test_a_meter_that_is_lost_is_reported_once(
+    qtbot: QtBot, window: MeterWindow, boards: WatchedBoards, meters: BoardMeters
+) -> None:
+    look_at(qtbot, window, "simulated")
+    with qtbot.waitSignal(meters.changed, timeout=10_000):
+        window.assign_it()
+    said: list[str] = []
+    meters.failed.connect(lambda what, remedy: said.append(f"{what}: {remedy}"))
+    meters.meters(boards.current)[0].lost = True
+    qtbot.waitUntil(lambda: bool(said), timeout=10_000)
+    meters._look()
+    assert len(said) == 1
+    assert "plug it in again" in said[0]

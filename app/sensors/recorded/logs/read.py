@@ -80,6 +80,12 @@ def is_log(path: Path) -> bool:
     return bool(is_time(stamps).all() and (np.diff(stamps) >= 0).all() and stamps[-1] > stamps[0])
 
 
+def is_dmon(path: Path) -> bool:
+    """Whether the file is the output of a dmon, NVIDIA's or DCGM's, which is no table. Raises InputError."""
+    layout = find_layout(_beginning(path))
+    return layout is not None and layout.tool.endswith("dmon")
+
+
 def read_log(path: Path, interval_s: float | None = None) -> Log:
     """Read a log; `interval_s` is the time between readings of one board where the log does not hold it.
 
@@ -312,6 +318,8 @@ class _Reader:
         limits = of_board.get("power_limit_w")
         current = limits[rows][np.isfinite(limits[rows])] if limits is not None else np.empty(0)
         title = self._path.name.split(".")[0]
+        if step_s not in (None, self._layout.step_s):  # with another step it is another recording
+            title = f"{title}@{step_s:g}"
         return Recording(
             title=f"{title}#{index}" if len(self._keys) > 1 or wide else title,
             name=self._names.get(number, "") or (f"GPU {index}" if len(self._keys) > 1 or wide else "GPU"),

@@ -89,7 +89,7 @@ def _days(data: Bytes, starts: Rows, year: int, month: int, day: int) -> Nanosec
 def _day_ns(code: int) -> int:
     try:
         return (date(code // 10_000, code // 100 % 100, code % 100).toordinal() - 719_163) * DAY_NS
-    except ValueError:
+    except (ValueError, OverflowError):
         return _BAD
 
 
