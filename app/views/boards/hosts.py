@@ -34,8 +34,7 @@ class Hosts(QObject):
     @Slot()
     def ask(self) -> None:
         """Ask which machine; those that answered before are offered."""
-        if self.dialog is not None:
-            self.dialog.deleteLater()
+        self._forget_dialog()
         dialog = QInputDialog(self._parent)
         dialog.setWindowTitle("Boards of another machine")
         dialog.setLabelText(
@@ -46,8 +45,15 @@ class Hosts(QObject):
         dialog.setComboBoxItems(["", *self._settings.hosts] if self._settings.hosts else [""])
         dialog.setOkButtonText("Connect")
         dialog.textValueSelected.connect(self.connect_to)
+        dialog.finished.connect(self._forget_dialog)
         self.dialog = dialog
         dialog.open()
+
+    @Slot()
+    def _forget_dialog(self, *_: object) -> None:
+        dialog, self.dialog = self.dialog, None
+        if dialog is not None:
+            dialog.deleteLater()
 
     @Slot(str)
     def connect_to(self, text: str) -> None:

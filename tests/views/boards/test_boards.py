@@ -14,6 +14,7 @@ from fakes import FakeGpu, working
 from lab import Lab
 from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QInputDialog
 from pytestqt.qtbot import QtBot
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "nvml"))
@@ -179,6 +180,17 @@ def test_the_power_of_a_board_that_is_added_is_drawn_beside_that_of_the_windows_
     qtbot.waitUntil(lambda: drawn() == ["A100-PCIE-40GB (simulated)", "H200 (simulated)"], timeout=10_000)
     watched.forget(watched.all[-1])
     qtbot.waitUntil(lambda: drawn() == [], timeout=5000)
+
+
+def test_the_question_for_another_machine_goes_when_it_is_closed(
+    qtbot: QtBot, made: Callable[..., BoardsPanel]
+) -> None:
+    panel = made(open_gpu("simulated:a100"))
+    for _ in range(2):
+        panel.hosts.ask()
+        assert len(panel.findChildren(QInputDialog)) == 1
+        panel.findChildren(QInputDialog)[0].reject()
+        qtbot.waitUntil(lambda: not panel.findChildren(QInputDialog), timeout=5000)
 
 
 def test_boards_of_another_machine_are_watched_beside_the_others(
