@@ -30,6 +30,17 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
     return status, json.loads(capsys.readouterr().out)
 
 
+def test_a_session_that_was_exported_as_csv_is_no_log_though_it_holds_stamps_and_watts(
+    capsys: pytest.CaptureFixture[str], session: int, tmp_path: Path
+) -> None:
+    assert main(["export", str(session), "--kind", "csv", "--out", str(tmp_path)]) == 0
+    capsys.readouterr()
+    (path,) = tmp_path.glob("*.csv")
+    status, document = run(capsys, "analyse", str(path))
+    assert status == 0
+    assert set(document) >= KEYS
+
+
 @pytest.fixture
 def session(capsys: pytest.CaptureFixture[str]) -> int:
     """A tuned session of a simulated board in the test's store."""

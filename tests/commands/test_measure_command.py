@@ -80,8 +80,8 @@ def test_repeats_are_printed_with_minimum_mean_maximum_and_deviation(capsys: pyt
 def test_no_interval_of_a_time_an_energy_or_a_power_reaches_below_zero(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Two runs of which one takes many times as long: Student's t alone would reach far below."""
-    longer = "import pathlib, sys, time; p = pathlib.Path(sys.argv[1]); time.sleep(0.3 * p.exists()); p.touch()"
+    """Two runs of which one takes twice as long: Student's t alone would reach far below."""
+    longer = "import pathlib, sys, time; p = pathlib.Path(sys.argv[1]); time.sleep(0.4 + 0.6 * p.exists()); p.touch()"
     words = (sys.executable, "-c", longer, str(tmp_path / "ran"))
     _, found = run(capsys, "--gpu", "simulated:h200", "--repeats", "2", "--subtract-idle", "--", *words)
     for name in ("time_s", "energy_j"):

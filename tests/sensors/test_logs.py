@@ -189,6 +189,18 @@ def test_a_board_and_the_step_are_chosen_behind_the_file(tmp_path: Path) -> None
             open_gpu(f"recorded:{path}{wrong}")
 
 
+def test_a_table_of_when_and_how_long_is_no_log_and_a_log_with_the_time_passed_is_one(tmp_path: Path) -> None:
+    header, rows = "block_size_x,timestamp_s,time_s,energy_j,power_w\n", range(1, 12)
+    (tmp_path / "table.csv").write_text(
+        header + "".join(f"{32 * n},{1.7e9 + n},{1e-3 / n},{0.2 / n},{200 + n}\n" for n in rows)
+    )
+    assert not is_log(tmp_path / "table.csv")
+    (tmp_path / "log.csv").write_text(
+        "timestamp_s,elapsed_s,power_w\n" + "".join(f"{1.7e9 + n},{n},{200 + n}\n" for n in rows)
+    )
+    assert is_log(tmp_path / "log.csv")
+
+
 def test_a_table_of_measurements_is_no_log(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("clock_mhz,time_s,power_w\n" + "".join(f"{1000 + n},{5 - n % 3},{100 + n}\n" for n in range(40)))

@@ -61,7 +61,9 @@ def is_log(path: Path) -> bool:
         return False
     if not layout.timed:
         return layout.step_s is not None
-    place = layout.places("time")[0]
+    place, *others = layout.places("time")
+    if others and not layout.tool and not all(_goes_on(text, layout, other) for other in others):
+        return False  # how long something took, beside when: a table of measurements
     if layout.places("day") or "stamp" in layout.columns[place].text.lower() or layout.tool:
         return True
     block = Block(_whole_lines(text.encode()), layout.delimiter, layout.cells)
@@ -78,6 +80,17 @@ def is_log(path: Path) -> bool:
     if len(rows) < _FEWEST_OF_LOG:
         return False
     return bool(is_time(stamps).all() and (np.diff(stamps) >= 0).all() and stamps[-1] > stamps[0])
+
+
+def _goes_on(text: str, layout: Layout, place: int) -> bool:
+    """Whether the column's times never go back, as far as the beginning of a file shows."""
+    block = Block(_whole_lines(text.encode()), layout.delimiter, layout.cells)
+    block.starts = block.starts if not layout.skipped else block.starts[1:]
+    reader = stamp_reader(block.text(0, place), layout.columns[place].scale) if len(block.starts) else None
+    if reader is None:
+        return False
+    stamps = reader(block, place)
+    return bool(is_time(stamps).all() and (np.diff(stamps) >= 0).all())
 
 
 def is_dmon(path: Path) -> bool:
