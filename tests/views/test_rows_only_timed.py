@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.measurement import Depth, Measurement
 from app.engine.space.result_table import ResultTable
+from app.views.analysis.panel import AnalysisPanel
 from app.views.convergence.panel import ConvergencePanel
 from app.views.front.panel import FrontPanel
 from app.views.table.panel import TablePanel
@@ -62,3 +63,17 @@ def test_table_front_and_convergence_follow_when_timed_rows_are_measured(lab: La
     qtbot.waitUntil(lambda: improvements() == ([0, 2] if better else [0]))
     for panel in (table_panel, front, convergence):
         panel.close()
+
+
+def test_the_analysis_says_how_many_were_only_timed(lab: Lab, qtbot: QtBot) -> None:
+    panel = AnalysisPanel(lab.context)
+    qtbot.addWidget(panel)
+    panel.show()
+    space = grid_space()
+    table = ResultTable(space)
+    rows = [measured(space, row) for row in range(30)]
+    table.extend([*rows[:20], *(timed(row) for row in rows[20:])])
+    lab.session(table, plan_for(space, OBJECTIVE))
+    lab.grow(table, best=0)
+    qtbot.waitUntil(lambda: "20 measurements and 10 only timed of" in panel.state.text(), timeout=20_000)
+    panel.shutdown()

@@ -13,7 +13,7 @@ from ...engine.analysis.charts import CHARTS, Analysed, AnalysisChart
 from ...engine.session.events import FiguresRestated, MeasurementsAdded, SessionChanged, SessionStarted
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
-from ...numbers import counted
+from ...numbers import count_text, counted
 from ..context import Context
 from ..plots.chart_plot import ChartPlot
 from ..plots.label import PlainLabel
@@ -144,7 +144,9 @@ class AnalysisPanel(QWidget):
         if session.analysis.table is not self._table:
             return
         self.session = session
-        self.state.setText(f"{counted(self._analysed, 'measurement')} of {session.plan.title}")
+        timed = int(session.analysis.table.timed()[: self._analysed].sum())
+        more = f" and {count_text(timed)} only timed" if timed else ""
+        self.state.setText(f"{counted(self._analysed - timed, 'measurement')}{more} of {session.plan.title}")
         self._offer()
         if self._table is not None and len(self._table) != self._analysed:
             self._again.start()
