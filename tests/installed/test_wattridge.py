@@ -31,7 +31,7 @@ COMMANDS = (
     "report 1 --out report.html",
     "export 1 --out exported",
     "fit --gpu simulated:a100 --speed inf",
-    "compare-methods {resources}/examples/reduction.toml --gpu simulated:a100 --speed inf --clocks 3",
+    "compare-methods {resources}/examples/reduction.toml --gpu simulated:a100 --speed inf --clocks 2",
     "roofline {resources}/recordings/h200-roofline-fp32.json.gz",
     "score {resources}/recordings/h200-sgemm-session.json.gz --strategy random_sample --repeats 2 --jobs 2",
     "strategies auto",
