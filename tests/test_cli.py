@@ -123,14 +123,15 @@ def test_gpus_lists_the_simulated_boards_where_no_driver_answers(capsys: pytest.
 
 
 def test_monitor_reports_each_channel_with_its_unit_and_the_energy(capsys: pytest.CaptureFixture[str]) -> None:
-    status, document = run(capsys, "monitor", "--gpu", "simulated:h200", "--duration", "2", "--speed", "4")
+    """As fast as it can be computed: on a busy machine the readings of a board in real time have gaps."""
+    status, document = run(capsys, "monitor", "--gpu", "simulated:h200", "--duration", "2", "--speed", "inf")
     assert status == 0
     assert document["source"] == "simulated"
     power = document["channels"]["power_instant_w"]
     assert power["unit"] == "W"
     assert power["min"] <= power["mean"] <= power["max"]
     assert document["energy_j"] == pytest.approx(power["mean"] * document["duration_s"], rel=0.1)
-    assert document["duration_s"] > 1.5, "longer where the machine is busy"
+    assert document["duration_s"] == pytest.approx(2.0, abs=0.1)
     assert "core_voltage_mv" in document["unavailable"]
     assert "core_voltage_mv" not in document["channels"]
 
