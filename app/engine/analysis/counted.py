@@ -23,7 +23,7 @@ from .costs import Costs, values_of
 
 FEWEST: Final = 16  # profiled configurations, of which a model is tested on parts
 _MOST: Final = 1000  # that it is tested on
-_SPLITS: Final = 4  # into parts, drawn anew: which configurations a model has not seen matters
+_SPLITS: Final = 4  # random partitions: which configurations a model has not seen matters
 _CHANCE: Final = 2.0  # standard deviations of a fair coin's count
 
 

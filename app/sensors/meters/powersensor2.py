@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ..errors import SensorError
 from .meter import MeterInfo, Samples, meter_channels, nothing
-from .serial_port import SerialPort, exchange, open_port
+from .serial_port import SerialPort, end_stream, exchange, open_port
 
 KIND: Final = "powersensor2"
 SENSORS: Final = 5
@@ -26,7 +26,7 @@ CONVERSION_NS: Final = 116_100  # of one sensor; a round takes as many as are in
 DECODE_NS: Final = 50_000_000
 BEGIN_S: Final = 0.4
 _BAUD: Final = 2_000_000
-_PATIENCE_S: Final = 3.0  # some boards begin anew when their port is opened
+_PATIENCE_S: Final = 3.0  # some boards restart when their port is opened
 _SETTINGS: Final = struct.Struct("<15f")
 
 
@@ -95,12 +95,7 @@ class PowerSensor2:
     def close(self) -> None:
         port, self._port = self._port, None
         if port is not None:
-            try:
-                port.write(b"T")
-            except SensorError:
-                pass  # it is gone
-            finally:
-                port.close()
+            end_stream(port)
 
     # --- inside -----------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from ..errors import SensorError
 from .device_clock import DeviceClock
 from .meter import MeterInfo, Powers, Samples, Times, meter_channels, nothing
-from .serial_port import SerialPort, exchange, open_port
+from .serial_port import SerialPort, end_stream, exchange, open_port
 
 KIND: Final = "powersensor3"
 SENSORS: Final = 8
@@ -173,12 +173,7 @@ class PowerSensor3:
     def close(self) -> None:
         port, self._port = self._port, None
         if port is not None:
-            try:
-                port.write(b"T")
-            except SensorError:
-                pass  # it is gone
-            finally:
-                port.close()
+            end_stream(port)
 
     # --- inside -----------------------------------------------------------------------------------------------------
 

@@ -78,6 +78,16 @@ def exchange(port: SerialPort, asked: bytes, answer: int | bytes, patience_s: fl
     return got
 
 
+def end_stream(port: SerialPort) -> None:
+    """Tell a PowerSensor, of either generation, to send no more, where it is still there; and close its port."""
+    try:
+        port.write(b"T")
+    except SensorError:
+        pass  # it is gone
+    finally:
+        port.close()
+
+
 def _product_of(tty: Path) -> str:
     """What the USB device that a port belongs to says of itself."""
     folder = (tty / "device").resolve()

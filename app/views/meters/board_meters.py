@@ -68,7 +68,7 @@ class BoardMeters(QObject):
         self, board: WatchedBoard, choice: MeterChoice, opened: tuple[list[SampledMeter], ExitStack] | None
     ) -> None:
         before = self._open.pop(board.uuid, None)
-        if before is not None:  # after the new ones are open: a meter that stays is not opened anew
+        if before is not None:  # after the new ones are open: a meter that stays is not opened twice
             self._tasks.run(before[2].close)
         if opened is not None:
             self._open[board.uuid] = choice, *opened

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import pytest
 from boards import StandIn
@@ -14,10 +16,13 @@ from app.engine.children.python import python_command, python_environment
 from app.engine.control.client import HelperGone
 from app.engine.control.guard import DeviceGuard
 from app.engine.control.left_over import left_over
+from app.engine.control.serving import BoardServer
 from app.errors import PermissionRefused
+from app.sensors.nvml.gpu import NvmlGpu
 from app.sensors.remote.address import Address
 from app.sensors.remote.connection import Connection
 from app.sensors.remote.gpu import RemoteGpu
+from app.sensors.remote.messages import line_of
 
 Boards = Callable[..., StandIn]
 Opened = Callable[[], RemoteGpu]
@@ -96,6 +101,33 @@ def test_a_connection_that_breaks_puts_the_board_back(there: StandIn, opened: Op
     with pytest.raises((HelperGone, PermissionRefused)):
         guard.apply(power_limit_w=500.0)
     assert guard.in_force == {}
+
+
+def test_an_end_that_falls_silent_without_closing_is_given_up_and_the_board_put_back(
+    there: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As behind a cable that is cut: no pipe closes, and nothing is asked any more."""
+    monkeypatch.setattr("app.engine.control.serving.SILENCE_S", 2.0)
+    before = there.settings()
+    source, asking = os.pipe()
+    answers, sink = os.pipe()
+    with closing(NvmlGpu(0, voltage=None)) as gpu, open(source, "rb") as read, open(sink, "wb") as written:
+        server = threading.Thread(target=BoardServer(gpu, read, written).run)
+        server.start()
+        heard: list[bytes] = []
+        drained = threading.Thread(target=lambda: heard.extend(iter(lambda: os.read(answers, 1 << 16), b"")))
+        drained.start()
+        os.write(asking, line_of({"id": 1, "do": "open"}))
+        os.write(asking, line_of({"id": 2, "do": "set", "settings": {"power_limit_w": 400.0}}))
+        server.join(60.0)
+        assert not server.is_alive()
+        os.close(asking)
+    drained.join(60.0)
+    os.close(answers)
+    (answer,) = (line for line in b"".join(heard).splitlines() if b'"id":2' in line)
+    assert b'"prior":{"power_limit_w":' in answer, "it was set"
+    assert there.settings() == before
+    assert left_over(there.uuids[0]) is None
 
 
 def test_without_leave_nothing_is_set_and_the_rules_there_win(
