@@ -39,7 +39,7 @@ class AskedProcess:
 
     def __init__(self, what: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         """Starts it and returns at once; `ready` waits. `what` it is, in words. Raises OSError."""
-        self._what = what
+        self.what = what
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -174,7 +174,7 @@ class AskedProcess:
             with suppress(ValueError):
                 how = signal.Signals(-code).name
         last = " ".join(list(self._errors)[-3:]).strip()
-        return f"the {self._what} ended by {how}" + (f": {last}" if last else "")
+        return f"the {self.what} ended by {how}" + (f": {last}" if last else "")
 
     def _read(self, stream: IO[bytes]) -> None:
         while True:
