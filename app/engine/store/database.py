@@ -21,6 +21,7 @@ from ..measurement import Depth, Measurement, State
 from ..models.documents import fit_from_document, fit_to_document
 from ..models.frequency import FrequencyFit
 from ..session_state import Purpose, SessionState
+from ..space.packing import space_from_row
 from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace
 from ..workloads.hardware_counters import counters_of
@@ -38,7 +39,6 @@ from .record import (
     measurements_from_rows,
     new_session_to_row,
     record_from_row,
-    space_from_row,
     values_from_rows,
 )
 
