@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import WattridgeError
+from ...sensors.gpu import GpuInfo
 from ..measurement import Measurement
 
 
@@ -48,6 +49,23 @@ class KnowsFeatures(Protocol):
 
     def features(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
         """Of those rows, shape (rows, names); NaN where unknown. May compile what was not timed or measured before."""
+        ...
+
+
+@runtime_checkable
+class OverBoards(Protocol):
+    """A runner that measures on several boards."""
+
+    @property
+    def boards(self) -> Sequence[GpuInfo]:
+        """Those that can be used now."""
+        ...
+
+    def measure_on(self, wanted: Sequence[tuple[str, int]], stop: threading.Event) -> Iterator[Measurement]:
+        """Measure each row on the board of that UUID: a measurement for each pair, in any order.
+
+        Pairs of a board that is lost are left out. Ends early when `stop` is set.
+        """
         ...
 
 

@@ -198,7 +198,7 @@ DAMAGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, R
 # Columns of a measurement after (session, ordinal); the configuration is not among them: the row names it.
 MEASUREMENT_COLUMNS = (
     "row, state, measured, intervals, error, message, window_start_ns, window_end_ns, observed_clock_mhz,"
-    " event_reasons, power_source, source, timestamp_s, cost_s, depth"
+    " event_reasons, power_source, source, timestamp_s, cost_s, depth, board"
 )
 
 
@@ -220,6 +220,7 @@ def measurement_to_row(measurement: Measurement) -> tuple[Any, ...]:
         _number(measurement.timestamp_s),
         measurement.cost_s,
         measurement.depth.value,
+        measurement.board,
     )
 
 
@@ -266,8 +267,8 @@ def _read_together(space: SearchSpace, part: Sequence[Sequence[Any]]) -> list[Me
     values = _figures([row[2] for row in part])
     intervals = json.loads(f"[{','.join(row[3] or 'null' for row in part)}]")
     for row in part:
-        *_, error, message, start_ns, _, clock, reasons, power_source, source, when, cost, _ = row
-        if not all(isinstance(text, str) for text in (error, message, power_source, source)):
+        *_, error, message, start_ns, _, clock, reasons, power_source, source, when, cost, _, board = row
+        if not all(isinstance(text, str) for text in (error, message, power_source, source, board)):
             raise TypeError("a text is missing")
         if not all(figure is None or type(figure) in (float, int) for figure in (start_ns, clock, reasons, when, cost)):
             raise TypeError("a figure is not a number")
@@ -280,7 +281,8 @@ def _measurement(
     values: Mapping[str, float],
     intervals: dict[str, list[float]] | None,
 ) -> Measurement:
-    row, state, _, _, error, message, start_ns, end_ns, clock, reasons, power_source, source, when, cost, depth = stored
+    row, state, _, _, error, message, start_ns, end_ns, clock, reasons, *others = stored
+    power_source, source, when, cost, depth, board = others
     return Measurement(
         row=row,
         configuration=configuration,
@@ -297,6 +299,7 @@ def _measurement(
         timestamp_s=math.nan if when is None else when,
         cost_s=cost,
         depth=_DEPTHS[depth],
+        board=board,
     )
 
 

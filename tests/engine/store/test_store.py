@@ -73,6 +73,7 @@ def test_intervals_windows_and_unknown_values_survive() -> None:
         source="simulated",
         timestamp_s=1.25,
         cost_s=0.4,
+        board="GPU-1",
     )
     with Store() as store:
         session = new_session(store)
@@ -82,6 +83,7 @@ def test_intervals_windows_and_unknown_values_survive() -> None:
     assert (found.intervals, found.window_ns, found.event_reasons) == (measured.intervals, measured.window_ns, 4)
     assert (found.error, found.message) == ("", "a\nwarning")
     assert (found.power_source, found.timestamp_s, found.cost_s) == ("driver buffer", 1.25, 0.4)
+    assert found.board == "GPU-1"
 
 
 def test_no_row_is_ever_written_twice_and_a_refused_batch_leaves_nothing() -> None:
@@ -240,6 +242,7 @@ def test_a_file_of_the_first_schema_is_taken_over(own_data_folder: Path) -> None
         db.execute("ALTER TABLE sessions DROP COLUMN patience")
         db.execute("ALTER TABLE measurements DROP COLUMN message")
         db.execute("ALTER TABLE measurements DROP COLUMN depth")
+        db.execute("ALTER TABLE measurements DROP COLUMN board")
         for column in ("name", "tags", "notes", "favourite", "deleted_s", "timed"):
             db.execute(f"ALTER TABLE sessions DROP COLUMN {column}")
         db.execute("PRAGMA user_version = 1")
@@ -248,7 +251,7 @@ def test_a_file_of_the_first_schema_is_taken_over(own_data_folder: Path) -> None
         loaded = store.load(session)
         record = loaded.record
         assert (record.evaluated, record.max_evaluations, record.patience) == (5, 50, None)
-        assert loaded.table.measurement(4).message == ""
+        assert (loaded.table.measurement(4).message, loaded.table.measurement(4).board) == ("", "")
         assert (record.timed, loaded.table.measurement(4).depth) == (0, Depth.ENERGY)
         assert record.label == Label()
         store.label(session, Label("old but good", ("a100",), "", True))
