@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import WattridgeError
-from ...sensors.gpu import GpuInfo
 from ..measurement import Measurement
 
 
@@ -52,17 +51,26 @@ class KnowsFeatures(Protocol):
         ...
 
 
-@runtime_checkable
-class OverBoards(Protocol):
-    """A runner that measures on several boards."""
+class SharedBoard(Protocol):
+    """One of several boards."""
 
     @property
-    def boards(self) -> Sequence[GpuInfo]:
+    def key(self) -> str:
+        """What its measurements name as their board."""
+        ...
+
+
+@runtime_checkable
+class OverBoards(Protocol):
+    """A runner that measures on several boards at the same time."""
+
+    @property
+    def boards(self) -> Sequence[SharedBoard]:
         """Those that can be used now."""
         ...
 
     def measure_on(self, wanted: Sequence[tuple[str, int]], stop: threading.Event) -> Iterator[Measurement]:
-        """Measure each row on the board of that UUID: a measurement for each pair, in any order.
+        """Measure each row on the board of that key: a measurement for each pair, in any order, boards in parallel.
 
         Pairs of a board that is lost are left out. Ends early when `stop` is set.
         """

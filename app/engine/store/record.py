@@ -281,8 +281,8 @@ def _measurement(
     values: Mapping[str, float],
     intervals: dict[str, list[float]] | None,
 ) -> Measurement:
-    row, state, _, _, error, message, start_ns, end_ns, clock, reasons, *others = stored
-    power_source, source, when, cost, depth, board = others
+    row, state, _, _, error, message, start_ns, end_ns, clock, reasons, power_source, source, when, cost, *rest = stored
+    depth, board = rest
     return Measurement(
         row=row,
         configuration=configuration,

@@ -73,7 +73,6 @@ def test_intervals_windows_and_unknown_values_survive() -> None:
         source="simulated",
         timestamp_s=1.25,
         cost_s=0.4,
-        board="GPU-1",
     )
     with Store() as store:
         session = new_session(store)
@@ -83,7 +82,6 @@ def test_intervals_windows_and_unknown_values_survive() -> None:
     assert (found.intervals, found.window_ns, found.event_reasons) == (measured.intervals, measured.window_ns, 4)
     assert (found.error, found.message) == ("", "a\nwarning")
     assert (found.power_source, found.timestamp_s, found.cost_s) == ("driver buffer", 1.25, 0.4)
-    assert found.board == "GPU-1"
 
 
 def test_no_row_is_ever_written_twice_and_a_refused_batch_leaves_nothing() -> None:
@@ -251,8 +249,9 @@ def test_a_file_of_the_first_schema_is_taken_over(own_data_folder: Path) -> None
         loaded = store.load(session)
         record = loaded.record
         assert (record.evaluated, record.max_evaluations, record.patience) == (5, 50, None)
-        assert (loaded.table.measurement(4).message, loaded.table.measurement(4).board) == ("", "")
+        assert loaded.table.measurement(4).message == ""
         assert (record.timed, loaded.table.measurement(4).depth) == (0, Depth.ENERGY)
+        assert loaded.table.measurement(4).board == "", "one board measured all of it"
         assert record.label == Label()
         store.label(session, Label("old but good", ("a100",), "", True))
         assert store.session(session).shown_name == "old but good"
@@ -260,6 +259,15 @@ def test_a_file_of_the_first_schema_is_taken_over(own_data_folder: Path) -> None
         store.append(session, [warned])
         assert store.load(session).table.measurement(5).message == warned.message
         assert store.session(new_session(store, patience=3)).patience == 3
+
+
+def test_the_board_that_measured_a_row_comes_back_with_it() -> None:
+    with Store() as store:
+        session = new_session(store)
+        measured = [replace(measurement_of(SPACE, row), board=f"GPU-{row}") for row in (3, 1)]
+        store.append(session, [*measured, measurement_of(SPACE, 2)])
+        table = store.load(session).table
+        assert [table.measurement(at).board for at in range(3)] == ["GPU-3", "GPU-1", ""]
 
 
 def test_what_the_user_says_of_a_session_is_kept_and_changes_nothing_measured() -> None:
