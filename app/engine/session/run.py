@@ -368,13 +368,19 @@ class SessionRun(LiveSession):
         self._note_costs(range(len(self.table)))
 
     def _take(self, measured: Measurement) -> None:
-        measurement = self.plan.complete(measured)
+        measurement = self._on_its_board(self.plan.complete(measured))
         if len(self._fresh) < AGAIN_SHARE * AGAIN:
             self._fresh.append(measurement)
         self._learn(measurement)
         self._pending.append(measurement)
         if time.monotonic() - self._flushed_at >= FLUSH_S or len(self._pending) >= FLUSH_COUNT:
             self._flush()
+
+    def _on_its_board(self, measurement: Measurement) -> Measurement:
+        """With the identity of the board that measured it: figures are compared within a board only."""
+        if measurement.board or self._runner.source == "recorded":
+            return measurement
+        return replace(measurement, board=self.plan.origin.get("gpu", ""))
 
     def _learn(self, measurement: Measurement) -> None:
         """Know what came of it, before it is written."""

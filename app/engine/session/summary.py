@@ -115,5 +115,6 @@ def _entry(table: ResultTable, index: int) -> dict[str, Any]:
     measurement = table.measurement(index)
     return {
         "configuration": dict(measurement.configuration),
+        "board": measurement.board or None,
         "values": {name: finite_or_none(value) for name, value in measurement.values.items()},
     }
