@@ -139,6 +139,7 @@ _COMMANDS: Final = {  # module of `commands` and help; the module has the functi
     "apply": ("control", "set a board's clocks and power limit, and see whether it obeys"),
     "restore": ("control", "put back what was set, also after a crash or a power cut"),
     "helper": ("helper", "show, install or remove the helper with root's rights"),
+    "install-desktop": ("install_desktop", "the program in this user's desktop menu; with --remove out of it again"),
     "analyse": (
         "analyse",
         "what a session shows: front, choices, correlations, importance, difficulty, drift, failures",
@@ -276,8 +277,9 @@ def _guarded_call(call: Callable[[], int]) -> int:
 
 
 def _why_no_window() -> WattridgeError | None:
-    from .qt_libraries import has_display, missing_packages
+    from .qt_libraries import has_display, lend_fonts, missing_packages
 
+    lend_fonts()
     if not has_display():
         return WattridgeError("no display", "window", "use wattridge monitor, tune, replay or fit here, or set DISPLAY")
     missing = missing_packages()

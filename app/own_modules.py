@@ -20,6 +20,11 @@ def is_frozen() -> bool:
     return bool(getattr(sys, "frozen", False))
 
 
+def frozen_folder() -> Path | None:
+    """The folder of what the frozen program is made of; None where it is not frozen."""
+    return Path(sys._MEIPASS) if is_frozen() and hasattr(sys, "_MEIPASS") else None
+
+
 def module_command(module: str, *arguments: str) -> list[str]:
     """The command line that runs a module with all that it imports; needs `PYTHONPATH`, unless frozen."""
     if is_frozen():
