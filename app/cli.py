@@ -163,13 +163,26 @@ class _Command(_Parser):
         super().__init__(**options)
         self._module, self._function = module, function
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def declare(self) -> None:
+        """Add the command's options, with its module."""
         module = import_module(f".commands.{self._module}", __package__)
         self.add_argument("--json", action="store_true", help="one JSON document on standard output")
         getattr(module, f"{self._function}_arguments", lambda _parser: None)(self)
         self.set_defaults(command=getattr(module, self._function))
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self.declare()
         _hold_back_defaults(self)
         return super().parse_known_args(args, namespace)
+
+
+def command_parsers() -> dict[str, argparse.ArgumentParser]:
+    """The program's parser under "", and that of each command under its name; every module is imported."""
+    whole = make_parser()
+    (commands,) = (action for action in whole._actions if isinstance(action, argparse._SubParsersAction))
+    for parser in commands.choices.values():
+        parser.declare()
+    return {"": whole, **commands.choices}
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -51,6 +51,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("dist"), help="where the folder and the archive go")
     parser.add_argument("--work", type=Path, default=Path("build"), help="for the environment and what it makes")
     parser.add_argument("--extras", default="cuda,opencl,meters", help="of pyproject.toml, to be inside")
+    parser.add_argument("--no-archive", action="store_true", help="only the folder, for a package made of it")
     parser.add_argument("--wheel", type=Path, help="of Wattridge, instead of one that is built here")
     arguments = parser.parse_args()
     os.environ.setdefault("SOURCE_DATE_EPOCH", last_change())
@@ -61,8 +62,10 @@ def main() -> int:
     add_system_libraries(folder / "_internal")
     add_fonts(folder / "_internal" / "fonts")
     run(python, HERE / "licences.py", "--out", folder / "LICENCES.txt", "--system", folder / "_internal")
-    archive = pack(folder, out)
-    print(f"{folder}: {size(folder) / 1e6:.0f} MB\n{archive}: {archive.stat().st_size / 1e6:.0f} MB")
+    print(f"{folder}: {size(folder) / 1e6:.0f} MB")
+    if not arguments.no_archive:
+        archive = pack(folder, out)
+        print(f"{archive}: {archive.stat().st_size / 1e6:.0f} MB")
     return 0
 
 
