@@ -257,7 +257,7 @@ def test_a_helper_that_a_package_brought_is_left_to_the_package(machine: Machine
     assert unsafe_tree(str(machine.library)) == "", "its files are on the list, the mark among them"
     assert installing.installation(machine.library).current
     before = {path: path.read_bytes() for path in machine.library.rglob("*") if path.is_file()}
-    for do in (installation.install, installation.remove):
+    for do in (installing.install, installing.remove):
         with pytest.raises(WattridgeError, match="came with the package wattridge"):
             do(Asking.NEVER, places=machine.places)
     assert {path: path.read_bytes() for path in machine.library.rglob("*") if path.is_file()} == before
