@@ -139,6 +139,7 @@ _COMMANDS: Final = {  # module of `commands` and help; the module has the functi
     "apply": ("control", "set a board's clocks and power limit, and see whether it obeys"),
     "restore": ("control", "put back what was set, also after a crash or a power cut"),
     "helper": ("helper", "show, install or remove the helper with root's rights"),
+    "install-desktop": ("install_desktop", "the program in this user's desktop menu; with --remove out of it again"),
     "analyse": (
         "analyse",
         "what a session shows: front, choices, correlations, importance, difficulty, drift, failures",
@@ -162,13 +163,26 @@ class _Command(_Parser):
         super().__init__(**options)
         self._module, self._function = module, function
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def declare(self) -> None:
+        """Add the command's options, with its module."""
         module = import_module(f".commands.{self._module}", __package__)
         self.add_argument("--json", action="store_true", help="one JSON document on standard output")
         getattr(module, f"{self._function}_arguments", lambda _parser: None)(self)
         self.set_defaults(command=getattr(module, self._function))
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self.declare()
         _hold_back_defaults(self)
         return super().parse_known_args(args, namespace)
+
+
+def command_parsers() -> dict[str, argparse.ArgumentParser]:
+    """The program's parser under "", and that of each command under its name; every module is imported."""
+    whole = make_parser()
+    (commands,) = (action for action in whole._actions if isinstance(action, argparse._SubParsersAction))
+    for parser in commands.choices.values():
+        parser.declare()
+    return {"": whole, **commands.choices}
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -276,8 +290,9 @@ def _guarded_call(call: Callable[[], int]) -> int:
 
 
 def _why_no_window() -> WattridgeError | None:
-    from .qt_libraries import has_display, missing_packages
+    from .qt_libraries import has_display, lend_fonts, missing_packages
 
+    lend_fonts()
     if not has_display():
         return WattridgeError("no display", "window", "use wattridge monitor, tune, replay or fit here, or set DISPLAY")
     missing = missing_packages()
