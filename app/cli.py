@@ -151,6 +151,7 @@ _COMMANDS: Final = {  # module of `commands` and help; the module has the functi
     "strategies": ("strategies", "the search strategies and their options"),
     "kernel-tuner": ("kernel_tuner", "run a script that imports kernel_tuner, unchanged, through Wattridge"),
     "sessions": ("search", "the sessions kept on disk"),
+    "schema": ("schema", "what each command prints with --json, as a JSON Schema"),
     "serve-board": ("serve_board", "send what a board reports to a Wattridge on another machine, which starts this"),
     "twin": ("watch", "a simulated board: with --truth what its sensors hide"),
 }
