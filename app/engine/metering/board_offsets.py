@@ -97,7 +97,7 @@ def fit_offsets(measured: Sequence[Measurement], reference: str) -> dict[str, Bo
         return found
     layout = _Layout(usable, reference, boards)
     by_figure = {name: layout.solve(np.log([each.values[name] for each in usable])) for name in FIGURES}
-    noise = {name: _noise([each for each in usable], name) for name in FIGURES}
+    noise = {name: _noise(list(usable), name) for name in FIGURES}
     for at, board in enumerate(boards):
         ratios = {}
         for name, (offsets, errors, scatter, degrees) in by_figure.items():
