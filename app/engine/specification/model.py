@@ -143,7 +143,7 @@ class Specification:
         """The names that its metrics, its objective and its limits use."""
         goals = (self.objective.goal, *self.objective.front) if self.objective else ()
         in_metrics = (name for key, text in self.metrics.items() for name in _parsed(text, f"metrics.{key}").names)
-        return frozenset((*in_metrics, *(each.name for each in (*goals, *self.limits))))
+        return frozenset((*in_metrics, *(goal.name for goal in goals), *(limit.name for limit in self.limits)))
 
 
 def keys_of(kind: type[ArgumentSpec | VerifySpec | KernelSpec | CommandSpec]) -> tuple[str, ...]:
