@@ -326,7 +326,7 @@ class SessionRun(LiveSession):
             if each.depth is Depth.ENERGY and all(each.configuration[n] == in_force[n] for n in settings)
         ]
         worked = [each.row for each in alike if each.state is State.OK]
-        rows = worked[: min(AGAIN, len(self.table) // AGAIN_SHARE)]
+        rows = worked[: min(AGAIN, self._evaluated // AGAIN_SHARE)]
         with suppress(WattridgeError):  # the session itself is complete
             return {each.row: each for each in self._runner.measure(rows, self._stop)} if rows else {}
         return {}

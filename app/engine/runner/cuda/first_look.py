@@ -62,6 +62,7 @@ def _look(gpu: CudaGpu, load: Future[Compiled], estimate: Estimate, stop: thread
         if stop.is_set():
             return
     with closing(WaveGpu(gpu.sensors, backend=gpu.backend, image=image)) as board:
+        gpu.processes.await_opened()
         estimate.begin(LOOKING)
         found = quick_look(board, wave_loads(board), estimate=estimate, stop=stop)
     if found is not None:
