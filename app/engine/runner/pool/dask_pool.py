@@ -104,6 +104,7 @@ class DaskPool:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
+        self._loop.set_exception_handler(lambda *_: None)  # Dask leaves tasks behind whose failure is heard elsewhere
         self._tasks: set[asyncio.Task[None]] = set()
         try:
             self._loop.run_until_complete(self._live())
