@@ -18,7 +18,7 @@ from .certificates import Certificates
 
 DEFAULT_PORT: Final = 8786
 _ADDRESS: Final = re.compile(
-    r"(?:(?P<scheme>[a-z]+)://)?(?P<host>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>\d{1,5}))?\Z"
+    r"(?:(?P<scheme>[a-z]+)://)?(?P<host>[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::(?P<port>\d{1,5}))?\Z"
 )
 _REMEDY: Final = "HOST:PORT or tls://HOST:PORT, as `wattridge pool scheduler` prints it"
 # What Dask would do otherwise: serve pages, load modules, write on the terminal, spill to disk, try a task again.
