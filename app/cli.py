@@ -154,6 +154,8 @@ _COMMANDS: Final = {  # module of `commands` and help; the module has the functi
     "sessions": ("search", "the sessions kept on disk"),
     "schema": ("schema", "what each command prints with --json, as a JSON Schema"),
     "serve-board": ("serve_board", "send what a board reports to a Wattridge on another machine, which starts this"),
+    "pool": ("pool", "certificates and scheduler of a pool of boards, and which boards it has"),
+    "worker": ("pool", "offer this machine's boards to a pool"),
     "twin": ("watch", "a simulated board: with --truth what its sensors hide"),
 }
 

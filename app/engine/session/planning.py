@@ -29,6 +29,7 @@ from ..metering.condition import Condition
 from ..metering.meter_choice import BOARD
 from ..objectives import Goal, Limit, Objective
 from ..runner.base import Runner
+from ..runner.pool.gpu import PooledGpu
 from ..runner.replay import ReplayRunner
 from ..runner.settings_order import setting_names
 from ..session_state import Purpose
@@ -262,7 +263,9 @@ def plan_resume(
             gpu = open_gpu(record.origin.get("gpu"), seed=int(record.origin.get("sim_seed", "0")))
         require_board(record, gpu)
         space, spec = loaded.space, measured_specification(loaded)
-        if setting_names(space) and gpu.info.live:
+        if isinstance(gpu, PooledGpu):
+            gpu.require_settings(setting_names(space))
+        elif setting_names(space) and gpu.info.live:
             (guard or DeviceGuard(gpu)).open()  # fails now rather than at the first measurement
         require_runnable(spec, gpu)
         said = tuple(line for line in programs_of(spec) if line not in space.notes)
