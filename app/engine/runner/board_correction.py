@@ -49,7 +49,8 @@ def uncorrected(given: Measurement, spec: Specification) -> Measurement:
     """What the board itself reported of a measurement that was corrected; others as they are."""
     if BOARD_CORRECTION not in given.values:
         return given
-    values, intervals = ({n: v for n, v in each.items() if n not in _KEPT} for each in (given.values, given.intervals))
+    values = {name: value for name, value in given.values.items() if name not in _KEPT}
+    intervals = {name: both for name, both in given.intervals.items() if name not in _KEPT}
     factors = {name: given.values[ours] / values[name] for name, ours in OWN_FIGURES.items() if values.get(name)}
     errors = _errors(given.values[_BY_TIME], given.values[_BY_POWER])
     own = rescaled(replace(given, values=values, intervals=intervals), spec, factors, errors, narrower=True)
