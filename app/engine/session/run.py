@@ -77,9 +77,10 @@ def run_session(
 def background_of(runner: Runner, plan: SessionPlan) -> strategies.Background:
     """What a strategy may know of the runner's rows and, unless it is resumed, of earlier sessions of the kernel."""
     prior = None if plan.resume is not None else lambda: kept_model(plan.board, plan.space.names)
+    boards = (lambda: len(runner.boards)) if isinstance(runner, OverBoards) else lambda: 1
     if not isinstance(runner, KnowsFeatures) or not runner.feature_names:
-        return strategies.Background(prior=prior)
-    return strategies.Background(runner.feature_names, runner.features, prior)
+        return strategies.Background(prior=prior, boards=boards)
+    return strategies.Background(runner.feature_names, runner.features, prior, boards)
 
 
 class _Ended(Exception):
