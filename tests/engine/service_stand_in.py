@@ -14,6 +14,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 
 
 class Server:
@@ -22,13 +23,16 @@ class Server:
         self.slots = asyncio.Semaphore(arguments.slots)
         self.rng = random.Random(1)
         self.answered = 0
+        self.stalled = False
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while (head := await reader.readuntil(b"\r\n\r\n")).strip():
                 lines = head.decode("latin-1").split("\r\n")
                 method, path, _ = lines[0].split(" ", 2)
-                headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
+                headers = {
+                    name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])
+                }
                 body = await reader.readexactly(int(headers.get("content-length", "0")))
                 await self.answer(method, path, body, writer)
                 await writer.drain()
@@ -41,8 +45,8 @@ class Server:
         fault = self.arguments.fault
         if fault == "hang":
             await asyncio.sleep(3600)
-        if path == "/health" or method == "GET":
-            plain(writer, 200, b"ok")
+        if method == "GET":
+            plain(writer, 503 if fault == "unwell" else 200, b"ok")
             return
         if fault == "refuse":
             plain(writer, 503, b'{"error": "busy"}')
@@ -52,6 +56,9 @@ class Server:
             return
         if fault == "die" and self.answered >= 5:
             os.kill(os.getpid(), signal.SIGKILL)
+        if fault == "stall" and self.answered >= 30 and not self.stalled:
+            self.stalled = True
+            time.sleep(1.0)  # all of it: nobody is answered meanwhile
         asked = json.loads(body)
         tokens = int(asked["max_tokens"])
         async with self.slots:

@@ -41,10 +41,12 @@ class Look:
 def look(times_s: Floats, work: Floats, power_times_s: Floats, power_w: Floats, end_s: float) -> Look:
     """The best window over a load that began at 0 and is looked at until `end_s`.
 
-    `work` has what was done by each of `times_s`, shape (n,), and `power_w` the power at each of `power_times_s`.
+    `work` has what was done from each of `times_s` (ascending, shape (n,)) back to the one before, evenly, and `power_w`
+    the power at each of `power_times_s`.
     """
     edges = np.linspace(0.0, end_s, BLOCKS + 1)
-    rate = np.histogram(times_s, edges, weights=work)[0]
+    done = np.interp(edges, np.concatenate([[0.0], times_s]), np.concatenate([[0.0], np.cumsum(work)]))
+    rate = np.diff(done)
     count = np.histogram(power_times_s, edges)[0]
     with np.errstate(invalid="ignore", divide="ignore"):
         power = np.histogram(power_times_s, edges, weights=power_w)[0] / count

@@ -53,10 +53,10 @@ def faults_in_words(served: Sequence[Served]) -> str:
 
 
 def work_of(served: Sequence[Served]) -> tuple[Floats, Floats]:
-    """When work was done, in ns as float, and how much: tokens as they arrive, else requests as they end."""
+    """By when work was done, in ns as float, and how much: tokens as they arrive, else requests as they end."""
     counted = [each for each in served if math.isfinite(each.output_tokens)]
     if counted and len(counted) == len([each for each in served if each.end_ns > each.start_ns]):
-        times = np.array([(each.start_ns + each.end_ns) / 2 for each in counted], dtype=np.float64)
+        times = np.array([each.end_ns for each in counted], dtype=np.float64)
         return times, np.array([each.output_tokens for each in counted])
     ended = Requests.joined([each.requests for each in served])
     good = ~ended.failed
