@@ -378,6 +378,8 @@ def _reported(spec: Specification) -> tuple[str, ...]:
     """Figures that what is run reports by itself."""
     if spec.command is not None:
         return tuple(spec.command.values)
+    if spec.service is not None:
+        return spec.service.figures
     return returned_value(spec.kernel) if spec.kernel is not None else ()
 
 
