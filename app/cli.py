@@ -123,6 +123,7 @@ _COMMANDS: Final = {  # module of `commands` and help; the module has the functi
     "doctor": ("doctor", "what is missing or wrong on this machine, and the remedy for each"),
     "meters": ("meters", "the power meters that are here, and what they report"),
     "monitor": ("watch", "watch a board for a while without a window"),
+    "idle": ("idle", "what a board draws while nothing works on it, and what a year of that costs"),
     "measure": ("measure", "time, energy and power of any program, as perf stat counts"),
     "tune": ("search", "search a specification's space on a board"),
     "replay": ("search", "search a recorded session instead of a board"),
