@@ -77,8 +77,8 @@ def background_of(runner: Runner, plan: SessionPlan) -> strategies.Background:
     """What a strategy may know of the runner's rows and, unless it is resumed, of earlier sessions of the kernel."""
     prior = None if plan.resume is not None else lambda: kept_model(plan.board, plan.space.names)
     if not isinstance(runner, KnowsFeatures) or not runner.feature_names:
-        return strategies.Background(prior=prior)
-    return strategies.Background(runner.feature_names, runner.features, prior)
+        return strategies.Background(prior=prior, starts=plan.starts)
+    return strategies.Background(runner.feature_names, runner.features, prior, plan.starts)
 
 
 class _Ended(Exception):

@@ -13,11 +13,12 @@ depths (`two_depths`): what promises most is timed, and its energy measured wher
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from ..space.search_space import SearchSpace
-from .base import CheckedOptions, Search, Strategy, option
+from .base import Background, CheckedOptions, Search, Strategy, option
 from .bayesian_optimisation import (
     BayesianOptimisation,
     LearningOptions,
@@ -27,6 +28,8 @@ from .bayesian_optimisation import (
 from .evaluations import Evaluations
 from .greedy_ils import GreedyIls
 from .nsga2 import Nsga2
+
+STARTS_SHARE: Final = 0.5  # of the first sample at most are what one would start with
 
 
 class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)"):
@@ -41,9 +44,16 @@ class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)
             500, "evaluations that a model proposes; then a quicker search takes over, at least 1", least=1
         )
 
+    def __init__(self, background: Background | None = None) -> None:
+        self._background = background or Background()
+
+    def informed(self, background: Background) -> Auto:
+        return Auto(background)
+
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         known = Evaluations(space, rng)
-        first = space.sample_latin_hypercube(rng, min(LearningOptions().first_samples, options.learn_for)).tolist()
+        drawn = space.sample_latin_hypercube(rng, min(LearningOptions().first_samples, options.learn_for)).tolist()
+        first = self._background.first(drawn, STARTS_SHARE)
         yield from sample_at_two_depths(known, first, batch, LearningOptions(), options.learn_for)
         if len(known.outcome(next(iter(known))).front) > 1:
             yield from MultiObjectiveBayesian().proceed(known, batch, LearningOptions(), options.learn_for)
