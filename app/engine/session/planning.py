@@ -147,6 +147,7 @@ def plan_specification(
         max_seconds=spec.max_seconds,
         patience=spec.patience,
         seed=spec.seed,
+        starts=start_rows(spec, space),
         origin={
             "kind": "specification",
             "file": str(spec.path.resolve()),
@@ -161,6 +162,15 @@ def plan_specification(
         },
     )
     return checked_plan(replace(plan, **options.search()))
+
+
+def start_rows(spec: Specification, space: SearchSpace) -> tuple[int, ...]:
+    """Of each configuration that the specification begins with a row, unless the space has none.
+
+    Of what it leaves open the values listed last count, as far as they are valid: of clocks, the highest.
+    """
+    found = (space.rows_with(each) for each in spec.starts)
+    return tuple(dict.fromkeys(int(rows[-1]) for rows in found if len(rows)))
 
 
 def own_search(spec: Specification, space: SearchSpace) -> dict[str, Any]:

@@ -79,8 +79,8 @@ def background_of(runner: Runner, plan: SessionPlan) -> strategies.Background:
     prior = None if plan.resume is not None else lambda: kept_model(plan.board, plan.space.names)
     boards = (lambda: len(runner.boards)) if isinstance(runner, OverBoards) else lambda: 1
     if not isinstance(runner, KnowsFeatures) or not runner.feature_names:
-        return strategies.Background(prior=prior, boards=boards)
-    return strategies.Background(runner.feature_names, runner.features, prior, boards)
+        return strategies.Background(prior=prior, boards=boards, starts=plan.starts)
+    return strategies.Background(runner.feature_names, runner.features, prior, boards, plan.starts)
 
 
 class _Ended(Exception):

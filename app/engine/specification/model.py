@@ -122,6 +122,7 @@ class Specification:
     max_seconds: float | None = None
     patience: int | None = None
     seed: int = 0
+    starts: tuple[Configuration, ...] = ()  # that a search begins with, the best guess first; each names parameters
     meters: MeterChoice = NO_METERS  # beside the board
     notes: tuple[str, ...] = ()  # what the user should know of how the file was read
     refused: str = ""  # why it cannot be measured, though its space can be looked at

@@ -100,13 +100,20 @@ class Background:
     """What is known before a search, beside its space: features of rows, and what earlier searches learnt.
 
     `features` gives those of some rows that were timed or measured, such as registers and instructions of their
-    kernels, shape (rows, names); NaN where unknown.
+    kernels, shape (rows, names); NaN where unknown. `starts` are rows of which the user, or the maker of a kernel,
+    expects much, the best guess first.
     """
 
     names: tuple[str, ...] = ()
     features: Callable[[Sequence[int]], npt.NDArray[np.float64]] | None = None
     prior: Callable[[], EnergyCostModel | None] | None = None  # what is kept of another problem, or another board
     boards: Callable[[], int] = lambda: 1  # how many measure at the same time, now
+    starts: tuple[int, ...] = ()
+
+    def first(self, drawn: Sequence[int], share: float) -> list[int]:
+        """A first generation: at most that share of it the starts, the others as they were drawn."""
+        begun = self.starts[: int(share * len(drawn))]
+        return list(dict.fromkeys((*begun, *drawn)))[: len(drawn)]
 
 
 @dataclass(frozen=True, slots=True)
