@@ -145,10 +145,7 @@ def set_modes(root: Path) -> None:
         if path.is_symlink():
             os.utime(path, (time, time), follow_symlinks=False)
             continue
-        run = path.is_dir() or (
-            path.name in programs and ("DEBIAN" in path.parts or path.parent.name.startswith("watt"))
-        )
-        path.chmod(0o755 if run else 0o644)
+        path.chmod(0o755 if path.is_dir() or path in programs else 0o644)
         os.utime(path, (time, time))
 
 
