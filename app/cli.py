@@ -120,6 +120,7 @@ def split_program(words: list[str]) -> tuple[list[str], list[str]]:
 _COMMANDS: Final = {  # module of `commands` and help; the module has the function, and the options in `NAME_arguments`
     "demo": ("search", "the GEMM example on the simulated A100: in the window, or here without a display"),
     "gpus": ("watch", "the boards that answer, and what they report"),
+    "doctor": ("doctor", "what is missing or wrong on this machine, and the remedy for each"),
     "meters": ("meters", "the power meters that are here, and what they report"),
     "monitor": ("watch", "watch a board for a while without a window"),
     "measure": ("measure", "time, energy and power of any program, as perf stat counts"),
@@ -151,6 +152,7 @@ _COMMANDS: Final = {  # module of `commands` and help; the module has the functi
     "strategies": ("strategies", "the search strategies and their options"),
     "kernel-tuner": ("kernel_tuner", "run a script that imports kernel_tuner, unchanged, through Wattridge"),
     "sessions": ("search", "the sessions kept on disk"),
+    "schema": ("schema", "what each command prints with --json, as a JSON Schema"),
     "serve-board": ("serve_board", "send what a board reports to a Wattridge on another machine, which starts this"),
     "twin": ("watch", "a simulated board: with --truth what its sensors hide"),
 }
@@ -290,26 +292,17 @@ def _guarded_call(call: Callable[[], int]) -> int:
 
 
 def _why_no_window() -> WattridgeError | None:
-    from .qt_libraries import has_display, lend_fonts, missing_packages
+    from .qt_libraries import lend_fonts, why_no_display, why_no_libraries
 
     lend_fonts()
-    if not has_display():
-        return WattridgeError("no display", "window", "use wattridge monitor, tune, replay or fit here, or set DISPLAY")
-    missing = missing_packages()
-    if missing:
-        return WattridgeError(
-            "system libraries of Qt are missing", "window", f"sudo apt-get install {' '.join(missing)}"
-        )
-    return None
+    return why_no_display() or why_no_libraries()
 
 
 def _open_window(gpu: str | None, **options: Any) -> int:
     try:
         from .views.shell.app import run
     except ImportError as error:  # a library that our list does not know, or PySide6 itself
-        raise WattridgeError(
-            f"Qt does not load: {error}", "window", "install PySide6-Essentials and its libraries"
-        ) from error
+        raise WattridgeError(f"Qt does not load: {error}", "window", "see what is missing: wattridge doctor") from error
     return run(gpu, **options)
 
 

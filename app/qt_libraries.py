@@ -6,6 +6,7 @@ import ctypes
 import os
 import sys
 
+from .errors import WattridgeError
 from .own_modules import frozen_folder
 
 # shared object -> Debian and Ubuntu package
@@ -35,6 +36,21 @@ def has_display() -> bool:
     if not sys.platform.startswith("linux"):
         return True
     return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
+
+
+def why_no_display() -> WattridgeError | None:
+    """Why no window can be shown, for want of a screen."""
+    if has_display():
+        return None
+    return WattridgeError("no display", "window", "use wattridge monitor, tune, replay or fit here, or set DISPLAY")
+
+
+def why_no_libraries() -> WattridgeError | None:
+    """Which of the libraries that Qt needs here are missing."""
+    missing = missing_packages()
+    if not missing:
+        return None
+    return WattridgeError("system libraries of Qt are missing", "window", f"sudo apt-get install {' '.join(missing)}")
 
 
 def missing_packages() -> tuple[str, ...]:

@@ -46,7 +46,7 @@ def analyse(arguments: Namespace) -> int:
     opened = open_session(arguments.source, columns_of(arguments))
     objective = objective_of(opened, arguments)
     found = analyse_table(opened.table, objective, preferences=preferences_of(arguments), load=load_of(arguments))
-    best = next(iter(by_goal(found.table, objective.goal)), None)
+    best = next(iter(by_goal(found.table, objective.goal, objective.limits)), None)
     if arguments.json:
         share = share_to_json(opened.plan, found.table, best)
         print_json({**_heading(opened), **document_of(found), "share_of_peak": share})
@@ -131,8 +131,8 @@ def load_of(arguments: Namespace) -> Load:
 
 
 def objective_of(opened: Opened, arguments: Namespace) -> Objective:
-    """The session's objective and front, or those that the command line names instead. Raises InputError."""
-    from ..engine.objectives import Goal, Objective
+    """The session's objective, front and limits, or those that the command line names instead. Raises InputError."""
+    from ..engine.objectives import Goal, Objective, parse_limit
 
     goal = opened.objective.goal
     for option, maximise in (("maximise", True), ("minimise", False)):
@@ -140,7 +140,10 @@ def objective_of(opened: Opened, arguments: Namespace) -> Objective:
         if name is not None:
             goal = Goal(name, maximise)
             _check(name, f"--{option}", opened)
-    return Objective(goal, _front(arguments, opened) or opened.objective.front)
+    limits = tuple(parse_limit(text) for text in arguments.limit) or opened.objective.limits
+    for limit in limits:
+        _check(limit.name, "--limit", opened)
+    return Objective(goal, _front(arguments, opened) or opened.objective.front, limits)
 
 
 def _front(arguments: Namespace, opened: Opened | None = None) -> Any:

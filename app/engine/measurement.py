@@ -96,6 +96,7 @@ class Measurement:
     timestamp_s: float = math.nan  # wall clock, seconds since the epoch
     cost_s: float = 0.0  # what this measurement cost, on the GPU's clock
     depth: Depth = Depth.ENERGY
+    board: str = ""  # UUID of the board that measured it, where several measure a session; empty where one does
 
     @property
     def final(self) -> bool:

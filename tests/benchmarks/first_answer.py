@@ -53,8 +53,8 @@ class Diary:
 
     def watch(self) -> None:
         """Replace what the engine calls by the same, written down."""
-        from app.engine.runner.cuda import process
         from app.engine.runner.cuda.gpu import CudaGpu
+        from app.engine.runner.kernels import process
         from app.engine.session import run
         from app.sensors.simulated.gpu import SimulatedGpu
 

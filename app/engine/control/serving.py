@@ -19,13 +19,11 @@ from ... import __version__
 from ...errors import InputError, PermissionRefused, WattridgeError
 from ...sensors.errors import GpuLost, NotSupported, SensorError
 from ...sensors.gpu import Gpu, ListsProcesses
+from ...sensors.remote.fields import LONGEST_LINE, line_of, parse_line
 from ...sensors.remote.messages import (
-    LONGEST_LINE,
     Hello,
     error_document,
     hello_message,
-    line_of,
-    parse_line,
     process_document,
     reading_message,
     samples_message,

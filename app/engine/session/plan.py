@@ -11,7 +11,7 @@ from typing import Any
 from ..measurement import Measurement, Value
 from ..metering.condition import Condition
 from ..metering.meter_choice import MeterChoice
-from ..objectives import Goal
+from ..objectives import Goal, Limit
 from ..runner.base import Runner
 from ..store.record import NewSession
 
@@ -24,6 +24,7 @@ class SearchOptions:
     strategy_options: Mapping[str, Any] = field(default_factory=dict)
     objective: Goal | None = None
     front: tuple[Goal, ...] | None = None
+    limits: tuple[Limit, ...] | None = None
     max_evaluations: int | None = None
     max_seconds: float | None = None
     patience: int | None = None  # evaluations without an improvement after which the session ends

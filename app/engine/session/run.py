@@ -243,8 +243,7 @@ class SessionRun(LiveSession):
         runner, objective = self._runner, self.plan.objective
         if not isinstance(runner, Times) or "time_s" not in runner.timed:
             return None
-        goals = {goal.name for goal in (objective.goal, *objective.front)}
-        return None if goals <= runner.timed else runner
+        return None if objective.names <= runner.timed else runner
 
     def _as_timed(self, row: int) -> strategies.Outcome:
         """What timing tells of a row, although more may be known: a resumed search hears what it heard before.
@@ -257,16 +256,9 @@ class SessionRun(LiveSession):
         goals = self.plan.objective
         if known.state is not State.OK:
             return replace(known, depth=Depth.TIME)
-        return replace(
-            known,
-            depth=Depth.TIME,
-            values={name: value for name, value in known.values.items() if name in timing.timed},
-            cost=known.cost if goals.goal.name in timing.timed else math.nan,
-            front=tuple(
-                cost if goal.name in timing.timed else math.nan
-                for goal, cost in zip(goals.front, known.front, strict=True)
-            ),
-        )
+        values = {name: value for name, value in known.values.items() if name in timing.timed}
+        timed = Measurement(row, self.plan.space.configuration(row), State.OK, values, depth=Depth.TIME)
+        return strategies.Outcome.of(timed, goals)
 
     def _measure(self, measuring: Iterator[Measurement]) -> None:
         try:
@@ -368,13 +360,19 @@ class SessionRun(LiveSession):
         self._note_costs(range(len(self.table)))
 
     def _take(self, measured: Measurement) -> None:
-        measurement = self.plan.complete(measured)
+        measurement = self._on_its_board(self.plan.complete(measured))
         if len(self._fresh) < AGAIN_SHARE * AGAIN:
             self._fresh.append(measurement)
         self._learn(measurement)
         self._pending.append(measurement)
         if time.monotonic() - self._flushed_at >= FLUSH_S or len(self._pending) >= FLUSH_COUNT:
             self._flush()
+
+    def _on_its_board(self, measurement: Measurement) -> Measurement:
+        """With the identity of the board that measured it: figures are compared within a board only."""
+        if measurement.board or self._runner.source == "recorded":
+            return measurement
+        return replace(measurement, board=self.plan.origin.get("gpu", ""))
 
     def _learn(self, measurement: Measurement) -> None:
         """Know what came of it, before it is written."""

@@ -15,7 +15,7 @@ from ..expressions.expression import parse, unknown_name
 from ..expressions.values import parse_values
 from ..measurement import MEASURED, Value
 from ..metering.meter_choice import BOARD, MeterChoice
-from ..objectives import Goal, Objective
+from ..objectives import Goal, Limit, Objective, parse_bound
 from ..space.build import BLOCK_SIZE_NAMES, MAX_PARAMETERS
 from ..space.device_settings import SettingValues
 from .compiler_options import check_options
@@ -50,7 +50,7 @@ _BY_SUFFIX = {".cl": "OpenCL", ".f90": "Fortran", ".f95": "Fortran", ".f03": "Fo
 _LIMITS = tuple(limits_of((8, 0)).as_names())
 _SECTIONS = (
     *("restrictions", "kernel", "operator", "command", "constants", "parameters", "device_settings", "metrics"),
-    *("objective", "search", "metering"),
+    *("objective", "limits", "search", "metering"),
 )
 _SEARCH_KEYS = ("strategy", "options", "max_evaluations", "max_fraction", "max_seconds", "patience", "seed")
 
@@ -95,6 +95,7 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
         device_settings=settings,
         metrics=metrics,
         objective=_objective(root, (*measured, *metrics), measured),
+        limits=_limits(_bounded(root.table("limits")), (*measured, *metrics)),
         strategy=search.text("strategy", "random_sample"),
         strategy_options=_options(search.table("options")),
         max_evaluations=search.integer("max_evaluations", None, least=1),
@@ -425,6 +426,16 @@ def _objective(root: Section, names: tuple[str, ...], measured: tuple[str, ...])
     if len(front) == 1 or len({wanted.name for wanted in front}) < len(front):
         raise section.wrong("front", "two or more different names")
     return Objective(goal, front)
+
+
+def _limits(section: Section, names: tuple[str, ...]) -> tuple[Limit, ...]:
+    """`ttft_p95_s = "<= 0.5"`: one bound of a figure, or a list of them."""
+    limits: list[Limit] = []
+    for name in section:
+        if name not in names:
+            raise unknown_name(name, name, section.where, names)
+        limits += [parse_bound(name, text, section.place(name)) for text in section.texts(name)]
+    return tuple(limits)
 
 
 def _front_goal(text: str, goal: Goal, measured: tuple[str, ...]) -> Goal:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from ..metering.meter_choice import BOARD, MeterChoice
+from ..objectives import Limit
 from ..operators.documents import document_of_operator
 from .model import ARRAY_FILES, KEYS, ArgumentSpec, Specification
 
@@ -29,12 +30,22 @@ def document_of(spec: Specification, folder: Path) -> dict[str, Any]:
         document["objective"] = {"maximise" if goal.maximise else "minimise": goal.name}
         if spec.objective.front:
             document["objective"]["front"] = [str(goal) for goal in spec.objective.front]
+    if spec.limits:
+        document["limits"] = _bounds(spec.limits)
     document["search"] = {key: given[key] for key in _SEARCH if key in given}
     if spec.strategy_options:
         document["search"]["options"] = given["strategy_options"]
     if spec.meters:
         document["metering"] = _metering(spec.meters)
     return _as_operator(spec, document)
+
+
+def _bounds(limits: Sequence[Limit]) -> dict[str, Any]:
+    """By figure its bound, or its bounds, as text."""
+    bounds: dict[str, list[str]] = {}
+    for limit in limits:
+        bounds.setdefault(limit.name, []).append(f"{'<=' if limit.most else '>='} {limit.bound!r}")
+    return {name: found if len(found) > 1 else found[0] for name, found in bounds.items()}
 
 
 def _metering(choice: MeterChoice) -> dict[str, Any]:

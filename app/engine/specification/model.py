@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from ..expressions.expression import Expression, parse
 from ..measurement import Configuration, Value
 from ..metering.meter_choice import NO_METERS, MeterChoice
-from ..objectives import Objective
+from ..objectives import Limit, Objective
 from ..operators.shapes import Operator
 from ..space.device_settings import SettingValues
 
@@ -111,7 +111,8 @@ class Specification:
     operator: Operator | None = None  # that the kernel was made of
     device_settings: Mapping[str, SettingValues] = field(default_factory=dict)  # resolved when a session is planned
     metrics: Mapping[str, str] = field(default_factory=dict)
-    objective: Objective | None = None
+    objective: Objective | None = None  # without limits: these stand beside it, as in the file
+    limits: tuple[Limit, ...] = ()
     strategy: str = "random_sample"
     strategy_options: Mapping[str, Any] = field(default_factory=dict)
     max_evaluations: int | None = None
@@ -139,10 +140,10 @@ class Specification:
 
     @property
     def uses(self) -> frozenset[str]:
-        """The names that its metrics and its objective use."""
+        """The names that its metrics, its objective and its limits use."""
         goals = (self.objective.goal, *self.objective.front) if self.objective else ()
         in_metrics = (name for key, text in self.metrics.items() for name in _parsed(text, f"metrics.{key}").names)
-        return frozenset((*in_metrics, *(goal.name for goal in goals)))
+        return frozenset((*in_metrics, *(goal.name for goal in goals), *(limit.name for limit in self.limits)))
 
 
 def keys_of(kind: type[ArgumentSpec | VerifySpec | KernelSpec | CommandSpec]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from ..settings import Settings
 from ..watched_board import WatchedBoard
 
 if TYPE_CHECKING:
+    from ..doctor.window import Found
     from ..editor.window import SpecificationEditor
     from ..score.window import ScoreWindow
     from .services import Services
@@ -138,6 +139,17 @@ class SideWindows(QObject):
         made = self._made("settings", make)
         made.show_settings()
         self._show(made)
+
+    def show_doctor(self, found: Found | None = None) -> None:
+        """What is missing or wrong on this machine: what was found already, else looked at now."""
+        from ..doctor.window import DoctorWindow
+
+        made = self._made("doctor", lambda: DoctorWindow(self._window))
+        self._show(made)
+        if found is not None:
+            made.show_found(found)
+        elif not made.busy:
+            made.look()
 
     def show_about(self) -> None:
         """Versions and the board's facts."""

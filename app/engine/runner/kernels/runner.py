@@ -38,9 +38,9 @@ from ..base import OnPreparation
 from ..figures import measurement_of, timed_measurement
 from ..settings_order import by_setting, settings_of
 from ..stating import Stating
-from .compiler import Compiled
 from .drift import LOAD, reference_figures
 from .gpu import ProcessGpu
+from .image_maker import Compiled
 from .language import Language
 from .loaded import LoadedKernels
 from .process import KernelFailed
