@@ -46,7 +46,7 @@ Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: Wattridge
 
 Files: *
-Copyright: The Wattridge developers
+Copyright: 2026 The Wattridge developers
 License: Apache-2.0
  On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.
 
