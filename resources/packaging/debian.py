@@ -46,7 +46,7 @@ Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: Wattridge
 
 Files: *
-Copyright: The Wattridge developers
+Copyright: 2026 The Wattridge developers
 License: Apache-2.0
  On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.
 
@@ -145,10 +145,7 @@ def set_modes(root: Path) -> None:
         if path.is_symlink():
             os.utime(path, (time, time), follow_symlinks=False)
             continue
-        run = path.is_dir() or (
-            path.name in programs and ("DEBIAN" in path.parts or path.parent.name.startswith("watt"))
-        )
-        path.chmod(0o755 if run else 0o644)
+        path.chmod(0o755 if path.is_dir() or path in programs else 0o644)
         os.utime(path, (time, time))
 
 
