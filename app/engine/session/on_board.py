@@ -122,9 +122,10 @@ def _service_notes(spec: Specification, gpu: Gpu) -> tuple[str, ...]:
     from ..runner.command import not_its_own
     from ..workloads.service import Service
 
-    service = Service(spec)
+    modelled = isinstance(gpu, ServesLoad) and bool(gpu.service_assumptions)
+    service = Service(spec, modelled=modelled)
     said: list[str] = []
-    if isinstance(gpu, ServesLoad) and gpu.service_assumptions:
+    if isinstance(gpu, ServesLoad) and modelled:
         said.append(f"no server is run: {gpu.service_assumptions}")
     else:
         if gpu.clock.speed != 1:
@@ -147,11 +148,10 @@ def _service_runner(spec: Specification, gpu: Gpu, space: SearchSpace, guard: De
     from ..workloads.service import Service
 
     def make() -> Runner:
-        service = Service(spec)
+        modelled = isinstance(gpu, ServesLoad) and bool(gpu.service_assumptions)
+        service = Service(spec, modelled=modelled)
         under_load = (
-            ServiceModelled(gpu, service)
-            if isinstance(gpu, ServesLoad) and gpu.service_assumptions
-            else ServiceHere(gpu, service)
+            ServiceModelled(gpu, service) if isinstance(gpu, ServesLoad) and modelled else ServiceHere(gpu, service)
         )
         return ServiceRunner(gpu, spec, space, guard.nested("session"), service, under_load)
 
