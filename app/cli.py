@@ -153,6 +153,10 @@ _COMMANDS: Final = {  # module of `commands` and help; the module has the functi
     "sessions": ("search", "the sessions kept on disk"),
     "schema": ("schema", "what each command prints with --json, as a JSON Schema"),
     "serve-board": ("serve_board", "send what a board reports to a Wattridge on another machine, which starts this"),
+    "mcp": (
+        "mcp",
+        "let an assistant watch, tune and report, by the Model Context Protocol; it never sets a real board",
+    ),
     "twin": ("watch", "a simulated board: with --truth what its sensors hide"),
 }
 
