@@ -13,6 +13,7 @@ from .terminal import print_json, print_table
 
 # Commands whose standard output is no document of ours.
 WITHOUT: Final = {
+    "mcp": "speaks the Model Context Protocol",
     "kernel-tuner": "prints what the script prints",
     "serve-board": "speaks to a Wattridge on another machine",
 }
