@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import platform
 import secrets
 import shutil
@@ -64,6 +65,7 @@ class BoardWorker(Worker):  # type: ignore[misc]  # Dask has no types
 async def serve(task: Mapping[str, Any], end: asyncio.Event, ready: Callable[[Mapping[str, Any]], None]) -> None:
     """Offer the board to the scheduler, whenever that is there, until the parent is gone. Raises WattridgeError."""
     settle()
+    _keep_to_share(task["number"], task["workers"])
     certificates = find_certificates(Path(task["certificates"]))
     with closing(open_gpu(task["gpu"], seed=task["seed"], speed=task["speed"])) as gpu:
         guard = DeviceGuard(gpu, allow_control=task["allow_control"], by="pool")
@@ -78,6 +80,14 @@ async def serve(task: Mapping[str, Any], end: asyncio.Event, ready: Callable[[Ma
                     await asyncio.wait_for(end.wait(), _AGAIN_S)
         finally:
             await asyncio.to_thread(work.close)
+
+
+def _keep_to_share(number: int, workers: int) -> None:
+    """Use this worker's share of the cores: each compiles on as many as it finds, and must not disturb the others."""
+    if hasattr(os, "sched_setaffinity"):
+        own = sorted(os.sched_getaffinity(0))[number::workers]
+        if len(own) > 1:
+            os.sched_setaffinity(0, own)
 
 
 async def _offer(
