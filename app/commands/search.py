@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..engine.objectives import Goal, parse_front
+from ..engine.objectives import Goal, parse_front, parse_limit
 from ..engine.session_state import SessionState
 from ..errors import InputError, WattridgeError
 from ..input_files import is_input, is_there
@@ -207,6 +207,7 @@ def search_options(arguments: Namespace, repeats: int | None = None) -> SearchOp
         strategy_options=dict(arguments.strategy_option),
         objective=goal,
         front=parse_front(arguments.front) if arguments.front else None,
+        limits=tuple(parse_limit(text) for text in arguments.limit) or None,
         max_evaluations=arguments.max_evaluations,
         max_seconds=arguments.max_seconds,
         patience=arguments.patience,

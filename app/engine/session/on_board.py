@@ -10,6 +10,7 @@ from threading import Event
 from ...errors import InputError, WattridgeError
 from ...sensors.device_limits import DeviceLimits, limits_of
 from ...sensors.gpu import Gpu
+from ...sensors.service_load import ServesLoad
 from ...sensors.unmetered import NO_ENERGY
 from ..control.guard import DeviceGuard
 from ..metering.condition import Condition
@@ -53,6 +54,8 @@ def require_runnable(spec: Specification, gpu: Gpu) -> tuple[DeviceLimits, tuple
             raise InputError("a program takes real time", gpu.info.label, "choose --speed 1")
         said = not_its_own(gpu.info.source)
         return limits_on(gpu), (*((said,) if said else ()), *programs_of(spec))
+    if spec.service is not None:
+        return limits_on(gpu), _service_notes(spec, gpu)
     if gpu.info.real:
         from ..runner.languages import require_language
 
@@ -88,6 +91,8 @@ def runner_on(
         from ..runner.command import CommandRunner
 
         return lambda: CommandRunner(gpu, spec, space, outer.nested("session"))
+    if spec.service is not None:
+        return _service_runner(spec, gpu, space, outer)
     if gpu.info.real:
         from ..runner.languages import open_runner
 
@@ -110,6 +115,47 @@ def _pool_runner_on(
     return lambda: PoolRunner(
         gpu.pool, gpu.model, source, space, bundle, repeats=repeats, condition=words, on_remark=gpu.on_remark
     )
+
+
+def _service_notes(spec: Specification, gpu: Gpu) -> tuple[str, ...]:
+    """What to know of a service before it is started. Raises InputError where it cannot be asked here."""
+    from ..runner.command import not_its_own
+    from ..workloads.service import Service
+
+    service = Service(spec)
+    said: list[str] = []
+    if isinstance(gpu, ServesLoad) and gpu.service_assumptions:
+        said.append(f"no server is run: {gpu.service_assumptions}")
+    else:
+        if gpu.clock.speed != 1:
+            raise InputError("a server takes real time", gpu.info.label, "choose --speed 1")
+        said += [line for line in (not_its_own(gpu.info.source, "a service"), *programs_of(spec)) if line]
+    if service.spec.boards:
+        if spec.device_settings:
+            what = "clocks and limits of several boards under one service cannot be set together"
+            raise InputError(what, f"{spec.path}: service.boards", "leave [device_settings] out")
+        said.append(f"the power of {1 + len(service.spec.boards)} boards adds up")
+    if names := service.argument_names:
+        said.append(f"a change of {', '.join(names)} starts the server again; the others do not")
+    return tuple(said)
+
+
+def _service_runner(spec: Specification, gpu: Gpu, space: SearchSpace, guard: DeviceGuard) -> Callable[[], Runner]:
+    from ..runner.service import ServiceRunner
+    from ..runner.service_here import ServiceHere
+    from ..runner.service_modelled import ServiceModelled
+    from ..workloads.service import Service
+
+    def make() -> Runner:
+        service = Service(spec)
+        under_load = (
+            ServiceModelled(gpu, service)
+            if isinstance(gpu, ServesLoad) and gpu.service_assumptions
+            else ServiceHere(gpu, service)
+        )
+        return ServiceRunner(gpu, spec, space, guard.nested("session"), service, under_load)
+
+    return make
 
 
 def allowed_settings(

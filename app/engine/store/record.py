@@ -12,7 +12,7 @@ from typing import Any
 
 from ...sensors.gpu import LIVE
 from ..measurement import Configuration, Depth, Measurement, State
-from ..objectives import Goal, Objective
+from ..objectives import Objective
 from ..session_state import Purpose, SessionState
 from ..space.packing import space_to_row
 from ..space.result_table import ResultTable
@@ -130,12 +130,11 @@ _TEXTS = ("reason", "title", "gpu", "driver", "source", "strategy", "version", "
 
 def new_session_to_row(new: NewSession) -> dict[str, Any]:
     """The columns of a session that begins."""
-    goals = (new.objective.goal, *new.objective.front)
     space, codes = space_to_row(new.space)
     return {
         **new.facts(),
         **{name: json.dumps(dict(getattr(new, name))) for name in _JSON_COLUMNS},
-        "objective": json.dumps([[goal.name, goal.maximise] for goal in goals]),
+        "objective": json.dumps(new.objective.to_list()),
         "cartesian": str(new.space.cartesian),  # may exceed 64 bits
         "valid": new.space.size,
         "space": space,
@@ -152,11 +151,10 @@ def record_from_row(row: Sequence[Any]) -> SessionRecord:
         if name in _TEXTS and not isinstance(value, str):
             raise ValueError(f"{name} is not text")
     named |= {name: json.loads(named[name]) for name in (*_JSON_COLUMNS, "tags")}
-    goal, *front = (Goal(name, maximise) for name, maximise in json.loads(named["objective"]))
     label = {name: named.pop(name) for name in _LABEL_COLUMNS}
     label |= {"tags": tuple(label["tags"]), "favourite": bool(label["favourite"])}
     named |= {"state": SessionState(named["state"]), "cartesian": int(named["cartesian"])}
-    named |= {"objective": Objective(goal, tuple(front)), "label": Label(**label)}
+    named |= {"objective": Objective.of_list(json.loads(named["objective"])), "label": Label(**label)}
     return SessionRecord(**named)
 
 
