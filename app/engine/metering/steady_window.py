@@ -41,8 +41,8 @@ class Look:
 def look(times_s: Floats, work: Floats, power_times_s: Floats, power_w: Floats, end_s: float) -> Look:
     """The best window over a load that began at 0 and is looked at until `end_s`.
 
-    `work` has what was done until each of `times_s` (ascending, shape (n,)) since the one before, and `power_w` the power
-    at each of `power_times_s`.
+    `work` has what was done until each of `times_s` (ascending, shape (n,)) since the one before, and `power_w` the
+    power at each of `power_times_s`.
     """
     edges = np.linspace(0.0, end_s, BLOCKS + 1)
     done = np.interp(edges, np.concatenate([[0.0], times_s]), np.concatenate([[0.0], np.cumsum(work)]))
