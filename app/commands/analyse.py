@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
@@ -91,16 +92,23 @@ def compare_arguments(parser: ArgumentParser) -> None:
 def compare(arguments: Namespace) -> int:
     """Several sessions or boards: fronts, what tuning for energy gains on each, and configurations carried over."""
     from ..engine.analysis.compare import compare_sessions
+    from ..engine.analysis.crossed import describe_kernels_by_boards, kernels_by_boards
     from ..engine.analysis.description import describe_comparison
+    from ..engine.analysis.machines import describe_machines, figures_of, over_machines
 
     columns = columns_of(arguments)
     sides = [open_session(source, columns).side for source in arguments.sources]
     front = _front(arguments)
     found = compare_sessions(sides, front)
+    crossed, machines = kernels_by_boards(found), over_machines(sides, figures_of(found))
     if arguments.json:
-        print_json(as_json(found))
-    else:
-        print_description(describe_comparison(found))
+        print_json({**as_json(found), "kernels_by_boards": as_json(crossed), "over_machines": as_json(machines)})
+        return 0
+    print_description(describe_comparison(found))
+    described = (describe_kernels_by_boards(crossed), *map(describe_machines, machines))
+    for each in chain.from_iterable(described):
+        show()
+        print_description(each)
     return 0
 
 

@@ -64,7 +64,7 @@ class Objective:
     @property
     def names(self) -> frozenset[str]:
         """The figures that it needs."""
-        return frozenset(each.name for each in (self.goal, *self.front, *self.limits))
+        return frozenset((self.goal.name, *(goal.name for goal in self.front), *(limit.name for limit in self.limits)))
 
     def feasible(self, values: Mapping[str, float]) -> bool:
         """Whether every limit is kept."""

@@ -74,8 +74,10 @@ def within_limits(costs: Costs, within: npt.NDArray[np.bool_]) -> Costs:
     """The same with NaN where `within` is False: nothing chooses those."""
     if within.all():
         return costs
-    kept = {name: np.where(within, getattr(costs, name), np.nan) for name in ("time_s", "energy_j", "power_w")}
-    return replace(costs, **kept)
+    time_s, energy_j, power_w = (
+        np.where(within, each, np.nan) for each in (costs.time_s, costs.energy_j, costs.power_w)
+    )
+    return replace(costs, time_s=time_s, energy_j=energy_j, power_w=power_w)
 
 
 def _inverse(table: ResultTable, role: Role) -> Floats:

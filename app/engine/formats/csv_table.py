@@ -34,7 +34,7 @@ SIGNATURE = ",".join(_STATE)  # in the header of every file written here
 _FACTS = (
     *_STATE,
     *("timestamp_s", "cost_s", "message", "window_start_ns", "window_end_ns", "measured_clock_mhz"),
-    *("gpu", "kernel", "problem_size", "objective", "depth"),
+    *("gpu", "kernel", "problem_size", "objective", "depth", "board"),
 )
 _LOW, _HIGH = " (95 % low)", " (95 % high)"
 _REMEDY = "pass a session that this program wrote"
@@ -63,7 +63,7 @@ def _lines(table: ResultTable, about: About) -> Iterator[str]:
                 *(_figure(m.timestamp_s), _figure(m.cost_s), text_cell(m.message), start_ns, end_ns),
                 _figure(m.observed_clock_mhz),
                 *session,
-                m.depth.value,
+                *(m.depth.value, text_cell(m.board)),
                 *(_figure(m.values.get(name, math.nan)) for name in names),
                 *(_figure(end) for name in bounded for end in m.intervals.get(name, (math.nan, math.nan))),
             ]
@@ -172,6 +172,7 @@ class _Header:
             cost_s=_number(texts.get("cost_s") or "0"),
             message=texts.get("message", ""),
             depth=Depth.TIME if texts.get("depth") == Depth.TIME.value else Depth.ENERGY,
+            board=texts.get("board", ""),
         )
 
     def objective(self, goals: str) -> Objective:

@@ -59,6 +59,7 @@ def own_entry(m: Measurement) -> dict[str, Any]:
         "timestamp_s": finite_or_none(m.timestamp_s),
         "cost_s": finite_or_none(m.cost_s),
         "depth": m.depth.value if m.depth is Depth.TIME else None,
+        "board": m.board or None,
     }
     return {name: value for name, value in entry.items() if value is not None}
 

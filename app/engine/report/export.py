@@ -212,6 +212,7 @@ def export_json(choice: Choice) -> str:
         "gpu": plan.gpu,
         "driver": plan.driver or None,
         "source": choice.source,
+        "board": m.board or None,
         "origin": dict(plan.origin),
         "objective": str(plan.objective),
         "strategy": plan.strategy,

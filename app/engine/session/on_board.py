@@ -16,6 +16,7 @@ from ..control.guard import DeviceGuard
 from ..metering.condition import Condition
 from ..metering.launching import require_here, require_launching
 from ..runner.base import Runner
+from ..runner.pool.gpu import PooledGpu
 from ..space.device_settings import SettingValues
 from ..space.search_space import SearchSpace
 from ..specification.model import Specification
@@ -38,6 +39,9 @@ def require_runnable(spec: Specification, gpu: Gpu) -> tuple[DeviceLimits, tuple
 
     Nothing has been swept or measured then. Raises InputError and WattridgeError.
     """
+    if isinstance(gpu, PooledGpu):
+        gpu.require_runnable(spec)
+        return gpu.limits, ()
     require_here(gpu)
     if spec.refused:
         raise InputError(spec.refused, str(spec.path), "its space can be looked at, and recordings of it replayed")
@@ -76,6 +80,8 @@ def runner_on(
 
     Raises WattridgeError where the first configuration cannot be prepared.
     """
+    if isinstance(gpu, PooledGpu):
+        return _pool_runner_on(spec, gpu, space, condition)
     from ...sensors.simulated.profiles import LaunchRefused
     from ..runner.simulated import SimulatedRunner
     from ..workloads.profiled import ProfiledKernel
@@ -95,6 +101,20 @@ def runner_on(
     with suppress(LaunchRefused):  # what no configuration can do fails now; a refused launch is a result later
         ProfiledKernel.of(spec, board.limits).prepare(space.configuration(0))
     return lambda: SimulatedRunner(board, spec, space, outer.nested("session"), condition)
+
+
+def _pool_runner_on(
+    spec: Specification, gpu: PooledGpu, space: SearchSpace, condition: Condition | None
+) -> Callable[[], Runner]:
+    """What makes the runner over the boards of a pool. Raises as `bundle_of`."""
+    from ..runner.pool.bundle import bundle_of
+    from ..runner.pool.runner import PoolRunner
+
+    bundle, words = bundle_of(spec), condition.option if condition is not None else ""
+    source, repeats = gpu.info.source, spec.repeats
+    return lambda: PoolRunner(
+        gpu.pool, gpu.model, source, space, bundle, repeats=repeats, condition=words, on_remark=gpu.on_remark
+    )
 
 
 def _service_notes(spec: Specification, gpu: Gpu) -> tuple[str, ...]:
@@ -144,12 +164,18 @@ def allowed_settings(
     """The settings that may be made on this board, the rights for them obtained, and notes on the others."""
     if not wanted or gpu.info.source == "recorded":
         return dict(wanted), ()
+    if isinstance(gpu, PooledGpu):
+        fixed = {name: reason for name in wanted if (reason := gpu.why_not(name))}
+        return {name: values for name, values in wanted.items() if name not in fixed}, _as_they_are(fixed)
     if not guard.allowed:
         return {}, (f"{', '.join(wanted)} stay as they are: {guard.why_forbidden}",)
     notes = guard.open() if gpu.info.live else ()
     refused = {name: why for name in wanted if (why := guard.why_not(name))}
-    kept = tuple(f"{name} stays as it is: {why}" for name, why in refused.items())
-    return {name: values for name, values in wanted.items() if name not in refused}, (*notes, *kept)
+    return {name: values for name, values in wanted.items() if name not in refused}, (*notes, *_as_they_are(refused))
+
+
+def _as_they_are(refused: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"{name} stays as it is: {why}" for name, why in refused.items())
 
 
 def model_range(
@@ -159,6 +185,9 @@ def model_range(
     stop: Event | None,
 ) -> tuple[float, float]:
     """The clocks within 10 % of the model's optimum, from a sweep made now."""
+    if isinstance(gpu, PooledGpu):
+        remedy = "give graphics_clock_mhz as a list or as { points = n }"
+        raise InputError("a pool sweeps no clocks before a session", "graphics_clock_mhz = 'ridge'", remedy)
     fit, _ = fit_of_sweep(gpu, on_progress=on_progress, stop=stop, guard=guard)
     if fit.range_mhz is None:
         raise WattridgeError(

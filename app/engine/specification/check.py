@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from ..board_settings import SETTINGS
 from ..expressions.arrays import parse_array_expression
 from ..expressions.expression import parse, unknown_name
 from ..expressions.values import parse_values
-from ..measurement import MEASURED, Value
+from ..measurement import MEASURED, Configuration, Value
 from ..metering.meter_choice import BOARD, MeterChoice
 from ..objectives import Goal, Limit, Objective, parse_bound
 from ..space.build import BLOCK_SIZE_NAMES, MAX_PARAMETERS
@@ -42,6 +42,7 @@ from .toml_section import Section
 
 MAX_ENTRIES = 1000  # constants, metrics, restrictions
 MAX_METERS = 8
+MAX_STARTS = 100  # configurations that a search begins with
 MAX_REPEATS = 1000  # measurements of one configuration
 FILLS = ("zeros", "ones", "random", "range")
 TYPES = (
@@ -64,7 +65,7 @@ _SECTIONS = (
     ),
     *("objective", "limits", "search", "metering"),
 )
-_SEARCH_KEYS = ("strategy", "options", "max_evaluations", "max_fraction", "max_seconds", "patience", "seed")
+_SEARCH_KEYS = ("strategy", "options", "max_evaluations", "max_fraction", "max_seconds", "patience", "seed", "start")
 
 
 def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
@@ -118,6 +119,7 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
         max_seconds=search.number("max_seconds", None, least=0.001),
         patience=search.integer("patience", None, least=1),
         seed=search.integer("seed", 0, least=0) or 0,
+        starts=_starts(search, tunable),
         meters=_meters(root.table("metering", ("meters", "energy_from", "correct_gain"))),
     )
 
@@ -127,6 +129,14 @@ def _meters(section: Section) -> MeterChoice:
     if len(selectors) > MAX_METERS:
         raise InputError(f"{len(selectors)} meters", section.place("meters"), f"at most {MAX_METERS}")
     return MeterChoice(selectors, section.text("energy_from", BOARD), section.flag("correct_gain", False))
+
+
+def _starts(search: Section, tunable: Sequence[str]) -> tuple[Configuration, ...]:
+    """What a search begins with: tables of parameters and their values."""
+    tables = search.tables("start", tunable)
+    if len(tables) > MAX_STARTS:
+        raise InputError(f"{len(tables)} configurations", search.place("start"), f"at most {MAX_STARTS}")
+    return tuple({name: table.value(name) for name in table} for table in tables)
 
 
 def _bounded(section: Section) -> Section:

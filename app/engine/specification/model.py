@@ -122,6 +122,7 @@ class Specification:
     max_seconds: float | None = None
     patience: int | None = None
     seed: int = 0
+    starts: tuple[Configuration, ...] = ()  # that a search begins with, the best guess first; each names parameters
     meters: MeterChoice = NO_METERS  # beside the board
     notes: tuple[str, ...] = ()  # what the user should know of how the file was read
     refused: str = ""  # why it cannot be measured, though its space can be looked at
@@ -147,7 +148,7 @@ class Specification:
         """The names that its metrics, its objective and its limits use."""
         goals = (self.objective.goal, *self.objective.front) if self.objective else ()
         in_metrics = (name for key, text in self.metrics.items() for name in _parsed(text, f"metrics.{key}").names)
-        return frozenset((*in_metrics, *(each.name for each in (*goals, *self.limits))))
+        return frozenset((*in_metrics, *(goal.name for goal in goals), *(limit.name for limit in self.limits)))
 
 
 def keys_of(kind: type[ArgumentSpec | VerifySpec | KernelSpec | CommandSpec | ServiceSpec]) -> tuple[str, ...]:

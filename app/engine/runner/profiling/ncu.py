@@ -36,6 +36,7 @@ from ..kernels.process import KernelFailed
 from .launching import Task, launched, write_job
 from .ncu_output import NcuOutput, ProfiledLaunch, read_ncu
 from .profiler import Profile
+from .rights import ADMINISTRATORS_ONLY, OPEN_COUNTERS, REFUSAL
 
 CHOICE: Final = "WATTRIDGE_NCU"
 AT_ONCE: Final = 8  # kernels in one run: enough to pay for its start, few enough to lose little and to stop soon
@@ -48,12 +49,7 @@ _PLACES: Final = (
 )
 _NAME: Final = re.compile(r"\w+(?:\.\w+)*")
 _MESSAGES: Final = (  # what it says -> what that is, and the remedy
-    (
-        "ERR_NVGPUCTRPERM",
-        "the driver lets only administrators read its counters (ERR_NVGPUCTRPERM)",
-        "run this command as root, or have an administrator set NVreg_RestrictProfilingToAdminUsers=0 for the module"
-        " nvidia and reboot; a container needs --cap-add=SYS_ADMIN",
-    ),
+    (REFUSAL, ADMINISTRATORS_ONLY, OPEN_COUNTERS),
     (
         "driver resource was unavailable",
         "another program uses the GPU's counters",
