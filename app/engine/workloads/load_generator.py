@@ -82,7 +82,7 @@ class Generator:
         self._under_way = 0
         self._idle_since_ns = self._reported_ns = time.monotonic_ns()
         self._idle_ns = 0
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[bool]] = set()
         self._freed = asyncio.Event()
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
 
@@ -253,7 +253,8 @@ class _Answer:
         self._note_usage(event)
         said = 0
         for choice in _list(event.get("choices")):
-            delta = choice.get("delta") if isinstance(choice.get("delta"), dict) else choice
+            delta = choice.get("delta")
+            delta = delta if isinstance(delta, dict) else choice
             said += bool(delta.get("content") or delta.get("text") or delta.get("reasoning_content"))
             self.complete = self.complete or bool(choice.get("finish_reason"))
         if said and not self.first_ns:
