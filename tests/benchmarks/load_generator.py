@@ -119,7 +119,7 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     if arguments.first:
-        os.nice(-15)  # the mock and the load generator inherit it
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(5))  # the mock and the load generator inherit it
     print(
         f"Load generator, {arguments.seconds:g} s each. {arguments.record} {os.cpu_count()} cores, {platform.machine()}"
     )
