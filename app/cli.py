@@ -123,6 +123,7 @@ _COMMANDS: Final = {  # module of `commands` and help; the module has the functi
     "doctor": ("doctor", "what is missing or wrong on this machine, and the remedy for each"),
     "meters": ("meters", "the power meters that are here, and what they report"),
     "monitor": ("watch", "watch a board for a while without a window"),
+    "idle": ("idle", "what a board draws while nothing works on it, and what a year of that costs"),
     "measure": ("measure", "time, energy and power of any program, as perf stat counts"),
     "tune": ("search", "search a specification's space on a board"),
     "replay": ("search", "search a recorded session instead of a board"),
@@ -140,6 +141,7 @@ _COMMANDS: Final = {  # module of `commands` and help; the module has the functi
     "apply": ("control", "set a board's clocks and power limit, and see whether it obeys"),
     "restore": ("control", "put back what was set, also after a crash or a power cut"),
     "helper": ("helper", "show, install or remove the helper with root's rights"),
+    "install-desktop": ("install_desktop", "the program in this user's desktop menu; with --remove out of it again"),
     "analyse": (
         "analyse",
         "what a session shows: front, choices, correlations, importance, difficulty, drift, failures",
@@ -153,6 +155,8 @@ _COMMANDS: Final = {  # module of `commands` and help; the module has the functi
     "sessions": ("search", "the sessions kept on disk"),
     "schema": ("schema", "what each command prints with --json, as a JSON Schema"),
     "serve-board": ("serve_board", "send what a board reports to a Wattridge on another machine, which starts this"),
+    "pool": ("pool", "certificates and scheduler of a pool of boards, and which boards it has"),
+    "worker": ("pool", "offer this machine's boards to a pool"),
     "mcp": (
         "mcp",
         "let an assistant watch, tune and report, by the Model Context Protocol; it never sets a real board",
@@ -168,13 +172,26 @@ class _Command(_Parser):
         super().__init__(**options)
         self._module, self._function = module, function
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def declare(self) -> None:
+        """Add the command's options, with its module."""
         module = import_module(f".commands.{self._module}", __package__)
         self.add_argument("--json", action="store_true", help="one JSON document on standard output")
         getattr(module, f"{self._function}_arguments", lambda _parser: None)(self)
         self.set_defaults(command=getattr(module, self._function))
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self.declare()
         _hold_back_defaults(self)
         return super().parse_known_args(args, namespace)
+
+
+def command_parsers() -> dict[str, argparse.ArgumentParser]:
+    """The program's parser under "", and that of each command under its name; every module is imported."""
+    whole = make_parser()
+    (commands,) = (action for action in whole._actions if isinstance(action, argparse._SubParsersAction))
+    for parser in commands.choices.values():
+        parser.declare()
+    return {"": whole, **commands.choices}
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -282,8 +299,9 @@ def _guarded_call(call: Callable[[], int]) -> int:
 
 
 def _why_no_window() -> WattridgeError | None:
-    from .qt_libraries import why_no_display, why_no_libraries
+    from .qt_libraries import lend_fonts, why_no_display, why_no_libraries
 
+    lend_fonts()
     return why_no_display() or why_no_libraries()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
@@ -46,7 +47,7 @@ def analyse(arguments: Namespace) -> int:
     opened = open_session(arguments.source, columns_of(arguments))
     objective = objective_of(opened, arguments)
     found = analyse_table(opened.table, objective, preferences=preferences_of(arguments), load=load_of(arguments))
-    best = next(iter(by_goal(found.table, objective.goal)), None)
+    best = next(iter(by_goal(found.table, objective.goal, objective.limits)), None)
     if arguments.json:
         share = share_to_json(opened.plan, found.table, best)
         print_json({**_heading(opened), **document_of(found), "share_of_peak": share})
@@ -91,16 +92,23 @@ def compare_arguments(parser: ArgumentParser) -> None:
 def compare(arguments: Namespace) -> int:
     """Several sessions or boards: fronts, what tuning for energy gains on each, and configurations carried over."""
     from ..engine.analysis.compare import compare_sessions
+    from ..engine.analysis.crossed import describe_kernels_by_boards, kernels_by_boards
     from ..engine.analysis.description import describe_comparison
+    from ..engine.analysis.machines import describe_machines, figures_of, over_machines
 
     columns = columns_of(arguments)
     sides = [open_session(source, columns).side for source in arguments.sources]
     front = _front(arguments)
     found = compare_sessions(sides, front)
+    crossed, machines = kernels_by_boards(found), over_machines(sides, figures_of(found))
     if arguments.json:
-        print_json(as_json(found))
-    else:
-        print_description(describe_comparison(found))
+        print_json({**as_json(found), "kernels_by_boards": as_json(crossed), "over_machines": as_json(machines)})
+        return 0
+    print_description(describe_comparison(found))
+    described = (describe_kernels_by_boards(crossed), *map(describe_machines, machines))
+    for each in chain.from_iterable(described):
+        show()
+        print_description(each)
     return 0
 
 
@@ -131,8 +139,8 @@ def load_of(arguments: Namespace) -> Load:
 
 
 def objective_of(opened: Opened, arguments: Namespace) -> Objective:
-    """The session's objective and front, or those that the command line names instead. Raises InputError."""
-    from ..engine.objectives import Goal, Objective
+    """The session's objective, front and limits, or those that the command line names instead. Raises InputError."""
+    from ..engine.objectives import Goal, Objective, parse_limit
 
     goal = opened.objective.goal
     for option, maximise in (("maximise", True), ("minimise", False)):
@@ -140,7 +148,10 @@ def objective_of(opened: Opened, arguments: Namespace) -> Objective:
         if name is not None:
             goal = Goal(name, maximise)
             _check(name, f"--{option}", opened)
-    return Objective(goal, _front(arguments, opened) or opened.objective.front)
+    limits = tuple(parse_limit(text) for text in arguments.limit) or opened.objective.limits
+    for limit in limits:
+        _check(limit.name, "--limit", opened)
+    return Objective(goal, _front(arguments, opened) or opened.objective.front, limits)
 
 
 def _front(arguments: Namespace, opened: Opened | None = None) -> Any:

@@ -36,11 +36,17 @@ def of_sources(names: Collection[str]) -> set[str]:
     return found
 
 
-# What a figure stated for one thermal condition keeps of its measurement: of the session, not of the configuration.
+# What a board itself reports, where figures of several boards are given as one of them would report them.
+OWN_FIGURES = {"time_s": "time_own_s", "power_w": "power_own_w", "energy_j": "energy_own_j"}
+
+# What a figure stated for one thermal condition, or for one board, keeps of its measurement: of the session, not of the
+# configuration.
 STATED_FROM = frozenset(
     {
         *("energy_raw_j", "power_raw_w", "thermal_correction", "thermal_uncertainty"),
         *("recent_power_1s_w", "recent_power_30s_w"),
+        *OWN_FIGURES.values(),
+        *("board_correction", "board_uncertainty_time", "board_uncertainty_power"),
     }
 )
 
@@ -96,6 +102,7 @@ class Measurement:
     timestamp_s: float = math.nan  # wall clock, seconds since the epoch
     cost_s: float = 0.0  # what this measurement cost, on the GPU's clock
     depth: Depth = Depth.ENERGY
+    board: str = ""  # UUID of the board that measured it, where several measure a session; empty where one does
 
     @property
     def final(self) -> bool:

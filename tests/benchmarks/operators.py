@@ -24,7 +24,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -131,7 +131,7 @@ def shape(name: str, gpu: Gpu, store: Store, seed: int, seconds: float, rounds: 
     again_s = AGAIN_S if seconds >= LONG_SHAPE_S else SHORT_AGAIN_S
     left_s = seconds - START_S - 5 * (again_s + 0.4)
     plan = plan_specification(load_specification(kept_specification(operator)), gpu)
-    plan = SessionPlan(**{**plan.facts(), "space": plan.space, "make_runner": plan.make_runner, "seed": seed})
+    plan = replace(plan, seed=seed)
     options: dict[str, Any] = {"use_prior": False}  # the arms and shapes must not learn from each other
     if math.isfinite(seconds):
         first_s = SMALL["first_generation"] * TIME_S + SMALL["fastest"] * ENERGY_S

@@ -27,7 +27,7 @@ from app.sensors.simulated.profiles import load_of
 from app.sensors.simulated.truth import IN_BYTES, truth, workloads
 from app.sensors.simulated.twin import Twin, load_twin, twin_names
 
-BOARDS = ("a100", "a4000", "a6000", "h200", "k20x", "mi210", "titan_rtx", "v100")
+BOARDS = ("a100", "a4000", "a6000", "h200", "k20x", "mi210", "rtx5090", "titan_rtx", "v100")
 
 
 def most_efficient_clock(twin: Twin, workload: str = "full_load") -> float:
@@ -352,3 +352,38 @@ def test_no_mutation_of_a_file_breaks_the_reader(tmp_path_factory: pytest.TempPa
     path.write_bytes(original[:at] + inserted + original[at + length :])
     with contextlib.suppress(InputError):
         assert isinstance(load_twin(str(path)), Twin)
+
+
+# --- boards of a model ------------------------------------------------------------------------------------------------
+
+
+def test_the_boards_of_a_model_differ_as_real_ones_do_and_stay_the_same_boards() -> None:
+    model = load_twin("a100")
+    boards = [load_twin(f"a100#{number}") for number in range(1, 201)]
+    assert len({board.key for board in boards}) == 200
+    for board in boards:
+        assert (board.name, board.clocks, board.rate) == (model.name, model.clocks, model.rate)
+    gains = np.array([board.sensors.gain for board in boards])
+    assert np.abs(gains - 1).max() < 0.0501
+    assert gains.std() == pytest.approx(0.02, rel=0.2)
+    static = np.array([board.power.static_w for board in boards]) / model.power.static_w
+    assert static.std() == pytest.approx(0.03, rel=0.2)
+    assert load_twin(" A100 #2 ") == load_twin("a100#2") != load_twin("a100#3")
+
+
+@pytest.mark.parametrize("name", ["a100#0", "a100#x", "a100#10000", "a100#", "#1"])
+def test_a_board_is_numbered_from_1(name: str) -> None:
+    with pytest.raises(InputError, match="#1 to #9999"):
+        load_twin(name)
+
+
+def test_the_sensors_of_two_boards_of_a_model_do_not_err_together() -> None:
+    def powers(name: str) -> list[float]:
+        clock = VirtualClock()
+        gpu = SimulatedGpu(load_twin(name), seed=4, clock=clock)
+        clock.wait(2.0)
+        return [sample.power_w for sample in gpu.power_samples(0)]
+
+    first, again, other = powers("h200#1"), powers("h200#1"), powers("h200#2")
+    assert first == again
+    assert abs(np.corrcoef(first, other)[0, 1]) < 0.5

@@ -292,8 +292,9 @@ def describe_comparison(found: Comparison, units: Mapping[str, str] | None = Non
     ]
     carried = [
         [each.origin, each.chosen_for, each.on, change(each.time_ratio), change(each.energy_ratio), each.words]
-        for each in found.carried
+        for each in found.carried[:MOST_POINTS]
     ]
+    some = f", the first {MOST_POINTS} of {len(found.carried)}" if len(found.carried) > MOST_POINTS else ""
     means = f"efficiency {found.mean_efficiency_change.words}, speed {found.mean_speed_change.words}"
     listings = [
         Listing("", header, gains),
@@ -303,7 +304,7 @@ def describe_comparison(found: Comparison, units: Mapping[str, str] | None = Non
             fronts,
         ),
         Listing(
-            "The best of one on the others, against what is best there",
+            f"The best of one on the others, against what is best there{some}",
             ("best of", "for", "on", "time", "energy", "configuration"),
             carried,
         ),

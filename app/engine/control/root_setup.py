@@ -79,6 +79,7 @@ def _install(order: dict[str, Any], done: list[str], notes: list[str]) -> None:
         _only_setup(parent)
         name = os.path.basename(library)
         _existing_folder(parent, name, library)
+        _not_of_a_package(library, order["packaged"])
         new, old = f".{name}.new", f".{name}.old"
         _delete(parent, new)
         _delete(parent, old)
@@ -128,6 +129,7 @@ def _remove(order: dict[str, Any], done: list[str], notes: list[str]) -> None:
         _only_setup(parent)
         name = os.path.basename(library)
         _existing_folder(parent, name, library)
+        _not_of_a_package(library, order["packaged"])
         old = f".{name}.old"
         if _kind(parent, name) is not None:
             _delete(parent, old)
@@ -315,6 +317,13 @@ def _existing_folder(parent: int, name: str, path: str) -> None:
     if _kind(parent, name) is not None:
         with _below(parent, name, path):
             pass
+
+
+def _not_of_a_package(library: str, mark: str) -> None:
+    """Raise Refused where the system's package manager put the helper there."""
+    with contextlib.suppress(FileNotFoundError), open(os.path.join(library, mark), encoding="utf-8") as file:
+        package = file.read(100).strip()
+        raise Refused(f"the helper came with the package {package} of this system, which replaces and removes it too")
 
 
 def _kind(folder: int, name: str) -> "int | None":

@@ -7,18 +7,17 @@ import glob
 import importlib
 import os
 import sys
+from contextlib import closing
 from typing import Final
 
 from ...errors import WattridgeError
 from ...sensors.errors import NoDriver, SensorError
 from ...sensors.nvml.library import LIBRARY
-from ..children.python import python_environment
-from ..children.scratch import scratch_folder
 from ..runner.cuda.backends import find_library
 from ..runner.cuda.toolchain import find_toolchain
+from ..runner.kernels.process import KernelFailed
 from ..runner.profiling.ncu import find_ncu, version_of
 from ..runner.profiling.rights import ADMINISTRATORS_ONLY, OPEN_COUNTERS, counters_refused
-from ..workloads.subprocesses import run_process
 from . import machine
 from .finding import Finding, as_missing, as_wrong, missing, ok, wrong
 
@@ -28,7 +27,6 @@ _CAPABILITIES: Final = ((8, 0), (5, 0), (3, 5))  # for one of these every compil
 _TRIAL: Final = """#include <cuda_fp16.h>
 extern "C" __global__ void trial(float *a) { a[threadIdx.x] = __half2float(__float2half(a[threadIdx.x])); }
 """
-_COMPILE_S: Final = 60.0
 _CUDA: Final = ("nvcuda.dll",) if sys.platform == "win32" else ("libcuda.so.1", "libcuda.so")
 _CUDA_ERRORS: Final = {  # CUresult of cuInit -> what that is, and the remedy
     100: ("CUDA shows no device", "unset CUDA_VISIBLE_DEVICES; in a container, start it with the GPU passed in"),
@@ -97,16 +95,15 @@ def cuda_compiler() -> Finding:
         toolchain = find_toolchain()
     except WattridgeError as error:
         return machine.unless_not_needed(as_missing(error), machine.NVIDIA)
-    folder, said = scratch_folder(), ""
-    source, image = folder / "trial.cu", folder / "trial.cubin"
-    source.write_text(_TRIAL, encoding="ascii")
+    said = ""
     for capability in _CAPABILITIES:
-        words = toolchain.call(source, image, capability, ())
-        ended = run_process(words, timeout_s=_COMPILE_S, environment=python_environment())
-        if ended.exit_status == 0 and image.is_file():
-            return ok(f"{toolchain.version} compiles", compiler=toolchain.version)
-        answer = "it took too long" if ended.timed_out else f"{ended.errors}\n{ended.output}".strip() or ended.how
-        said = said or answer
+        with closing(toolchain.maker(capability)) as maker:
+            try:
+                maker.make(_TRIAL, ())
+            except KernelFailed as failed:
+                said = said or failed.what
+            else:
+                return ok(f"{toolchain.version} compiles", compiler=toolchain.version)
     line = next((each for each in said.splitlines() if "error" in each.lower()), said.splitlines()[0])
     if "cuda_fp16.h" in said:
         what = f"{toolchain.version} has no headers of CUDA's: {line.strip()}"

@@ -34,7 +34,7 @@ SIGNATURE = ",".join(_STATE)  # in the header of every file written here
 _FACTS = (
     *_STATE,
     *("timestamp_s", "cost_s", "message", "window_start_ns", "window_end_ns", "measured_clock_mhz"),
-    *("gpu", "kernel", "problem_size", "objective", "depth"),
+    *("gpu", "kernel", "problem_size", "objective", "depth", "board"),
 )
 _LOW, _HIGH = " (95 % low)", " (95 % high)"
 _REMEDY = "pass a session that this program wrote"
@@ -51,7 +51,7 @@ def _lines(table: ResultTable, about: About) -> Iterator[str]:
     ends = [_heading(name, about) + end for name in bounded for end in (_LOW, _HIGH)]
     heads = [[_heading(name, about) for name in group] for group in (parameters, names)]
     yield _line([*map(text_cell, heads[0]), *_FACTS, *map(text_cell, heads[1]), *map(text_cell, ends)])
-    goals = json.dumps([[goal.name, goal.maximise] for goal in (about.objective.goal, *about.objective.front)])
+    goals = json.dumps(about.objective.to_list())
     session = (text_cell(about.device), text_cell(about.kernel), text_cell(about.problem_size), goals)
     for index in range(len(table)):
         m = table.measurement(index)
@@ -63,7 +63,7 @@ def _lines(table: ResultTable, about: About) -> Iterator[str]:
                 *(_figure(m.timestamp_s), _figure(m.cost_s), text_cell(m.message), start_ns, end_ns),
                 _figure(m.observed_clock_mhz),
                 *session,
-                m.depth.value,
+                *(m.depth.value, text_cell(m.board)),
                 *(_figure(m.values.get(name, math.nan)) for name in names),
                 *(_figure(end) for name in bounded for end in m.intervals.get(name, (math.nan, math.nan))),
             ]
@@ -172,6 +172,7 @@ class _Header:
             cost_s=_number(texts.get("cost_s") or "0"),
             message=texts.get("message", ""),
             depth=Depth.TIME if texts.get("depth") == Depth.TIME.value else Depth.ENERGY,
+            board=texts.get("board", ""),
         )
 
     def objective(self, goals: str) -> Objective:

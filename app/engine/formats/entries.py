@@ -146,6 +146,7 @@ class EntryReader:
             cost_s=finite_or_none(as_number(own["cost_s"])) or 0.0 if "cost_s" in own else _cost_s(entry),
             message=text_of(own.get("message"), _LONGEST_TEXT),
             depth=Depth.TIME if own.get("depth") == Depth.TIME.value else Depth.ENERGY,
+            board=text_of(own.get("board")),
         )
 
     def _plan(self, names: tuple[str, ...]) -> _Plan:

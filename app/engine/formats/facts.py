@@ -36,13 +36,14 @@ class Facts(NamedTuple):
     cost_s: float = 0.0
     message: str = ""
     depth: Depth = Depth.ENERGY
+    board: str = ""
 
     def of(self, row: int, configuration: Configuration) -> Measurement:
         """The measurement of a row."""
         return Measurement(row=row, configuration=configuration, **self._asdict())
 
 
-_Texts = tuple[str, str, str, str, int, Depth]  # error, message, power source, source, event reasons, depth
+_Texts = tuple[str, str, str, str, str, int, Depth]  # error, message, power source, source, board, event reasons, depth
 _Columns = dict[str, "array[float]"]
 
 
@@ -93,7 +94,7 @@ class FactColumns:
 
     def facts(self, at: int) -> Facts:
         """The facts at one index."""
-        error, message, power_source, source, reasons, depth = self._distinct_texts[self._texts[at]]
+        error, message, power_source, source, board, reasons, depth = self._distinct_texts[self._texts[at]]
         clock, timestamp_s, cost_s = (column[at] for column in self._times.values())
         highs = self._highs
         return Facts(
@@ -110,6 +111,7 @@ class FactColumns:
             cost_s,
             message,
             depth,
+            board,
         )
 
     def _groups(self) -> tuple[_Columns, ...]:
@@ -128,7 +130,8 @@ class FactColumns:
         self._extend(self._values, facts.values)
         self._extend(self._lows, {name: low for name, (low, _) in ends})
         self._extend(self._highs, {name: high for name, (_, high) in ends})
-        texts = (facts.error, facts.message, facts.power_source, facts.source, facts.event_reasons, facts.depth)
+        words = facts.error, facts.message, facts.power_source, facts.source, facts.board
+        texts: _Texts = (*words, facts.event_reasons, facts.depth)
         code = self._code_of_texts.setdefault(texts, len(self._distinct_texts))
         if code == len(self._distinct_texts):
             self._distinct_texts.append(texts)

@@ -29,6 +29,7 @@ from ..formats.names import heading, unit_of
 from ..measurement import Measurement, spreads
 from ..models.description import describe_fit
 from ..session.references import references_of
+from ..space.within_limits import feasible
 from ..strategies.energy_log import EnergyLog
 from ..tuning_methods.description import describe_sweep
 from . import plots
@@ -152,6 +153,7 @@ def results(content: ReportContent) -> str:
     """The best configurations."""
     run, goal = content.table, content.plan.objective.goal
     values = values_of(run, goal.name)
+    values[~feasible(run, content.plan.objective.limits)] = math.nan
     ranked = (-values if goal.maximise else values).argsort(kind="stable")
     order = [int(index) for index in ranked if math.isfinite(values[index])][:_MOST_ROWS]
     apart = spreads(run.value_names)

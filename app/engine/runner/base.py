@@ -51,6 +51,32 @@ class KnowsFeatures(Protocol):
         ...
 
 
+class SharedBoard(Protocol):
+    """One of several boards."""
+
+    @property
+    def key(self) -> str:
+        """What its measurements name as their board."""
+        ...
+
+
+@runtime_checkable
+class OverBoards(Protocol):
+    """A runner that measures on several boards at the same time."""
+
+    @property
+    def boards(self) -> Sequence[SharedBoard]:
+        """Those that can be used now."""
+        ...
+
+    def measure_on(self, wanted: Sequence[tuple[str, int]], stop: threading.Event) -> Iterator[Measurement]:
+        """Measure each row on the board of that key: a measurement for each pair, in any order, boards in parallel.
+
+        Pairs of a board that is lost are left out. Ends early when `stop` is set.
+        """
+        ...
+
+
 OnPreparation = Callable[[str, float, float], None]  # what is done, in words; seconds done; seconds in all
 
 

@@ -14,11 +14,14 @@ from ..formats.names import unit_of
 from ..measurement import Measurement, scattered
 from ..metering.meter_choice import BOARD
 from ..runner.baseline import Baseline
+from ..runner.board_correction import BOARD_CORRECTION
 from ..runner.stating import Statement
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
+from ..space.within_limits import broken_in_words, feasible, nearest
 from ..strategies.energy_log import EnergyLog
 from ..tuning_methods.operator_floor import OperatorFloor
+from .board_offsets import board_labels, describe_offsets
 from .gains import choice_of_origin, describe_gain
 from .plan import SessionPlan
 from .references import Kind, references_of
@@ -50,6 +53,7 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
         Figure("Combinations", f"{plan.space.cartesian}, of which {plan.space.size} are valid"),
         Figure("Measured", f"{len(table) - timed} ({percent(share)} of the valid ones)"),
         Figure("Failed", failed or "none"),
+        *describe_limits(plan, table),
         Figure("Search", f"{plan.strategy}, seed {plan.seed}"),
         Figure("Budget", budget or "none"),
         *describe_statement(plan),
@@ -76,15 +80,15 @@ def describe_session(
     searched = describe_search(plan, table, seconds)
     repeats = fold(table)
     compared = repeats.table if repeats is not None else table  # of repeats none is better than another
-    best = next(iter(by_goal(compared, plan.objective.goal)), None)
-    listings: list[Listing] = []
+    best = next(iter(by_goal(compared, plan.objective.goal, plan.objective.limits)), None)
+    listings: list[Listing] = [*describe_offsets(plan.origin)]
     if best is None:
-        outcome = list(_failure(table))
+        outcome = list(_none_feasible(plan, compared) or _failure(table))
     else:
         measurement = compared.measurement(best)
         standing = describe_standing(plan, measurement)
         outcome = [*_best(plan, measurement), *standing, *describe_energy_search(plan, compared)]
-        listings = [_repeats(plan, measurement), _front(plan, compared)]
+        listings += [_repeats(plan, measurement), _front(plan, compared)]
     return Description(
         title=f"Session {session}: {plan.title}" if session is not None else plan.title,
         origin=f"{plan.gpu} ({plan.source})",
@@ -123,6 +127,28 @@ def describe_energy_search(plan: SessionPlan, table: ResultTable) -> Iterator[Fi
         yield Figure("It gained", words if energy < fastest[0] else "nothing: the fastest needs the least energy")
 
 
+def describe_limits(plan: SessionPlan, table: ResultTable) -> Iterator[Figure]:
+    """The limits, and how many configurations keep them; nothing without any."""
+    limits = plan.objective.limits
+    if limits:
+        kept = feasible(table, limits)
+        worked = len(table) - sum(table.failures().values()) - int(table.timed().sum())
+        yield Figure("Limits", "; ".join(map(str, limits)), note=f"kept by {kept.sum()} of {worked} configurations")
+
+
+def _none_feasible(plan: SessionPlan, table: ResultTable) -> list[Figure]:
+    """That nothing keeps the limits, and what comes nearest; empty where that is not why nothing is best."""
+    index = nearest(table, plan.objective.limits)
+    if index is None:
+        return []
+    measurement = table.measurement(index)
+    chosen = ", ".join(f"{name}={value}" for name, value in measurement.configuration.items())
+    return [
+        Figure("Best", None, unknown="no configuration keeps the limits", important=True),
+        Figure("Nearest", chosen, note=broken_in_words(plan.objective.limits, measurement.values)),
+    ]
+
+
 def _failure(table: ResultTable) -> Iterator[Figure]:
     yield Figure("Best", None, unknown="no configuration worked", important=True)
     if (failure := most_frequent(table)) is not None:
@@ -135,6 +161,10 @@ def _best(plan: SessionPlan, best: Measurement) -> Iterator[Figure]:
     chosen = ", ".join(f"{name}={value}" for name, value in best.configuration.items())
     yield Figure(f"Best by {goal}", f"{number(best.values[goal.name])} {goal.name}", important=True)
     yield Figure("Its configuration", chosen)
+    if BOARD_CORRECTION in best.values:
+        board = board_labels(plan.origin).get(best.board, best.board)
+        note = f"energy times {best.values[BOARD_CORRECTION]:.4f}, as the reference board reports it"
+        yield Figure("Measured on", board, note=note)
     share = peak_share(plan, best)
     if share is not None:
         yield Figure("It reaches", share.words)
@@ -174,7 +204,7 @@ def _repeats(plan: SessionPlan, best: Measurement) -> Listing:
 
 def _front(plan: SessionPlan, table: ResultTable) -> Listing:
     goals = plan.objective.front
-    points = [table.measurement(index) for index in front_indices(table, goals)]
+    points = [table.measurement(index) for index in front_indices(table, goals, plan.objective.limits)]
     names = list(points[0].configuration) if points else []
     rows: list[list[Cell]] = [
         [*(point.values.get(goal.name) for goal in goals), *point.configuration.values()] for point in points

@@ -16,7 +16,7 @@ from ...errors import InputError, WattridgeError
 from ...numbers import percent
 from ..measurement import Depth, Measurement, State
 from ..models.energy_cost_store import keep_model, kept_model
-from ..runner.base import KnowsFeatures, PreparationFailed, Prepares, Runner, StatesFigures, Times
+from ..runner.base import KnowsFeatures, OverBoards, PreparationFailed, Prepares, Runner, StatesFigures, Times
 from ..session_state import SessionState
 from ..space.result_table import ResultTable
 from ..store.database import Store
@@ -39,6 +39,7 @@ FLUSH_S = 0.05  # measurements are written and reported together, at most this o
 FLUSH_COUNT = 4096  # ... or this many at once
 AGAIN: Final = 8  # of the first configurations are measured again at the end, on a board as warm as it became,
 AGAIN_SHARE: Final = 3  # one of so many at most
+FINALISTS: Final = 6  # configurations that are measured on the reference board, where boards share a session
 SAME_TIME: Final = 0.01  # a second look at a time per launch that differs by more is worth a word
 
 
@@ -76,9 +77,10 @@ def run_session(
 def background_of(runner: Runner, plan: SessionPlan) -> strategies.Background:
     """What a strategy may know of the runner's rows and, unless it is resumed, of earlier sessions of the kernel."""
     prior = None if plan.resume is not None else lambda: kept_model(plan.board, plan.space.names)
+    boards = (lambda: len(runner.boards)) if isinstance(runner, OverBoards) else lambda: 1
     if not isinstance(runner, KnowsFeatures) or not runner.feature_names:
-        return strategies.Background(prior=prior)
-    return strategies.Background(runner.feature_names, runner.features, prior)
+        return strategies.Background(prior=prior, boards=boards, starts=plan.starts)
+    return strategies.Background(runner.feature_names, runner.features, prior, boards, plan.starts)
 
 
 class _Ended(Exception):
@@ -243,8 +245,7 @@ class SessionRun(LiveSession):
         runner, objective = self._runner, self.plan.objective
         if not isinstance(runner, Times) or "time_s" not in runner.timed:
             return None
-        goals = {goal.name for goal in (objective.goal, *objective.front)}
-        return None if goals <= runner.timed else runner
+        return None if objective.names <= runner.timed else runner
 
     def _as_timed(self, row: int) -> strategies.Outcome:
         """What timing tells of a row, although more may be known: a resumed search hears what it heard before.
@@ -257,16 +258,9 @@ class SessionRun(LiveSession):
         goals = self.plan.objective
         if known.state is not State.OK:
             return replace(known, depth=Depth.TIME)
-        return replace(
-            known,
-            depth=Depth.TIME,
-            values={name: value for name, value in known.values.items() if name in timing.timed},
-            cost=known.cost if goals.goal.name in timing.timed else math.nan,
-            front=tuple(
-                cost if goal.name in timing.timed else math.nan
-                for goal, cost in zip(goals.front, known.front, strict=True)
-            ),
-        )
+        values = {name: value for name, value in known.values.items() if name in timing.timed}
+        timed = Measurement(row, self.plan.space.configuration(row), State.OK, values, depth=Depth.TIME)
+        return strategies.Outcome.of(timed, goals)
 
     def _measure(self, measuring: Iterator[Measurement]) -> None:
         try:
@@ -334,10 +328,17 @@ class SessionRun(LiveSession):
             if each.depth is Depth.ENERGY and all(each.configuration[n] == in_force[n] for n in settings)
         ]
         worked = [each.row for each in alike if each.state is State.OK]
-        rows = worked[: min(AGAIN, len(self.table) // AGAIN_SHARE)]
+        rows = worked[: min(AGAIN, self._evaluated // AGAIN_SHARE)]
+        if isinstance(self._runner, OverBoards):  # what is best is settled on one board
+            rows = [*rows, *(row for row in self._finalists() if row not in rows)]
         with suppress(WattridgeError):  # the session itself is complete
             return {each.row: each for each in self._runner.measure(rows, self._stop)} if rows else {}
         return {}
+
+    def _finalists(self) -> list[int]:
+        """The rows that are best by the objective so far."""
+        full = [outcome for outcome in self._known.values() if outcome.final and math.isfinite(outcome.cost)]
+        return [outcome.row for outcome in sorted(full, key=lambda outcome: outcome.cost)[:FINALISTS]]
 
     # --- keeping ----------------------------------------------------------------------------------------------------
 
@@ -368,13 +369,19 @@ class SessionRun(LiveSession):
         self._note_costs(range(len(self.table)))
 
     def _take(self, measured: Measurement) -> None:
-        measurement = self.plan.complete(measured)
+        measurement = self._on_its_board(self.plan.complete(measured))
         if len(self._fresh) < AGAIN_SHARE * AGAIN:
             self._fresh.append(measurement)
         self._learn(measurement)
         self._pending.append(measurement)
         if time.monotonic() - self._flushed_at >= FLUSH_S or len(self._pending) >= FLUSH_COUNT:
             self._flush()
+
+    def _on_its_board(self, measurement: Measurement) -> Measurement:
+        """With the identity of the board that measured it: figures are compared within a board only."""
+        if measurement.board or self._runner.source == "recorded":
+            return measurement
+        return replace(measurement, board=self.plan.origin.get("gpu", ""))
 
     def _learn(self, measurement: Measurement) -> None:
         """Know what came of it, before it is written."""

@@ -14,7 +14,7 @@ from ...errors import WattridgeError
 from ...paths import PRIVATE_FILE, make_folder
 
 RECOVERY = "sqlite3's .recover reads what is left; move the file away or set WATTRIDGE_DATA to begin a new store"
-_VERSION = 5
+_VERSION = 6
 _SCHEMA = """
 CREATE TABLE sessions (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -34,7 +34,7 @@ CREATE TABLE measurements (
     message TEXT NOT NULL DEFAULT '',
     window_start_ns INTEGER, window_end_ns INTEGER, observed_clock_mhz REAL, event_reasons INTEGER NOT NULL,
     power_source TEXT NOT NULL, source TEXT NOT NULL, timestamp_s REAL, cost_s REAL NOT NULL,
-    depth TEXT NOT NULL DEFAULT 'energy',
+    depth TEXT NOT NULL DEFAULT 'energy', board TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (session, row)
 ) WITHOUT ROWID;
 CREATE TABLE fits (
@@ -66,6 +66,7 @@ ALTER TABLE sessions ADD COLUMN deleted_s REAL
 ALTER TABLE sessions ADD COLUMN timed INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE measurements ADD COLUMN depth TEXT NOT NULL DEFAULT 'energy'
 """,
+    5: "ALTER TABLE measurements ADD COLUMN board TEXT NOT NULL DEFAULT ''",
 }
 
 # What SQLite says where a file or its folder cannot be written: rights, a read-only file system, a full or failing disk

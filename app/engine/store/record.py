@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ...sensors.gpu import LIVE
 from ..measurement import Configuration, Depth, Measurement, State
-from ..objectives import Goal, Objective
+from ..objectives import Objective
 from ..session_state import Purpose, SessionState
+from ..space.packing import space_to_row
 from ..space.result_table import ResultTable
-from ..space.search_space import Parameter, SearchSpace
+from ..space.search_space import SearchSpace
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +130,11 @@ _TEXTS = ("reason", "title", "gpu", "driver", "source", "strategy", "version", "
 
 def new_session_to_row(new: NewSession) -> dict[str, Any]:
     """The columns of a session that begins."""
-    goals = (new.objective.goal, *new.objective.front)
     space, codes = space_to_row(new.space)
     return {
         **new.facts(),
         **{name: json.dumps(dict(getattr(new, name))) for name in _JSON_COLUMNS},
-        "objective": json.dumps([[goal.name, goal.maximise] for goal in goals]),
+        "objective": json.dumps(new.objective.to_list()),
         "cartesian": str(new.space.cartesian),  # may exceed 64 bits
         "valid": new.space.size,
         "space": space,
@@ -154,39 +151,11 @@ def record_from_row(row: Sequence[Any]) -> SessionRecord:
         if name in _TEXTS and not isinstance(value, str):
             raise ValueError(f"{name} is not text")
     named |= {name: json.loads(named[name]) for name in (*_JSON_COLUMNS, "tags")}
-    goal, *front = (Goal(name, maximise) for name, maximise in json.loads(named["objective"]))
     label = {name: named.pop(name) for name in _LABEL_COLUMNS}
     label |= {"tags": tuple(label["tags"]), "favourite": bool(label["favourite"])}
     named |= {"state": SessionState(named["state"]), "cartesian": int(named["cartesian"])}
-    named |= {"objective": Objective(goal, tuple(front)), "label": Label(**label)}
+    named |= {"objective": Objective.of_list(json.loads(named["objective"])), "label": Label(**label)}
     return SessionRecord(**named)
-
-
-def space_to_row(space: SearchSpace) -> tuple[str, bytes]:
-    """The parameters as JSON and the codes as compressed bytes (sorted small integers: about a bit each)."""
-    described = {
-        "parameters": [[p.name, list(p.values), p.device_setting] for p in space.parameters],
-        "dtype": space.codes.dtype.str,
-        "shape": list(space.codes.shape),
-        "cartesian": space.cartesian,
-        "removed_by": dict(space.removed_by),
-        "build_seconds": space.build_seconds,
-        "notes": list(space.notes),
-    }
-    return json.dumps(described), zlib.compress(np.ascontiguousarray(space.codes).tobytes(), 1)
-
-
-def space_from_row(text: str, packed: bytes) -> SearchSpace:
-    described = json.loads(text)
-    codes = np.frombuffer(zlib.decompress(packed), dtype=np.dtype(described["dtype"])).reshape(described["shape"])
-    return SearchSpace(
-        parameters=tuple(Parameter(name, tuple(values), setting) for name, values, setting in described["parameters"]),
-        codes=codes,
-        cartesian=described["cartesian"],
-        removed_by=described["removed_by"],
-        build_seconds=described["build_seconds"],
-        notes=tuple(described["notes"]),
-    )
 
 
 VALUES_AT_ONCE = 512  # stored measurements read together
@@ -198,7 +167,7 @@ DAMAGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, R
 # Columns of a measurement after (session, ordinal); the configuration is not among them: the row names it.
 MEASUREMENT_COLUMNS = (
     "row, state, measured, intervals, error, message, window_start_ns, window_end_ns, observed_clock_mhz,"
-    " event_reasons, power_source, source, timestamp_s, cost_s, depth"
+    " event_reasons, power_source, source, timestamp_s, cost_s, depth, board"
 )
 
 
@@ -220,6 +189,7 @@ def measurement_to_row(measurement: Measurement) -> tuple[Any, ...]:
         _number(measurement.timestamp_s),
         measurement.cost_s,
         measurement.depth.value,
+        measurement.board,
     )
 
 
@@ -266,8 +236,8 @@ def _read_together(space: SearchSpace, part: Sequence[Sequence[Any]]) -> list[Me
     values = _figures([row[2] for row in part])
     intervals = json.loads(f"[{','.join(row[3] or 'null' for row in part)}]")
     for row in part:
-        *_, error, message, start_ns, _, clock, reasons, power_source, source, when, cost, _ = row
-        if not all(isinstance(text, str) for text in (error, message, power_source, source)):
+        *_, error, message, start_ns, _, clock, reasons, power_source, source, when, cost, _, board = row
+        if not all(isinstance(text, str) for text in (error, message, power_source, source, board)):
             raise TypeError("a text is missing")
         if not all(figure is None or type(figure) in (float, int) for figure in (start_ns, clock, reasons, when, cost)):
             raise TypeError("a figure is not a number")
@@ -280,7 +250,8 @@ def _measurement(
     values: Mapping[str, float],
     intervals: dict[str, list[float]] | None,
 ) -> Measurement:
-    row, state, _, _, error, message, start_ns, end_ns, clock, reasons, power_source, source, when, cost, depth = stored
+    row, state, _, _, error, message, start_ns, end_ns, clock, reasons, power_source, source, when, cost, *rest = stored
+    depth, board = rest
     return Measurement(
         row=row,
         configuration=configuration,
@@ -297,6 +268,7 @@ def _measurement(
         timestamp_s=math.nan if when is None else when,
         cost_s=cost,
         depth=_DEPTHS[depth],
+        board=board,
     )
 
 

@@ -134,15 +134,14 @@ class Evaluations:
             row = int(self.rng.choice(near))
         return row
 
-    def descend(self, row: int, step: Step, batch: int) -> Found:
+    def descend(self, row: int, step: Step, together: int) -> Found:
         """Go to a better neighbour until there is none; the local minimum and its cost.
 
         `step` selects it: the 'best' of all; the 'first' better one, which is the best of those already known, else
         the first of the others in random order; or 'ordered', the first parameter by parameter as the user wrote them.
-        A few neighbours are measured together where the runner prepares a batch ahead.
+        So many neighbours are measured `together` before it decides.
         """
         (cost,) = yield from self.ask([row])
-        together = max(1, min(batch, MOST_TOGETHER))
         while True:
             near = self.space.neighbours(row)
             order = near.tolist() if step == "ordered" else self.rng.permutation(near).tolist()

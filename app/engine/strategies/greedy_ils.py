@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from ..space.search_space import SearchSpace
 from .base import CheckedOptions, Search, Strategy, option
-from .evaluations import Evaluations
+from .evaluations import MOST_TOGETHER, Evaluations
 
 
 class GreedyIls(Strategy, name="greedy_ils", label="Greedy iterated local search"):
@@ -27,12 +28,13 @@ class GreedyIls(Strategy, name="greedy_ils", label="Greedy iterated local search
 
     def proceed(self, known: Evaluations, batch: int, options: Options) -> Search:
         """Continue from the best known row."""
-        home, home_cost = yield from known.descend(min(known, key=known.cost), "first", batch)
+        together = partial(self.at_once, batch, MOST_TOGETHER)
+        home, home_cost = yield from known.descend(min(known, key=known.cost), "first", together())
         while not known.exhausted:
             if known.rng.random() < options.restart_chance:
-                home, home_cost = yield from known.descend(known.draw(1)[0], "first", batch)
+                home, home_cost = yield from known.descend(known.draw(1)[0], "first", together())
                 continue
             start = known.fresh_near(known.random_walk(home, options.leap))
-            found, cost = yield from known.descend(start, "first", batch)
+            found, cost = yield from known.descend(start, "first", together())
             if cost <= home_cost:
                 home, home_cost = found, cost

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import platform
 import subprocess
-import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Final
 
 from ...errors import InputError, WattridgeError
+from ...own_modules import lone_module_command
 
 REMEDY: Final = "pip install 'wattridge[opencl]', and the OpenCL driver of the device (PoCL's for processors)"
 NO_DEVICE: Final = "there is no OpenCL device"
@@ -21,7 +20,6 @@ _OF_A_DRIVER: Final = (
     " /etc/OpenCL/vendors after the other"
 )
 _LIST_S: Final = 60.0
-_LISTING: Final = Path(__file__).with_name("listing.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ def opencl_devices() -> tuple[OpenclDevice, ...]:
         raise WattridgeError("pyopencl is not installed", "OpenCL", REMEDY)
     try:
         listed = subprocess.run(
-            [sys.executable, "-P", str(_LISTING)],
+            lone_module_command(f"{__package__}.listing", packages=True),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_LIST_S,

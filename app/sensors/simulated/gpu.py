@@ -18,6 +18,7 @@ from ..load import Execution, Load
 from . import laws
 from .counters import metrics_of
 from .figures import Twin
+from .individual import noise_seed
 from .physics import Physics
 from .sensor import BufferedPower, EnergyCounter, PolledPower
 
@@ -46,6 +47,7 @@ class SimulatedGpu:
         self._physics = Physics(twin, self.clock.now_ns())
         sensors = twin.sensors
         self.seed = seed
+        seed = noise_seed(seed, twin.key)
         self._instant = PolledPower(sensors.instant, sensors, seed, 1) if sensors.instant else None
         self._average = PolledPower(sensors.average, sensors, seed, 2) if sensors.average else None
         self._memory = PolledPower(sensors.memory, sensors, seed, 3, memory=True) if sensors.memory else None

@@ -19,6 +19,7 @@ from ...input_files import open_input
 from ...paths import resources
 from ..load import PRECISIONS
 from .figures import Twin
+from .individual import MOST, individual, split_number
 
 __all__ = ["Twin", "load_twin", "twin_names"]
 
@@ -35,9 +36,14 @@ def twin_names() -> tuple[str, ...]:
 def load_twin(name_or_path: str) -> Twin:
     """The built-in twin of that name (upper or lower case, '-', '_' or spaces), or the one in a file ending in .toml.
 
-    Raises InputError that names the file, the key and the remedy.
+    With '#2' after it board 2 of that model, as `individual` has it. Raises InputError that names the file, the key and
+    the remedy.
     """
-    text = name_or_path.strip()
+    text, number = split_number(name_or_path)
+    return individual(_model(text), number)
+
+
+def _model(text: str) -> Twin:
     if text.lower().endswith(".toml"):
         path = Path(text).expanduser()
         return replace(_read(path), key=str(path.resolve()))  # what opens it again, from any folder
@@ -48,7 +54,7 @@ def load_twin(name_or_path: str) -> Twin:
     raise InputError(
         f"no simulated GPU is called '{text}'",
         "twin",
-        f"choose one of {', '.join(twin_names())}, or name a file that ends in .toml",
+        f"choose one of {', '.join(twin_names())}, or name a file that ends in .toml; #1 to #{MOST} is one board",
     )
 
 

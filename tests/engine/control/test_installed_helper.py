@@ -249,6 +249,21 @@ def test_a_newer_version_replaces_the_installed_one_and_keeps_root_s_policy(mach
     assert sorted(os.listdir(machine.library.parent)) == ["wattridge"]  # nothing of the change is left beside it
 
 
+def test_a_helper_that_a_package_brought_is_left_to_the_package(machine: Machine) -> None:
+    machine.install()
+    tree = installing.tree("wattridge")
+    for name, content in tree.items():
+        (machine.library / name).write_bytes(content)
+    assert unsafe_tree(str(machine.library)) == "", "its files are on the list, the mark among them"
+    assert installing.installation(machine.library).current
+    before = {path: path.read_bytes() for path in machine.library.rglob("*") if path.is_file()}
+    for do in (installing.install, installing.remove):
+        with pytest.raises(WattridgeError, match="came with the package wattridge"):
+            do(Asking.NEVER, places=machine.places)
+    assert {path: path.read_bytes() for path in machine.library.rglob("*") if path.is_file()} == before
+    assert machine.policy.is_file()
+
+
 def test_the_user_reads_that_the_installed_helper_is_of_another_version(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

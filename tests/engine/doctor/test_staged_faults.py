@@ -158,7 +158,7 @@ def test_a_helper_that_others_than_root_can_change_is_wrong(monkeypatch: pytest.
 
 def test_no_compiler_at_all(monkeypatch: pytest.MonkeyPatch, board_here: None) -> None:
     monkeypatch.setattr(toolchains, "_nvcc", lambda: None)
-    monkeypatch.setattr(toolchains, "library_version", lambda: None)
+    monkeypatch.setattr(toolchains.nvrtc, "library_version", lambda: None)
     toolchains.find_toolchain.cache_clear()
     try:
         _missing(found_by("cuda_compiler"), "no CUDA compiler was found", "pip install 'wattridge[cuda]'")

@@ -111,6 +111,7 @@ def measurements(draw: st.DrawFn, row: int, configuration: dict[str, Value], fig
         source=draw(st.sampled_from(["nvml", "simulated", "recorded"])),
         timestamp_s=draw(st.floats(0, 4e9) | st.just(math.nan)),
         cost_s=draw(POSITIVE),
+        board=draw(TEXT),
     )
 
 

@@ -82,6 +82,18 @@ def test_a_session_runs_to_its_end_and_everything_reported_is_on_disk(store: Sto
     assert store.session(result.session).state is SessionState.DONE
 
 
+def test_every_measurement_names_the_board_that_made_it(store: Store, heard: Listener) -> None:
+    origin = {"kind": "fake", "gpu": "GPU-1"}
+    measured = plan(SPACE, FakeRunner(SPACE), origin=origin, max_evaluations=9)
+    session = run_session(measured, store, heard, never()).session
+    table = store.load(session).table
+    assert {table.measurement(index).board for index in range(len(table))} == {"GPU-1"}
+    replayed = FakeRunner(SPACE)
+    replayed.source = "recorded"
+    session = run_session(plan(SPACE, replayed, origin=origin, max_evaluations=9), store, heard, never()).session
+    assert store.load(session).table.measurement(0).board == "", "a recording is of its own board, known or not"
+
+
 def test_every_measurement_is_on_disk_when_it_is_reported(store: Store) -> None:
     on_disk: list[tuple[int, int]] = []
 

@@ -240,6 +240,7 @@ def test_a_file_of_the_first_schema_is_taken_over(own_data_folder: Path) -> None
         db.execute("ALTER TABLE sessions DROP COLUMN patience")
         db.execute("ALTER TABLE measurements DROP COLUMN message")
         db.execute("ALTER TABLE measurements DROP COLUMN depth")
+        db.execute("ALTER TABLE measurements DROP COLUMN board")
         for column in ("name", "tags", "notes", "favourite", "deleted_s", "timed"):
             db.execute(f"ALTER TABLE sessions DROP COLUMN {column}")
         db.execute("PRAGMA user_version = 1")
@@ -250,6 +251,7 @@ def test_a_file_of_the_first_schema_is_taken_over(own_data_folder: Path) -> None
         assert (record.evaluated, record.max_evaluations, record.patience) == (5, 50, None)
         assert loaded.table.measurement(4).message == ""
         assert (record.timed, loaded.table.measurement(4).depth) == (0, Depth.ENERGY)
+        assert loaded.table.measurement(4).board == "", "one board measured all of it"
         assert record.label == Label()
         store.label(session, Label("old but good", ("a100",), "", True))
         assert store.session(session).shown_name == "old but good"
@@ -257,6 +259,15 @@ def test_a_file_of_the_first_schema_is_taken_over(own_data_folder: Path) -> None
         store.append(session, [warned])
         assert store.load(session).table.measurement(5).message == warned.message
         assert store.session(new_session(store, patience=3)).patience == 3
+
+
+def test_the_board_that_measured_a_row_comes_back_with_it() -> None:
+    with Store() as store:
+        session = new_session(store)
+        measured = [replace(measurement_of(SPACE, row), board=f"GPU-{row}") for row in (3, 1)]
+        store.append(session, [*measured, measurement_of(SPACE, 2)])
+        table = store.load(session).table
+        assert [table.measurement(at).board for at in range(3)] == ["GPU-3", "GPU-1", ""]
 
 
 def test_what_the_user_says_of_a_session_is_kept_and_changes_nothing_measured() -> None:

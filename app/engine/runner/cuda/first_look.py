@@ -15,7 +15,7 @@ from ...metering.characterisation.quick_look import QUICK_S, quick_look
 from ...metering.characterisation.response import load_fitting
 from ...metering.characterisation.store import one_look, save_characterisation, stored_characterisation
 from ..base import OnPreparation, PreparationFailed
-from ..kernels.compiler import Compiled
+from ..kernels.image_maker import Compiled
 from .gpu import CudaGpu
 from .square_wave import WaveGpu
 
@@ -62,6 +62,7 @@ def _look(gpu: CudaGpu, load: Future[Compiled], estimate: Estimate, stop: thread
         if stop.is_set():
             return
     with closing(WaveGpu(gpu.sensors, backend=gpu.backend, image=image)) as board:
+        gpu.processes.await_opened()
         estimate.begin(LOOKING)
         found = quick_look(board, wave_loads(board), estimate=estimate, stop=stop)
     if found is not None:
