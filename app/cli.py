@@ -157,6 +157,10 @@ _COMMANDS: Final = {  # module of `commands` and help; the module has the functi
     "serve-board": ("serve_board", "send what a board reports to a Wattridge on another machine, which starts this"),
     "pool": ("pool", "certificates and scheduler of a pool of boards, and which boards it has"),
     "worker": ("pool", "offer this machine's boards to a pool"),
+    "mcp": (
+        "mcp",
+        "let an assistant watch, tune and report, by the Model Context Protocol; it never sets a real board",
+    ),
     "twin": ("watch", "a simulated board: with --truth what its sensors hide"),
 }
 

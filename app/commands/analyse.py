@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..numbers import as_json
-from .arguments import add_choosing, add_goal, add_table, columns_of
+from .arguments import add_board, add_choosing, add_control, add_goal, add_repeats, add_search, add_table, columns_of
 from .logs import add_log, analyse_log, log_named
+from .side_by_side import is_specification, measured_sessions
 from .sources import open_session
 from .terminal import print_description, print_json, show
 
@@ -97,20 +98,37 @@ def _models(opened: Opened, found: Analysis) -> tuple[ModelAtLoad, ...]:
 
 def compare_arguments(parser: ArgumentParser) -> None:
     """Declare the options of `wattridge compare`."""
-    parser.add_argument("sources", nargs="+", metavar="SESSION|FILE", help="numbers of sessions, or caches")
-    parser.add_argument("--front", metavar="max:A,min:B", help="the figures of the Pareto fronts")
+    parser.add_argument(
+        "sources",
+        nargs="+",
+        metavar="SESSION|FILE|SPEC",
+        help="numbers of sessions, caches, or specifications to tune on every board of --gpu first",
+    )
+    add_board(parser, speed=float("inf"))
+    add_repeats(parser)
+    add_search(parser)
+    add_control(parser)
     add_table(parser)
 
 
 def compare(arguments: Namespace) -> int:
-    """Several sessions or boards: fronts, what tuning for energy gains on each, and configurations carried over."""
+    """Several sessions or boards: fronts, what tuning for energy gains on each, and configurations carried over.
+
+    Kernels by boards with means and deviations, and averages over the boards of a model.
+    """
     from ..engine.analysis.compare import compare_sessions
     from ..engine.analysis.crossed import describe_kernels_by_boards, kernels_by_boards
     from ..engine.analysis.description import describe_comparison
     from ..engine.analysis.machines import describe_machines, figures_of, over_machines
 
     columns = columns_of(arguments)
-    sides = [open_session(source, columns).side for source in arguments.sources]
+    named = [source for source in arguments.sources if is_specification(source)]
+    measured = measured_sessions(named, arguments) if named else []
+    if arguments.gpu is not None and not named:
+        remedy = "name a specification to tune on these boards; sessions and files are compared as they are"
+        raise InputError("nothing is to be measured", "--gpu", remedy)
+    read = [open_session(source, columns) for source in arguments.sources if source not in named]
+    sides = [opened.side for opened in (*read, *measured)]
     front = _front(arguments)
     found = compare_sessions(sides, front)
     crossed, machines = kernels_by_boards(found), over_machines(sides, figures_of(found))

@@ -35,6 +35,7 @@ from .settings_order import by_setting, setting_names, settings_of
 
 _LOOK_EACH: Final = 1.15  # times as long as at the look before: a long window is not looked at all the time
 _HOPELESS: Final = 20  # requests that failed, and none that did not, after which a configuration has failed
+_GENERATOR_S: Final = 60.0  # for the load generator to start
 _BEHIND: Final = 0.95  # of the rate that is asked for: below that the service falls behind
 
 
@@ -156,7 +157,7 @@ class ServiceRunner:
         served: list[Served] = []
         try:
             load_ns = under_load.begin(configuration)
-            began_ns = 0  # when the first request could leave: the generator takes a moment to start
+            began_ns = 0  # when the first request could leave: the load generator takes a moment to start
             next_s = spec.least_s
             while True:
                 new = under_load.take(stop)
@@ -165,16 +166,22 @@ class ServiceRunner:
                 if new is not None:
                     served.append(new)
                     began_ns = began_ns or new.start_ns
-                now_ns = served[-1].end_ns if served else self._gpu.clock.now_ns()
-                elapsed_s = (now_ns - (began_ns or load_ns)) / 1e9
+                if not began_ns:
+                    if self._since_s(load_ns) > _GENERATOR_S:
+                        raise CommandFailed(
+                            State.RUNTIME, f"the load generator did not start within {_GENERATOR_S:g} s"
+                        )
+                    continue
+                now_ns = served[-1].end_ns
+                elapsed_s = (now_ns - began_ns) / 1e9
                 self._check_hope(served, elapsed_s)
                 if elapsed_s < min(next_s, spec.most_s):
                     continue
                 next_s = elapsed_s * _LOOK_EACH
-                found = self._best_window(served, began_ns or load_ns, now_ns)
+                found = self._best_window(served, began_ns, now_ns)
                 long_enough = found.end_s - found.start_s >= spec.least_s
                 if elapsed_s >= spec.most_s or (long_enough and found.narrow(spec.precision)):
-                    return self._seen(configuration, served, began_ns or load_ns, found)
+                    return self._seen(configuration, served, began_ns, found)
         finally:
             under_load.end_load()
 

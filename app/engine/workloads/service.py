@@ -39,9 +39,9 @@ class Service:
     """The service of a specification: its commands and its client's load, for a configuration."""
 
     def __init__(self, spec: Specification, *, modelled: bool = False) -> None:
-        """Raises InputError where a command makes no sense, or a program or a package is not there.
+        """`modelled`: a board answers by its model, and no program is run.
 
-        Where a simulated board models the service, nothing is run, so that nothing need be there.
+        Raises InputError where a command makes no sense, or a program or a package is not there.
         """
         if spec.service is None:
             raise InputError("there is no [service]", str(spec.path), "add one with start = 'PROGRAM' or attach = URL")
@@ -55,6 +55,9 @@ class Service:
             for key, text in (("start", self.spec.start), ("stop", self.spec.stop), ("client.run", client.run))
         )
         self.argument_names = self.spec.arguments(tuple(spec.parameters) + tuple(spec.device_settings))
+        if modelled and client.run:
+            what, remedy = "a program cannot ask a simulated service", "give rate or concurrency instead of run"
+            raise InputError(what, f"{self._where}.client", remedy)
         if modelled:
             return
         if not client.run:
