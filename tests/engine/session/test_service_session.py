@@ -124,6 +124,7 @@ def test_the_feasible_set_over_concurrency_and_arguments_is_that_of_brute_force(
             program.end()
     assert kept == by_hand == {(1, 1), (1, 8), (8, 8)}
     assert summary["infeasible"] == 1
+    assert summary["service_starts"]["count"] == 2  # type: ignore[index]
     best = summary["best"]
     assert isinstance(best, dict)
     assert best["configuration"] == {"users": 8, "slots": 8}
