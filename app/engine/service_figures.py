@@ -42,4 +42,5 @@ SERVICE_FIGURES: Final[Mapping[str, tuple[str, str]]] = {
     START: ("s", "until the server was ready, where it was started for this configuration"),
     "sent_late_p99_s": ("s", "how long after it was due a request was sent: of the load generator, not of the service"),
 }
-OF_EVERY_CLIENT: Final = ("energy_per_token_j", "energy_per_request_j", START)  # also of a program
+OF_ENERGY: Final = ("energy_per_token_j", "energy_per_request_j")
+OF_EVERY_CLIENT: Final = (*OF_ENERGY, START)  # also of a program
