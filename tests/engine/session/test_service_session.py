@@ -124,6 +124,7 @@ def test_the_feasible_set_over_concurrency_and_arguments_is_that_of_brute_force(
             program.end()
     assert kept == by_hand == {(1, 1), (1, 8), (8, 8)}
     assert summary["infeasible"] == 1
+    assert summary["service_starts"]["count"] == 2  # type: ignore[index]
     best = summary["best"]
     assert isinstance(best, dict)
     assert best["configuration"] == {"users": 8, "slots": 8}
@@ -205,6 +206,34 @@ def test_what_makes_no_sense_is_one_line(tmp_path: Path, key: str, value: object
         specification_of(described, tmp_path / "spec.toml")
     assert words in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@posix
+def test_boards_under_one_service_count_together(tmp_path: Path) -> None:
+    both = document("", parameters={"users": [1]})
+    both["service"] = {**both["service"], "boards": ["simulated:h200", "simulated:h200"]}  # type: ignore[dict-item]
+    table, _ = tuned(tmp_path, both)
+    measured = table.measurement(0)
+    assert measured.state is State.OK, measured.error
+    alone = [SimulatedGpu(load_twin(name)).read() for name in ("a100", "h200")]
+    idle_w = sum(
+        reading.values[names_of(name).index("power_instant_w")]
+        for reading, name in zip(alone, ("a100", "h200"), strict=True)
+    )
+    assert measured.values["power_w"] == pytest.approx(idle_w, rel=0.1)
+    assert "2 boards together" in measured.power_source
+    with pytest.raises(InputError, match="several boards"):
+        tuned(tmp_path, {**both, "device_settings": {"graphics_clock_mhz": [900, 1200]}})
+
+
+def names_of(twin: str) -> list[str]:
+    return [channel.name for channel in SimulatedGpu(load_twin(twin)).channels]
+
+
+def test_energy_of_a_service_needs_a_board_that_reports_it(tmp_path: Path) -> None:
+    wanted = document(objective={"minimise": "energy_per_token_j"})
+    with pytest.raises(InputError, match="needs energy"):
+        plan_specification(specification_of(wanted, tmp_path / "spec.toml"), open_gpu("host"))
 
 
 def test_a_service_needs_real_time(tmp_path: Path) -> None:
