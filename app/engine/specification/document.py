@@ -13,7 +13,7 @@ from ..objectives import Limit
 from ..operators.documents import document_of_operator
 from .model import ARRAY_FILES, KEYS, ArgumentSpec, Specification
 
-_SAME: Final = ("restrictions", "kernel", "command", "constants", "parameters", "metrics")
+_SAME: Final = ("restrictions", "kernel", "command", "service", "constants", "parameters", "metrics")
 _SEARCH: Final = ("strategy", "max_evaluations", "max_fraction", "max_seconds", "patience", "seed")
 
 
@@ -33,6 +33,8 @@ def document_of(spec: Specification, folder: Path) -> dict[str, Any]:
     if spec.limits:
         document["limits"] = _bounds(spec.limits)
     document["search"] = {key: given[key] for key in _SEARCH if key in given}
+    if spec.starts:
+        document["search"]["start"] = given["starts"]
     if spec.strategy_options:
         document["search"]["options"] = given["strategy_options"]
     if spec.meters:
@@ -70,6 +72,10 @@ def _as_operator(spec: Specification, document: dict[str, Any]) -> dict[str, Any
         "constants": {name: value for name, value in spec.constants.items() if name not in made["constants"]},
         "restrictions": list(spec.restrictions[len(made["restrictions"]) :]),
     }
+    search = document["search"]
+    if search.get("start") == made["search"]["start"]:
+        search = {key: value for key, value in search.items() if key != "start"}
+    document = {**document, "search": search}
     left_out = ("kernel", *own)
     return {"operator": section, **{key: value for key, value in document.items() if key not in left_out}, **own}
 

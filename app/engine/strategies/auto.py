@@ -13,6 +13,8 @@ depths (`two_depths`): what promises most is timed, and its energy measured wher
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Final
 
 import numpy as np
 
@@ -27,6 +29,8 @@ from .bayesian_optimisation import (
 from .evaluations import Evaluations
 from .greedy_ils import GreedyIls
 from .nsga2 import Nsga2
+
+STARTS_SHARE: Final = 0.5  # of the first sample at most are what one would start with
 
 
 class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)"):
@@ -43,12 +47,16 @@ class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         known = Evaluations(space, rng)
-        first = space.sample_latin_hypercube(rng, min(LearningOptions().first_samples, options.learn_for)).tolist()
-        yield from sample_at_two_depths(known, first, batch, LearningOptions(), options.learn_for)
+        samples = max(LearningOptions().first_samples, self.background.boards())
+        drawn = space.sample_latin_hypercube(rng, min(samples, options.learn_for)).tolist()
+        first = self.background.first(drawn, STARTS_SHARE)
+        together = partial(self.at_once, batch, LearningOptions().together)
+        yield from sample_at_two_depths(known, first, together, options.learn_for)
         if len(known.outcome(next(iter(known))).front) > 1:
-            yield from MultiObjectiveBayesian().proceed(known, batch, LearningOptions(), options.learn_for)
-            yield from Nsga2().proceed(known, Nsga2.Options())
+            front = MultiObjectiveBayesian(self.background)
+            yield from front.proceed(known, batch, LearningOptions(), options.learn_for)
+            yield from Nsga2(self.background).proceed(known, Nsga2.Options())
         else:
-            model = BayesianOptimisation()
+            model = BayesianOptimisation(self.background)
             yield from model.proceed(known, batch, BayesianOptimisation.Options(), options.learn_for)
-            yield from GreedyIls().proceed(known, batch, GreedyIls.Options())
+            yield from GreedyIls(self.background).proceed(known, batch, GreedyIls.Options())
