@@ -35,8 +35,8 @@ from app.paths import resources
 
 BOARDS = 4
 PORT = 18786
-ROWS = 300
-EVERY_S = (0.5, 3.0)
+ROWS = 120
+EVERY_S = (0.5, 4.0)
 STALL_S = 5.0
 
 
