@@ -71,6 +71,7 @@ class DaskPool:
         self._addresses: dict[str, str] = {}  # of boards' workers
         self._known: dict[str, str] = {}  # addresses -> boards' keys; empty for a worker that is none of ours
         self._sent: dict[int, _Sent] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
         self._missing: set[str] = set()  # addresses that the last look did not find any more
         self._loop = asyncio.new_event_loop()
         self._closing = asyncio.Event()
@@ -117,7 +118,6 @@ class DaskPool:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.set_exception_handler(lambda *_: None)  # Dask leaves tasks behind whose failure is heard elsewhere
-        self._tasks: set[asyncio.Task[None]] = set()
         try:
             self._loop.run_until_complete(self._live())
             for task in (left := [each for each in asyncio.all_tasks(self._loop) if not each.done()]):
@@ -181,7 +181,7 @@ class DaskPool:
 
     async def _pause(self, seconds: float) -> bool:
         """Wait for so long; True where the pool is closed meanwhile."""
-        with suppress(asyncio.TimeoutError):
+        with suppress(TimeoutError):
             await asyncio.wait_for(self._closing.wait(), seconds)
         return self._closing.is_set()
 
