@@ -102,7 +102,7 @@ def why_refused(specification: Specification, folders: Folders) -> str:
     kernel = specification.kernel
     if specification.command is not None:
         return "it runs a program ([command])"
-    if getattr(specification, "service", None) is not None:
+    if specification.service is not None:
         return "it runs a service ([service])"
     if kernel is None:
         return "it has no [kernel]"
