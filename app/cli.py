@@ -120,8 +120,10 @@ def split_program(words: list[str]) -> tuple[list[str], list[str]]:
 _COMMANDS: Final = {  # module of `commands` and help; the module has the function, and the options in `NAME_arguments`
     "demo": ("search", "the GEMM example on the simulated A100: in the window, or here without a display"),
     "gpus": ("watch", "the boards that answer, and what they report"),
+    "doctor": ("doctor", "what is missing or wrong on this machine, and the remedy for each"),
     "meters": ("meters", "the power meters that are here, and what they report"),
     "monitor": ("watch", "watch a board for a while without a window"),
+    "idle": ("idle", "what a board draws while nothing works on it, and what a year of that costs"),
     "measure": ("measure", "time, energy and power of any program, as perf stat counts"),
     "tune": ("search", "search a specification's space on a board"),
     "replay": ("search", "search a recorded session instead of a board"),
@@ -139,6 +141,7 @@ _COMMANDS: Final = {  # module of `commands` and help; the module has the functi
     "apply": ("control", "set a board's clocks and power limit, and see whether it obeys"),
     "restore": ("control", "put back what was set, also after a crash or a power cut"),
     "helper": ("helper", "show, install or remove the helper with root's rights"),
+    "install-desktop": ("install_desktop", "the program in this user's desktop menu; with --remove out of it again"),
     "analyse": (
         "analyse",
         "what a session shows: front, choices, correlations, importance, difficulty, drift, failures",
@@ -150,7 +153,14 @@ _COMMANDS: Final = {  # module of `commands` and help; the module has the functi
     "strategies": ("strategies", "the search strategies and their options"),
     "kernel-tuner": ("kernel_tuner", "run a script that imports kernel_tuner, unchanged, through Wattridge"),
     "sessions": ("search", "the sessions kept on disk"),
+    "schema": ("schema", "what each command prints with --json, as a JSON Schema"),
     "serve-board": ("serve_board", "send what a board reports to a Wattridge on another machine, which starts this"),
+    "pool": ("pool", "certificates and scheduler of a pool of boards, and which boards it has"),
+    "worker": ("pool", "offer this machine's boards to a pool"),
+    "mcp": (
+        "mcp",
+        "let an assistant watch, tune and report, by the Model Context Protocol; it never sets a real board",
+    ),
     "twin": ("watch", "a simulated board: with --truth what its sensors hide"),
 }
 
@@ -162,13 +172,26 @@ class _Command(_Parser):
         super().__init__(**options)
         self._module, self._function = module, function
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def declare(self) -> None:
+        """Add the command's options, with its module."""
         module = import_module(f".commands.{self._module}", __package__)
         self.add_argument("--json", action="store_true", help="one JSON document on standard output")
         getattr(module, f"{self._function}_arguments", lambda _parser: None)(self)
         self.set_defaults(command=getattr(module, self._function))
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self.declare()
         _hold_back_defaults(self)
         return super().parse_known_args(args, namespace)
+
+
+def command_parsers() -> dict[str, argparse.ArgumentParser]:
+    """The program's parser under "", and that of each command under its name; every module is imported."""
+    whole = make_parser()
+    (commands,) = (action for action in whole._actions if isinstance(action, argparse._SubParsersAction))
+    for parser in commands.choices.values():
+        parser.declare()
+    return {"": whole, **commands.choices}
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -276,25 +299,17 @@ def _guarded_call(call: Callable[[], int]) -> int:
 
 
 def _why_no_window() -> WattridgeError | None:
-    from .qt_libraries import has_display, missing_packages
+    from .qt_libraries import lend_fonts, why_no_display, why_no_libraries
 
-    if not has_display():
-        return WattridgeError("no display", "window", "use wattridge monitor, tune, replay or fit here, or set DISPLAY")
-    missing = missing_packages()
-    if missing:
-        return WattridgeError(
-            "system libraries of Qt are missing", "window", f"sudo apt-get install {' '.join(missing)}"
-        )
-    return None
+    lend_fonts()
+    return why_no_display() or why_no_libraries()
 
 
 def _open_window(gpu: str | None, **options: Any) -> int:
     try:
         from .views.shell.app import run
     except ImportError as error:  # a library that our list does not know, or PySide6 itself
-        raise WattridgeError(
-            f"Qt does not load: {error}", "window", "install PySide6-Essentials and its libraries"
-        ) from error
+        raise WattridgeError(f"Qt does not load: {error}", "window", "see what is missing: wattridge doctor") from error
     return run(gpu, **options)
 
 

@@ -11,7 +11,7 @@ from typing import IO, Final
 from .errors import InputError, WattridgeError
 
 _PACKAGE = Path(__file__).resolve().parent
-_VARIABLE: Final = "WATTRIDGE_DATA"
+VARIABLE: Final = "WATTRIDGE_DATA"
 PRIVATE_FOLDER: Final = 0o700
 PRIVATE_FILE: Final = 0o600
 # What the program keeps in the data folder. Only these are made private where the folder holds other things too.
@@ -26,6 +26,7 @@ _FOLDERS: Final = (
         "drafts",
         "energy-models",
         "operators",
+        "pool",
         "wattridge-running",
     ),
 )
@@ -44,17 +45,17 @@ def data_folder() -> Path:
 
     Raises InputError where that names a file, or where it is not set and there is no home folder.
     """
-    override = os.environ.get(_VARIABLE)
+    override = os.environ.get(VARIABLE)
     if override:
         folder = Path(os.path.expanduser(override))
         if os.path.lexists(folder) and not os.path.isdir(folder):
-            raise InputError("this is not a folder", f"{_VARIABLE}={override}", "name a folder, or unset it")
+            raise InputError("this is not a folder", f"{VARIABLE}={override}", "name a folder, or unset it")
         return folder
     from platformdirs import user_data_path  # imported late: the window's first frame does not need it
 
     folder = user_data_path("wattridge", appauthor=False)
     if not folder.is_absolute():
-        raise InputError("there is no home folder", "HOME", f"set HOME, or {_VARIABLE} to a folder for sessions")
+        raise InputError("there is no home folder", "HOME", f"set HOME, or {VARIABLE} to a folder for sessions")
     return folder
 
 
@@ -76,7 +77,7 @@ def private_folder(*parts: str) -> Path:
             _make(folder)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        remedy = f"{_VARIABLE} names another folder"
+        remedy = f"{VARIABLE} names another folder"
         raise WattridgeError(f"the data folder cannot be made: {reason}", str(top), remedy) from None
     return folder
 

@@ -6,6 +6,9 @@ import ctypes
 import os
 import sys
 
+from .errors import WattridgeError
+from .own_modules import frozen_folder
+
 # shared object -> Debian and Ubuntu package
 _ALWAYS = {
     "libGL.so.1": "libgl1",
@@ -25,6 +28,7 @@ _X11 = {
     "libxcb-shape.so.0": "libxcb-shape0",
     "libxcb-xkb.so.1": "libxcb-xkb1",
 }
+_FONT_CONFIGURATIONS = ("/etc/fonts/fonts.conf", "/usr/local/etc/fonts/fonts.conf")
 
 
 def has_display() -> bool:
@@ -32,6 +36,21 @@ def has_display() -> bool:
     if not sys.platform.startswith("linux"):
         return True
     return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
+
+
+def why_no_display() -> WattridgeError | None:
+    """Why no window can be shown, for want of a screen."""
+    if has_display():
+        return None
+    return WattridgeError("no display", "window", "use wattridge monitor, tune, replay or fit here, or set DISPLAY")
+
+
+def why_no_libraries() -> WattridgeError | None:
+    """Which of the libraries that Qt needs here are missing."""
+    missing = missing_packages()
+    if not missing:
+        return None
+    return WattridgeError("system libraries of Qt are missing", "window", f"sudo apt-get install {' '.join(missing)}")
 
 
 def missing_packages() -> tuple[str, ...]:
@@ -43,7 +62,29 @@ def missing_packages() -> tuple[str, ...]:
     on_x11 = platform.startswith("xcb") or (not platform and not os.environ.get("WAYLAND_DISPLAY"))
     if on_x11 and os.environ.get("DISPLAY"):
         needed |= _X11
+    _lend_libraries()
     return tuple(package for library, package in needed.items() if not _loads(library))
+
+
+def _lend_libraries() -> None:
+    """What the frozen program brings for machines without any graphics: the system's own come first.
+
+    A library that is loaded is found by its name when another needs it; they are loaded in the order in which they
+    need each other, which one that fails waits for.
+    """
+    folder = frozen_folder()
+    waiting = [] if folder is None else sorted((folder / "system").glob("*.so*"))
+    while left := [path for path in waiting if not _loads(path.name) and not _loads(str(path))]:
+        if left == waiting:
+            return
+        waiting = left
+
+
+def lend_fonts() -> None:
+    """The typeface that the frozen program brings, where the system has no fonts. To be called before Qt starts."""
+    folder = frozen_folder()
+    if folder is not None and not any(map(os.path.exists, _FONT_CONFIGURATIONS)):
+        os.environ.setdefault("FONTCONFIG_FILE", str(folder / "fonts" / "fonts.conf"))
 
 
 def _loads(library: str) -> bool:

@@ -220,6 +220,25 @@ def test_compilers_runner_processes_and_temporary_folders_go_too(started: Starte
     assert started.left_folders == []
 
 
+LIBRARY = """
+from app.commands.terminal import end_on_signals
+from app.engine.runner.kernels.library_maker import LibraryMaker
+
+with end_on_signals():
+    maker = LibraryMaker("fake_library", "slow")
+    try:
+        maker.make("hang {pids}", ())
+    finally:
+        maker.close()
+"""
+
+
+@pytest.mark.parametrize("number", ENDINGS)
+def test_a_library_that_compiles_ends_in_the_middle_of_a_text(started: Started, number: signal.Signals) -> None:
+    started.start("-c", LIBRARY.format(pids=started.pids), ids=1)
+    started.end(number)
+
+
 SCORE = """
 import sys, time
 from app.engine.analysis import score_runs

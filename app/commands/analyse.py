@@ -16,6 +16,7 @@ from .terminal import print_description, print_json, show
 
 if TYPE_CHECKING:
     from ..engine.analysis.choosers import Preferences
+    from ..engine.analysis.over_load import ModelAtLoad
     from ..engine.analysis.session import Analysis
     from ..engine.analysis.tradeoff import Load
     from ..engine.objectives import Objective
@@ -39,6 +40,7 @@ def analyse(arguments: Namespace) -> int:
     Of a log of power over time, energy and sampling.
     """
     from ..engine.analysis.document import document_of
+    from ..engine.analysis.over_load_description import models_to_json
     from ..engine.analysis.session import analyse as analyse_table
     from ..engine.session.summary import by_goal, share_to_json
 
@@ -48,10 +50,11 @@ def analyse(arguments: Namespace) -> int:
     opened = open_session(arguments.source, columns_of(arguments))
     objective = objective_of(opened, arguments)
     found = analyse_table(opened.table, objective, preferences=preferences_of(arguments), load=load_of(arguments))
-    best = next(iter(by_goal(found.table, objective.goal)), None)
+    best = next(iter(by_goal(found.table, objective.goal, objective.limits)), None)
     if arguments.json:
         share = share_to_json(opened.plan, found.table, best)
-        print_json({**_heading(opened), **document_of(found), "share_of_peak": share})
+        models = models_to_json(_models(opened, found))
+        print_json({**_heading(opened), **document_of(found), "models_over_load": models, "share_of_peak": share})
     else:
         _print(opened, found, best)
     return 0
@@ -60,6 +63,7 @@ def analyse(arguments: Namespace) -> int:
 def _print(opened: Opened, found: Analysis, best: int | None) -> None:
     """Every finding; `best` is the index of the best by the objective."""
     from ..engine.analysis.description import MOST_POINTS, describe_analysis
+    from ..engine.analysis.over_load_description import describe_models_over_load
     from ..engine.analysis.peak_share import peak_share
     from ..engine.description import Description, Figure
 
@@ -76,11 +80,20 @@ def _print(opened: Opened, found: Analysis, best: int | None) -> None:
         figures.append(Figure(f"the best by {found.objective.goal} reaches", share.words))
     board = f"{plan.gpu} ({plan.source})"
     print_description(Description(f"{opened.name}, {plan.title}", board, figures, remarks=plan.space.notes))
-    for each in describe_analysis(found):
+    for each in (*describe_analysis(found), *describe_models_over_load(_models(opened, found))):
         show()
         print_description(each)
     if plane is not None and max(len(plane.front), len(plane.hull)) > MOST_POINTS:
         show("", "--json has every point of the front and of the hull")
+
+
+def _models(opened: Opened, found: Analysis) -> tuple[ModelAtLoad, ...]:
+    """The frequency model at each load of a service; none of anything else."""
+    from ..engine.analysis.over_load import models_over_load
+
+    if found.over_load is None:
+        return ()
+    return models_over_load(found.table, gpu=opened.plan.gpu, simulated=opened.plan.source == "simulated")
 
 
 def compare_arguments(parser: ArgumentParser) -> None:
@@ -157,8 +170,8 @@ def load_of(arguments: Namespace) -> Load:
 
 
 def objective_of(opened: Opened, arguments: Namespace) -> Objective:
-    """The session's objective and front, or those that the command line names instead. Raises InputError."""
-    from ..engine.objectives import Goal, Objective
+    """The session's objective, front and limits, or those that the command line names instead. Raises InputError."""
+    from ..engine.objectives import Goal, Objective, parse_limit
 
     goal = opened.objective.goal
     for option, maximise in (("maximise", True), ("minimise", False)):
@@ -166,7 +179,10 @@ def objective_of(opened: Opened, arguments: Namespace) -> Objective:
         if name is not None:
             goal = Goal(name, maximise)
             _check(name, f"--{option}", opened)
-    return Objective(goal, _front(arguments, opened) or opened.objective.front)
+    limits = tuple(parse_limit(text) for text in arguments.limit) or opened.objective.limits
+    for limit in limits:
+        _check(limit.name, "--limit", opened)
+    return Objective(goal, _front(arguments, opened) or opened.objective.front, limits)
 
 
 def _front(arguments: Namespace, opened: Opened | None = None) -> Any:

@@ -131,6 +131,13 @@ def add_goal(parser: ArgumentParser) -> None:
     goal.add_argument("--minimise", metavar="NAME", help="the figure to make small")
     goal.add_argument("--maximise", metavar="NAME", help="the figure to make large")
     parser.add_argument("--front", metavar="max:A,min:B", help="the figures of the Pareto front")
+    parser.add_argument(
+        "--limit",
+        action="append",
+        default=[],
+        metavar="NAME<=NUMBER",
+        help="a figure that must keep this bound (or >=) for a configuration to be chosen; may be given several times",
+    )
 
 
 def add_table(parser: ArgumentParser) -> None:

@@ -91,7 +91,9 @@ def _recorded(path: Path, columns: TableColumns | None) -> Opened:
 
     recording = read_recording(path, columns)
     plan = plan_replay(path, read=recording)
-    return Opened.of(plan, recording.table(), Objective(plan.objective.goal, recording.objective.front), None)
+    return Opened.of(
+        plan, recording.table(), Objective(plan.objective.goal, recording.objective.front, plan.objective.limits), None
+    )
 
 
 def chosen_index(text: str | None, table: ResultTable) -> int | None:

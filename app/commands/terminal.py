@@ -115,9 +115,9 @@ def print_description(description: Description) -> None:
     widest = max((len(figure.label) for figure in description.figures), default=0)
     for figure in description.figures:
         meaning = f"  ({figure.meaning})" if figure.meaning else ""
-        _print_wrapped(f"  {figure.label:<{widest}}  ", f"{figure.text}{meaning}")
+        print_wrapped(f"  {figure.label:<{widest}}  ", f"{figure.text}{meaning}")
     for remark in description.remarks:
-        _print_wrapped("  note: ", remark)
+        print_wrapped("  note: ", remark)
     for listing in description.listings:
         show()
         print_listing(listing)
@@ -130,7 +130,7 @@ def print_listing(listing: Listing) -> None:
     print_table(listing.rows, listing.header)
 
 
-def _print_wrapped(head: str, text: str) -> None:
+def print_wrapped(head: str, text: str) -> None:
     """A text after its head; further lines stand below its beginning."""
     head, text, room = visible(head), visible(text), line_width()
     if room is None or len(head) + len(text) <= room:

@@ -37,7 +37,7 @@ class Tuned:
     @property
     def best_measurement(self) -> Measurement:
         """The best configuration with everything that is known of it."""
-        found = by_goal(self._table, self._plan.objective.goal)
+        found = by_goal(self._table, self._plan.objective.goal, self._plan.objective.limits)
         if self.within is not None:
             times = self._table.values("time_s")
             fastest = min((times[at] for at in found), default=0.0)
@@ -49,7 +49,9 @@ class Tuned:
     @property
     def front(self) -> list[dict[str, Any]]:
         """The configurations on the front of the objectives, with their figures; empty with one objective."""
-        return [self._row(self._table.measurement(at)) for at in front_indices(self._table, self._plan.objective.front)]
+        objective = self._plan.objective
+        found = front_indices(self._table, objective.front, objective.limits)
+        return [self._row(self._table.measurement(at)) for at in found]
 
     @property
     def source(self) -> str:
@@ -70,7 +72,7 @@ class Tuned:
 
     def __repr__(self) -> str:
         plan = self._plan
-        found = by_goal(self._table, plan.objective.goal)
+        found = by_goal(self._table, plan.objective.goal, plan.objective.limits)
         if not found:
             return f"<{plan.title} on {plan.board}: none of {len(self._table)} configurations worked>"
         goal = plan.objective.goal.name

@@ -15,11 +15,11 @@ import random
 import sys
 from typing import Any
 
-from app.engine.control.serving import BoardServer
+from app.engine.control.serving import BoardServer, hello_of
 from app.plain_text import visible
 from app.sensors.clock import VirtualClock
 from app.sensors.errors import SensorError
-from app.sensors.remote import messages
+from app.sensors.remote import fields, messages
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 
@@ -74,14 +74,14 @@ def main() -> int:
     rng = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
     gpu = SimulatedGpu(load_twin("h200"), clock=VirtualClock())
     server = BoardServer(gpu, io.BytesIO(), io.BytesIO())
-    reading = messages.line_of(messages.reading_message(gpu.read(), gpu.channels))
-    hello = messages.line_of(messages.hello_message(server._hello()))
+    reading = fields.line_of(messages.reading_message(gpu.read(), gpu.channels))
+    hello = fields.line_of(messages.hello_message(hello_of(gpu)))
     order = [place for place, each in enumerate(gpu.channels) if each.available]
     before = gpu.read().values[[each.name for each in gpu.channels].index("power_limit_w")]
     there: dict[str, int] = {}
     here: dict[str, int] = {}
     for number in range(count):
-        request = messages.line_of(rng.choice(REQUESTS))
+        request = fields.line_of(rng.choice(REQUESTS))
         line = (
             mutated(rng, request)
             if number % 2
@@ -92,7 +92,7 @@ def main() -> int:
         )
         try:
             answer = server._answered(line)
-            assert len(messages.line_of(answer)) < messages.LONGEST_LINE
+            assert len(fields.line_of(answer)) < fields.LONGEST_LINE
             what = "refused" if "error" in answer else "answered"
         except SensorError as error:
             require_plain(error)
@@ -100,13 +100,13 @@ def main() -> int:
         there[what] = there.get(what, 0) + 1
         sent = mutated(rng, rng.choice([reading, hello]))
         try:
-            message = messages.parse_line(sent)
+            message = fields.parse_line(sent)
             if "hello" in message:
                 messages.parse_hello(message, "there")
             elif "reading" in message:
                 messages.parse_reading(message["reading"], order, len(gpu.channels))
             else:
-                raise messages.Garbled("not a line of ours")
+                raise fields.Garbled("not a line of ours")
             what = "read"
         except SensorError as error:
             require_plain(error)

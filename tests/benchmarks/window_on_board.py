@@ -65,7 +65,7 @@ class Look:
         self.program = Program(watched_gpu(selector), speed=1.0)
         self.window: Any = self.program.window
         self.window.resize(1600, 1000)
-        self.turns = Turns()
+        self.turns = Turns(look=True)
 
     def wait(self, known: Known, patience_s: float) -> None:
         """Let the event loop run, as in the program."""
@@ -86,6 +86,8 @@ class Look:
         longest_ms, own_ms, seconds = self.turns.longest_ms(), self.turns.longest_own_ms(), time.perf_counter() - begun
         share = 100.0 * (time.process_time() - processor_s) / seconds
         print(f"{what:45} {seconds:6.1f} s {longest_ms:8.0f} ms {own_ms:8.0f} ms {share:8.1f} %", flush=True)
+        if longest_ms > 50.0:
+            print("\n".join(f"    {place}" for place in self.turns.where()), flush=True)
 
     def show(self, workspace: str, panel: str | None = None) -> None:
         """Go there; the longest turn is of what then happens."""

@@ -18,9 +18,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from app.engine.children.python import python_command, python_environment
+from app.own_modules import lone_module_command
 from app.sensors.opencl import devices
-
-_LISTING = Path(devices.__file__).with_name("listing.py")
 
 
 @lru_cache(maxsize=1)
@@ -33,7 +32,10 @@ def usable_device() -> tuple[dict[str, str], str, str]:
         if environment is None:
             continue
         listed = subprocess.run(
-            [sys.executable, "-P", str(_LISTING)], env=os.environ | environment, capture_output=True, check=False
+            lone_module_command("app.sensors.opencl.listing", packages=True),
+            env=os.environ | environment,
+            capture_output=True,
+            check=False,
         )
         for device in json.loads(listed.stdout or "[]"):
             said = _why_not(device["number"], environment)

@@ -175,17 +175,18 @@ def test_the_runner_process_starts(place: Place) -> None:
         assert line == "ready" or f"No module named '{missing}'" in line or "cuInit failed" in line, line
 
 
-def test_the_nvrtc_process_starts(place: Place) -> None:
+def test_the_process_of_nvrtc_starts(place: Place) -> None:
     printed = place.script(
-        "import subprocess\n"
-        "from wattridge.engine.children.python import python_command, python_environment\n"
-        "done = subprocess.run(python_command('wattridge.engine.runner.cuda.nvrtc', '-o', 'image', 'no.cu'),\n"
-        "    env=python_environment(), capture_output=True, text=True)\n"
-        "print(done.returncode, done.stderr)\n"
+        "from wattridge.engine.runner.cuda.toolchain import Toolchain\n"
+        "from wattridge.engine.runner.kernels.process import KernelFailed\n"
+        "maker = Toolchain(nvrtc='any').maker((9, 0))\n"
+        "try:\n"
+        "    maker.make('no kernel', ())\n"
+        "except KernelFailed as error:\n"
+        "    print(error.what)\n"
+        "maker.close()\n"
     )
-    assert "No module named" not in printed
-    assert "working directory" not in printed
-    assert printed.split()[0] != "0"
+    assert "kernel.cu(1): error" in printed or "NVRTC is not here" in printed
 
 
 def test_the_control_helper_starts(place: Place) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import shutil
 import struct
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,18 +27,17 @@ from app.engine.space.build import build_space
 from app.engine.workloads.source_kernel import Build, SourceKernel
 from app.sensors.device_limits import limits_of
 
-NVRTC = pytest.param(
-    "nvrtc", marks=pytest.mark.skipif(library_version() is None, reason="no NVRTC library (nvidia-cuda-nvrtc)")
-)
+needs_nvrtc = pytest.mark.skipif(library_version() is None, reason="no NVRTC library (nvidia-cuda-nvrtc)")
+NVRTC = pytest.param("nvrtc", marks=needs_nvrtc)
 NVCC = pytest.param("nvcc", marks=pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc"))
+
+
+TOOLCHAINS = {"nvcc": Toolchain(("nvcc",), "any"), "nvrtc": Toolchain(nvrtc="any")}
 
 
 @pytest.fixture(params=[NVCC, NVRTC])
 def compiler(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Compiler]:
-    commands = {"nvcc": ("nvcc",), "nvrtc": (sys.executable, "-m", "app.engine.runner.cuda.nvrtc")}
-    made = cuda_compiler(
-        (9, 0), toolchain=Toolchain(commands[request.param], "any"), folder=tmp_path / "cubins", jobs=1
-    )
+    made = cuda_compiler((9, 0), toolchain=TOOLCHAINS[request.param], folder=tmp_path / "cubins", jobs=1)
     yield made
     made.close()
 
@@ -92,9 +90,9 @@ def test_the_board_is_told_registers_and_shared_memory(compiler: Compiler) -> No
     assert more - less == 800  # beside what the system keeps for itself
 
 
-@pytest.mark.parametrize("compiler", [NVRTC], indirect=True)
-def test_a_board_newer_than_nvrtc_gets_code_that_its_driver_translates(compiler: Compiler, tmp_path: Path) -> None:
-    newer = cuda_compiler((99, 0), toolchain=compiler.target.toolchain, folder=tmp_path / "newer", jobs=1)
+@needs_nvrtc
+def test_a_board_newer_than_nvrtc_gets_code_that_its_driver_translates(tmp_path: Path) -> None:
+    newer = cuda_compiler((99, 0), toolchain=TOOLCHAINS["nvrtc"], folder=tmp_path / "newer", jobs=1)
     try:
         image = newer.image(build("__global__ void f(float *y) { y[0] = 1; }"))
     finally:
@@ -104,15 +102,26 @@ def test_a_board_newer_than_nvrtc_gets_code_that_its_driver_translates(compiler:
     assert symbol(image, "f") == "_Z1fPf"
 
 
-@pytest.mark.parametrize("compiler", [NVRTC], indirect=True)
-def test_a_board_older_than_nvrtc_is_one_line_with_the_remedy(compiler: Compiler, tmp_path: Path) -> None:
-    older = cuda_compiler((2, 0), toolchain=compiler.target.toolchain, folder=tmp_path / "older", jobs=1)
+@needs_nvrtc
+def test_a_board_older_than_nvrtc_is_one_line_with_the_remedy(tmp_path: Path) -> None:
+    older = cuda_compiler((2, 0), toolchain=TOOLCHAINS["nvrtc"], folder=tmp_path / "older", jobs=1)
     try:
         with pytest.raises(KernelFailed, match=r"does not compile for a board as old as this: pip install") as failed:
             older.image(build("__global__ void f(float *y) { y[0] = 1; }"))
     finally:
         older.close()
     assert "\n" not in failed.value.what
+
+
+@pytest.mark.parametrize("compiler", [NVRTC], indirect=True)
+def test_an_image_does_not_depend_on_what_its_process_compiled_before(compiler: Compiler, tmp_path: Path) -> None:
+    texts = [f'extern "C" __global__ void f(float *y) {{ y[threadIdx.x] = {at}; }}' for at in range(3)]
+    images = [compiler.image(build(text)) for text in texts]
+    other = cuda_compiler((9, 0), toolchain=TOOLCHAINS["nvrtc"], folder=tmp_path / "other", jobs=1)
+    try:
+        assert [other.image(build(text)) for text in reversed(texts)] == images[::-1]
+    finally:
+        other.close()
 
 
 def test_a_mistake_is_placed_in_the_users_own_file(compiler: Compiler, tmp_path: Path) -> None:

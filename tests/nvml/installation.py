@@ -41,10 +41,10 @@ def use(places: Places, driver: Path, put: Callable[[Any, str, Any], None] = set
     """From here on the product's constants are these places; `put` may be a monkeypatch's."""
     original = installing.tree
 
-    def tree() -> dict[str, bytes]:
+    def tree(packaged: str = "") -> dict[str, bytes]:
         put(installing, "_read", lambda path: _moved(read(path), path, places, driver))
         try:
-            return original()
+            return original(packaged)
         finally:
             put(installing, "_read", read)
 

@@ -16,7 +16,7 @@ from app.plain_text import visible
 from app.sensors.channel import PowerSample, Reading
 from app.sensors.errors import SensorError
 from app.sensors.gpu import GpuProcess
-from app.sensors.remote import messages
+from app.sensors.remote import fields, messages
 from app.sensors.remote.address import Address, parse_address, ssh_command
 from app.sensors.remote.clock_offset import Answer, ClockOffset
 
@@ -127,7 +127,7 @@ HELLO = messages.Hello("1.0", GPU.info, GPU.channels, (345, 1005), (1215,), True
 
 def sent(message: object) -> dict[str, object]:
     """A message as it arrives."""
-    return messages.parse_line(messages.line_of(message))  # type: ignore[arg-type]
+    return fields.parse_line(fields.line_of(message))  # type: ignore[arg-type]
 
 
 def test_a_greeting_arrives_as_it_was_sent_with_where_it_came_from() -> None:
@@ -181,7 +181,7 @@ JSON = st.recursive(
 def test_a_line_that_is_none_of_ours_is_one_error_and_nothing_else(document: object, key: str) -> None:
     """Whatever it holds: no other exception, no text with control characters."""
     try:
-        message = messages.parse_line(json.dumps({key: document}).encode() + b"\n")
+        message = fields.parse_line(json.dumps({key: document}).encode() + b"\n")
         if key == "hello":
             messages.parse_hello(message, "there")
         elif key == "reading":
@@ -200,7 +200,7 @@ def test_a_line_that_is_none_of_ours_is_one_error_and_nothing_else(document: obj
 @given(st.binary(max_size=200))
 def test_bytes_that_are_no_line_are_one_error(line: bytes) -> None:
     try:
-        messages.parse_line(line)
+        fields.parse_line(line)
     except SensorError as error:
         said = str(error)
     else:

@@ -27,7 +27,7 @@ from app.sensors.simulated.profiles import load_of
 from app.sensors.simulated.truth import IN_BYTES, truth, workloads
 from app.sensors.simulated.twin import Twin, load_twin, twin_names
 
-BOARDS = ("a100", "a4000", "a6000", "h200", "k20x", "mi210", "titan_rtx", "v100")
+BOARDS = ("a100", "a4000", "a6000", "h200", "k20x", "mi210", "rtx5090", "titan_rtx", "v100")
 
 
 def most_efficient_clock(twin: Twin, workload: str = "full_load") -> float:

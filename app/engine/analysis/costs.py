@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -68,6 +68,16 @@ def costs_of(table: ResultTable) -> Costs:
     if energy_known:
         power_w = np.where(np.isnan(power_w), energy_j / time_s, power_w)
     return Costs(time_s, energy_j, power_w, time_known, energy_known)
+
+
+def within_limits(costs: Costs, within: npt.NDArray[np.bool_]) -> Costs:
+    """The same with NaN where `within` is False: nothing chooses those."""
+    if within.all():
+        return costs
+    time_s, energy_j, power_w = (
+        np.where(within, each, np.nan) for each in (costs.time_s, costs.energy_j, costs.power_w)
+    )
+    return replace(costs, time_s=time_s, energy_j=energy_j, power_w=power_w)
 
 
 def _inverse(table: ResultTable, role: Role) -> Floats:

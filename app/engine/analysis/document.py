@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from ...numbers import as_json
 from ..space.result_table import ResultTable
 from ..workloads.hardware_counters import COUNTERS
@@ -14,6 +16,7 @@ from .convergence import steps, thinned
 from .costs import Floats
 from .difficulty import Difficulty
 from .drift import DriftOf
+from .over_load_description import over_load_to_json
 from .plane import Plane
 from .session import Analysis
 
@@ -29,6 +32,9 @@ def document_of(analysis: Analysis) -> dict[str, Any]:
     table, plane = analysis.table, analysis.plane
     return {
         "objective": str(analysis.objective),
+        "limits": [str(limit) for limit in analysis.objective.limits],
+        "infeasible": [int(index) for index in np.flatnonzero(analysis.broken)],
+        "nearest": None if analysis.nearest is None else entry(table, analysis.nearest),
         "evaluated": len(table),
         "failed": table.failures(),
         "goals": [str(goal) for goal in plane.goals] if plane else [],
@@ -41,7 +47,7 @@ def document_of(analysis: Analysis) -> dict[str, Any]:
         "choosers": {choice.name: _choice(table, choice) for choice in analysis.choices},
         "weights": [
             {"a_from": one.low, "a_to": one.high, "index": one.index}
-            for one in weight_ranges(analysis.costs.time_s, analysis.costs.energy_j)
+            for one in weight_ranges(analysis.within.time_s, analysis.within.energy_j)
         ],
         "correlations": as_json(analysis.correlations),
         "movers": [one.name for one in sorted(analysis.correlations, key=lambda one: -abs(one.moves)) if one.mover],
@@ -56,6 +62,7 @@ def document_of(analysis: Analysis) -> dict[str, Any]:
             "hypervolume": _curve(analysis.hypervolume_so_far),
         },
         "difficulty": {name: _difficulty(one) for name, one in analysis.difficulty.items()},
+        "over_load": over_load_to_json(analysis.over_load),
         "coverage": analysis.coverage,
         "drift": [_drift(one) for one in analysis.drift],
         "failures": [

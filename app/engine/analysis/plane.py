@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..objectives import Goal, Objective
+from ..objectives import Goal, Limit, Objective
 from ..pareto import front, hypervolume, reference_point
 from ..space.result_table import ResultTable
+from ..space.within_limits import feasible
 from .costs import values_of
 from .iso_lines import Role, role_of
 
@@ -78,7 +79,7 @@ class Plane:
     """The cloud over two goals. Indices are those of the measurements."""
 
     goals: tuple[Goal, Goal]
-    values: Floats  # shape (n, 2), NaN where one failed
+    values: Floats  # shape (n, 2), NaN where one failed or breaks a limit
     front: Indices  # from the worst of the first goal to its best
     hull: Indices  # corners around the whole cloud, counterclockwise
     quadrants: Quadrants | None
@@ -105,10 +106,12 @@ def goals_of(table: ResultTable, objective: Objective) -> tuple[Goal, Goal] | No
     return customary_goals(table.value_names)
 
 
-def plane_of(table: ResultTable, goals: tuple[Goal, Goal]) -> Plane:
-    """The cloud over two goals, with all that is drawn into it."""
+def plane_of(table: ResultTable, goals: tuple[Goal, Goal], limits: Sequence[Limit] = ()) -> Plane:
+    """The cloud over two goals, with all that is drawn into it; of its points only those within the limits count."""
     table = table.so_far()
     values = np.column_stack([values_of(table, goal.name) for goal in goals])
+    if limits:
+        values[~feasible(table, limits)] = np.nan
     maximise = [goal.maximise for goal in goals]
     hull = convex_hull(values[:, 0], values[:, 1])
     cut = quadrants(values, maximise)

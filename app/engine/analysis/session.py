@@ -13,16 +13,18 @@ from ..models.points import CLOCK_SETTINGS
 from ..objectives import Goal, Objective
 from ..space.repeats import repeat_names
 from ..space.result_table import ResultTable
+from ..space.within_limits import broken, feasible, nearest
 from .choosers import Choice, Preferences, choices
 from .convergence import best_so_far, hypervolume_so_far
 from .correlations import Correlation, Observed, Split, correlations, split_by_mean
-from .costs import Costs, Floats, costs_of, positive, values_of
+from .costs import Costs, Floats, costs_of, positive, values_of, within_limits
 from .counted import Counted, counted
 from .difficulty import Difficulty, Flow, difficulty
 from .drift import REFERENCES, DriftOf, drifts_of
 from .failures import FailuresOf, failures_of
 from .importance import Importance, Interaction, importances, interactions
 from .iso_lines import Role, role_of
+from .over_load import OverLoad, over_load
 from .plane import Plane, goals_of, plane_of
 from .tradeoff import Load
 
@@ -46,6 +48,9 @@ class Analysis:
     table: ResultTable
     objective: Objective
     costs: Costs
+    within: Costs  # the same, NaN where a limit of the objective is broken
+    broken: npt.NDArray[np.bool_]  # the measurements that worked and break a limit
+    nearest: int | None  # the one that breaks its limits least, where all do
     plane: Plane | None  # None: the session has no two goals
     choices: tuple[Choice, ...]
     correlations: tuple[Correlation, ...]
@@ -58,6 +63,7 @@ class Analysis:
     drift: tuple[DriftOf, ...]
     failures: tuple[FailuresOf, ...]
     counted: Counted | None  # None: no configuration was profiled
+    over_load: OverLoad | None  # None: no load was varied, and no service measured
 
 
 def analyse(
@@ -73,19 +79,25 @@ def analyse(
     evaluated = table.evaluated()
     costs = costs_of(table)
     goals = goals_of(table, objective)
-    plane = plane_of(table, goals) if goals is not None else None
+    plane = plane_of(table, goals, objective.limits) if goals is not None else None
+    within = feasible(table, objective.limits)
+    allowed = within_limits(costs, within) if objective.limits else costs
+    goal_values = np.where(within, values_of(table, objective.goal.name), np.nan)
     speed, efficiency = 1 / costs.time_s, 1 / costs.energy_j
     observed = observed_in(table)
     return Analysis(
         table=growing,
         objective=objective,
         costs=costs,
+        within=allowed,
+        broken=broken(table, objective.limits),
+        nearest=nearest(table, objective.limits),
         plane=plane,
-        choices=tuple(choices(costs, preferences, load)),
+        choices=tuple(choices(allowed, preferences, load)),
         correlations=tuple(correlations(observed, speed, efficiency)),
         splits=tuple(split for each in observed if (split := split_by_mean(each, speed, efficiency)) is not None),
         effects=tuple(_effects(table, costs, objective.goal)),
-        best_so_far=best_so_far(values_of(table, objective.goal.name)[evaluated], maximise=objective.goal.maximise),
+        best_so_far=best_so_far(goal_values[evaluated], maximise=objective.goal.maximise),
         hypervolume_so_far=(
             hypervolume_so_far(plane.values[evaluated], [goal.maximise for goal in plane.goals], plane.reference)
             if plane is not None
@@ -96,6 +108,7 @@ def analyse(
         drift=tuple(drifts_of(table)),
         failures=tuple(failures_of(table)),
         counted=counted(table, costs),
+        over_load=over_load(table, within, load),
     )
 
 

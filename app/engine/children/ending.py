@@ -6,14 +6,13 @@ import atexit
 import multiprocessing
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Final
 
-_REAPER: Final = Path(__file__).with_name("reaper.py")
+from ...own_modules import lone_module_command
+
 _STOP_S: Final = 2.0
 
 
@@ -60,7 +59,7 @@ class _Reaper:
             self._owner = os.getpid()
             with suppress(OSError):
                 self._process = subprocess.Popen(
-                    [sys.executable, "-I", "-S", "-B", str(_REAPER)],
+                    lone_module_command(f"{__package__}.reaper"),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,

@@ -1,7 +1,6 @@
-"""The command line and the environment of Python processes that run Wattridge's own modules.
+"""The environment of Python processes that run Wattridge's own modules; `own_modules.py` has their command lines.
 
-Nothing is imported from the working directory: it may be a folder of kernels that holds an `app.py` or a `numpy.py`.
-`-P` keeps Python from adding it, and the path that the child gets does not name it.
+Nothing is imported from the working directory: the path that the child gets does not name it.
 """
 
 from __future__ import annotations
@@ -13,12 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from ...own_modules import module_command as python_command
+
+__all__ = ("multiprocessing_without_working_directory", "python_command", "python_environment")
+
 _ROOT: Final = Path(__file__).resolve().parents[3]  # the folder that holds the package
-
-
-def python_command(module: str, *arguments: str) -> list[str]:
-    """The command line that runs a module; needs `python_environment`."""
-    return [sys.executable, "-P", "-m", module, *arguments]
 
 
 def python_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -38,6 +38,7 @@ MODULES: Final = (
     "__init__", "amd_board", "board", "grammar", "holding", "keeper", "nvml_board", "policy", "record", "serve",
     "watchdog",
 )  # fmt: skip
+PACKAGED: Final = "PACKAGED"  # the file that says so
 _BINDING: Final = "wattridge/sensors/amd/binding.py"  # of AMD SMI, which nothing else of the program is needed for
 _MOST_BYTES: Final = 4 << 20
 _ANSWER_S: Final = 0.1  # between two looks at whether the user gave up
@@ -103,8 +104,11 @@ def why_install() -> str:
     return ""  # root may use this copy
 
 
-def tree() -> dict[str, bytes]:
-    """Every file of the installed helper by its path below its folder, from this copy of the program."""
+def tree(packaged: str = "") -> dict[str, bytes]:
+    """Every file of the installed helper by its path below its folder, from this copy of the program.
+
+    `packaged` names the system's package that brings them, and that alone replaces and removes them.
+    """
     helper = Path(__file__).resolve().parent / "helper"
     parts = _PACKAGE.split("/")
     files = {LAUNCHER: _read(helper / "__main__.py"), "pynvml.py": _read(_pynvml())}
@@ -115,18 +119,24 @@ def tree() -> dict[str, bytes]:
         files[f"{_PACKAGE}/{name}.py"] = _read(helper / f"{name}.py")
     files["wattridge/sensors/__init__.py"] = files["wattridge/sensors/amd/__init__.py"] = b""
     files[_BINDING] = _read(helper.parents[2] / "sensors" / "amd" / "binding.py")
+    if packaged:
+        files[PACKAGED] = f"{packaged}\n".encode()
     lines = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(files.items())]
     return {**files, MANIFEST: "".join(lines).encode()}
 
 
 def setup_program(do: str, places: Places = PLACES, *, leave_records: bool = False) -> str:
-    """The program that installs or removes ("install", "remove") everything when root's Python reads it."""
+    """The program that installs or removes ("install", "remove") everything when root's Python reads it.
+
+    "put back" only puts every board back, before a package of the system that brought the helper is removed.
+    """
     control = resources() / "control"
     default_policy = _read(control / "policy.conf")
     order: dict[str, Any] = {
         "do": do,
         "places": {name: getattr(places, name) for name in Places.__dataclass_fields__},
         "launcher": LAUNCHER,
+        "packaged": PACKAGED,
         "systemd": os.path.isdir("/run/systemd/system") and places.unit == Places().unit,
         "leave_records": leave_records,
         "default_policy_sha256": hashlib.sha256(default_policy).hexdigest(),
@@ -236,8 +246,9 @@ def _entry(content: bytes, *, executable: bool = False) -> dict[str, Any]:
 
 
 def _version(manifest: bytes) -> list[bytes]:
-    """The part of a list of files by which versions of the helper differ: all but pynvml, which has its own."""
-    return [line for line in manifest.splitlines() if not line.endswith(b"  pynvml.py")]
+    """The part of a list of files by which versions of the helper differ: not pynvml, which has its own."""
+    others = (b"  pynvml.py", f"  {PACKAGED}".encode())
+    return [line for line in manifest.splitlines() if not line.endswith(others)]
 
 
 def _read(path: Path) -> bytes:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from ...errors import PermissionRefused
+from ...own_modules import is_frozen, lone_module_command
 from .client import Helper
 from .helper import policy
 from .helper.__main__ import LAUNCHER, unsafe, unsafe_link, unsafe_tree
@@ -102,7 +103,7 @@ def helper_command(uuid: str, label: str) -> list[str]:
     Root itself, as in a container, may use this copy of Wattridge where that is root's alone too. Raises
     PermissionRefused where there is neither.
     """
-    own = [sys.executable, "-I", "-S", "-B", str(_HELPER), uuid]
+    own = lone_module_command(f"{__package__}.helper", uuid)
     if os.environ.get(UNSAFE) == "1":
         return own
     if os.path.lexists(LIBRARY):
@@ -157,8 +158,10 @@ def _unsafe_copy() -> str:
     """Why the helper of this copy of Wattridge may not run as root where it lies; empty where it may.
 
     What it would run: this interpreter with its standard library, the helper and the packages around it, pynvml, and
-    the binding of AMD SMI.
+    the binding of AMD SMI. Frozen, all of them lie in one folder.
     """
+    if is_frozen():
+        return _unsafe_below(os.path.dirname(os.path.realpath(sys.executable)))
     library = os.path.dirname(os.path.realpath(os.__file__))
     pynvml = _pynvml()
     packages = [_HELPER.parent, *list(_HELPER.parents)[1:3], *(_HELPER.parents[2] / name for name in _BINDING)]
@@ -168,13 +171,19 @@ def _unsafe_copy() -> str:
     for each in (sys.executable, os.path.realpath(sys.executable), library, _HELPER, binding, *around, *beside):
         if fault := unsafe_link(str(each)):
             return fault
-    for root in (library, str(_HELPER)):
-        for parent, folders, files in os.walk(root):
-            folders[:] = [name for name in folders if name not in ("site-packages", "dist-packages")]
-            for name in folders + files:
-                path = os.path.join(parent, name)
-                if fault := unsafe_link(path) if os.path.islink(path) else unsafe(path):
-                    return fault
+    return _unsafe_below(library) or _unsafe_below(str(_HELPER))
+
+
+def _unsafe_below(root: str) -> str:
+    """Why what lies in a folder, other packages left out, may not run as root; empty where it may."""
+    if fault := unsafe_link(root):
+        return fault
+    for parent, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if name not in ("site-packages", "dist-packages")]
+        for name in folders + files:
+            path = os.path.join(parent, name)
+            if fault := unsafe_link(path) if os.path.islink(path) else unsafe(path):
+                return fault
     return ""
 
 

@@ -44,7 +44,7 @@ class Refused(Exception):
 
 
 def main(order: dict[str, Any]) -> int:
-    """Carry out an order: {"do": "install" or "remove", "places": {...}, "tree": {...}, "files": {...}, ...}."""
+    """Carry out an order: {"do": "install", "remove" or "put back", "places": {...}, "tree": {...}, ...}."""
     done: list[str] = []
     notes: list[str] = []
     try:
@@ -54,6 +54,8 @@ def main(order: dict[str, Any]) -> int:
         os.chdir("/")
         if order["do"] == "install":
             _install(order, done, notes)
+        elif order["do"] == "put back":
+            _put_back_all(order, done)
         else:
             _remove(order, done, notes)
     except (Refused, OSError) as error:
@@ -79,6 +81,7 @@ def _install(order: dict[str, Any], done: list[str], notes: list[str]) -> None:
         _only_setup(parent)
         name = os.path.basename(library)
         _existing_folder(parent, name, library)
+        _not_of_a_package(library, order["packaged"])
         new, old = f".{name}.new", f".{name}.old"
         _delete(parent, new)
         _delete(parent, old)
@@ -128,6 +131,7 @@ def _remove(order: dict[str, Any], done: list[str], notes: list[str]) -> None:
         _only_setup(parent)
         name = os.path.basename(library)
         _existing_folder(parent, name, library)
+        _not_of_a_package(library, order["packaged"])
         old = f".{name}.old"
         if _kind(parent, name) is not None:
             _delete(parent, old)
@@ -158,6 +162,16 @@ def _remove(order: dict[str, Any], done: list[str], notes: list[str]) -> None:
     if order["systemd"]:
         _systemctl(["daemon-reload"], notes)
     notes.extend(f"{where} still names the helper: remove that rule with visudo" for where in _sudo_rules(order))
+
+
+def _put_back_all(order: dict[str, Any], done: list[str]) -> None:
+    """Every board as `_remove` leaves it, for a package manager that takes the helper away itself afterwards."""
+    places = order["places"]
+    _require_no_session(places["locks"])
+    left = _put_boards_back(os.path.join(places["library"], order["launcher"]), places["records"])
+    if left:
+        raise Refused(left[0])
+    done.append("every board is as it was")
 
 
 def _require_no_session(locks: str) -> None:
@@ -315,6 +329,13 @@ def _existing_folder(parent: int, name: str, path: str) -> None:
     if _kind(parent, name) is not None:
         with _below(parent, name, path):
             pass
+
+
+def _not_of_a_package(library: str, mark: str) -> None:
+    """Raise Refused where the system's package manager put the helper there."""
+    with contextlib.suppress(FileNotFoundError), open(os.path.join(library, mark), encoding="utf-8") as file:
+        package = file.read(100).strip()
+        raise Refused(f"the helper came with the package {package} of this system, which replaces and removes it too")
 
 
 def _kind(folder: int, name: str) -> "int | None":

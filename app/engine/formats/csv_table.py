@@ -51,7 +51,7 @@ def _lines(table: ResultTable, about: About) -> Iterator[str]:
     ends = [_heading(name, about) + end for name in bounded for end in (_LOW, _HIGH)]
     heads = [[_heading(name, about) for name in group] for group in (parameters, names)]
     yield _line([*map(text_cell, heads[0]), *_FACTS, *map(text_cell, heads[1]), *map(text_cell, ends)])
-    goals = json.dumps([[goal.name, goal.maximise] for goal in (about.objective.goal, *about.objective.front)])
+    goals = json.dumps(about.objective.to_list())
     session = (text_cell(about.device), text_cell(about.kernel), text_cell(about.problem_size), goals)
     for index in range(len(table)):
         m = table.measurement(index)

@@ -130,7 +130,7 @@ class FactColumns:
         self._extend(self._values, facts.values)
         self._extend(self._lows, {name: low for name, (low, _) in ends})
         self._extend(self._highs, {name: high for name, (_, high) in ends})
-        words = (facts.error, facts.message, facts.power_source, facts.source, facts.board)
+        words = facts.error, facts.message, facts.power_source, facts.source, facts.board
         texts: _Texts = (*words, facts.event_reasons, facts.depth)
         code = self._code_of_texts.setdefault(texts, len(self._distinct_texts))
         if code == len(self._distinct_texts):

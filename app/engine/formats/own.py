@@ -13,7 +13,7 @@ from ... import __version__
 from ...numbers import finite_or_none
 from ..expressions.values import is_value
 from ..measurement import Depth, Measurement, Value
-from ..objectives import Goal, Objective, likely_goal
+from ..objectives import Objective, likely_goal
 from ..space.result_table import ResultTable
 from .entries import OWN, text_of
 from .names import DEVICE_SETTINGS
@@ -33,13 +33,12 @@ class About:
 
 def own_header(table: ResultTable, about: About, **more: object) -> dict[str, Any]:
     """The session, for the file's header."""
-    goals = [[goal.name, goal.maximise] for goal in (about.objective.goal, *about.objective.front)]
     return {
         "version": __version__,
         "source": about.source,
         "values": list(table.value_names),
         "parameters": list(table.space.names),
-        "objective": goals,
+        "objective": about.objective.to_list(),
         "units": dict(about.units),
         **more,
     }
@@ -93,9 +92,8 @@ class OwnHeader:
     def objective(self, named: object) -> Objective:
         """The objective of the session, else that of the name or names that the file has for it."""
         goals = self._given.get("objective")
-        if isinstance(goals, list) and goals and all(_is_goal(goal) for goal in goals):
-            goal, *front = (Goal(name, larger) for name, larger in goals)
-            return Objective(goal, tuple(front))
+        if isinstance(goals, list) and goals and _is_goal(goals[0]) and all(map(_is_goal_or_limit, goals)):
+            return Objective.of_list(goals)
         names = named if isinstance(named, list) else [named]
         likely = [likely_goal(name) for name in dict.fromkeys(n for n in names if isinstance(n, str) and n)]
         if not likely:
@@ -119,6 +117,14 @@ def plain_lists(keys: Sequence[str], names: Sequence[str], lists: object) -> dic
         plain = values if isinstance(values, list) else []
         listed[name] = [value for value in plain if is_value(value)]
     return listed
+
+
+def _is_goal_or_limit(value: object) -> bool:
+    if _is_goal(value) or not isinstance(value, list) or len(value) != 3:
+        return _is_goal(value)
+    name, sign, bound = value
+    number = isinstance(bound, int | float) and not isinstance(bound, bool) and abs(bound) < 1e300
+    return isinstance(name, str) and sign in ("<=", ">=") and number
 
 
 def _is_goal(value: object) -> bool:

@@ -41,7 +41,7 @@ class BoardLearning:
         if not window.limited and window.power_w > 0:
             ends = window.power_interval_w
             sd = math.nan if ends is None else (ends[1] - ends[0]) / 2 / NORMAL_95 / window.power_w
-            look = Look(kernel, window.power_w, 0.0 if math.isnan(sd) else sd, window.condition)
+            look = Look(kernel, window.power_w, 0.0 if math.isnan(sd) else sd, window.condition, window.time_s)
             looks = self._looks.setdefault(kernel, [])
             looks.append(look)
             self._repeated += 2 if len(looks) == 2 else len(looks) > 2

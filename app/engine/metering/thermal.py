@@ -17,8 +17,9 @@ condition than that of its measurement.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Final
 
 import numpy as np
@@ -44,6 +45,10 @@ BETWEEN: Final = 0.006  # 1 sigma, relative, that another process adds, at least
 # stay cool (none runs its board warm before it measures) learn its slope there, ever more surely.
 ELSEWHERE: Final = 0.0004
 MOST_SHARE: Final = 2.0  # nothing that light was looked at
+# Windows of one kernel that lie further apart than boards wander and warm up by show something else that happened: a
+# library that chose another algorithm, a launch that waited for the host. They teach nothing of the board.
+MOST_APART: Final = 0.12  # of log P from the kernel's median
+MOST_LONGER: Final = 0.04  # of the time per launch from the kernel's median; 0.2 % is usual at one clock
 _ROUNDS: Final = 8  # of wander and coefficients in turn
 _STEPS: Final = 6  # towards the power at a condition
 
@@ -56,6 +61,7 @@ class Look:
     power_w: float
     sampled_sd: float  # of the mean by the noise of its samples, relative
     condition: Condition
+    time_s: float = math.nan  # of a launch; where not known, windows are compared by their power alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +181,26 @@ def _within_kernels(looks: Iterable[Look]) -> tuple[Floats, Floats]:
     for look in looks:
         seen.setdefault(look.kernel, []).append(look)
     rows, own_sd = [], []
-    for number, group in enumerate(each for each in seen.values() if len(each) > 1):
+    alike = [_alike(group) for group in seen.values()]
+    for number, group in enumerate(each for each in alike if len(each) > 1):
         for look in group:
             x = np.nan_to_num(_seen(look.condition, look.power_w), nan=0.0)
             rows.append([number, math.log(look.power_w), *x])
             own_sd.append(look.sampled_sd)
     return np.asarray(rows, dtype=np.float64), np.asarray(own_sd, dtype=np.float64)
+
+
+def _alike(looks: Sequence[Look]) -> Sequence[Look]:
+    """Those of one kernel in which the same happened, by their power and the time of a launch."""
+    if len(looks) < 2:
+        return looks
+    power_w, time_s = median(look.power_w for look in looks), median(look.time_s for look in looks)
+    return [
+        look
+        for look in looks
+        if abs(math.log(look.power_w / power_w)) <= MOST_APART
+        and not abs(look.time_s / time_s - 1.0) > MOST_LONGER  # unknown times say nothing
+    ]
 
 
 def _centred(values: Floats, groups: Floats, weights: Floats) -> Floats:

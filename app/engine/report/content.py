@@ -113,10 +113,12 @@ def _choice(analysis: Analysis, chosen: int | None, chooser: str | None) -> tupl
             raise InputError(f"'{picked.label}' finds no configuration", "--choose", "choose another way")
         return picked.index, picked.label
     goal = analysis.objective.goal
-    index = best(values_of(analysis.table, goal.name), goal.maximise)
+    values = np.where(analysis.broken, np.nan, values_of(analysis.table, goal.name))
+    index = best(values, goal.maximise)
     words = "largest" if goal.maximise else "smallest"
-    worked = int(np.isfinite(values_of(analysis.table, goal.name)).sum())
-    return index, f"the {words} {goal.name} of {worked} configurations that worked" if index is not None else ""
+    worked = int(np.isfinite(values).sum())
+    which = "keep the limits" if analysis.objective.limits else "worked"
+    return index, f"the {words} {goal.name} of {worked} configurations that {which}" if index is not None else ""
 
 
 def _specification(plan: SessionPlan) -> str:

@@ -35,6 +35,7 @@ from ..session.plan import SessionPlan
 from ..session.summary import by_goal
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
+from ..space.within_limits import nearest
 from ..specification.model import Specification
 from ..workloads.source_kernel import KernelRefused
 from .cuda_export import CudaFile
@@ -103,8 +104,11 @@ def choose(plan: SessionPlan, table: ResultTable, session: int | None, index: in
     if repeats is not None:
         table, index = repeats.table, None if index is None else int(repeats.index_of[index])
     if index is None:
-        index = next(iter(by_goal(table, plan.objective.goal)), None)
+        index = next(iter(by_goal(table, plan.objective.goal, plan.objective.limits)), None)
     if index is None:
+        if nearest(table, plan.objective.limits) is not None:
+            limits = "; ".join(map(str, plan.objective.limits))
+            raise WattridgeError(f"no configuration keeps the limits ({limits})", plan.title, "name one, or widen them")
         raise WattridgeError("no configuration succeeded", plan.title, "let the session measure something first")
     measurement = table.measurement(index)
     if repeats is not None and repeats.single:
@@ -168,7 +172,10 @@ def _has_t1(plan: SessionPlan) -> bool:
     path = Path(plan.origin.get("file", ""))
     if plan.origin.get("kind") != "specification" or not is_input(path):
         return False
-    return digest_of(path) == plan.origin.get("sha256") and load_specification(path).command is None
+    if digest_of(path) != plan.origin.get("sha256"):
+        return False
+    spec = load_specification(path)
+    return spec.command is None and spec.service is None
 
 
 def _write_plan_as_t1(plan: SessionPlan, path: Path) -> None:

@@ -16,7 +16,7 @@ from ...input_files import is_there
 from ...sensors.gpu import LIVE
 from ..formats.any_table import TableColumns
 from ..formats.read import read_recording
-from ..objectives import Goal
+from ..objectives import Goal, Limit
 from ..runner.settings_order import setting_names
 from ..session.load import load_specification
 from ..session.opening import best_of
@@ -142,6 +142,7 @@ def _tuned(plan: SessionPlan, path: Path) -> tuple[str, ...]:
     goal, front = own["objective"]
     words += _goal(plan.objective.goal, goal)
     words += _front(plan.objective.front, front)
+    words += _limits(plan.objective.limits, own["limits"])
     if plan.source in LIVE and setting_names(plan.space):
         words.append("--allow-control")
     return tuple(words)
@@ -157,7 +158,8 @@ def _replayed(plan: SessionPlan, path: Path) -> tuple[str, ...]:
         words += _search(plan, own.facts())
     front = _front(plan.objective.front, own.objective.front)
     expected = plan.objective.front[0] if front else own.objective.goal  # the first of a front that is named
-    return (*words, *_goal(plan.objective.goal, expected), *front)
+    limits = _limits(plan.objective.limits, own.objective.limits)
+    return (*words, *_goal(plan.objective.goal, expected), *front, *limits)
 
 
 def _resumed(plan: SessionPlan, store: Store | None) -> tuple[str, ...]:
@@ -229,9 +231,18 @@ def _front(front: tuple[Goal, ...], own: tuple[Goal, ...]) -> list[str]:
     return _option("--front", ",".join(map(str, front)))
 
 
+def _limits(limits: tuple[Limit, ...], own: tuple[Limit, ...]) -> list[str]:
+    """Those of a session, where they are not those that it has without any option. Raises InputError."""
+    if limits == own:
+        return []
+    if not limits:
+        raise InputError("no option takes the limits away", "--limit", "leave them out of the specification")
+    return [word for limit in limits for word in _option("--limit", str(limit).replace(" ", ""))]
+
+
 def _configuration(plan: SessionFacts, table: ResultTable, index: int) -> list[str]:
     """Which one; nothing for the best, which a command takes by itself."""
-    if index == best_of(table, plan.objective.goal):
+    if index == best_of(table, plan.objective.goal, plan.objective.limits):
         return []
     configuration = table.measurement(index).configuration
     _check_values((str(part) for pair in configuration.items() for part in pair), plan.title)

@@ -27,7 +27,7 @@ _STYLE = """
 def small_front(table: ResultTable, objective: Objective, units: Mapping[str, str]) -> str:
     """HTML with the picture; empty where there are not two goals, or nothing worked."""
     goals = objective.front
-    found = front_indices(table, goals)
+    found = front_indices(table, goals, objective.limits)
     if len(goals) < 2 or not found:
         return ""
     names = [goal.name for goal in goals[:2]]

@@ -18,13 +18,14 @@ from ..runner.board_correction import BOARD_CORRECTION
 from ..runner.stating import Statement
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
+from ..space.within_limits import broken_in_words, feasible, nearest
 from ..strategies.energy_log import EnergyLog
 from ..tuning_methods.operator_floor import OperatorFloor
 from .board_offsets import board_labels, describe_offsets
 from .gains import choice_of_origin, describe_gain
 from .plan import SessionPlan
 from .references import Kind, references_of
-from .summary import by_goal, front_indices
+from .summary import by_goal, front_indices, starts_of
 
 _SOURCES = {
     "nvml": "measured on the board",
@@ -52,6 +53,8 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
         Figure("Combinations", f"{plan.space.cartesian}, of which {plan.space.size} are valid"),
         Figure("Measured", f"{len(table) - timed} ({percent(share)} of the valid ones)"),
         Figure("Failed", failed or "none"),
+        *describe_limits(plan, table),
+        *describe_starts(table),
         Figure("Search", f"{plan.strategy}, seed {plan.seed}"),
         Figure("Budget", budget or "none"),
         *describe_statement(plan),
@@ -78,10 +81,10 @@ def describe_session(
     searched = describe_search(plan, table, seconds)
     repeats = fold(table)
     compared = repeats.table if repeats is not None else table  # of repeats none is better than another
-    best = next(iter(by_goal(compared, plan.objective.goal)), None)
+    best = next(iter(by_goal(compared, plan.objective.goal, plan.objective.limits)), None)
     listings: list[Listing] = [*describe_offsets(plan.origin)]
     if best is None:
-        outcome = list(_failure(table))
+        outcome = list(_none_feasible(plan, compared) or _failure(table))
     else:
         measurement = compared.measurement(best)
         standing = describe_standing(plan, measurement)
@@ -123,6 +126,35 @@ def describe_energy_search(plan: SessionPlan, table: ResultTable) -> Iterator[Fi
         words = change_words(relative_change(fastest[0], energy), "energy")
         words += f" and {change_words(relative_change(fastest[1], time), 'time')} than the fastest that was measured"
         yield Figure("It gained", words if energy < fastest[0] else "nothing: the fastest needs the least energy")
+
+
+def describe_limits(plan: SessionPlan, table: ResultTable) -> Iterator[Figure]:
+    """The limits, and how many configurations keep them; nothing without any."""
+    limits = plan.objective.limits
+    if limits:
+        kept = feasible(table, limits)
+        worked = len(table) - sum(table.failures().values()) - int(table.timed().sum())
+        yield Figure("Limits", "; ".join(map(str, limits)), note=f"kept by {kept.sum()} of {worked} configurations")
+
+
+def describe_starts(table: ResultTable) -> Iterator[Figure]:
+    """How often a service was started, and what that took; nothing of other workloads."""
+    count, seconds = starts_of(table)
+    if count:
+        yield Figure("Server started", f"{count} times" if count > 1 else "once", note=f"{duration(seconds)} in all")
+
+
+def _none_feasible(plan: SessionPlan, table: ResultTable) -> list[Figure]:
+    """That nothing keeps the limits, and what comes nearest; empty where that is not why nothing is best."""
+    index = nearest(table, plan.objective.limits)
+    if index is None:
+        return []
+    measurement = table.measurement(index)
+    chosen = ", ".join(f"{name}={value}" for name, value in measurement.configuration.items())
+    return [
+        Figure("Best", None, unknown="no configuration keeps the limits", important=True),
+        Figure("Nearest", chosen, note=broken_in_words(plan.objective.limits, measurement.values)),
+    ]
 
 
 def _failure(table: ResultTable) -> Iterator[Figure]:
@@ -180,7 +212,7 @@ def _repeats(plan: SessionPlan, best: Measurement) -> Listing:
 
 def _front(plan: SessionPlan, table: ResultTable) -> Listing:
     goals = plan.objective.front
-    points = [table.measurement(index) for index in front_indices(table, goals)]
+    points = [table.measurement(index) for index in front_indices(table, goals, plan.objective.limits)]
     names = list(points[0].configuration) if points else []
     rows: list[list[Cell]] = [
         [*(point.values.get(goal.name) for goal in goals), *point.configuration.values()] for point in points

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from ..analysis.costs import values_of
 from ..formats.recording import Recording
-from ..objectives import Goal
+from ..objectives import Goal, Limit
 from ..session_state import Progress, SessionState
 from ..space.result_table import ResultTable
+from ..space.within_limits import feasible
 from ..store.database import Store
 from .events import SessionChanged, SessionStarted
 from .plan import SessionPlan
@@ -40,7 +42,7 @@ def _ended(
     budget: int,
     elapsed_s: float,
 ) -> tuple[SessionStarted, SessionChanged]:
-    best, timed = best_of(table, plan.objective.goal), int(table.timed().sum())
+    best, timed = best_of(table, plan.objective.goal, plan.objective.limits), int(table.timed().sum())
     progress = Progress(
         session=session,
         state=state,
@@ -62,9 +64,11 @@ def _spent_s(table: ResultTable) -> float:
     return float(np.nansum([table.measurement(index).cost_s for index in range(len(table))]))
 
 
-def best_of(table: ResultTable, goal: Goal) -> int | None:
-    """The index of the best measurement that succeeded; None where none has a value of the goal."""
+def best_of(table: ResultTable, goal: Goal, limits: Sequence[Limit] = ()) -> int | None:
+    """The index of the best measurement within the limits; None where none has a value of the goal."""
     costs = values_of(table, goal.name) * (-1.0 if goal.maximise else 1.0)
+    if limits:
+        costs[~feasible(table, limits)] = np.nan
     return int(np.nanargmin(costs)) if np.isfinite(costs).any() else None
 
 

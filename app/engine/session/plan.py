@@ -11,7 +11,7 @@ from typing import Any
 from ..measurement import Measurement, Value
 from ..metering.condition import Condition
 from ..metering.meter_choice import MeterChoice
-from ..objectives import Goal
+from ..objectives import Goal, Limit
 from ..runner.base import Runner
 from ..store.record import NewSession
 
@@ -24,6 +24,7 @@ class SearchOptions:
     strategy_options: Mapping[str, Any] = field(default_factory=dict)
     objective: Goal | None = None
     front: tuple[Goal, ...] | None = None
+    limits: tuple[Limit, ...] | None = None
     max_evaluations: int | None = None
     max_seconds: float | None = None
     patience: int | None = None  # evaluations without an improvement after which the session ends
@@ -55,6 +56,7 @@ class SessionPlan(NewSession):
     """A session ready to run. `make_runner` is called on the engine thread."""
 
     make_runner: Callable[[], Runner]
+    starts: tuple[int, ...] = ()  # rows that a search begins with, the best guess first
     resume: int | None = None  # id of a stored session that is continued
     follow: Path | None = None  # a growing cache that is shown instead of a search
     known: tuple[Measurement, ...] = ()  # from a file: they count as evaluated from the start

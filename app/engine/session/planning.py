@@ -27,10 +27,12 @@ from ..measurement import MEASURED, Value
 from ..metering.beside import meters_beside, put_beside
 from ..metering.condition import Condition
 from ..metering.meter_choice import BOARD
-from ..objectives import Goal, Objective
+from ..objectives import Goal, Limit, Objective
 from ..runner.base import Runner
+from ..runner.pool.gpu import PooledGpu
 from ..runner.replay import ReplayRunner
 from ..runner.settings_order import setting_names
+from ..service_figures import OF_ENERGY
 from ..session_state import Purpose
 from ..space.build import build_space
 from ..space.device_settings import resolve_device_settings
@@ -65,7 +67,7 @@ def plan_replay(path: Path, options: SearchOptions | None = None, *, read: Recor
     if not names:
         raise InputError("every configuration in the file failed", str(path), "there is nothing to search for in it")
     objective = objective_over(recording.objective, names, options)
-    check_goals((objective.goal, *objective.front), names, str(path))
+    check_goals((objective.goal, *objective.front, *objective.limits), names, str(path))
     plan = SessionPlan(
         title=recording.kernel,
         gpu=recording.device,
@@ -146,6 +148,7 @@ def plan_specification(
         max_seconds=spec.max_seconds,
         patience=spec.patience,
         seed=spec.seed,
+        starts=start_rows(spec, space),
         origin={
             "kind": "specification",
             "file": str(spec.path.resolve()),
@@ -162,15 +165,25 @@ def plan_specification(
     return checked_plan(replace(plan, **options.search()))
 
 
+def start_rows(spec: Specification, space: SearchSpace) -> tuple[int, ...]:
+    """Of each configuration that the specification begins with a row, unless the space has none.
+
+    Of what it leaves open the values listed last count, as far as they are valid: of clocks, the highest.
+    """
+    found = (space.rows_with(each) for each in spec.starts)
+    return tuple(dict.fromkeys(int(rows[-1]) for rows in found if len(rows)))
+
+
 def own_search(spec: Specification, space: SearchSpace) -> dict[str, Any]:
     """How a specification is searched where the user asks for nothing else, by the names of a plan.
 
-    Its `objective` is a pair: the goal, None where it names none, and the front.
+    Its `objective` is a pair: the goal, None where it names none, and the front; `limits` are apart.
     """
     own = spec.objective
     front = (own.front if own else ()) or _default_front(_figures(spec))
     return {
         "objective": (own.goal if own else None, front),
+        "limits": spec.limits,
         "strategy": spec.strategy,
         "strategy_options": spec.strategy_options,
         "max_evaluations": _budget(spec, space),
@@ -261,7 +274,9 @@ def plan_resume(
             gpu = open_gpu(record.origin.get("gpu"), seed=int(record.origin.get("sim_seed", "0")))
         require_board(record, gpu)
         space, spec = loaded.space, measured_specification(loaded)
-        if setting_names(space) and gpu.info.live:
+        if isinstance(gpu, PooledGpu):
+            gpu.require_settings(setting_names(space))
+        elif setting_names(space) and gpu.info.live:
             (guard or DeviceGuard(gpu)).open()  # fails now rather than at the first measurement
         require_runnable(spec, gpu)
         said = tuple(line for line in programs_of(spec) if line not in space.notes)
@@ -318,11 +333,12 @@ def objective_over(own: Objective, names: Sequence[str], options: SearchOptions)
         goal = Goal("time_s", maximise=False) if own.goal.name not in names and "time_s" in names else own.goal
     if front is None:
         front = own.front if all(each.name in names for each in own.front) and own.front else _default_front(names)
-    return Objective(goal, front)
+    limits = options.limits if options.limits is not None else own.limits
+    return Objective(goal, front, tuple(each for each in limits if each.name in names or options.limits is not None))
 
 
-def check_goals(goals: Iterable[Goal], names: Sequence[str], where: str) -> None:
-    """Raises InputError for a goal that is none of the named values."""
+def check_goals(goals: Iterable[Goal | Limit], names: Sequence[str], where: str) -> None:
+    """Raises InputError for a goal, or a limit, of none of the named values."""
     for goal in goals:
         if goal.name not in names:
             raise InputError(f"there is no value '{goal.name}'", where, f"known: {', '.join(names)}")
@@ -339,8 +355,9 @@ def _objective_of(spec: Specification, options: SearchOptions) -> Objective:
         raise InputError("there is no objective", str(spec.path), "add [objective] maximise = NAME, or name one")
     names = _figures(spec)
     front = (front if front is not None else own.front if own else ()) or _default_front(names)
-    check_goals((goal, *front), names, str(spec.path))
-    return Objective(goal, front)
+    limits = options.limits if options.limits is not None else spec.limits
+    check_goals((goal, *front, *limits), names, str(spec.path))
+    return Objective(goal, front, limits)
 
 
 def _objective_without_energy(spec: Specification, objective: Objective, gpu: Gpu) -> Objective:
@@ -348,15 +365,19 @@ def _objective_without_energy(spec: Specification, objective: Objective, gpu: Gp
 
     Raises InputError where the objective itself needs more.
     """
-    known = {"time_s", *_reported(spec), *spec.parameters, *spec.constants}
+    known = {"time_s", *_reported(spec), *spec.parameters, *spec.constants} - set(OF_ENERGY)
     for name, text in spec.metrics.items():
         if known.issuperset(parse(text, f"{spec.path}: metrics.{name}").names):
             known.add(name)
     if objective.goal.name not in known:
         what = f"'{objective.goal.name}' needs energy, power or a clock, and this device reports none"
         raise InputError(what, gpu.info.label, "--minimise time_s, or choose a GPU")
+    for limit in objective.limits:
+        if limit.name not in known:
+            what = f"the limit of '{limit.name}' needs energy, power or a clock, and this device reports none"
+            raise InputError(what, gpu.info.label, "leave it out, or choose a GPU")
     front = tuple(goal for goal in objective.front if goal.name in known)
-    return Objective(objective.goal, front if len(front) > 1 else ())
+    return Objective(objective.goal, front if len(front) > 1 else (), objective.limits)
 
 
 def _figures(spec: Specification) -> tuple[str, ...]:
@@ -368,6 +389,8 @@ def _reported(spec: Specification) -> tuple[str, ...]:
     """Figures that what is run reports by itself."""
     if spec.command is not None:
         return tuple(spec.command.values)
+    if spec.service is not None:
+        return spec.service.figures
     return returned_value(spec.kernel) if spec.kernel is not None else ()
 
 

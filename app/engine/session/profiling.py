@@ -49,10 +49,10 @@ class ProfilingResult:
 def chosen_rows(table: ResultTable, objective: Objective, wanted: Wanted) -> list[int]:
     """The rows of a choice among what succeeded and was measured in full, the best first."""
     full = ~table.timed()
-    best = [index for index in by_goal(table, objective.goal) if full[index]]
+    best = [index for index in by_goal(table, objective.goal, objective.limits) if full[index]]
     if wanted.which is Which.FRONT:
         goals = objective.front if len(objective.front) > 1 else goals_of(table, objective) or ()
-        picked = [index for index in front_indices(table, tuple(goals)) if full[index]]
+        picked = [index for index in front_indices(table, tuple(goals), objective.limits) if full[index]]
     elif wanted.which is Which.BEST:
         picked = best[: wanted.count]
     else:

@@ -79,8 +79,8 @@ def background_of(runner: Runner, plan: SessionPlan) -> strategies.Background:
     prior = None if plan.resume is not None else lambda: kept_model(plan.board, plan.space.names)
     boards = (lambda: len(runner.boards)) if isinstance(runner, OverBoards) else lambda: 1
     if not isinstance(runner, KnowsFeatures) or not runner.feature_names:
-        return strategies.Background(prior=prior, boards=boards)
-    return strategies.Background(runner.feature_names, runner.features, prior, boards)
+        return strategies.Background(prior=prior, boards=boards, starts=plan.starts)
+    return strategies.Background(runner.feature_names, runner.features, prior, boards, plan.starts)
 
 
 class _Ended(Exception):
@@ -245,8 +245,7 @@ class SessionRun(LiveSession):
         runner, objective = self._runner, self.plan.objective
         if not isinstance(runner, Times) or "time_s" not in runner.timed:
             return None
-        goals = {goal.name for goal in (objective.goal, *objective.front)}
-        return None if goals <= runner.timed else runner
+        return None if objective.names <= runner.timed else runner
 
     def _as_timed(self, row: int) -> strategies.Outcome:
         """What timing tells of a row, although more may be known: a resumed search hears what it heard before.
@@ -259,16 +258,9 @@ class SessionRun(LiveSession):
         goals = self.plan.objective
         if known.state is not State.OK:
             return replace(known, depth=Depth.TIME)
-        return replace(
-            known,
-            depth=Depth.TIME,
-            values={name: value for name, value in known.values.items() if name in timing.timed},
-            cost=known.cost if goals.goal.name in timing.timed else math.nan,
-            front=tuple(
-                cost if goal.name in timing.timed else math.nan
-                for goal, cost in zip(goals.front, known.front, strict=True)
-            ),
-        )
+        values = {name: value for name, value in known.values.items() if name in timing.timed}
+        timed = Measurement(row, self.plan.space.configuration(row), State.OK, values, depth=Depth.TIME)
+        return strategies.Outcome.of(timed, goals)
 
     def _measure(self, measuring: Iterator[Measurement]) -> None:
         try:
@@ -336,7 +328,7 @@ class SessionRun(LiveSession):
             if each.depth is Depth.ENERGY and all(each.configuration[n] == in_force[n] for n in settings)
         ]
         worked = [each.row for each in alike if each.state is State.OK]
-        rows = worked[: min(AGAIN, len(self.table) // AGAIN_SHARE)]
+        rows = worked[: min(AGAIN, self._evaluated // AGAIN_SHARE)]
         if isinstance(self._runner, OverBoards):  # what is best is settled on one board
             rows = [*rows, *(row for row in self._finalists() if row not in rows)]
         with suppress(WattridgeError):  # the session itself is complete

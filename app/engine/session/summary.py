@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,15 @@ from ..analysis.failures import most_frequent
 from ..analysis.peak_share import peak_share
 from ..measurement import State
 from ..metering.gain_store import gain_to_json
-from ..objectives import Goal
+from ..objectives import Goal, Limit
 from ..pareto import front
 from ..runner.baseline import Baseline
 from ..runner.stating import Statement
+from ..service_figures import START
 from ..session_state import SessionState
 from ..space.repeats import fold
 from ..space.result_table import STATES, ResultTable
+from ..space.within_limits import broken, broken_in_words, feasible, nearest
 from ..tuning_methods.operator_floor import OperatorFloor
 from .board_offsets import offsets_document
 from .gains import gain_of_origin
@@ -38,7 +41,9 @@ def session_summary(
     """The facts of a session, its best configuration by the objective and its front; JSON-ready, unknown is None."""
     repeats = fold(table)
     compared = repeats.table if repeats is not None else table  # of repeats none is better than another
-    best = next(iter(by_goal(compared, plan.objective.goal)), None)
+    limits = plan.objective.limits
+    closest = nearest(compared, limits)
+    best = next(iter(by_goal(compared, plan.objective.goal, limits)), None)
     timed = int(table.timed().sum())
     return {
         "session": session,
@@ -55,12 +60,16 @@ def session_summary(
         "most_frequent_failure": _most_frequent_failure(table),
         "seconds": finite_or_none(seconds),
         "best": None if best is None else _entry(compared, best),
-        "front": [_entry(compared, index) for index in front_indices(compared, plan.objective.front)],
+        "front": [_entry(compared, index) for index in front_indices(compared, plan.objective.front, limits)],
         "objective": str(plan.objective),
+        "limits": [str(limit) for limit in limits],
+        "infeasible": int(broken(compared, limits).sum()),
+        "nearest": None if closest is None else _nearest(compared, closest, plan),  # where none keeps the limits
         "front_objective": [str(each) for each in plan.objective.front],
         "title": plan.title,
         "state": state.value if state is not None else None,
         "reason": reason,
+        "service_starts": _starts(compared),
         "notes": [*plan.space.notes, *([repeats.words] if repeats is not None else [])],
         "share_of_peak": share_to_json(plan, compared, best),
         "stated_for": _stated_for(plan),
@@ -91,19 +100,33 @@ def share_to_json(plan: SessionPlan, table: ResultTable, best: int | None) -> di
     return None if share is None else share.to_json()
 
 
-def by_goal(table: ResultTable, goal: Goal) -> list[int]:
-    """Indices of the successful measurements with a value of the goal, the best first."""
-    values = np.where(table.states() == _OK, table.values(goal.name), np.nan)
+def starts_of(table: ResultTable) -> tuple[int, float]:
+    """How often a service was started for a configuration, and the seconds that took in all."""
+    if START not in table.value_names:
+        return 0, 0.0
+    took_s = table.values(START)[: len(table)]
+    return int((took_s > 0).sum()), float(np.nansum(took_s))
+
+
+def _starts(table: ResultTable) -> dict[str, Any] | None:
+    count, seconds = starts_of(table)
+    return {"count": count, "seconds": seconds} if count else None
+
+
+def by_goal(table: ResultTable, goal: Goal, limits: Sequence[Limit] = ()) -> list[int]:
+    """Indices of the successful measurements within the limits that have a value of the goal, the best first."""
+    length = len(table)  # the engine may append meanwhile
+    values = np.where(feasible(table, limits)[:length], table.values(goal.name)[:length], np.nan)
     order = np.argsort(-values if goal.maximise else values, kind="stable")
     return [int(index) for index in order[np.isfinite(values[order])]]
 
 
-def front_indices(table: ResultTable, goals: tuple[Goal, ...]) -> list[int]:
-    """Indices of the successful measurements on the front of the goals; empty where there are no goals."""
+def front_indices(table: ResultTable, goals: tuple[Goal, ...], limits: Sequence[Limit] = ()) -> list[int]:
+    """Indices of the successful measurements within the limits on the front of the goals; empty without goals."""
     if not goals or not len(table):
         return []
     columns = np.column_stack([table.values(goal.name) for goal in goals])
-    columns[table.states()[: len(columns)] != _OK] = np.nan
+    columns[~feasible(table, limits)[: len(columns)]] = np.nan
     return [int(index) for index in front(columns, [goal.maximise for goal in goals])]
 
 
@@ -111,6 +134,15 @@ def _most_frequent_failure(table: ResultTable) -> dict[str, Any] | None:
     """The message that failed measurements share most; None where nothing failed with a message."""
     found = most_frequent(table)
     return None if found is None else dict(zip(("state", "message", "count"), found, strict=True))
+
+
+def _nearest(table: ResultTable, index: int, plan: SessionPlan) -> dict[str, Any]:
+    values = table.measurement(index).values
+    return {
+        **_entry(table, index),
+        "excess": finite_or_none(plan.objective.excess(values)),  # relative, of the limit that is broken most
+        "broken": broken_in_words(plan.objective.limits, values),
+    }
 
 
 def _entry(table: ResultTable, index: int) -> dict[str, Any]:

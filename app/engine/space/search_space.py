@@ -82,6 +82,17 @@ class SearchSpace:
         row = int(self._index.find(np.asarray([codes], dtype=np.int64))[0])
         return row if row >= 0 else None
 
+    def rows_with(self, values: Configuration) -> Rows:
+        """The rows in which these parameters have these values, ascending; none where one never takes its value."""
+        left = np.ones(self.size, dtype=bool)
+        for name, value in values.items():
+            at = self.names.index(name) if name in self.names else None
+            code = None if at is None else self._code_of_value[at].get(value)
+            if code is None:
+                return np.empty(0, dtype=np.int64)
+            left &= self.codes[:, at] == code
+        return np.flatnonzero(left)
+
     def rows_of_codes(self, codes: npt.NDArray[np.integer]) -> Rows:
         """Rows of many code vectors, shape (m, parameters) -> (m,); -1 where not in the space. Vectorised."""
         return self._index.find(np.asarray(codes, dtype=np.int64))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from ..metering.meter_choice import BOARD, MeterChoice
+from ..objectives import Limit
 from ..operators.documents import document_of_operator
 from .model import ARRAY_FILES, KEYS, ArgumentSpec, Specification
 
-_SAME: Final = ("restrictions", "kernel", "command", "constants", "parameters", "metrics")
+_SAME: Final = ("restrictions", "kernel", "command", "service", "constants", "parameters", "metrics")
 _SEARCH: Final = ("strategy", "max_evaluations", "max_fraction", "max_seconds", "patience", "seed")
 
 
@@ -29,12 +30,24 @@ def document_of(spec: Specification, folder: Path) -> dict[str, Any]:
         document["objective"] = {"maximise" if goal.maximise else "minimise": goal.name}
         if spec.objective.front:
             document["objective"]["front"] = [str(goal) for goal in spec.objective.front]
+    if spec.limits:
+        document["limits"] = _bounds(spec.limits)
     document["search"] = {key: given[key] for key in _SEARCH if key in given}
+    if spec.starts:
+        document["search"]["start"] = given["starts"]
     if spec.strategy_options:
         document["search"]["options"] = given["strategy_options"]
     if spec.meters:
         document["metering"] = _metering(spec.meters)
     return _as_operator(spec, document)
+
+
+def _bounds(limits: Sequence[Limit]) -> dict[str, Any]:
+    """By figure its bound, or its bounds, as text."""
+    bounds: dict[str, list[str]] = {}
+    for limit in limits:
+        bounds.setdefault(limit.name, []).append(f"{'<=' if limit.most else '>='} {limit.bound!r}")
+    return {name: found if len(found) > 1 else found[0] for name, found in bounds.items()}
 
 
 def _metering(choice: MeterChoice) -> dict[str, Any]:
@@ -59,6 +72,10 @@ def _as_operator(spec: Specification, document: dict[str, Any]) -> dict[str, Any
         "constants": {name: value for name, value in spec.constants.items() if name not in made["constants"]},
         "restrictions": list(spec.restrictions[len(made["restrictions"]) :]),
     }
+    search = document["search"]
+    if search.get("start") == made["search"]["start"]:
+        search = {key: value for key, value in search.items() if key != "start"}
+    document = {**document, "search": search}
     left_out = ("kernel", *own)
     return {"operator": section, **{key: value for key, value in document.items() if key not in left_out}, **own}
 

@@ -11,9 +11,10 @@ from typing import Any, Final, Literal
 from ..expressions.expression import Expression, parse
 from ..measurement import Configuration, Value
 from ..metering.meter_choice import NO_METERS, MeterChoice
-from ..objectives import Objective
+from ..objectives import Limit, Objective
 from ..operators.shapes import Operator
 from ..space.device_settings import SettingValues
+from .service import ServiceSpec
 
 OPCODES: Final = {"FFMA": 0x023, "DFMA": 0x02B, "HMMA": 0x03C}  # fused multiply-adds, and products of tensor cores
 ARRAY_FILES = (".npy", ".bin", ".raw", ".dat")  # all but the first hold the bare numbers
@@ -108,10 +109,12 @@ class Specification:
     constants: Mapping[str, Value] = field(default_factory=dict)
     kernel: KernelSpec | None = None
     command: CommandSpec | None = None
+    service: ServiceSpec | None = None
     operator: Operator | None = None  # that the kernel was made of
     device_settings: Mapping[str, SettingValues] = field(default_factory=dict)  # resolved when a session is planned
     metrics: Mapping[str, str] = field(default_factory=dict)
-    objective: Objective | None = None
+    objective: Objective | None = None  # without limits: these stand beside it, as in the file
+    limits: tuple[Limit, ...] = ()
     strategy: str = "random_sample"
     strategy_options: Mapping[str, Any] = field(default_factory=dict)
     max_evaluations: int | None = None
@@ -119,6 +122,7 @@ class Specification:
     max_seconds: float | None = None
     patience: int | None = None
     seed: int = 0
+    starts: tuple[Configuration, ...] = ()  # that a search begins with, the best guess first; each names parameters
     meters: MeterChoice = NO_METERS  # beside the board
     notes: tuple[str, ...] = ()  # what the user should know of how the file was read
     refused: str = ""  # why it cannot be measured, though its space can be looked at
@@ -126,7 +130,7 @@ class Specification:
     @property
     def repeats(self) -> int:
         """How often each configuration is measured."""
-        measured = self.kernel or self.command
+        measured = self.kernel or self.command or self.service
         return measured.repeats if measured is not None else 1
 
     def repeated(self, repeats: int) -> Specification:
@@ -135,17 +139,19 @@ class Specification:
             return replace(self, kernel=replace(self.kernel, repeats=repeats))
         if self.command is not None:
             return replace(self, command=replace(self.command, repeats=repeats))
+        if self.service is not None:
+            return replace(self, service=replace(self.service, repeats=repeats))
         return self
 
     @property
     def uses(self) -> frozenset[str]:
-        """The names that its metrics and its objective use."""
+        """The names that its metrics, its objective and its limits use."""
         goals = (self.objective.goal, *self.objective.front) if self.objective else ()
         in_metrics = (name for key, text in self.metrics.items() for name in _parsed(text, f"metrics.{key}").names)
-        return frozenset((*in_metrics, *(goal.name for goal in goals)))
+        return frozenset((*in_metrics, *(goal.name for goal in goals), *(limit.name for limit in self.limits)))
 
 
-def keys_of(kind: type[ArgumentSpec | VerifySpec | KernelSpec | CommandSpec]) -> tuple[str, ...]:
+def keys_of(kind: type[ArgumentSpec | VerifySpec | KernelSpec | CommandSpec | ServiceSpec]) -> tuple[str, ...]:
     """The keys of the table in a document that describes one of these."""
     return tuple(dict.fromkeys(KEYS.get(each.name, each.name) for each in fields(kind)))
 

@@ -21,10 +21,11 @@ from ..measurement import Depth, Measurement, State
 from ..models.documents import fit_from_document, fit_to_document
 from ..models.frequency import FrequencyFit
 from ..session_state import Purpose, SessionState
+from ..space.packing import space_from_row
 from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace
 from ..workloads.hardware_counters import counters_of
-from .opening import is_damaged, open_database
+from .opening import RECOVERY, is_damaged, open_database
 from .record import (
     DAMAGE,
     MEASUREMENT_COLUMNS,
@@ -38,7 +39,6 @@ from .record import (
     measurements_from_rows,
     new_session_to_row,
     record_from_row,
-    space_from_row,
     values_from_rows,
 )
 
@@ -49,7 +49,6 @@ _COPIED = ", ".join([*(name for name in RECORD_COLUMNS if name not in _OWN), "sp
 KEPT_DELETED_S = 7 * 24 * 3600.0
 _ALIVE = (SessionState.RUNNING.value, SessionState.PAUSED.value)
 _REMEDY = "free space or rights may be missing; WATTRIDGE_DATA names another folder"
-_RECOVERY = "sqlite3's .recover reads what is left; move the file away or set WATTRIDGE_DATA to begin a new store"
 _AT_ONCE = 128  # rows in one call: SQLite keeps the interpreter to itself meanwhile, and Qt's thread waits
 
 # Columns that other figures of the same row replace: where several boards measured it, those of another one.
@@ -497,7 +496,7 @@ class Store:
         except (sqlite3.Error, OSError) as error:
             if is_damaged(error):
                 what = f"the store is damaged ({error}); nothing in it was changed"
-                raise WattridgeError(what, str(self.path), _RECOVERY) from error
+                raise WattridgeError(what, str(self.path), RECOVERY) from error
             raise WattridgeError(f"the store cannot be used: {error}", str(self.path), _REMEDY) from error
 
 

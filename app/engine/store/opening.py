@@ -13,6 +13,7 @@ from typing import Final
 from ...errors import WattridgeError
 from ...paths import PRIVATE_FILE, make_folder
 
+RECOVERY = "sqlite3's .recover reads what is left; move the file away or set WATTRIDGE_DATA to begin a new store"
 _VERSION = 6
 _SCHEMA = """
 CREATE TABLE sessions (

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ...sensors.gpu import LIVE
 from ..measurement import Configuration, Depth, Measurement, State
-from ..objectives import Goal, Objective
+from ..objectives import Objective
 from ..session_state import Purpose, SessionState
+from ..space.packing import space_to_row
 from ..space.result_table import ResultTable
-from ..space.search_space import Parameter, SearchSpace
+from ..space.search_space import SearchSpace
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +130,11 @@ _TEXTS = ("reason", "title", "gpu", "driver", "source", "strategy", "version", "
 
 def new_session_to_row(new: NewSession) -> dict[str, Any]:
     """The columns of a session that begins."""
-    goals = (new.objective.goal, *new.objective.front)
     space, codes = space_to_row(new.space)
     return {
         **new.facts(),
         **{name: json.dumps(dict(getattr(new, name))) for name in _JSON_COLUMNS},
-        "objective": json.dumps([[goal.name, goal.maximise] for goal in goals]),
+        "objective": json.dumps(new.objective.to_list()),
         "cartesian": str(new.space.cartesian),  # may exceed 64 bits
         "valid": new.space.size,
         "space": space,
@@ -154,39 +151,11 @@ def record_from_row(row: Sequence[Any]) -> SessionRecord:
         if name in _TEXTS and not isinstance(value, str):
             raise ValueError(f"{name} is not text")
     named |= {name: json.loads(named[name]) for name in (*_JSON_COLUMNS, "tags")}
-    goal, *front = (Goal(name, maximise) for name, maximise in json.loads(named["objective"]))
     label = {name: named.pop(name) for name in _LABEL_COLUMNS}
     label |= {"tags": tuple(label["tags"]), "favourite": bool(label["favourite"])}
     named |= {"state": SessionState(named["state"]), "cartesian": int(named["cartesian"])}
-    named |= {"objective": Objective(goal, tuple(front)), "label": Label(**label)}
+    named |= {"objective": Objective.of_list(json.loads(named["objective"])), "label": Label(**label)}
     return SessionRecord(**named)
-
-
-def space_to_row(space: SearchSpace) -> tuple[str, bytes]:
-    """The parameters as JSON and the codes as compressed bytes (sorted small integers: about a bit each)."""
-    described = {
-        "parameters": [[p.name, list(p.values), p.device_setting] for p in space.parameters],
-        "dtype": space.codes.dtype.str,
-        "shape": list(space.codes.shape),
-        "cartesian": space.cartesian,
-        "removed_by": dict(space.removed_by),
-        "build_seconds": space.build_seconds,
-        "notes": list(space.notes),
-    }
-    return json.dumps(described), zlib.compress(np.ascontiguousarray(space.codes).tobytes(), 1)
-
-
-def space_from_row(text: str, packed: bytes) -> SearchSpace:
-    described = json.loads(text)
-    codes = np.frombuffer(zlib.decompress(packed), dtype=np.dtype(described["dtype"])).reshape(described["shape"])
-    return SearchSpace(
-        parameters=tuple(Parameter(name, tuple(values), setting) for name, values, setting in described["parameters"]),
-        codes=codes,
-        cartesian=described["cartesian"],
-        removed_by=described["removed_by"],
-        build_seconds=described["build_seconds"],
-        notes=tuple(described["notes"]),
-    )
 
 
 VALUES_AT_ONCE = 512  # stored measurements read together

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import numpy as np
 
@@ -28,6 +29,8 @@ from .bayesian_optimisation import (
 from .evaluations import Evaluations
 from .greedy_ils import GreedyIls
 from .nsga2 import Nsga2
+
+STARTS_SHARE: Final = 0.5  # of the first sample at most are what one would start with
 
 
 class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)"):
@@ -45,7 +48,8 @@ class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         known = Evaluations(space, rng)
         samples = max(LearningOptions().first_samples, self.background.boards())
-        first = space.sample_latin_hypercube(rng, min(samples, options.learn_for)).tolist()
+        drawn = space.sample_latin_hypercube(rng, min(samples, options.learn_for)).tolist()
+        first = self.background.first(drawn, STARTS_SHARE)
         together = partial(self.at_once, batch, LearningOptions().together)
         yield from sample_at_two_depths(known, first, together, options.learn_for)
         if len(known.outcome(next(iter(known))).front) > 1:

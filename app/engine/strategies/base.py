@@ -34,7 +34,12 @@ LARGEST = 1_000_000  # of any option that is a number
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of one row. Costs are smaller-is-better; inf where the configuration failed, NaN where not yet known.
+    """The result of one row. Costs are smaller-is-better; NaN where not yet known.
+
+    They are inf where the configuration failed or breaks a limit, so that no search chooses it. What it would have cost
+    but for the limits is in `unlimited` (the goal's, then the front's), and `excess` has by how much it breaks each of
+    the limits, relative, negative where it keeps one: a model learns from both where the limits lie. Both are empty
+    where the session has no limits, or where the configuration failed.
 
     Of a row that was only timed, those costs and values are known that follow from its time per launch. `front` holds
     the cost of each goal of the front, in its order (empty where the session has none); `values` the measured values by
@@ -47,6 +52,8 @@ class Outcome:
     front: tuple[float, ...] = ()
     values: Mapping[str, float] = field(default_factory=dict)
     depth: Depth = Depth.ENERGY
+    unlimited: tuple[float, ...] = ()
+    excess: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, measurement: Measurement, objective: Objective) -> Outcome:
@@ -57,8 +64,13 @@ class Outcome:
             return cls(measurement.row, cost, measurement.state, tuple(front), depth=measurement.depth)
         values = measurement.values
         open_yet = {goal.name for goal in goals if not measurement.final and goal.name not in values}
-        cost, *front = (math.nan if goal.name in open_yet else goal.cost(values) for goal in goals)
-        return cls(measurement.row, cost, State.OK, tuple(front), values, measurement.depth)
+        costs = tuple(math.nan if goal.name in open_yet else goal.cost(values) for goal in goals)
+        if not objective.limits:
+            return cls(measurement.row, costs[0], State.OK, costs[1:], values, measurement.depth)
+        excess = tuple(limit.excess(values.get(limit.name, math.nan)) for limit in objective.limits)
+        kept = all(each <= 0 or (math.isnan(each) and not measurement.final) for each in excess)
+        cost, *front = costs if kept else [math.inf] * len(costs)
+        return cls(measurement.row, cost, State.OK, tuple(front), values, measurement.depth, costs, excess)
 
     @property
     def final(self) -> bool:
@@ -88,13 +100,20 @@ class Background:
     """What is known before a search, beside its space: features of rows, and what earlier searches learnt.
 
     `features` gives those of some rows that were timed or measured, such as registers and instructions of their
-    kernels, shape (rows, names); NaN where unknown.
+    kernels, shape (rows, names); NaN where unknown. `starts` are rows of which the user, or the maker of a kernel,
+    expects much, the best guess first.
     """
 
     names: tuple[str, ...] = ()
     features: Callable[[Sequence[int]], npt.NDArray[np.float64]] | None = None
     prior: Callable[[], EnergyCostModel | None] | None = None  # what is kept of another problem, or another board
     boards: Callable[[], int] = lambda: 1  # how many measure at the same time, now
+    starts: tuple[int, ...] = ()
+
+    def first(self, drawn: Sequence[int], share: float) -> list[int]:
+        """A first generation: at most that share of it the starts, the others as they were drawn."""
+        begun = self.starts[: int(share * len(drawn))]
+        return list(dict.fromkeys((*begun, *drawn)))[: len(drawn)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -83,17 +83,23 @@ class BayesianOptimisation(_Learning, name="bayesian_optimisation", label="Bayes
         from .acquisition import Portfolio
         from .surrogate import Surrogate
 
-        surrogate, portfolio = Surrogate(known.space, 1, known.rng), Portfolio(known.rng)
+        limits = len(_limited(known))
+        surrogate, portfolio = Surrogate(known.space, 1, known.rng, limits), Portfolio(known.rng)
         choose = portfolio.choose if options.acquisition == "portfolio" else lambda: options.acquisition
         together = partial(self.at_once, batch, options.together)
         rows = list(known)
         while rows:
             costs = yield from known.ask(rows)
-            surrogate.learn(rows, [(cost,) for cost in costs])
+            surrogate.learn([replace(known.outcome(row), front=()) for row in rows])
             portfolio.learn(costs)
             if len(known) >= until:
                 return
             rows = surrogate.propose(together(), lambda: partial(_promise, surrogate, choose()))
+
+
+def _limited(known: Evaluations) -> tuple[float, ...]:
+    """How far some row is beyond each limit: as many as there are limits; none where there are none, or all failed."""
+    return next((known.outcome(row).excess for row in known if known.outcome(row).excess), ())
 
 
 def _promise(surrogate: Surrogate, acquisition: str, prediction: Prediction) -> Floats:
@@ -124,11 +130,11 @@ class MultiObjectiveBayesian(_Learning, name="multi_objective_bayesian", label="
 
         rows = list(known)
         first = known.outcome(rows[0])
-        surrogate = Surrogate(known.space, len(costs_of(first)), known.rng)
+        surrogate = Surrogate(known.space, len(costs_of(first)), known.rng, len(_limited(known)))
         remark = "" if first.front else NO_FRONT
         together = partial(self.at_once, batch, options.together)
         while rows:
-            surrogate.learn(rows, [costs_of(known.outcome(row)) for row in rows])
+            surrogate.learn([known.outcome(row) for row in rows])
             if len(known) >= until:
                 return
             rows = surrogate.propose(together(), lambda: partial(_promise_of_front, known.rng))

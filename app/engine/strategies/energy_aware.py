@@ -43,6 +43,7 @@ from .nsga2 import crowded_order
 
 Floats = npt.NDArray[np.float64]
 
+STARTS_SHARE: Final = 0.4  # of the first generation at most are what one would start with
 PRIOR_SHARE: Final = 0.25  # of the first candidates are measured where there is a prior; k starts there too
 
 
@@ -82,7 +83,7 @@ class EnergyAware(Strategy, name="energy_aware", label="Energy-aware (genetic, w
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         knowledge = _Knowledge(space, self.background, use_prior=options.use_prior)
-        self._rounds = rounds = _Rounds(Evaluations(space, rng), options, knowledge)
+        self._rounds = rounds = _Rounds(Evaluations(space, rng), options, knowledge, self.background)
         yield from rounds.first()
         while not rounds.over:
             yield from rounds.next()
@@ -91,8 +92,10 @@ class EnergyAware(Strategy, name="energy_aware", label="Energy-aware (genetic, w
 class _Rounds:
     """The state of a search from round to round."""
 
-    def __init__(self, known: Evaluations, options: EnergyAware.Options, knowledge: _Knowledge) -> None:
-        self._known, self._options, self.knowledge = known, options, knowledge
+    def __init__(
+        self, known: Evaluations, options: EnergyAware.Options, knowledge: _Knowledge, background: Background
+    ) -> None:
+        self._known, self._options, self.knowledge, self._background = known, options, knowledge, background
         self._looked = Evaluations(known.space, known.rng)  # every timed row, as if that were all to know
         self._pace = _Pace(known.space, relative=options.aim != "time")
         self._waiting: dict[int, None] = {}  # candidates whose energy was not measured
@@ -111,11 +114,13 @@ class _Rounds:
         return self._known.exhausted or self._stale >= self._options.patience or enough
 
     def first(self) -> Search:
-        """Time many at random, measure the energy of the fastest: all of them, unless a prior knows their energies."""
+        """Time many at random, and those that one would start with; measure the energy of the fastest.
+
+        Of all of them, unless a prior knows their energies.
+        """
         space, options = self._known.space, self._options
-        fastest = yield from self._time(
-            space.sample_latin_hypercube(self._known.rng, min(options.first_generation, space.size)).tolist()
-        )
+        drawn = space.sample_latin_hypercube(self._known.rng, min(options.first_generation, space.size)).tolist()
+        fastest = yield from self._time(self._background.first(drawn, STARTS_SHARE))
         if self.knowledge.prior is not None and options.aim != "time":
             yield from self._measure(list(self._waiting)[:: round(1 / PRIOR_SHARE)])
             self.log.prior = self._said = self.knowledge.test_prior()

@@ -51,6 +51,13 @@ def costs_of(outcome: Outcome) -> tuple[float, ...]:
     return outcome.front or (outcome.cost,)
 
 
+def unlimited_costs_of(outcome: Outcome) -> tuple[float, ...]:
+    """The same as if there were no limits."""
+    if not outcome.unlimited:
+        return costs_of(outcome)
+    return outcome.unlimited[1:] if outcome.front else outcome.unlimited[:1]
+
+
 def crowded_order(costs: Floats) -> npt.NDArray[np.intp]:
     """Points, shape (n, goals), from the one that a parent should be first to the last: by front, then by crowding."""
     return np.lexsort((-crowding(costs, rank := ranks(costs)), rank))

@@ -1,13 +1,16 @@
 """The model of a Bayesian search: Gaussian processes of every goal's cost and of whether a configuration works at all.
 
 Costs are modelled by their normal scores (ranks mapped to a bell curve): times of a kernel span decades, and only
-their order matters to a search. Failed configurations have no costs; a process of their own learns where they lie. The
-candidates are the whole space, or a pool where it is large.
+their order matters to a search. Failed configurations have no costs; a process of their own learns where they lie.
+Where there are limits, a process of each learns how far configurations are beyond it, and what promises most is weighed
+by the chance that it keeps them all (constrained expected improvement [Gardner2014]). The candidates are the whole
+space, or a pool where it is large.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,8 +20,10 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
 from ..space.search_space import Rows, SearchSpace
+from .base import Outcome
 from .features import Features, Floats
 from .gaussian_process import Kernel, Posterior, fit_kernel, log_likelihood
+from .nsga2 import unlimited_costs_of
 
 Indices = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
@@ -34,6 +39,7 @@ _ROOM: Final = 32  # points that it can hold between two fits, at least
 _ITERATIONS: Final = 12
 _FEWEST: Final = 3  # points below which there is no model of a cost
 _AROUND: Final = 8  # best points whose neighbours are candidates
+_NEAR: Final = 0.3  # of a limit: what is nearer counts as it is, what is farther by its logarithm
 _CLIMB: Final = 4  # steps from the best candidate to its neighbours, where candidates are a pool
 
 
@@ -54,7 +60,7 @@ Promise = Callable[[Prediction], Floats]  # what each candidate promises, at lea
 class Surrogate:
     """Learns rows with their costs and predicts those of candidates."""
 
-    def __init__(self, space: SearchSpace, goals: int, rng: np.random.Generator) -> None:
+    def __init__(self, space: SearchSpace, goals: int, rng: np.random.Generator, limits: int = 0) -> None:
         self.candidates = Candidates(space, rng)
         features = Features(space)
         self._rng = rng
@@ -63,14 +69,19 @@ class Surrogate:
         self._believed: list[Floats] = []  # means of a batch's rows
         self._cost_models = [Model(features) for _ in range(goals)]
         self._works_model = Model(features)
+        self._excess: list[tuple[float, ...]] = []  # of each limit, NaN where the point failed
+        self._limit_models = [Model(features) for _ in range(limits)]
         self._modelled = 0  # points that the models were given
         self._fitted = 0  # points when the models were last fitted
 
-    def learn(self, rows: Sequence[int], costs: Sequence[tuple[float, ...]]) -> None:
-        """Add the costs of rows, one per goal; inf where one failed. Ends every belief."""
-        self.candidates.close(rows)
-        self._rows.extend(rows)
-        self._costs.extend(costs)
+    def learn(self, outcomes: Sequence[Outcome]) -> None:
+        """Add the costs of rows and how far they are beyond the limits. Ends every belief."""
+        self.candidates.close([outcome.row for outcome in outcomes])
+        self._rows.extend(outcome.row for outcome in outcomes)
+        unknown = (math.nan,) * len(self._limit_models)
+        for outcome in outcomes:
+            self._costs.append(unlimited_costs_of(outcome))
+            self._excess.append(outcome.excess or unknown)
         self._believed.clear()
         for posterior in self._posteriors:
             posterior.forget()
@@ -101,7 +112,9 @@ class Surrogate:
             found = [model.predict(scores[:, goal], at) for goal, model in enumerate(self._cost_models)]
         else:  # too little is known of the costs: there is most to learn far from what was seen
             found = [(np.zeros(len(at)), self._works_model.uncertainty(at))] * len(self._cost_models)
-        known = np.concatenate([scores[works], np.reshape(self._believed, (-1, len(self._cost_models)))])
+        if works.sum() >= _FEWEST:
+            chance = chance * self._chance_of_limits(works, at)
+        known = np.concatenate([scores[self._kept(works)], np.reshape(self._believed, (-1, len(self._cost_models)))])
         return Prediction(
             self.candidates.rows[at], np.stack([m for m, _ in found]), np.stack([d for _, d in found]), chance, known
         )
@@ -123,7 +136,9 @@ class Surrogate:
         row, means = 0, np.zeros(len(self._cost_models))
         for _ in range(_CLIMB):
             prediction = self.predict()
-            worth = promise(prediction) * prediction.works
+            worth = prediction.works
+            if len(prediction.known) or not self._limit_models:  # else first of all something within the limits
+                worth = worth * promise(prediction)
             at = int(np.argmax(worth if worth.max() > 0 else prediction.deviation.sum(axis=0)))
             row, means = int(prediction.rows[at]), prediction.mean[:, at]
             fresh = self.candidates.around(row)
@@ -142,23 +157,50 @@ class Surrogate:
     @property
     def _posteriors(self) -> list[Posterior]:
         """Those of the models that are fitted."""
-        models = (*self._cost_models, self._works_model)
+        models = (*self._cost_models, *self._limit_models, self._works_model)
         return [model.posterior for model in models if model.posterior is not None]
 
     def _scores(self) -> tuple[Floats, Mask]:
         """Normal scores, shape (points, goals), NaN where a point failed; and which points did not fail."""
         costs = np.asarray(self._costs, dtype=np.float64).reshape(len(self._rows), len(self._cost_models))
         works: Mask = np.all(np.isfinite(costs), axis=1)
+        if self._limit_models:
+            works &= np.isfinite(np.asarray(self._excess)).all(axis=1)
         scores: Floats = np.full(costs.shape, np.nan)
         for goal, column in enumerate(costs.T):
             scores[works, goal] = normal_scores(column[works])
         return scores, works
 
+    def _kept(self, works: Mask) -> Mask:
+        """Of the points that worked, those within every limit."""
+        if not self._limit_models:
+            return works
+        with np.errstate(invalid="ignore"):
+            return np.asarray(works & (np.asarray(self._excess) <= 0).all(axis=1))
+
+    def _chance_of_limits(self, works: Mask, at: Indices) -> Floats:
+        """The chance that candidates keep every limit, by the models of how far they are beyond each."""
+        chance = np.ones(len(at))
+        for values, model in zip(self._tempered(works), self._limit_models, strict=True):
+            mean, deviation = model.predict(values, at)
+            chance *= ndtr(-mean / np.maximum(deviation, 1e-9))
+        return chance
+
+    def _tempered(self, works: Mask) -> Iterator[Floats]:
+        """How far each point is beyond each limit, scaled to a deviation of 1 with 0 kept at the limit.
+
+        Near the limit it is as it is, far from it the logarithm: a latency that diverges would hide all else.
+        """
+        for column in np.asarray(self._excess, dtype=np.float64).T if self._limit_models else ():
+            values = np.arcsinh(np.where(works, column, 0.0) / _NEAR)
+            spread = float(values[works].std())
+            yield values / spread if spread > 0 else values
+
     def _update(self, scores: Floats, works: Mask) -> None:
         """Add the new points to the models, or refit these where they have grown enough."""
         fresh = range(self._modelled, len(self._rows))
         self._modelled = len(self._rows)
-        needed = (*self._cost_models,) if works.sum() >= _FEWEST else ()
+        needed = (*self._cost_models, *self._limit_models) if works.sum() >= _FEWEST else ()
         if not works.all() or not needed:
             needed = (*needed, self._works_model)
         grown = len(self._rows) >= self._fitted * _GROWTH
@@ -167,7 +209,7 @@ class Surrogate:
             return
         for index in fresh:
             self._works_model.add(index, self._rows[index])
-            for model in self._cost_models if works[index] else ():
+            for model in (*self._cost_models, *self._limit_models) if works[index] else ():
                 model.add(index, self._rows[index])
 
     def _fit(self, scores: Floats, works: Mask) -> None:
@@ -183,6 +225,8 @@ class Surrogate:
         if len(working) >= _FEWEST:
             for goal, model in enumerate(self._cost_models):
                 model.fit(working, rows, scores[:, goal], self.candidates.rows)
+            for values, model in zip(self._tempered(works), self._limit_models, strict=True):
+                model.fit(working, rows, values, self.candidates.rows)
 
 
 class Model:

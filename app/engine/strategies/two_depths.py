@@ -24,7 +24,7 @@ from .acquisition import expected_hypervolume_improvement, expected_improvement,
 from .base import Search
 from .evaluations import Evaluations
 from .features import Features, Floats
-from .nsga2 import costs_of
+from .nsga2 import unlimited_costs_of
 from .surrogate import MOST_POINTS, Candidates, Model, chosen_points
 
 Mask = npt.NDArray[np.bool_]
@@ -55,6 +55,7 @@ class TwoDepths:
         self._rests = [_Learned(Model(features)) for _ in range(goals)]
         self._exponents = [EXPONENT[0]] * goals
         self._costs: list[tuple[float, ...]] = []  # of the rows that were measured and worked
+        self._kept: list[bool] = []  # of them, those within the limits
         self._fitted = 0  # looks when the models were last fitted
 
     def proceed(self, together: Callable[[], int], until: float = math.inf) -> Search:
@@ -94,12 +95,14 @@ class TwoDepths:
         self._candidates.close(list(known))
         for row, outcome in [*((row, known.outcome(row)) for row in known), *known.timed.items()]:
             works = not outcome.final or (_worked(known, row) and "time_s" in outcome.values)
-            self._works.note(row, float(works))
+            kept = works and not any(each > 0 for each in outcome.excess)
+            self._works.note(row, float(kept))
             if works:
                 self._log_times[row] = math.log(max(outcome.values["time_s"], _SHORTEST_S))
                 self._time.note(row, self._log_times[row])
             if outcome.final and works and row not in self._rests[0]:
-                self._costs.append(costs_of(outcome))
+                self._costs.append(unlimited_costs_of(outcome))
+                self._kept.append(kept)
                 for rest in self._rests:
                     rest.note(row, 0.0)
         costs = np.array(self._costs)
@@ -145,7 +148,7 @@ class TwoDepths:
         """Up to `most` rows: those to time, and those to measure."""
         to_time: list[int] = []
         to_measure: list[int] = []
-        best = self._logs  # of what was measured, and what the models believe of rows to measure
+        best = self._logs[self._kept] if any(self._kept) else self._logs  # and what is believed of rows to measure
         while len(to_time) + len(to_measure) < most and len(self._candidates.open):
             at = self._candidates.open
             rows = self._candidates.rows[at]
@@ -272,7 +275,7 @@ class _Learned:
 
 
 def _worked(known: Evaluations, row: int) -> bool:
-    return all(map(math.isfinite, costs_of(known.outcome(row))))
+    return all(map(math.isfinite, unlimited_costs_of(known.outcome(row))))
 
 
 def _prior(exponent: float) -> float:

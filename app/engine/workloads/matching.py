@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
+
+from ...own_modules import lone_module_command
 
 LIMIT_S: Final = 5.0  # for all patterns on one output
 _LOOK_S: Final = 0.05  # between looks at `stop`
-_CHILD: Final = Path(__file__).with_name("matching_child.py")
 
 
 class TooSlow(Exception):
@@ -36,9 +35,8 @@ def last_matches(
     Raises TooSlow after `limit_s` (LIMIT_S), and OSError where the child process does not start.
     """
     limit_s = LIMIT_S if limit_s is None else limit_s
-    # -I: nothing of the working directory or the environment is imported
     process = subprocess.Popen(
-        [sys.executable, "-I", "-S", str(_CHILD)],
+        lone_module_command(f"{__package__}.matching_child"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

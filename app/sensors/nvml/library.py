@@ -12,7 +12,8 @@ from typing import Any
 
 from ..errors import GpuLost, NoDriver, NoPermission, NotSupported, SensorError
 
-_REMEDY = "in a container, start it with the GPU passed in; `nvidia-smi` shows whether the driver works"
+_REMEDY = "see what is wrong: wattridge doctor"
+_IN_A_CONTAINER = "in a container, start it with the GPU passed in, as with --gpus all"
 
 
 class NothingThere(NotSupported):
@@ -42,7 +43,8 @@ class NvmlLibrary:
                 self._module.nvmlInit()
             except self._module.NVMLError as error:
                 _, reason = _ERRORS.get(error.value, (NoDriver, str(error)))
-                raise NoDriver(f"no NVIDIA driver answers ({reason})", remedy=_REMEDY) from error
+                remedy = _REMEDIES.get(error.value, _REMEDY)
+                raise NoDriver(f"no NVIDIA driver answers ({reason})", remedy=remedy) from error
             self._ready = True
             self.generation += 1
 
@@ -103,6 +105,14 @@ _ERRORS: dict[int, tuple[type[SensorError], str]] = {
     25: (NotSupported, "the driver does not know this version of the query"),
     26: (NotSupported, "this driver no longer reports it"),
     28: (GpuLost, "the GPU is no longer there"),
+}
+
+# nvmlReturn code of loading and initialising -> the remedy
+_REMEDIES: dict[int, str] = {
+    4: "join the group that owns /dev/nvidiactl, or have its administrator open it to you",
+    9: f"load it: sudo modprobe nvidia; else install NVIDIA's driver for this kernel and reboot; {_IN_A_CONTAINER}",
+    12: f"install NVIDIA's driver, or load it if it is elsewhere: LD_LIBRARY_PATH; {_IN_A_CONTAINER}",
+    18: "reboot, so that the kernel loads the module of the library's version; a container only needs a restart",
 }
 
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import platform
 import subprocess
-import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Final
 
 from ...errors import InputError, WattridgeError
+from ...own_modules import lone_module_command
 
 REMEDY: Final = "pip install 'wattridge[opencl]', and the OpenCL driver of the device (PoCL's for processors)"
+NO_DEVICE: Final = "there is no OpenCL device"
+_OF_A_DRIVER: Final = (
+    "reinstall the device's OpenCL driver; to find the one at fault, let OCL_ICD_VENDORS name one file of"
+    " /etc/OpenCL/vendors after the other"
+)
 _LIST_S: Final = 60.0
-_LISTING: Final = Path(__file__).with_name("listing.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +51,39 @@ def opencl_devices() -> tuple[OpenclDevice, ...]:
         raise WattridgeError("pyopencl is not installed", "OpenCL", REMEDY)
     try:
         listed = subprocess.run(
-            [sys.executable, "-P", str(_LISTING)],
+            lone_module_command(f"{__package__}.listing", packages=True),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_LIST_S,
             check=False,
         )
-        found = tuple(OpenclDevice(**each) for each in json.loads(listed.stdout))
-    except (OSError, subprocess.TimeoutExpired, ValueError, TypeError) as error:
-        raise WattridgeError(f"its devices cannot be listed: {error}", "OpenCL", "is its driver whole?") from None
-    return found
+    except OSError as error:
+        raise WattridgeError(f"its devices cannot be listed: {error}", "OpenCL", REMEDY) from None
+    except subprocess.TimeoutExpired:
+        raise WattridgeError(f"its driver did not answer within {_LIST_S:g} s", "OpenCL", _OF_A_DRIVER) from None
+    try:
+        return tuple(OpenclDevice(**each) for each in json.loads(listed.stdout))
+    except (ValueError, TypeError):
+        raise _why_not_listed(listed) from None
+
+
+def _why_not_listed(listed: subprocess.CompletedProcess[bytes]) -> WattridgeError:
+    """pyopencl does not load (a wheel of another architecture, mostly), or a vendor's driver ended the process."""
+    said = listed.stderr.decode("utf-8", "replace").strip().splitlines()
+    if listed.returncode < 0:
+        what = f"a driver ended the process that lists its devices (signal {-listed.returncode})"
+        return WattridgeError(what, "OpenCL", _OF_A_DRIVER)
+    if said and said[-1].startswith(("ImportError", "ModuleNotFoundError", "OSError")):
+        remedy = f"install it for this Python ({platform.machine()}): pip install --force-reinstall pyopencl"
+        return WattridgeError(f"pyopencl does not load: {said[-1]}", "OpenCL", remedy)
+    return WattridgeError(f"its devices cannot be listed: {said[-1] if said else 'no answer'}", "OpenCL", _OF_A_DRIVER)
 
 
 def find_device(text: str) -> OpenclDevice:
     """The device of that number or (part of) name, the first where the text is empty. Raises WattridgeError."""
     devices = opencl_devices()
     if not devices:
-        raise WattridgeError("there is no OpenCL device", "OpenCL", REMEDY)
+        raise WattridgeError(NO_DEVICE, "OpenCL", REMEDY)
     wanted = text.strip().lower()
     if not wanted:
         return devices[0]

@@ -5,39 +5,66 @@ It stands alone, so that nothing but pyopencl is imported.
 
 from __future__ import annotations
 
+import ctypes
 import json
+import struct
 import sys
-from typing import Any
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from ctypes.util import find_library
+from pathlib import Path
+from typing import Any, Final
 
 import pyopencl as cl
 
+UUID: Final = 0x106A  # CL_DEVICE_UUID_KHR
+PCI_BUS_INFO: Final = 0x410F  # CL_DEVICE_PCI_BUS_INFO_KHR: domain, bus, device, function
 
-def uuid_of(device: Any) -> str:
+
+def loaders() -> list[str]:
+    """Where OpenCL's own library may be: the one that comes with pyopencl first."""
+    package = Path(cl.__file__).parent
+    beside = [*package.glob(".libs/*OpenCL*"), *package.parent.glob("pyopencl.libs/*OpenCL*")]
+    return [*map(str, beside), *filter(None, [find_library("OpenCL")])]
+
+
+def asking(places: Sequence[str]) -> Callable[[Any, int, int], bytes]:
+    """A function that asks a device for what pyopencl has no name for: (device, what, bytes) -> bytes, or none.
+
+    Whichever of OpenCL's libraries is asked hands the question to the driver that the device belongs to.
+    """
+    library = None
+    for place in places:
+        with suppress(OSError):
+            library = ctypes.CDLL(place)
+            break
+
+    def ask(device: Any, what: int, length: int) -> bytes:
+        answer, there = ctypes.create_string_buffer(length), ctypes.c_size_t()
+        handle = ctypes.c_void_p(device.int_ptr)
+        if library is None or library.clGetDeviceInfo(
+            handle, ctypes.c_uint(what), ctypes.c_size_t(length), answer, ctypes.byref(there)
+        ):
+            return b""
+        return answer.raw if there.value == length else b""
+
+    return ask
+
+
+def uuid_of(device: Any, ask: Callable[[Any, int, int], bytes]) -> str:
     """The device's UUID (cl_khr_device_uuid) as NVML writes it; empty where it tells none."""
-    try:
-        raw = bytes(device.get_info(0x106A))  # CL_DEVICE_UUID_KHR
-    except (cl.Error, TypeError, ValueError, AttributeError):
-        return ""
-    if len(raw) != 16 or not any(raw):
-        return ""
-    text = raw.hex()
-    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+    raw = ask(device, UUID, 16)
+    return str(uuid.UUID(bytes=raw)) if any(raw) else ""
 
 
-def pci_of(device: Any) -> str:
-    """The device's PCI address as NVML writes it (DOMAIN:BUS:DEVICE.0); empty where it tells none."""
-    try:
-        bus, slot = device.pci_bus_id_nv, device.pci_slot_id_nv
-    except (cl.Error, AttributeError):
-        return ""
-    try:
-        domain = device.pci_domain_id_nv
-    except (cl.Error, AttributeError):
-        return ""  # without the domain it could be another board
-    return f"{domain:08x}:{bus:02x}:{slot >> 3:02x}.0"
+def pci_of(device: Any, ask: Callable[[Any, int, int], bytes]) -> str:
+    """The device's PCI address (cl_khr_pci_bus_info) as NVML writes it; empty where it tells none."""
+    raw = ask(device, PCI_BUS_INFO, 16)
+    return "{:08x}:{:02x}:{:02x}.{:x}".format(*struct.unpack("4I", raw)) if raw else ""
 
 
-def describe(device: Any, platform: Any, number: str) -> dict[str, Any]:
+def describe(device: Any, platform: Any, number: str, ask: Callable[[Any, int, int], bytes]) -> dict[str, Any]:
     """What is known of a device. `number` is PLATFORM.DEVICE."""
     return {
         "number": number,
@@ -47,8 +74,8 @@ def describe(device: Any, platform: Any, number: str) -> dict[str, Any]:
         "kind": next(
             (kind for kind in ("GPU", "CPU", "ACCELERATOR") if device.type & getattr(cl.device_type, kind)), ""
         ),
-        "uuid": uuid_of(device),
-        "pci": pci_of(device),
+        "uuid": uuid_of(device, ask),
+        "pci": pci_of(device, ask),
         "compute_units": device.max_compute_units,
         "work_group_size": device.max_work_group_size,
         "local_byte": device.local_mem_size,
@@ -58,7 +85,8 @@ def describe(device: Any, platform: Any, number: str) -> dict[str, Any]:
 
 def main() -> None:
     """All devices of all platforms; a platform that fails is left out."""
-    found = []
+    found: list[dict[str, Any]] = []
+    ask = asking(loaders())
     try:
         platforms = cl.get_platforms()
     except cl.Error:
@@ -68,7 +96,7 @@ def main() -> None:
             devices = platform.get_devices()
         except cl.Error:
             continue
-        found += [describe(device, platform, f"{at}.{number}") for number, device in enumerate(devices)]
+        found += [describe(device, platform, f"{at}.{number}", ask) for number, device in enumerate(devices)]
     json.dump(found, sys.stdout)
 
 

@@ -16,18 +16,8 @@ from ..channel import PowerSample, Reading
 from ..errors import GpuLost, SensorError
 from .address import Address, install_command
 from .clock_offset import Answer, ClockOffset
-from .messages import (
-    LONGEST_LINE,
-    Garbled,
-    Hello,
-    line_of,
-    parse_error,
-    parse_hello,
-    parse_line,
-    parse_reading,
-    parse_samples,
-    sensor_error,
-)
+from .fields import LONGEST_LINE, Garbled, line_of, parse_line
+from .messages import Hello, parse_error, parse_hello, parse_reading, parse_samples, sensor_error
 
 BEAT_S: Final = 1.0  # how often it asks, if only for the time there
 SILENCE_S: Final = 8.0  # without a line for so long it is broken; a board that is read slowly answers questions

@@ -18,20 +18,17 @@ range, texts are cut and hold no control characters, and what is none of these e
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
-from ...plain_text import one_line, shortened
 from ..channel import CHANNELS, Channel, PowerSample, Reading, channel
 from ..errors import GpuLost, NoPermission, NotSupported, SensorError
 from ..gpu import LIVE, GpuInfo, GpuProcess, PowerLimit, Source, Use
+from .fields import Garbled, list_of, number_of, number_or_none, object_of, text_of, whole_of
 
 PROTOCOL: Final = 1
-LONGEST_LINE: Final = 1 << 18
-_LONGEST_TEXT: Final = 400
 _MOST_CLOCKS: Final = 4096
 _MOST_SAMPLES: Final = 4096
 _MOST_PROCESSES: Final = 512
@@ -47,10 +44,6 @@ _KINDS: Final[Mapping[str, type[SensorError]]] = {
 }
 
 
-class Garbled(SensorError):
-    """A line from the other end that is none of these."""
-
-
 @dataclass(frozen=True, slots=True)
 class Hello:
     """What the end with the board says first."""
@@ -63,24 +56,6 @@ class Hello:
     buffered: bool  # the board has a buffer of power samples
     lists_processes: bool
     cannot_set: Mapping[str, str]  # setting -> why the board would refuse it
-
-
-def line_of(message: Mapping[str, Any]) -> bytes:
-    """A message as it is sent. Raises ValueError where it holds what JSON has no word for."""
-    return json.dumps(message, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
-
-
-def parse_line(line: bytes) -> dict[str, Any]:
-    """One line as an object. Raises Garbled."""
-    if len(line) > LONGEST_LINE or not line.endswith(b"\n"):
-        raise Garbled("a line without end")
-    try:
-        message = json.loads(line.decode("utf-8"), parse_constant=_no_constant)
-    except (ValueError, RecursionError):
-        raise Garbled(f"not a line of ours: {shortened(line.decode('utf-8', 'replace'))}") from None
-    if not isinstance(message, dict):
-        raise Garbled("not a line of ours")
-    return message
 
 
 # --- hello ------------------------------------------------------------------------------------------------------------
@@ -121,12 +96,12 @@ def parse_hello(message: Mapping[str, Any], machine: str) -> Hello:
     hello = message.get("hello")
     if not isinstance(hello, dict):
         raise Garbled("the first line is no greeting")
-    version = _text(hello.get("version"))
+    version = text_of(hello.get("version"))
     if hello.get("protocol") != PROTOCOL:
         remedy = "install the same version of Wattridge on both machines"
         raise SensorError(f"Wattridge {version} there speaks another protocol", machine, remedy)
-    info = _object(hello.get("info"))
-    limit = [_number_or_none(each) for each in _list(info.get("power_limit_w"), 4)]
+    info = object_of(hello.get("info"))
+    limit = [number_or_none(each) for each in list_of(info.get("power_limit_w"), 4)]
     if len(limit) != 4 or info.get("source") not in _SOURCES:
         raise Garbled("the board is not described")
     capability = info.get("compute_capability")
@@ -134,24 +109,24 @@ def parse_hello(message: Mapping[str, Any], machine: str) -> Hello:
     return Hello(
         version=version,
         info=GpuInfo(
-            index=_whole(info.get("index"), 1 << 16),
-            uuid=_uuid(_text(info.get("uuid")), info["source"], machine),
-            name=_text(info.get("name")) or "a board without a name",
+            index=whole_of(info.get("index"), 1 << 16),
+            uuid=_uuid(text_of(info.get("uuid")), info["source"], machine),
+            name=text_of(info.get("name")) or "a board without a name",
             source=info["source"],
-            driver=_text(info.get("driver")),
+            driver=text_of(info.get("driver")),
             power_limit=PowerLimit(*limit),
             compute_capability=_capability(capability) if capability is not None else None,
-            multiprocessors=_whole(multiprocessors, 1 << 20) if multiprocessors is not None else None,
-            memory_mib=_number_or_none(info.get("memory_mib")),
-            power_source=_text(info.get("power_source")),
+            multiprocessors=whole_of(multiprocessors, 1 << 20) if multiprocessors is not None else None,
+            memory_mib=number_or_none(info.get("memory_mib")),
+            power_source=text_of(info.get("power_source")),
             host=machine,
         ),
-        channels=_channels(_object(hello.get("channels"))),
+        channels=_channels(object_of(hello.get("channels"))),
         graphics_clocks_mhz=_clocks(hello.get("graphics_clocks_mhz")),
         memory_clocks_mhz=_clocks(hello.get("memory_clocks_mhz")),
         buffered=hello.get("buffered") is True,
         lists_processes=hello.get("lists_processes") is True,
-        cannot_set={_text(name): _text(why) for name, why in _object(hello.get("cannot_set")).items()},
+        cannot_set={text_of(name): text_of(why) for name, why in object_of(hello.get("cannot_set")).items()},
     )
 
 
@@ -165,7 +140,7 @@ def _channels(told: Mapping[str, Any]) -> tuple[Channel, ...]:
     found = {}
     for name, why in told.items():
         if name in CHANNELS:
-            found[name] = channel(name, None if why is None else _text(why) or "not reported")
+            found[name] = channel(name, None if why is None else text_of(why) or "not reported")
     return tuple(found.get(name) or channel(name, "the other end does not know this channel") for name in CHANNELS)
 
 
@@ -189,8 +164,8 @@ def parse_reading(figures: Any, order: Sequence[int], count: int) -> Reading:
     values = [math.nan] * count
     for place, value in zip(order, figures[1:], strict=True):
         if value is not None:
-            values[place] = _number(value)
-    return Reading(_whole(figures[0], _MOST_NS), tuple(values))
+            values[place] = number_of(value)
+    return Reading(whole_of(figures[0], _MOST_NS), tuple(values))
 
 
 def samples_message(samples: Sequence[PowerSample]) -> dict[str, Any]:
@@ -201,9 +176,9 @@ def samples_message(samples: Sequence[PowerSample]) -> dict[str, Any]:
 def parse_samples(told: Any) -> list[PowerSample]:
     """Samples of the driver's buffer. Raises Garbled."""
     samples = []
-    for pair in _list(told, _MOST_SAMPLES):
-        time_ns, power_w = _list(pair, 2, exactly=True)
-        samples.append(PowerSample(_whole(time_ns, _MOST_NS), _number(power_w)))
+    for pair in list_of(told, _MOST_SAMPLES):
+        time_ns, power_w = list_of(pair, 2, exactly=True)
+        samples.append(PowerSample(whole_of(time_ns, _MOST_NS), number_of(power_w)))
     return samples
 
 
@@ -217,16 +192,16 @@ def process_document(process: GpuProcess) -> dict[str, Any]:
 def parse_processes(told: Any) -> list[GpuProcess]:
     """What runs on the board. Raises Garbled."""
     found = []
-    for each in _list(told, _MOST_PROCESSES):
-        one = _object(each)
+    for each in list_of(told, _MOST_PROCESSES):
+        one = object_of(each)
         use: Use | None = next((known for known in _USES if known == one.get("use")), None)
         if use is None:
             raise Garbled("a process without its use")
-        memory, share = (_number_or_none(one.get(name)) for name in ("memory_mib", "share_percent"))
+        memory, share = (number_or_none(one.get(name)) for name in ("memory_mib", "share_percent"))
         found.append(
             GpuProcess(
-                _whole(one.get("pid"), 1 << 32),
-                _text(one.get("name")),
+                whole_of(one.get("pid"), 1 << 32),
+                text_of(one.get("name")),
                 math.nan if memory is None else memory,
                 use,
                 math.nan if share is None else share,
@@ -250,9 +225,9 @@ def error_document(error: Exception) -> dict[str, str]:
 
 def parse_error(told: Any) -> tuple[str, str, str]:
     """(kind, what, remedy) of an error that was answered; `kind` is "refused" where it is none of a sensor's."""
-    error = _object(told)
+    error = object_of(told)
     kind = next((known for known in _KINDS if known == error.get("kind")), "refused")
-    return kind, _text(error.get("what")) or "it failed", _text(error.get("remedy"))
+    return kind, text_of(error.get("what")) or "it failed", text_of(error.get("remedy"))
 
 
 def sensor_error(kind: str, what: str, where: str, remedy: str) -> SensorError:
@@ -263,46 +238,10 @@ def sensor_error(kind: str, what: str, where: str, remedy: str) -> SensorError:
 # --- pieces -----------------------------------------------------------------------------------------------------------
 
 
-def _no_constant(name: str) -> float:
-    raise ValueError(name)
-
-
-def _object(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict) or len(value) > 256:
-        raise Garbled("a field has another type than it should")
-    return value
-
-
-def _list(value: Any, most: int, *, exactly: bool = False) -> list[Any]:
-    if not isinstance(value, list) or len(value) > most or (exactly and len(value) != most):
-        raise Garbled("a list has another length than it should")
-    return value
-
-
-def _text(value: Any) -> str:
-    return shortened(one_line(value), _LONGEST_TEXT) if isinstance(value, str) else ""
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300:
-        raise Garbled("a value is no number")
-    return float(value)
-
-
-def _number_or_none(value: Any) -> float | None:
-    return None if value is None else _number(value)
-
-
-def _whole(value: Any, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < most:
-        raise Garbled("a number is out of its range")
-    return value
-
-
 def _clocks(told: Any) -> tuple[int, ...]:
-    return tuple(sorted({_whole(each, _MOST_MHZ) for each in _list(told, _MOST_CLOCKS)} - {0}))
+    return tuple(sorted({whole_of(each, _MOST_MHZ) for each in list_of(told, _MOST_CLOCKS)} - {0}))
 
 
 def _capability(told: Any) -> tuple[int, int]:
-    major, minor = (_whole(each, 1000) for each in _list(told, 2, exactly=True))
+    major, minor = (whole_of(each, 1000) for each in list_of(told, 2, exactly=True))
     return major, minor

@@ -18,7 +18,7 @@ _WAVEFRONT_BYTE: Final = 128.0
 _SHARED: Final = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op"
 
 
-def metrics_of(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: float, limit_w: float) -> dict[str, float]:
+def metrics_of(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: int, limit_w: float) -> dict[str, float]:
     """Metrics of one launch in base units, by Nsight Compute's names, under clocks and a limit in force.
 
     Raises NotSupported for a precision the board lacks.

@@ -40,6 +40,7 @@ class Clocks:
     lockable: bool = True
     memory_lockable: bool = False
     application_clocks: bool = False  # of boards that cannot lock: a graphics clock for work, not for idling
+    lowest_memory_up_to_mhz: float = figure(0, 1e4, 0.0)  # graphics clock above which the next one is in force; 0: any
 
     @property
     def settable(self) -> bool:
@@ -69,6 +70,7 @@ class Power:
     gated_share: float = figure(0, 1, 0.0)  # of it that rests where no thread is resident
     idle_w: float = figure(0, 1000)  # clocks down, at the temperature that goes with it
     memory_idle_w: float = figure(0, 1000, 0.0)  # the memory's part of the static power
+    memory_clock_w_per_mhz: float = figure(0, 1, 0.0)  # beside the static power, times the memory clock in force
     limit_minimum_w: float = figure(1, 5000)
     limit_maximum_w: float = figure(1, 5000)
     limit_default_w: float = figure(1, 5000)
@@ -97,6 +99,33 @@ class Rate:
     launch_overhead_us: float = figure(0, 1e4)  # between two launches of a full queue
     compute_occupancy: float = figure(0.001, 1)  # resident share of threads from which the peak is reached
     memory_occupancy: float = figure(0.001, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A service that answers with tokens: so many sequences at once. `serving.py` has the equations.
+
+    Times and energies are those of one token of each of `reference_sequences` sequences at the reference clock and the
+    highest memory clock, where the relative voltage is 1.
+    """
+
+    name: str  # of the service that was measured
+    assumed: str  # what of this model was not measured, in words
+    reference_sequences: float = figure(1, 1e4)
+    reference_clock_mhz: float = figure(1, 1e4)
+    core_s: float = figure(1e-6, 100)  # of a step, by the cores
+    core_exponent: float = figure(0.1, 2)  # of the graphics clock
+    core_fixed_share: float = figure(0, 1)  # of the cores' part, whatever the number of sequences
+    memory_s: float = figure(0, 100)  # of a step, by the memory: the weights, whatever the number of sequences
+    memory_exponent: float = figure(0.1, 2)  # of the memory clock
+    blend: float = figure(1, 20)  # order of the norm of the two
+    core_j: float = figure(0, 1e4)  # of a step, times the relative voltage squared
+    memory_j: float = figure(0, 1e4)  # of a step
+    prefill_tokens_per_s: float = figure(1, 1e7)  # at the reference clock, proportional to the graphics clock
+    prefill_j: float = figure(0, 100)  # of a token of a prompt, times the relative voltage squared
+    sequences_maximum: int = figure(1, 10_000)  # at once; more wait
+    output_scatter: float = figure(0, 2, 0.0)  # standard deviation of the length of an answer, of its mean
+    start_s: float = figure(0, 3600, 0.0)  # from its start until it answers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +186,7 @@ class Twin:
     rate: Rate
     thermal: Thermal
     sensors: Sensors
+    service: Service | None = None
 
     def require_limit(self, limit_w: float) -> None:
         """Raise PermissionRefused for a power limit out of range."""

@@ -7,8 +7,9 @@ doubles with temperature. The time of a launch is a roofline whose roofs blend i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from ..errors import NotSupported
 from ..load import Load
@@ -45,7 +46,16 @@ class OperatingPoint:
     memory_busy: float  # share of the time in which the memory moves data, 0..1
 
 
-def launch_time_s(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: float) -> tuple[float, float]:
+def memory_in_force_mhz(twin: Twin, clock_mhz: float, memory_clock_mhz: int) -> int:
+    """The memory clock at a graphics clock, where another was set: some boards leave the lowest above a clock."""
+    clocks = twin.clocks
+    left = 0 < clocks.lowest_memory_up_to_mhz < clock_mhz
+    if left and memory_clock_mhz == clocks.memory_mhz[0]:
+        return clocks.memory_mhz[min(1, len(clocks.memory_mhz) - 1)]
+    return memory_clock_mhz
+
+
+def launch_time_s(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: int) -> tuple[float, float]:
     """Time of one launch and its memory time alone, s. Raises NotSupported for a precision the board lacks."""
     rate = twin.rate
     per_clock = rate.flop_per_clock.get(load.precision)
@@ -53,6 +63,7 @@ def launch_time_s(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: fl
         known = ", ".join(rate.flop_per_clock)
         raise NotSupported(f"no {load.precision} units", twin.name, f"this board has {known}")
     hertz = clock_mhz * 1e6
+    memory_clock_mhz = memory_in_force_mhz(twin, clock_mhz, memory_clock_mhz)
     issue = load.issue_efficiency * saturation(load.occupancy, rate.compute_occupancy)
     compute_s = load.work_flop / (per_clock * hertz * issue)
     bandwidth = rate.bandwidth_gb_s * 1e9 * rate.bandwidth_share * memory_clock_mhz / twin.clocks.memory_mhz[-1]
@@ -64,7 +75,7 @@ def launch_time_s(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: fl
     return longest * max(1.0, blended) ** (1.0 / ROOF_BLEND) + rate.launch_overhead_us * 1e-6, memory_s
 
 
-def under_load(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: float) -> OperatingPoint:
+def under_load(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: int) -> OperatingPoint:
     """The board running `load` back to back. Raises NotSupported for a precision the board lacks."""
     launch_s, memory_s = launch_time_s(twin, load, clock_mhz, memory_clock_mhz)
     energy, power = twin.energy, twin.power
@@ -77,29 +88,35 @@ def under_load(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: float
         launch_s=launch_s,
         steady_w=core_j * 1e-12 * switching / launch_s
         + memory_w
-        + _unleaked_w(twin, clock_mhz, voltage, load.occupancy),
+        + unleaked_w(twin, clock_mhz, memory_clock_mhz, load.occupancy),
         leakage_w=power.static_w * power.leakage_share * voltage,
-        memory_w=power.memory_idle_w + memory_w,
+        memory_w=resting_memory_w(twin, clock_mhz, memory_clock_mhz) + memory_w,
         memory_busy=min(1.0, memory_s / launch_s),
     )
 
 
-def waiting(twin: Twin, clock_mhz: float) -> OperatingPoint:
-    """No work, but the clock still up."""
-    voltage, power = relative_voltage(twin, clock_mhz), twin.power
-    leakage_w = power.static_w * power.leakage_share * voltage
+def waiting(twin: Twin, clock_mhz: float, memory_clock_mhz: int) -> OperatingPoint:
+    """No work, but the clocks still up."""
+    power = twin.power
     return OperatingPoint(
-        clock_mhz, float("inf"), _unleaked_w(twin, clock_mhz, voltage, 0.0), leakage_w, power.memory_idle_w, 0.0
+        clock_mhz,
+        float("inf"),
+        unleaked_w(twin, clock_mhz, memory_clock_mhz, 0.0),
+        power.static_w * power.leakage_share * relative_voltage(twin, clock_mhz),
+        resting_memory_w(twin, clock_mhz, memory_clock_mhz),
+        0.0,
     )
 
 
-def idle(twin: Twin) -> OperatingPoint:
-    """Clocks down. The figure of the file holds at the temperature at which idling settles."""
+def idle(twin: Twin, memory_clock_mhz: int | None = None) -> OperatingPoint:
+    """Clocks down, the memory's too unless it is locked. The file's figure holds where the temperature settles then."""
     power = twin.power
     leakage_w = power.static_w * power.leakage_share
     settled_c = twin.thermal.ambient_c + twin.thermal.resistance_c_per_w * power.idle_w
-    steady_w = power.idle_w - leakage_w * leakage_growth(twin, settled_c)
-    return OperatingPoint(twin.clocks.idle_mhz, float("inf"), steady_w, leakage_w, power.memory_idle_w, 0.0)
+    above_mhz = 0 if memory_clock_mhz is None else memory_clock_mhz - twin.clocks.idle_memory_mhz
+    above_w = power.memory_clock_w_per_mhz * above_mhz
+    steady_w = power.idle_w - leakage_w * leakage_growth(twin, settled_c) + above_w
+    return OperatingPoint(twin.clocks.idle_mhz, float("inf"), steady_w, leakage_w, power.memory_idle_w + above_w, 0.0)
 
 
 def leakage_growth(twin: Twin, temperature_c: float) -> float:
@@ -125,16 +142,22 @@ def settled(twin: Twin, point: OperatingPoint) -> tuple[float, float]:
 
 
 def settled_under_limits(
-    twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: float, limit_w: float
+    twin: Twin,
+    load: Any,
+    clock_mhz: float,
+    memory_clock_mhz: int,
+    limit_w: float,
+    law: Callable[[Twin, Any, float, int], OperatingPoint] = under_load,
 ) -> tuple[OperatingPoint, float, bool]:
     """(point, power W, whether a power or thermal limit acts) of a load at a requested clock, thermally steady.
 
-    At a limit the clock alternates between supported ones; the point is at their mean.
+    At a limit the clock alternates between supported ones; the point is at their mean. `law` gives the point of what
+    runs at a clock: of a load of another kind than a kernel's it is another.
     """
     setpoint_w = limit_w * twin.power.limit_share
 
     def fits(clock: float) -> tuple[OperatingPoint, float, bool]:
-        point = under_load(twin, load, clock, memory_clock_mhz)
+        point = law(twin, load, clock, memory_clock_mhz)
         drawn_w, temperature = settled(twin, point)
         return point, drawn_w, drawn_w <= setpoint_w and temperature <= twin.thermal.slowdown_c
 
@@ -152,9 +175,17 @@ def settled_under_limits(
     return point, drawn_w, True
 
 
-def _unleaked_w(twin: Twin, clock_mhz: float, voltage: float, occupancy: float) -> float:
-    """pi_0 without its leakage: static power, and the clock tree as far as resident threads keep it running."""
-    power = twin.power
+def unleaked_w(twin: Twin, clock_mhz: float, memory_clock_mhz: int, occupancy: float) -> float:
+    """pi_0 without its leakage: static power, the memory's clock, and the clock tree as resident threads keep it up."""
+    power, voltage = twin.power, relative_voltage(twin, clock_mhz)
     running = 1.0 - power.gated_share * (1.0 - occupancy)
     tree_w = power.clock_tree_w_per_mhz * clock_mhz * voltage * voltage * running
-    return power.static_w * (1.0 - power.leakage_share) + tree_w
+    memory_w = power.memory_clock_w_per_mhz * memory_in_force_mhz(twin, clock_mhz, memory_clock_mhz)
+    return power.static_w * (1.0 - power.leakage_share) + memory_w + tree_w
+
+
+def resting_memory_w(twin: Twin, clock_mhz: float, memory_clock_mhz: int) -> float:
+    """The memory's part of the power without traffic."""
+    power = twin.power
+    clock_w = power.memory_clock_w_per_mhz * memory_in_force_mhz(twin, clock_mhz, memory_clock_mhz)
+    return power.memory_idle_w + clock_w

@@ -12,9 +12,10 @@ from typing import Final
 
 from ..event_reasons import EventReason
 from ..load import Execution, Load
-from . import laws
+from . import laws, serving_laws
 from .figures import Twin
 from .history import History
+from .serving_laws import Serving
 
 STEP_NS: Final = 20_000_000
 QUIET_STEP_NS: Final = 200_000_000
@@ -45,7 +46,7 @@ class Physics:
         self.locked_memory_mhz: int | None = None
         self.history = History(HISTORY_S)
 
-        self._load: Load | None = None
+        self._load: Load | Serving | None = None
         self._launches = 0.0  # since the load began
         self._last_launch: int | None = None  # the load ends with that one
         self._begun_ns = start_ns
@@ -66,7 +67,7 @@ class Physics:
     # --- looking ----------------------------------------------------------------------------------------------------
 
     @property
-    def load(self) -> Load | None:
+    def load(self) -> Load | Serving | None:
         """What runs; None while nothing does."""
         return self._load
 
@@ -80,6 +81,16 @@ class Physics:
         return self._last_launch is not None
 
     @property
+    def serving(self) -> bool:
+        """Busy with requests to a service."""
+        return isinstance(self._load, Serving)
+
+    @property
+    def moving(self) -> bool:
+        """The clock may change any moment: it climbs, or a limit holds it back."""
+        return self._load is not None and self._end_ns - self._start_ns <= STEP_NS
+
+    @property
     def at_rest(self) -> bool:
         """Clocks down."""
         return self._point is self._idle
@@ -87,7 +98,14 @@ class Physics:
     @property
     def memory_clock_mhz(self) -> int:
         clocks = self._twin.clocks
-        return self.locked_memory_mhz or (clocks.idle_memory_mhz if self.at_rest else clocks.memory_mhz[-1])
+        if self.at_rest and self.locked_memory_mhz is None:
+            return clocks.idle_memory_mhz
+        return laws.memory_in_force_mhz(self._twin, self.clock_mhz, self._wanted_memory_mhz)
+
+    @property
+    def _wanted_memory_mhz(self) -> int:
+        """While the clocks are up."""
+        return self.locked_memory_mhz or self._twin.clocks.memory_mhz[-1]
 
     def temperature_c(self, now_ns: int) -> float:
         """At a time within the present piece."""
@@ -117,6 +135,19 @@ class Physics:
         self._points.clear()
         self._open(now_ns)
 
+    def serve(self, serving: Serving | None, now_ns: int) -> None:
+        """What a service does from now on, whatever it did before; None: it waits for requests."""
+        if serving == self._load:
+            return
+        self._cut(now_ns)
+        if serving is None:
+            self._quiet_since_ns = now_ns
+        elif self._load is None:
+            self._begun_ns, self._launches = now_ns, 0.0
+        self._load, self._last_launch = serving, None
+        self._points.clear()
+        self._open(now_ns)
+
     def end(self, now_ns: int) -> None:
         """The launch that runs now is the last."""
         self._cut(now_ns)
@@ -134,6 +165,7 @@ class Physics:
         self._cut(now_ns)
         self.locked_memory_mhz = clock_mhz
         self._points.clear()
+        self._idle = laws.idle(self._twin, clock_mhz)
         self._open(now_ns)
 
     def set_limit(self, limit_w: float, now_ns: int) -> None:
@@ -200,8 +232,8 @@ class Physics:
         self.clock_mhz, self.reasons = clock, reasons
         point = self._points.get(clock)
         if point is None:
-            memory_mhz = self.locked_memory_mhz or self._twin.clocks.memory_mhz[-1]
-            point = self._points[clock] = laws.under_load(self._twin, self._load, clock, memory_mhz)
+            law = serving_laws.under_service if isinstance(self._load, Serving) else laws.under_load
+            point = self._points[clock] = law(self._twin, self._load, clock, self._wanted_memory_mhz)  # type: ignore[arg-type]
         self._point = point
         near_slowdown = self._temperature_c > self._twin.thermal.slowdown_c - _THERMAL_MARGIN_C
         return STEP_NS if clock < wanted or near_slowdown else QUIET_STEP_NS
@@ -218,7 +250,7 @@ class Physics:
             self._point = self._idle
             return REST_STEP_NS if abs(self._temperature_c - self._rest_c) < _COLD_C else QUIET_STEP_NS
         self._reach_mhz = max(self._reach_mhz, float(self.clock_mhz))
-        self._point = laws.waiting(self._twin, self.clock_mhz)
+        self._point = laws.waiting(self._twin, self.clock_mhz, self._wanted_memory_mhz)
         return min(QUIET_STEP_NS, down_ns - start_ns) if down_ns > start_ns else QUIET_STEP_NS
 
     def _warmed(self, elapsed_ns: int) -> float:

@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ...engine.analysis.quantities import parameter_text, quantities_of, quantity
-from ...engine.measurement import State
 from ...engine.session.plan import SessionPlan
-from ...engine.space.result_table import STATES, ResultTable
+from ...engine.space.result_table import ResultTable
+from ...engine.space.within_limits import feasible
 from ...numbers import duration, percent
 
 Floats = npt.NDArray[np.float64]
-_OK = STATES.index(State.OK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +67,10 @@ class History:
         return int(found[0]) if len(found) else -1
 
     def values(self, start: int = 0, end: int | None = None) -> Floats:
-        """The objective of each evaluation, shape (n,); NaN where it failed."""
+        """The objective of each evaluation, shape (n,); NaN where it failed or breaks a limit."""
         at = self.table.evaluated()[start : self._length if end is None else end]
         found = self.table.values(self.plan.objective.goal.name)[at]
-        ok = self.table.states()[at] == _OK
+        ok = feasible(self.table, self.plan.objective.limits)[at]
         return np.where(ok & np.isfinite(found), found, np.nan)
 
     @property

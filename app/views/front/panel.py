@@ -230,7 +230,13 @@ class FrontPanel(QWidget):
     def _rebuild(self) -> None:
         if self._table is None or not self.figures.offered:
             return
-        self.points = FrontPoints(self._table, *self.figures.goals, log=self.figures.log, shown=self.bars.filter)
+        self.points = FrontPoints(
+            self._table,
+            *self.figures.goals,
+            log=self.figures.log,
+            shown=self.bars.filter,
+            limits=self._plan.objective.limits if self._plan is not None else (),
+        )
         self.points.update()
         self._show_points()
         self._refresh_slow()

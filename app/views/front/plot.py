@@ -140,8 +140,13 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.set_styles(self._styles)
 
     def _with_marks(self, start: int) -> Styles:
+        """Dimmed are those that break a limit and, where some are brushed, the others."""
         styles = self._styles[start:]
-        if self._points is None or not len(self._marked):
+        if self._points is None:
+            return styles
+        if self._points.limits:
+            styles = np.where(self._points.within[start:], styles, dimmed(styles))
+        if not len(self._marked):
             return styles
         return np.where(self._points.marked(self._marked, start), styles, dimmed(styles))
 

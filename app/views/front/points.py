@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from ...engine.measurement import State
-from ...engine.objectives import Goal
+from ...engine.objectives import Goal, Limit
 from ...engine.pareto import front
 from ...engine.space.result_table import STATES, ResultTable
+from ...engine.space.within_limits import feasible
 from ..plots.row_filter import EVERYTHING, RowFilter
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 _OK = STATES.index(State.OK)
 
 
@@ -30,11 +34,14 @@ class FrontPoints:
         *,
         log: tuple[bool, bool] = (False, False),
         shown: RowFilter = EVERYTHING,
+        limits: Sequence[Limit] = (),
     ) -> None:
         self.table = table
         self.goals = (x, y)
         self.log = log
         self.shown = shown
+        self.limits = tuple(limits)
+        self.within: Mask = np.empty(0, dtype=np.bool_)  # points that keep the limits: only these are on the front
         self.index: Indices = np.empty(0, dtype=np.int64)  # point -> index into the table
         self.x: Floats = np.empty(0)
         self.y: Floats = np.empty(0)
@@ -72,9 +79,11 @@ class FrontPoints:
             np.concatenate([before, np.log10(values[start:])]) if log else values
             for before, values, log in zip((self.plot_x, self.plot_y), (self.x, self.y), self.log, strict=True)
         )
+        kept = feasible(self.table, self.limits) if self.limits else np.ones(length, dtype=np.bool_)
+        self.within = np.concatenate([self.within, kept[known + self.seen]])
         self.seen = length
         if len(known):
-            candidates = np.concatenate([self.front, np.arange(start, len(self.index))])
+            candidates = np.concatenate([self.front, start + np.flatnonzero(self.within[start:])])
             values = np.column_stack([self.x[candidates], self.y[candidates]])
             self.front = candidates[front(values, [goal.maximise for goal in self.goals])]
         return len(known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy.typing as npt
 from ...engine.analysis.quantities import Quantity, parameter_text
 from ...engine.chart import Chart, Series
 from ...engine.measurement import State, Value
-from ...engine.objectives import Goal
+from ...engine.objectives import Goal, Limit
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import STATES, ResultTable
+from ...engine.space.within_limits import feasible
 
 Indices = npt.NDArray[np.int64]
 _OK = STATES.index(State.OK)
@@ -50,9 +52,10 @@ def slice_through(table: ResultTable, chosen: int, parameter: str, figure: str) 
     return Slice(parameter, chosen, index[known][order], place[known][order], failed, missing)
 
 
-def best_of(table: ResultTable, goal: Goal) -> int | None:
-    """The measurement that is best in a figure."""
-    values = np.where(table.states() == _OK, table.values(goal.name)[: len(table.states())], np.nan)
+def best_of(table: ResultTable, goal: Goal, limits: Sequence[Limit] = ()) -> int | None:
+    """The measurement within the limits that is best in a figure."""
+    within = feasible(table, limits)
+    values = np.where(within, table.values(goal.name)[: len(within)], np.nan)
     if not np.isfinite(values).any():
         return None
     return int(np.nanargmax(values) if goal.maximise else np.nanargmin(values))

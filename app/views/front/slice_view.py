@@ -77,7 +77,7 @@ class SliceView(QWidget):
         if table is None or plan is None or goal is None or described is None or name is None or not len(table):
             self.chart.say(_NOTHING)
             return
-        chosen = self._selected if 0 <= self._selected < len(table) else best_of(table, goal)
+        chosen = self._selected if 0 <= self._selected < len(table) else best_of(table, goal, plan.objective.limits)
         if chosen is None:
             self.chart.say(_NOTHING)
             return

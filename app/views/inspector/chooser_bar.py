@@ -150,7 +150,7 @@ class ChooserBar(QWidget):
         if table is None or plan is None:
             return None
         if self._known is None or index >= len(self._known.goal):
-            self._known = candidates_of(table, plan.objective.goal, self._result.shown)
+            self._known = candidates_of(table, plan.objective, self._result.shown)
         return self._known
 
     @Slot()

@@ -10,8 +10,9 @@ import numpy as np
 from ...engine.analysis import choosers
 from ...engine.analysis.costs import Costs, Floats, costs_of, values_of
 from ...engine.analysis.tradeoff import Load, Tradeoff, Yearly
-from ...engine.objectives import Goal
+from ...engine.objectives import Objective
 from ...engine.space.result_table import ResultTable
+from ...engine.space.within_limits import feasible
 from ..plots.figures import signed
 from ..plots.row_filter import RowFilter
 
@@ -84,11 +85,14 @@ WAYS: tuple[Way, ...] = (
 )
 
 
-def candidates_of(table: ResultTable, goal: Goal, shown: RowFilter) -> Candidates:
-    """Time, energy, power and objective of every measurement, NaN where it is hidden."""
+def candidates_of(table: ResultTable, objective: Objective, shown: RowFilter) -> Candidates:
+    """Time, energy, power and objective of every measurement, NaN where it is hidden or breaks a limit."""
     table = table.so_far()
+    goal = objective.goal
     costs, values = costs_of(table), values_of(table, goal.name)
     hidden = ~shown.passes(table.space, table.rows()) if shown else np.zeros(len(table), dtype=np.bool_)
+    if objective.limits:
+        hidden = hidden | ~feasible(table, objective.limits)
     time_s, energy_j, power_w, values = (
         np.where(hidden, np.nan, column) for column in (costs.time_s, costs.energy_j, costs.power_w, values)
     )

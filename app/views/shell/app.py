@@ -6,15 +6,17 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import shiboken6
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from ... import __version__
 from ...paths import resources
 from ...sensors.gpu import Gpu
+from ..doctor.first_look import FirstLook
 from ..plots import theme
 from ..settings import Settings
 from ..threads.collector import Collector, in_the_background
@@ -23,6 +25,9 @@ from .log import Log
 from .script import Run, ScriptRun
 from .services import Services
 from .window import EXAMPLE, MainWindow
+
+if TYPE_CHECKING:
+    from ..doctor.window import Found
 
 
 class Program(QObject):
@@ -34,10 +39,13 @@ class Program(QObject):
         self.collector = Collector(self, self._is_unseen)
         self.window = MainWindow(Services(gpu, seed=seed, speed=speed), others)
         self.window.panels_loaded.connect(self.collector.settle)
+        self.first_look: FirstLook | None = None
         self.window.show()
 
     def close(self) -> None:
         """End everything, in the order that leaves nothing dangling for the interpreter's exit."""
+        if self.first_look is not None:
+            self.first_look.shutdown()
         self.window.close_at_once()
         shiboken6.delete(self.window)
         self.collector.stop()
@@ -51,6 +59,18 @@ class Program(QObject):
         if not self.window.settings.said("tour"):
             self.window.settings.note_said("tour")
             self.window.panels_loaded.connect(self.window.begin_tour)
+
+    def offer_doctor(self) -> None:
+        """Look at the machine once, at the first start, and offer to show what is missing or wrong."""
+        if not self.window.settings.said("doctor"):
+            self.window.settings.note_said("doctor")
+            self.first_look = FirstLook(self)
+            self.first_look.amiss.connect(self._offer_findings)
+            self.window.panels_loaded.connect(self.first_look.look)
+
+    @Slot(str, object)
+    def _offer_findings(self, what: str, found: Found) -> None:
+        self.window.banner.offer(what, "Show", lambda: self.window.side_windows.show_doctor(found))
 
     def show_fault(self, what: str) -> None:
         """A fault of the program, on any thread: one line over the traces; all of it is in the log."""
@@ -97,6 +117,7 @@ def run(
         running.start()
     elif not demo:  # which shows by itself what the tour would
         program.offer_tour()
+        program.offer_doctor()
     if demo and specification is None:
         specification = resources() / "examples" / EXAMPLE
     if specification is not None:

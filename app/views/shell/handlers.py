@@ -46,6 +46,7 @@ def handlers_of(window: Host) -> dict[str, Handler]:
         "tour": lambda _: window.begin_tour(),
         "log_folder": lambda _: open_log_folder(),
         "diagnostics": lambda _: window.copy_diagnostics(),
+        "doctor": lambda _: beside.show_doctor(),
         "about": lambda _: beside.show_about(),
         **_of_traces(window),
     }

@@ -13,6 +13,7 @@ from ..settings import Settings
 from ..watched_board import WatchedBoard
 
 if TYPE_CHECKING:
+    from ..doctor.window import Found
     from ..editor.window import SpecificationEditor
     from ..score.window import ScoreWindow
     from .services import Services
@@ -37,11 +38,15 @@ class SideWindows(QObject):
         self.by_name: dict[str, QWidget] = {}  # those that were made
         boards.board_changed.connect(self._board_changed)
 
-    def show_help(self) -> None:
-        """The user guide and every shortcut."""
+    @Slot(str)
+    def show_help(self, page: str = "") -> None:
+        """The user guide and every shortcut; at a page where one is named, with its heading after a '#'."""
         from .help import HelpWindow
 
-        self._show(self._made("help", lambda: HelpWindow(self._window)))
+        made = self._made("help", lambda: HelpWindow(self._window))
+        if page:
+            made.show_page(page)
+        self._show(made)
 
     def show_sensors(self) -> None:
         """How fast and how sharp each power source is."""
@@ -135,11 +140,27 @@ class SideWindows(QObject):
         made.show_settings()
         self._show(made)
 
+    def show_doctor(self, found: Found | None = None) -> None:
+        """What is missing or wrong on this machine: what was found already, else looked at now."""
+        from ..doctor.window import DoctorWindow
+
+        made = self._made("doctor", lambda: DoctorWindow(self._window))
+        self._show(made)
+        if found is not None:
+            made.show_found(found)
+        elif not made.busy:
+            made.look()
+
     def show_about(self) -> None:
         """Versions and the board's facts."""
         from .about import AboutWindow
 
-        self._show(self._made("about", lambda: AboutWindow(self._boards.current.gpu, self._window)))
+        def make() -> AboutWindow:
+            window = AboutWindow(self._boards.current.gpu, self._window)
+            window.page_asked.connect(self.show_help)
+            return window
+
+        self._show(self._made("about", make))
 
     def shutdown(self) -> None:
         """End what they have running."""

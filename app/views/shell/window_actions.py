@@ -192,7 +192,10 @@ _HELP = (
     ActionSpec("palette", "&Find an action…", "&Help", "Ctrl+K", "Type a few letters of what you want"),
     ActionSpec("shortcuts", "&User guide and keys", "&Help", "F1", "The user guide, every key and what the mouse does"),
     ActionSpec("tour", "First &steps", "&Help", tip="Three steps: what is where, and what to do first"),
-    ActionSpec("log_folder", "&Log folder", "&Help", tip="Open the folder in which the log lies", separator=True),
+    ActionSpec(
+        "doctor", "Check this &machine", "&Help", tip="What is missing or wrong here, and the remedy", separator=True
+    ),
+    ActionSpec("log_folder", "&Log folder", "&Help", tip="Open the folder in which the log lies"),
     ActionSpec(
         "diagnostics", "&Copy diagnostics", "&Help", tip="Versions, board and sensors; no UUID, no serial number"
     ),

@@ -18,15 +18,17 @@ from PySide6.QtGui import QBrush, QColor, QGuiApplication, QPalette
 from PySide6.QtWidgets import QWidget
 
 from ...engine.analysis.quantities import Quantity, parameter_text, quantities_of, quantity
-from ...engine.measurement import State
+from ...engine.measurement import Measurement, State
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
+from ...engine.space.within_limits import broken, broken_in_words
 from ..plots import theme
 
 Indices = npt.NDArray[np.int64]
 AnyIndex = QModelIndex | QPersistentModelIndex
 _NO_PARENT = QModelIndex()
 _NUMBER, _STATE = 0, 1  # the two columns before the parameters
+_OVER = "over a limit"  # in place of the state of what worked, and breaks a limit
 _TIMED = "timed"  # in place of the state of what worked, and was only timed
 
 
@@ -143,7 +145,9 @@ class ResultsModel(QAbstractTableModel):
     def longest(self, column: int) -> list[str]:
         """Texts as wide as any of a column may be expected to be."""
         if column < 2:
-            return ["★ 00000"] if column == _NUMBER else [_TIMED, *(state.value for state in State)]
+            limited = self._plan is not None and bool(self._plan.objective.limits)
+            states = [_TIMED, *([_OVER] if limited else []), *(state.value for state in State)]
+            return ["★ 00000"] if column == _NUMBER else states
         described, parameter = self._columns[column - 2]
         if not parameter or self._table is None:
             return ["0.0000"]
@@ -181,10 +185,10 @@ class ResultsModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.BackgroundRole:
             return self._tint() if self._is_marked(at) and not self._only_marked else None
         measurement = self._table.measurement(at)
-        if role == Qt.ItemDataRole.ForegroundRole and measurement.state is not State.OK:
+        if role == Qt.ItemDataRole.ForegroundRole and (measurement.state is not State.OK or self._broken(measurement)):
             return QGuiApplication.palette().brush(QPalette.ColorRole.PlaceholderText)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return measurement.error or measurement.message or None
+            return measurement.error or self._broken(measurement) or measurement.message or None
         return None
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
@@ -230,10 +234,18 @@ class ResultsModel(QAbstractTableModel):
         if column == _NUMBER:
             return np.arange(length, dtype=np.float64)
         if column == _STATE:
-            return self._table.states()[:length].astype(np.float64)
+            states = self._table.states()[:length].astype(np.float64)
+            limits = self._plan.objective.limits if self._plan is not None else ()
+            return np.where(broken(self._table, limits)[:length], states + 0.5, states)
         described = self._described(column)
         assert described is not None
         return self._table.values(described.name)[:length]
+
+    def _broken(self, measurement: Measurement) -> str:
+        """Which limits of the session it breaks, in words; empty where it failed, or is not measured in full."""
+        if self._plan is None or measurement.state is not State.OK or not measurement.final:
+            return ""
+        return broken_in_words(self._plan.objective.limits, measurement.values)
 
     def _described(self, column: int) -> Quantity | None:
         return self._columns[column - 2][0] if 2 <= column < 2 + len(self._columns) else None
@@ -244,6 +256,8 @@ class ResultsModel(QAbstractTableModel):
             return f"★ {at + 1}" if at == self._best else str(at + 1)
         measurement = self._table.measurement(at)
         if column == _STATE:
+            if self._broken(measurement):
+                return _OVER
             return measurement.state.value if measurement.final else _TIMED
         described, parameter = self._columns[column - 2]
         if parameter:

@@ -18,27 +18,50 @@ __device__ __forceinline__ int first_column() {
     return (int)threadIdx.x % SLICE / 32 % WARPS_N * WARP_N + (int)threadIdx.x / 2 % lanes_n * 4;
 }
 
-__device__ __forceinline__ void multiply(const Number *stage, Sums &sums) {
-    const int from = threadIdx.x / SLICE * SLICE_K;
-    const float *a = stage + first_row() * A_PITCH + from, *b = stage + A_STRIPE + first_column() + from * B_PITCH;
+// The depth of a stage is taken in groups of four: of A a thread reads all four at once, of B one after the other.
+struct Multiplier {
+    static constexpr int GROUPS = SLICE_K / 4;
+    int a, b;  // where its rows and columns begin in a stage
+    Four left[thread_m], right[thread_n / 4];  // what is multiplied next
+
+    __device__ __forceinline__ Multiplier() {
+        const int from = threadIdx.x / SLICE * SLICE_K;
+        a = first_row() * A_PITCH + from;
+        b = A_STRIPE + first_column() + from * B_PITCH;
+    }
+    __device__ __forceinline__ void read(const Number *stage, int group) {
 #pragma unroll
-    for (int k = 0; k < SLICE_K; k += 4) {
-        Four left[thread_m];
-#pragma unroll
-        for (int i = 0; i < thread_m; i++) left[i] = *reinterpret_cast<const Four *>(a + i * LANES_M * A_PITCH + k);
+        for (int i = 0; i < thread_m; i++)
+            left[i] = *reinterpret_cast<const Four *>(stage + a + i * LANES_M * A_PITCH + group * 4);
+        read_right(stage, group * 4);
+    }
+    // The group that was read; `read_next` is called once nothing of it is to be read any more.
+    template <class Next>
+    __device__ __forceinline__ void multiply(const Number *stage, int group, Sums &sums, Next read_next) {
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            Four right[thread_n / 4];
+            float of_left[thread_m];
+            Four of_right[thread_n / 4];
 #pragma unroll
-            for (int n4 = 0; n4 < thread_n / 4; n4++)
-                right[n4] = *reinterpret_cast<const Four *>(b + (k + j) * B_PITCH + n4 * lanes_n * 4);
+            for (int i = 0; i < thread_m; i++) of_left[i] = left[i].lane[j];
+#pragma unroll
+            for (int n4 = 0; n4 < thread_n / 4; n4++) of_right[n4] = right[n4];
+            if (j < 3) read_right(stage, group * 4 + j + 1);
+            else read_next();
 #pragma unroll
             for (int i = 0; i < thread_m; i++)
 #pragma unroll
-                for (int n1 = 0; n1 < thread_n; n1++) sums[i * thread_n + n1] += left[i].lane[j] * right[n1 / 4].lane[n1 % 4];
+                for (int n1 = 0; n1 < thread_n; n1++) sums[i * thread_n + n1] += of_left[i] * of_right[n1 / 4].lane[n1 % 4];
         }
     }
-}
+
+private:
+    __device__ __forceinline__ void read_right(const Number *stage, int k) {
+#pragma unroll
+        for (int n4 = 0; n4 < thread_n / 4; n4++)
+            right[n4] = *reinterpret_cast<const Four *>(stage + b + k * B_PITCH + n4 * lanes_n * 4);
+    }
+};
 
 __device__ __forceinline__ void write(float *c, const Place &place, const Sums &sums) {
     float *to = c + (size_t)place.product * ROWS * COLUMNS;

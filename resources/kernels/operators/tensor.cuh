@@ -35,24 +35,42 @@ template <bool brain> __device__ __forceinline__ void multiply_matrices(float *s
 __device__ __forceinline__ int warp_row() { return (int)threadIdx.x % SLICE / 32 / WARPS_N * warp_m; }
 __device__ __forceinline__ int warp_column() { return (int)threadIdx.x % SLICE / 32 % WARPS_N * warp_n; }
 
-__device__ __forceinline__ void multiply(const Number *stage, Sums &sums) {
-    const int lane = threadIdx.x % 32, from = threadIdx.x / SLICE * SLICE_K;
-    const Number *a = stage + (warp_row() + lane % 16) * A_PITCH + from + lane / 16 * 8;
-    const Number *b = stage + A_STRIPE + (from + lane % 16) * B_PITCH + warp_column() + lane / 16 * 8;
+// The depth of a stage is taken in groups of sixteen.
+struct Multiplier {
+    static constexpr int GROUPS = SLICE_K / 16;
+    int a, b;  // where its rows and columns begin in a stage
+    unsigned left[DOWN][4], right[ACROSS / 2][4];  // what is multiplied next
+
+    __device__ __forceinline__ Multiplier() {
+        const int lane = threadIdx.x % 32, from = threadIdx.x / SLICE * SLICE_K;
+        a = (warp_row() + lane % 16) * A_PITCH + from + lane / 16 * 8;
+        b = A_STRIPE + (from + lane % 16) * B_PITCH + warp_column() + lane / 16 * 8;
+    }
+    __device__ __forceinline__ void read(const Number *stage, int group) {
 #pragma unroll
-    for (int k = 0; k < SLICE_K; k += 16) {
-        unsigned left[DOWN][4], right[ACROSS / 2][4];
+        for (int i = 0; i < DOWN; i++) read_matrices<false>(left[i], stage + a + i * 16 * A_PITCH + group * 16);
 #pragma unroll
-        for (int i = 0; i < DOWN; i++) read_matrices<false>(left[i], a + i * 16 * A_PITCH + k);
+        for (int j = 0; j < ACROSS / 2; j++) read_matrices<true>(right[j], stage + b + group * 16 * B_PITCH + j * 16);
+    }
+    // The group that was read; `read_next` is called once nothing of it is to be read any more.
+    template <class Next>
+    __device__ __forceinline__ void multiply(const Number *, int, Sums &sums, Next read_next) {
+        unsigned of_left[DOWN][4], of_right[ACROSS / 2][4];
 #pragma unroll
-        for (int j = 0; j < ACROSS / 2; j++) read_matrices<true>(right[j], b + k * B_PITCH + j * 16);
+        for (int word = 0; word < 4; word++) {
+#pragma unroll
+            for (int i = 0; i < DOWN; i++) of_left[i][word] = left[i][word];
+#pragma unroll
+            for (int j = 0; j < ACROSS / 2; j++) of_right[j][word] = right[j][word];
+        }
+        read_next();
 #pragma unroll
         for (int i = 0; i < DOWN; i++)
 #pragma unroll
             for (int j = 0; j < ACROSS; j++)
-                multiply_matrices<BRAIN_FLOATS>(sums + (i * ACROSS + j) * 4, left[i], right[j / 2] + j % 2 * 2);
+                multiply_matrices<BRAIN_FLOATS>(sums + (i * ACROSS + j) * 4, of_left[i], of_right[j / 2] + j % 2 * 2);
     }
-}
+};
 
 __device__ __forceinline__ void write(float *c, const Place &place, const Sums &sums) {
     float *to = c + (size_t)place.product * ROWS * COLUMNS;

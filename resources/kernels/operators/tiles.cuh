@@ -183,7 +183,19 @@ __device__ __forceinline__ bool in_first_slice() { return slices_k == 1 || threa
 #include "cores.cuh"
 #endif
 
-// The steps from `first` to before `last` of a tile.
+// All groups of a stage, one after the other.
+__device__ __forceinline__ void multiply(const Number *stage, Sums &sums) {
+    Multiplier by;
+    by.read(stage, 0);
+#pragma unroll
+    for (int group = 0; group < Multiplier::GROUPS; group++)
+        by.multiply(stage, group, sums, [&] {
+            if (group + 1 < Multiplier::GROUPS) by.read(stage, group + 1);
+        });
+}
+
+// The steps from `first` to before `last` of a tile. With cp.async the first group of a step is read while the last one
+// of the step before is multiplied, so that neither the barrier between them nor shared memory holds the units up.
 template <class Problem>
 __device__ __forceinline__ void accumulate(Reader<Problem> &reader, Number *shared, int first, int last, Sums &sums) {
     [[maybe_unused]] constexpr int STAGE = A_STRIPE + B_STRIPE;
@@ -194,14 +206,28 @@ __device__ __forceinline__ void accumulate(Reader<Problem> &reader, Number *shar
             if (first + ahead < last) reader.copy(first + ahead, shared + ahead * STAGE);
             COPIES_END_GROUP();
         }
+        Multiplier by;
+        COPIES_AWAIT(stages - 2);
+        __syncthreads();
+        by.read(shared, 0);
         int now = 0, next = stages - 1;  // buffers
         for (int step = first; step < last; step++) {
-            COPIES_AWAIT(stages - 2);
-            __syncthreads();
+            const int after = now + 1 == stages ? 0 : now + 1;
+            // into the buffer of the step before, which nobody reads since the last barrier
             if (step + stages - 1 < last) reader.copy(step + stages - 1, shared + next * STAGE);
             COPIES_END_GROUP();
-            multiply(shared + now * STAGE, sums);
-            now = now + 1 == stages ? 0 : now + 1;
+#pragma unroll
+            for (int group = 0; group < Multiplier::GROUPS; group++)
+                by.multiply(shared + now * STAGE, group, sums, [&] {
+                    if (group + 1 < Multiplier::GROUPS) {
+                        by.read(shared + now * STAGE, group + 1);
+                    } else {
+                        COPIES_AWAIT(stages - 2);
+                        __syncthreads();
+                        by.read(shared + after * STAGE, 0);  // after the last step whatever lies there, unused
+                    }
+                });
+            now = after;
             next = next + 1 == stages ? 0 : next + 1;
         }
     } else if constexpr (stages == 2) {

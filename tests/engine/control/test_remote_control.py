@@ -21,8 +21,8 @@ from app.errors import PermissionRefused
 from app.sensors.nvml.gpu import NvmlGpu
 from app.sensors.remote.address import Address
 from app.sensors.remote.connection import Connection
+from app.sensors.remote.fields import line_of
 from app.sensors.remote.gpu import RemoteGpu
-from app.sensors.remote.messages import line_of
 
 Boards = Callable[..., StandIn]
 Opened = Callable[[], RemoteGpu]

@@ -148,6 +148,35 @@ def test_kernels_seen_once_show_nothing() -> None:
     assert ThermalModel().learn(looks) == ThermalModel()
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param((273, 21.5), (528, 21.5), id="another power: an H200 then said ±46 % of everything"),
+        pytest.param((476, 124.3), (649, 62.9), id="another algorithm of a library"),
+        pytest.param((480, 24.0), (528, 21.5), id="another time of a launch: the host was late"),
+    ],
+)
+def test_windows_in_which_something_else_happened_show_nothing_of_the_board(
+    first: tuple[float, float], second: tuple[float, float]
+) -> None:
+    rng, at = np.random.default_rng(3), Condition(52, 50, 450, 430)
+    steady = [
+        Look(f"winner {n}", power_w * (1 + 0.004 * rng.standard_normal()), 0.001, at, 15e-6)
+        for n, power_w in enumerate((462, 483, 607, 590))
+        for _ in range(2)
+    ]
+    odd = [Look("vendor library", power_w, 0.001, at, time_us * 1e-6) for power_w, time_us in (first, second)]
+    model = ThermalModel().learn([*steady, *odd])
+    assert model == ThermalModel().learn(steady)
+    assert model.uncertainty(0.0) < 0.03
+
+
+def test_of_many_windows_of_a_kernel_an_odd_one_is_left_out_and_the_others_count() -> None:
+    looks = board(np.random.default_rng(4), np.array([0.002, 0.0, 0.0, 0.0]), 0.003, kernels=6, times=5)
+    odd = replace(looks[0], power_w=0.5 * looks[0].power_w)
+    assert ThermalModel().learn([*looks, odd]) == ThermalModel().learn(looks)
+
+
 def test_a_weaker_model_lies_between_what_was_learnt_and_what_is_known_of_any_board() -> None:
     learnt = ThermalModel().learn(w.look for w in recorded())
     measured, condition = Condition(45, 45, 300, 200), Condition(58, 50, math.nan, 420)
@@ -227,6 +256,12 @@ def test_a_damaged_file_of_a_board_counts_as_none(tmp_path: Path) -> None:
     for text in ("", "{}", "[]", whole[:-40], whole.replace("0.006", "5"), whole.replace("gpu_c", "gpu"), "[" * 5000):
         file.write_text(text)
         assert known_heat(info) == BoardHeat()
+
+
+def test_a_board_that_was_said_to_wander_as_none_does_is_learnt_from_the_start_for_its_own_condition() -> None:
+    info, condition = SteadySensors().info, Condition(gpu_c=50, slow_w=300)
+    keep_heat(info, BoardHeat(replace(ThermalModel(), wander=0.147, wander_degrees=9.0), condition))
+    assert known_heat(info) == BoardHeat(ThermalModel().weakened(1.0), condition)
 
 
 def test_the_history_of_power_forgets_with_its_two_time_constants() -> None:

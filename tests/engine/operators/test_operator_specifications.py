@@ -13,10 +13,14 @@ from app.engine.operators.shapes import EXAMPLES, Operator, parse_operator
 from app.engine.runner.baseline import Baseline
 from app.engine.session.description import describe_search
 from app.engine.session.load import load_specification
+from app.engine.session.plan import SessionPlan
 from app.engine.session.planning import plan_specification, space_of
 from app.engine.space.result_table import ResultTable
 from app.engine.specification.check import specification_of
+from app.engine.specification.document import document_of
 from app.engine.specification.model import Specification
+from app.engine.strategies import base
+from app.engine.strategies.base import Background
 from app.engine.workloads.profiled import ProfiledKernel
 from app.errors import InputError
 from app.paths import resources
@@ -167,3 +171,43 @@ def test_the_library_stands_in_a_sessions_description_beside_the_best_and_says_w
 def test_what_contradicts_the_operator_is_refused(more: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         specification("mm:1,64,64,64", **more)
+
+
+def planned(spec: Specification, folder: Path) -> SessionPlan:
+    path = folder / "operator.toml"
+    path.touch()
+    return plan_specification(replace(spec, path=path), open_gpu("simulated:h200"))
+
+
+@pytest.mark.parametrize("text", ["MM1", "MM4", "CONV3", "mm:1,4096,4096,4096:fp16"])
+def test_a_search_begins_with_tiles_as_hand_written_kernels_cut_them(text: str, tmp_path: Path) -> None:
+    plan = planned(specification(text), tmp_path)
+    assert len(plan.starts) >= 10
+    assert all(plan.space.configuration(row)["copy_async"] == 1 for row in plan.starts)
+    for strategy in ("energy_aware", "auto"):
+        asked, alike = (
+            next(chosen.search(plan.space, np.random.default_rng(1), 16, base.make_options(chosen, {})))
+            for chosen in (base.get(strategy).informed(Background(starts=starts)) for starts in (plan.starts, ()))
+        )
+        assert set(plan.starts[:5]) <= set(asked), f"{strategy} begins with them"
+        assert len(set(asked)) == len(asked) >= 2 * len(set(asked) & set(plan.starts)), "most are drawn at random"
+        assert len(asked) == len(alike), "they cost nothing more"
+
+
+def test_own_starts_take_the_place_of_the_operators_and_what_is_not_valid_is_left_out(tmp_path: Path) -> None:
+    best = {"block_m": 64, "block_n": 64, "stages": 2}
+    own = [best, {"block_m": 64, "block_n": 48}, {"block_m": 16, "min_blocks": 4}]
+    plan = planned(specification("MM1", search={"start": own}), tmp_path)
+    row, *others = plan.starts
+    assert plan.space.configuration(row).items() >= best.items()
+    assert all(plan.space.configuration(other)["block_m"] == 16 for other in others)
+    clocks = {"graphics_clock_mhz": [1000, 1980]}
+    plan = planned(specification("MM1", search={"start": own[:1]}, device_settings=clocks), tmp_path)
+    [row] = plan.starts
+    assert plan.space.configuration(row)["graphics_clock_mhz"] == 1980, "of what is left open the last"
+
+
+def test_a_specification_of_an_operator_does_not_list_what_the_operator_begins_with(tmp_path: Path) -> None:
+    assert "start" not in document_of(specification("MM1"), tmp_path)["search"]
+    own = [{"block_m": 64}]
+    assert document_of(specification("MM1", search={"start": own}), tmp_path)["search"]["start"] == own

@@ -5,8 +5,9 @@
 #include <vector>
 
 static int lasting;
+static double spent, costs[5];  // s of a launch: cuDNN's NCHW by algorithm 1 and 6, NHWC by them, cuBLAS
 enum { N, T };
-struct Tensor { int size[4]; };
+struct Tensor { int size[4], format; };  // sizes as n, c, h, w
 struct How { int pad, stride; };
 
 static float at(const float *matrix, int transposed, int row, int column, int apart) {
@@ -30,6 +31,8 @@ static std::vector<float> numbers(const uint16_t *halves, size_t size, Value val
 }
 
 extern "C" {
+double spent_s() { return spent; }
+void set_costs(const double *of) { for (int each = 0; each < 5; each++) costs[each] = of[each]; }
 int cublasCreate_v2(void **handle) { *handle = &lasting; return 0; }
 int cublasDestroy_v2(void *) { return 0; }
 int cublasSetStream_v2(void *, void *) { return 0; }
@@ -39,6 +42,7 @@ int cublasSgemmStridedBatched(void *, int ta, int tb, int m, int n, int k, const
                               long long apart_a, const float *b, int ldb, long long apart_b, const float *beta, float *c,
                               int ldc, long long apart_c, int batch) {
     if (lda < (ta ? k : m) || ldb < (tb ? n : k) || ldc < m) return 7;  // CUBLAS_STATUS_INVALID_VALUE
+    spent += costs[4];
     for (int each = 0; each < batch; each++, a += apart_a, b += apart_b, c += apart_c)
         for (int i = 0; i < m; i++)
             for (int j = 0; j < n; j++) {
@@ -102,12 +106,12 @@ int cudnnCreateTensorDescriptor(Tensor **made) { *made = new Tensor; return 0; }
 int cudnnCreateFilterDescriptor(Tensor **made) { *made = new Tensor; return 0; }
 int cudnnCreateConvolutionDescriptor(How **made) { *made = new How; return 0; }
 int cudnnSetTensor4dDescriptor(Tensor *tensor, int format, int type, int n, int c, int h, int w) {
-    *tensor = {{n, c, h, w}};
-    return format || type;
+    *tensor = {{n, c, h, w}, format};
+    return format >> 1 || type;
 }
 int cudnnSetFilter4dDescriptor(Tensor *tensor, int type, int format, int k, int c, int h, int w) {
-    *tensor = {{k, c, h, w}};
-    return format || type;
+    *tensor = {{k, c, h, w}, format};
+    return format >> 1 || type;
 }
 int cudnnSetConvolution2dDescriptor(How *how, int pad_h, int pad_w, int u, int v, int dh, int dw, int mode, int type) {
     *how = {pad_h, u};
@@ -116,18 +120,27 @@ int cudnnSetConvolution2dDescriptor(How *how, int pad_h, int pad_w, int u, int v
 int cudnnSetConvolutionMathType(How *, int math) { return math != 3; }  // CUDNN_FMA_MATH
 struct Performance { int algorithm, status; float time; size_t memory; int determinism, math, reserved[3]; };
 int cudnnGetConvolutionForwardAlgorithm_v7(void *, Tensor *, Tensor *, How *, Tensor *, int asked, int *found, Performance *best) {
-    *found = asked;
-    best[0] = {6, 0, 0.1f, 0, 1, 0, {}};
+    const Performance known[] = {{1, 0, 0.1f, 0, 1, 0, {}}, {6, 0, 0.2f, 0, 1, 0, {}}, {4, 3, -1.0f, 0, 1, 0, {}},
+                                 {5, 0, 0.3f, 0, 1, 0, {}}};  // 4 is refused, 5 takes more memory than there is
+    *found = asked < 4 ? asked : 4;
+    for (int each = 0; each < *found; each++) best[each] = known[each];
     return 0;
 }
 int cudnnGetConvolutionForwardWorkspaceSize(void *, Tensor *, Tensor *, How *, Tensor *, int algorithm, size_t *size) {
-    *size = 64;
-    return algorithm != 6;
+    *size = algorithm == 5 ? size_t(1) << 40 : 64;
+    return algorithm != 6 && algorithm != 1 && algorithm != 5;
 }
 int cudnnConvolutionForward(void *, const float *alpha, Tensor *tx, const float *x, Tensor *tw, const float *w, How *how,
                             int algorithm, void *workspace, size_t size, const float *beta, Tensor *ty, float *y) {
     const int *in = tx->size, *taps = tw->size, *out = ty->size;
-    if (algorithm != 6 || !workspace || size != 64 || *alpha != 1 || *beta || in[1] != taps[1] || out[1] != taps[0]) return 3;
+    const bool last = tx->format == 1;  // channels
+    if (tw->format != tx->format || ty->format != tx->format) return 3;
+    if ((algorithm != 6 && algorithm != 1) || !workspace || size != 64 || *alpha != 1 || *beta || in[1] != taps[1] || out[1] != taps[0])
+        return 3;
+    spent += costs[2 * last + (algorithm == 6)];
+    const auto place = [last](const int *of, int n, int c, int h, int w) {
+        return last ? ((n * of[2] + h) * of[3] + w) * of[1] + c : ((n * of[1] + c) * of[2] + h) * of[3] + w;
+    };
     for (int n = 0; n < out[0]; n++)
         for (int k = 0; k < out[1]; k++)
             for (int i = 0; i < out[2]; i++)
@@ -138,10 +151,9 @@ int cudnnConvolutionForward(void *, const float *alpha, Tensor *tx, const float 
                             for (int s = 0; s < taps[3]; s++) {
                                 const int h = i * how->stride - how->pad + r, v = j * how->stride - how->pad + s;
                                 if (h < 0 || v < 0 || h >= in[2] || v >= in[3]) continue;
-                                sum += double(x[((n * in[1] + c) * in[2] + h) * in[3] + v]) *
-                                       w[((k * in[1] + c) * taps[2] + r) * taps[3] + s];
+                                sum += double(x[place(in, n, c, h, v)]) * w[place(taps, k, c, r, s)];
                             }
-                    y[((n * out[1] + k) * out[2] + i) * out[3] + j] = float(sum);
+                    y[place(out, n, k, i, j)] = float(sum);
                 }
     return 0;
 }

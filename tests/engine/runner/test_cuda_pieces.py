@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ from app.engine.runner.cuda.occupancy import occupancy, resident_blocks
 from app.engine.runner.cuda.toolchain import Toolchain
 from app.engine.runner.cuda.toolkit import library_places, pip_folders, toolkits
 from app.engine.runner.kernels.backend import difference
-from app.engine.runner.kernels.compiler import MAX_MESSAGE, Compiler
+from app.engine.runner.kernels.compiler import Compiler
+from app.engine.runner.kernels.image_maker import MAX_MESSAGE
 from app.engine.runner.kernels.process import KernelFailed
 from app.engine.runner.kernels.wire import WireError, receive, send
 from app.engine.session.load import load_specification
@@ -307,10 +308,12 @@ def test_an_image_depends_on_all_that_makes_it(compiler: Compiler, tmp_path: Pat
     keys.add(compiler.key(build))
     other = cuda_compiler((8, 0), toolchain=FAKE, folder=tmp_path / "cubins", jobs=1)
     newer = cuda_compiler((9, 0), toolchain=Toolchain(FAKE.command, "fake 2"), folder=tmp_path / "cubins", jobs=1)
-    keys |= {other.key(build), newer.key(build)}
-    for made in (other, newer):
+    both = cuda_compiler((9, 0), toolchain=Toolchain(FAKE.command, "fake 1", "NVRTC 1"), folder=tmp_path, jobs=1)
+    library = cuda_compiler((9, 0), toolchain=Toolchain(nvrtc="NVRTC 1"), folder=tmp_path, jobs=1)
+    for made in (other, newer, both, library):
+        keys.add(made.key(build))
         made.close()
-    assert len(keys) == 6
+    assert len(keys) == 8
 
 
 def test_the_cache_is_bounded_and_what_was_used_last_stays(compiler: Compiler, tmp_path: Path) -> None:
@@ -403,32 +406,53 @@ def test_occupancy_on_hopper(threads: int, registers: int, shared: int, blocks: 
 @pytest.mark.parametrize(
     ("programs", "library", "chosen"),
     [
-        (("nvcc", "gcc"), "13.0", "nvcc V1.2"),
+        (("nvcc", "gcc"), "13.0", "NVRTC 13.0, else nvcc V1.2"),
         (("nvcc",), "13.0", "NVRTC 13.0"),  # nvcc cannot work without a compiler for the host
         (("nvcc",), None, "nvcc V1.2"),  # it says best itself what it lacks
+        (("nvcc", "gcc"), None, "nvcc V1.2"),
         ((), "13.0", "NVRTC 13.0"),
         ((), None, None),
     ],
 )
-def test_the_compiler_that_can_work_is_taken(
+def test_the_compilers_that_can_work_are_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: tuple[str, ...], library: str | None, chosen: str | None
 ) -> None:
+    found = find_where(tmp_path, monkeypatch, programs, library)
+    if chosen is None:
+        with pytest.raises(WattridgeError, match="no CUDA compiler"):
+            found()
+    else:
+        assert found().version == chosen
+
+
+@pytest.mark.skipif(os.name != "posix", reason="its programs are scripts for sh")
+def test_the_user_chooses_one_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = find_where(tmp_path, monkeypatch, ("nvcc", "gcc"), "13.0")
+    for asked, chosen in (("nvcc", "nvcc V1.2"), ("nvrtc", "NVRTC 13.0")):
+        monkeypatch.setenv(toolchain.CHOICE, asked)
+        assert found().version == chosen
+    monkeypatch.setenv(toolchain.CHOICE, "clang")
+    with pytest.raises(InputError, match="clang"):
+        found()
+    monkeypatch.setenv(toolchain.CHOICE, "nvcc")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(WattridgeError, match="nvcc is not here, and WATTRIDGE_CUDA_COMPILER asks for it"):
+        found()
+
+
+def find_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: tuple[str, ...], library: str | None
+) -> Callable[[], Toolchain]:
+    """`find_toolchain` on a machine with these programs and that release of NVRTC, as it is at each call."""
     for name in programs:
         (tmp_path / name).write_text("#!/bin/sh\necho release 1, V1.2\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("NVCC_CCBIN", raising=False)
     monkeypatch.setattr(toolchain, "toolkits", list)
-    monkeypatch.setattr(toolchain, "library_version", lambda: library)
-    toolchain.find_toolchain.cache_clear()
-    try:
-        if chosen is None:
-            with pytest.raises(WattridgeError, match="no CUDA compiler"):
-                toolchain.find_toolchain()
-        else:
-            assert toolchain.find_toolchain().version == chosen
-    finally:
-        toolchain.find_toolchain.cache_clear()
+    monkeypatch.delenv(toolchain.CHOICE, raising=False)
+    monkeypatch.setattr(nvrtc, "library_version", lambda: library)
+    return toolchain.find_toolchain.__wrapped__  # without what is kept of this machine
 
 
 # --- NVRTC without its library (with it: tests/kernels/test_real_compilers.py)

@@ -10,7 +10,9 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +40,32 @@ from app.sensors.device_limits import limits_of
 HERE = Path(__file__).parent
 
 
+@dataclass
+class HostMark:
+    """A `Mark` of what is done when its call returns."""
+
+    at_s: float
+    passed = True
+
+    def wait(self) -> None: ...
+
+    def seconds_since(self, earlier: HostMark) -> float:
+        return self.at_s - earlier.at_s
+
+
 class HostDriver:
     """As much of a `Driver` as a library needs, its device the host."""
 
     stream = 1
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._rooms: dict[int, Any] = {}
+        self._clock = clock
         self.recordings = 0
+        self.refused = 0  # recordings that fail before one succeeds
+
+    def mark(self) -> Any:
+        return HostMark(self._clock())
 
     def allocate(self, nbyte: int) -> int:
         room = ctypes.create_string_buffer(nbyte)
@@ -62,6 +82,9 @@ class HostDriver:
         ctypes.memmove(array.ctypes.data, address, array.nbytes)
 
     def record(self, queue: Callable[[], None]) -> Any:
+        if self.refused:
+            self.refused -= 1
+            raise DeviceFault("operation not permitted when stream is capturing")
         self.recordings += 1
 
         class Recording:
@@ -142,7 +165,7 @@ def test_a_library_computes_what_our_kernels_do(
     found = np.empty_like(like)
     driver.read(address, found)
     np.testing.assert_allclose(found, expected(operator, given), rtol=1e-5)
-    assert kernel.library.startswith("cuDNN 9.10.2" if operator.kind == "conv2d" else "cuBLAS 12.9.1")
+    assert kernel.library.startswith(("cuDNN 9.10.2", "cuBLAS") if operator.kind == "conv2d" else "cuBLAS 12.9.1")
     kernel.unload()
     assert driver.rooms == before, "what it took is given back"
 
@@ -184,6 +207,46 @@ def test_many_launches_go_through_a_graph_as_those_of_kernels_do(
     kernel.launch(4 * GRAPHED)
     kernel.launch(4 * GRAPHED)
     assert driver.recordings == 1
+
+
+def test_a_recording_that_failed_is_tried_again(libraries: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, cublas=libraries)
+    operator, driver = parse_operator("mm:1,4,4,4"), HostDriver()
+    kernel = vendor.VendorOperator(driver, operator, operands(operator, driver))  # type: ignore[arg-type]
+    driver.refused = 2
+    for recordings in (0, 0, 1, 1):
+        kernel.launch(2 * GRAPHED)
+        assert driver.recordings == recordings, "launched one by one, a library's kernels of microseconds wait for us"
+
+
+@pytest.mark.parametrize(
+    ("text", "costs", "library"),
+    [
+        ("conv2d:2,6,5,3,4,3,1,1", (1, 2, 3, 4, 0), "NCHW, algorithm 1"),
+        ("conv2d:2,6,5,3,4,3,1,1", (2, 1, 3, 4, 0), "NCHW, algorithm 6"),
+        ("conv2d:2,6,5,3,4,3,1,1", (3, 4, 2, 1, 0), "NHWC, algorithm 6"),
+        ("conv2d:2,4,5,3,6,1,1,0", (3, 4, 1, 2, 5), "NHWC, algorithm 1"),
+        ("conv2d:2,4,5,3,6,1,1,0", (3, 4, 5, 6, 1), "cuBLAS 12.9.1"),
+    ],
+)
+def test_of_a_convolution_the_librarys_fastest_way_is_the_reference(
+    text: str, costs: tuple[float, ...], library: str, libraries: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, cublas=libraries, cudnn=libraries)
+    libraries.spent_s.restype = ctypes.c_double
+    libraries.set_costs((ctypes.c_double * 5)(*costs))
+    operator, driver = parse_operator(text), HostDriver(libraries.spent_s)
+    given = operands(operator, driver)
+    before = driver.rooms
+    kernel = vendor.VendorOperator(driver, operator, given)  # type: ignore[arg-type]
+    assert kernel.library.endswith(library)
+    kernel.launch(1)
+    kernel.deliver()
+    found = np.empty_like(given["y"][1])
+    driver.read(given["y"][0], found)
+    np.testing.assert_allclose(found, expected(operator, given), rtol=1e-5)
+    kernel.unload()
+    assert driver.rooms == before, "of the slower ones nothing stays"
 
 
 def measured(folder: Path, shape: list[int]) -> tuple[list[Any], Baseline | None]:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import struct
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -226,6 +230,46 @@ def listed(**given: str) -> OpenclDevice:
 )
 def test_a_device_is_a_board_only_where_it_says_so(told: dict[str, str], same: bool) -> None:
     assert is_board(listed(**told), "GPU-5F2B0A54-3f0e-11ee-be56-0242ac120002", "0000:65:00.0") is same
+
+
+def test_a_device_says_which_board_it_is_by_identifiers_that_pyopencl_does_not_know() -> None:
+    """A driver for NVIDIA's boards gave a slot that is no device number: the standard identifiers are asked for."""
+    listing = pytest.importorskip("app.sensors.opencl.listing", exc_type=ImportError)
+    told = {
+        (listing.UUID, 16): bytes.fromhex("5f2b0a543f0e11eebe560242ac120002"),
+        (listing.PCI_BUS_INFO, 16): struct.pack("4I", 0, 0x65, 6, 0),
+    }
+
+    def ask(device: object, what: int, length: int) -> bytes:
+        return told.get((what, length), b"")
+
+    assert listing.uuid_of(None, ask) == "5f2b0a54-3f0e-11ee-be56-0242ac120002"
+    assert listing.pci_of(None, ask) == "00000000:65:06.0"
+    told.clear()
+    assert (listing.uuid_of(None, ask), listing.pci_of(None, ask)) == ("", "")
+
+
+ASK = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import listing
+number, ask = sys.argv[2].split("."), listing.asking(listing.loaders())
+device = listing.cl.get_platforms()[int(number[0])].get_devices()[int(number[1])]
+units = listing.cl.device_info.MAX_COMPUTE_UNITS
+assert int.from_bytes(ask(device, units, 4), sys.byteorder) == device.max_compute_units
+assert ask(device, units, 16) == b"", "an answer of another length is none"
+assert ask(device, 0x7FFF, 4) == b""
+assert listing.asking(["/no/such/library"])(device, units, 4) == b""
+"""
+
+
+def test_the_library_is_asked_as_pyopencl_asks_it() -> None:
+    environment, number, why_not = usable_device()
+    if why_not:
+        pytest.skip(why_not)
+    command = [sys.executable, "-P", "-c", ASK, str(Path(devices.__file__).parent), number]
+    asked = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+    assert asked.returncode == 0, asked.stderr
 
 
 def test_a_board_without_an_address_is_no_device_without_one() -> None:

@@ -60,6 +60,7 @@ max_evaluations = 500
 max_seconds = 60
 patience = 40
 seed = 3
+start = [{ block_size_x = 32, tile = 2 }, { order = "row" }]
 """
 
 
@@ -107,6 +108,7 @@ def test_every_section_is_read(tmp_path: Path) -> None:
     )
     assert (spec.strategy, spec.strategy_options) == ("genetic_algorithm", {"population_size": 10})
     assert (spec.max_evaluations, spec.max_seconds, spec.patience, spec.seed) == (500, 60.0, 40, 3)
+    assert spec.starts == ({"block_size_x": 32, "tile": 2}, {"order": "row"})
 
 
 def test_a_space_alone_is_a_specification_too(tmp_path: Path) -> None:
@@ -259,6 +261,9 @@ def _changed(old: str, new: str) -> str:
         (_changed("max_seconds = 60", "max_seconds = nan"), "search.max_seconds", "at least"),
         (_changed("patience = 40", "patience = 0"), "search.patience", "from 1"),
         (_changed("seed = 3", "seed = true"), "search.seed", "whole number"),
+        (_changed('{ order = "row" }', '{ ordre = "row" }'), "search.start[1]", "did you mean 'order'"),
+        (_changed('{ order = "row" }', "3"), "search.start", "a list of tables"),
+        (_changed('{ order = "row" }', "{ order = [1] }"), "search.start[1].order", "a finite number"),
         (_changed("[search]", "[serch]"), "", "did you mean 'search'"),
         ("[parameters]\na = " + "[" * 5000, "", "nested"),
         ("[parameters]\na = " + "9" * 5000, "", "not TOML"),

@@ -105,7 +105,7 @@ def test_of_many_points_the_model_keeps_the_best_and_the_latest(monkeypatch: pyt
     model = Surrogate(SMALL, 1, np.random.default_rng(1))
     rows = np.random.default_rng(2).permutation(SMALL.size)[:300].tolist()
     for start in range(0, 300, 20):
-        model.learn(rows[start : start + 20], [(float(costs[row]),) for row in rows[start : start + 20]])
+        model.learn([Outcome(row, float(costs[row])) for row in rows[start : start + 20]])
         prediction = model.predict()
         assert len(prediction.rows) == SMALL.size - start - 20
     predicted = prediction.rows[np.argsort(prediction.mean[0])[:20]]

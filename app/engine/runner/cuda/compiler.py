@@ -1,4 +1,4 @@
-"""Compiling CUDA: for one compute capability, by nvcc or NVRTC; and the names that an image has."""
+"""Compiling CUDA: for one compute capability; and the names that an image has."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, Final
 from ...measurement import State
 from ..kernels.compiler import Compiler
 from ..kernels.process import KernelFailed
-from .toolchain import CudaTarget, Toolchain, find_toolchain
+from .toolchain import Toolchain, find_toolchain
 
 _KERNEL: Final = re.compile(rb"(?:\.text\.|\.entry )([\w$.]+)[\0(]")  # of machine code, of PTX
 
 
 def cuda_compiler(capability: tuple[int, int], *, toolchain: Toolchain | None = None, **options: Any) -> Compiler:
     """The `options` are those of Compiler. Raises WattridgeError where there is no compiler."""
-    return Compiler(CudaTarget(toolchain or find_toolchain(), capability), **options)
+    return Compiler((toolchain or find_toolchain()).maker(capability), **options)
 
 
 def symbol(image: bytes, name: str) -> str:

@@ -1,4 +1,4 @@
-"""cuDNN by its C functions: a convolution forward in FP32, its algorithm as the library chooses, without TF32."""
+"""cuDNN by its C functions: a convolution forward in FP32 without TF32, by any of the library's algorithms."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from ...operators.shapes import Operator
 from .toolkit import library_places
 
 _VERSIONS: Final = ("9", "8")
-_NCHW: Final = 0  # CUDNN_TENSOR_NCHW
+LAYOUTS: Final = {"NCHW": 0, "NHWC": 1}  # CUDNN_TENSOR_NCHW, CUDNN_TENSOR_NHWC
 _FLOAT: Final = 0  # CUDNN_DATA_FLOAT
 _CROSS_CORRELATION: Final = 1
 _FMA_MATH: Final = 3  # CUDNN_FMA_MATH: no tensor cores, and so no TF32
+_ALGORITHMS: Final = 8  # CUDNN_CONVOLUTION_FWD_ALGO_COUNT
+_MOST_WORKSPACE: Final = 1 << 30  # bytes: as frameworks allow
 
 
 class _Performance(ctypes.Structure):
@@ -31,11 +33,15 @@ class _Performance(ctypes.Structure):
 
 
 class Convolution:
-    """y = x convolved with w, all as cuDNN has them by default: NCHW, weights as Cout, Cin, kernel, kernel."""
+    """y = x convolved with w, axes in one of LAYOUTS, weights as Cout and then the axes of an image.
 
-    def __init__(self, library: ctypes.CDLL, stream: int, operator: Operator) -> None:
+    `algorithm` is the one that `queue` takes, at first what the library would take by itself.
+    """
+
+    def __init__(self, library: ctypes.CDLL, stream: int, operator: Operator, layout: str = "NCHW") -> None:
         """Raises OSError where the library refuses."""
         self._library = library
+        self._layout = layout
         self._handle = ctypes.c_void_p()
         self._check(library.cudnnCreate(ctypes.byref(self._handle)))
         self._check(library.cudnnSetStream(self._handle, ctypes.c_void_p(stream)))
@@ -45,9 +51,8 @@ class Convolution:
         self._x = self._tensor(size["batch"], size["Cin"], size["H"], size["W"])
         self._y = self._tensor(size["batch"], size["Cout"], high, wide)
         self._w = self._made("cudnnCreateFilterDescriptor")
-        self._check(
-            library.cudnnSetFilter4dDescriptor(self._w, _FLOAT, _NCHW, size["Cout"], size["Cin"], kernel, kernel)
-        )
+        taps = (size["Cout"], size["Cin"], kernel, kernel)
+        self._check(library.cudnnSetFilter4dDescriptor(self._w, _FLOAT, LAYOUTS[layout], *taps))
         self._how = self._made("cudnnCreateConvolutionDescriptor")
         self._check(
             library.cudnnSetConvolution2dDescriptor(
@@ -55,21 +60,23 @@ class Convolution:
             )
         )
         self._check(library.cudnnSetConvolutionMathType(self._how, _FMA_MATH))
-        self._algorithm = self._chosen()
-        needed = ctypes.c_size_t()
-        self._check(
-            library.cudnnGetConvolutionForwardWorkspaceSize(
-                self._handle, self._x, self._w, self._how, self._y, self._algorithm, ctypes.byref(needed)
-            )
-        )
-        self.workspace_byte = needed.value
+        self.algorithms = self._usable()
+        if not self.algorithms:
+            raise OSError("cuDNN has no algorithm for this convolution")
+        self.algorithm = next(iter(self.algorithms))
 
     @property
     def version(self) -> str:
         self._library.cudnnGetVersion.restype = ctypes.c_size_t
         number = int(self._library.cudnnGetVersion())
         unit = 10000 if number >= 90000 else 1000
-        return f"cuDNN {number // unit}.{number % unit // 100}.{number % 100}, algorithm {self._algorithm}"
+        release = f"{number // unit}.{number % unit // 100}.{number % 100}"
+        return f"cuDNN {release}, {self._layout}, algorithm {self.algorithm}"
+
+    @property
+    def workspace_byte(self) -> int:
+        """That the algorithm needs."""
+        return self.algorithms[self.algorithm]
 
     def queue(self, x: int, w: int, y: int, workspace: int) -> None:
         """Launch it on those device addresses. Raises OSError."""
@@ -77,7 +84,7 @@ class Convolution:
         self._check(
             self._library.cudnnConvolutionForward(
                 *(self._handle, ctypes.byref(one), self._x, ctypes.c_void_p(x), self._w, ctypes.c_void_p(w)),
-                *(self._how, self._algorithm, ctypes.c_void_p(workspace), ctypes.c_size_t(self.workspace_byte)),
+                *(self._how, self.algorithm, ctypes.c_void_p(workspace), ctypes.c_size_t(self.workspace_byte)),
                 *(ctypes.byref(zero), self._y, ctypes.c_void_p(y)),
             )
         )
@@ -85,21 +92,29 @@ class Convolution:
     def close(self) -> None:
         self._library.cudnnDestroy(self._handle)
 
-    def _chosen(self) -> int:
-        """What the library would take by itself."""
-        found, count = (_Performance * 1)(), ctypes.c_int()
+    def _usable(self) -> dict[int, int]:
+        """Its algorithms and their workspaces, bytes; in the order in which the library thinks that they are fast."""
+        found, count = (_Performance * _ALGORITHMS)(), ctypes.c_int()
         self._check(
             self._library.cudnnGetConvolutionForwardAlgorithm_v7(
-                self._handle, self._x, self._w, self._how, self._y, 1, ctypes.byref(count), found
+                self._handle, self._x, self._w, self._how, self._y, _ALGORITHMS, ctypes.byref(count), found
             )
         )
-        if not count.value or found[0].status:
-            raise OSError("cuDNN has no algorithm for this convolution")
-        return int(found[0].algorithm)
+        usable: dict[int, int] = {}
+        for each in found[: count.value]:
+            needed = ctypes.c_size_t()
+            refused = each.status or self._library.cudnnGetConvolutionForwardWorkspaceSize(
+                *(self._handle, self._x, self._w, self._how, self._y, each.algorithm, ctypes.byref(needed))
+            )
+            if not refused and needed.value <= _MOST_WORKSPACE:
+                usable.setdefault(int(each.algorithm), needed.value)
+        return usable
 
     def _tensor(self, batch: int, channels: int, high: int, wide: int) -> ctypes.c_void_p:
         made = self._made("cudnnCreateTensorDescriptor")
-        self._check(self._library.cudnnSetTensor4dDescriptor(made, _NCHW, _FLOAT, batch, channels, high, wide))
+        self._check(
+            self._library.cudnnSetTensor4dDescriptor(made, LAYOUTS[self._layout], _FLOAT, batch, channels, high, wide)
+        )
         return made
 
     def _made(self, function: str) -> ctypes.c_void_p:

@@ -1,6 +1,4 @@
-"""NVRTC in a process of its own, called as nvcc is: for machines that have the library and not the compiler.
-
-`python -P -m PACKAGE.engine.runner.cuda.nvrtc -cubin -arch=sm_90 [options] -o IMAGE SOURCE`
+"""NVRTC, with nvcc's options: the processes of `compile_worker` compile with it, this one asks for its version alone.
 
 It has no headers of its own before CUDA 13.3: those of a toolkit, or of pip's `nvidia-cuda-runtime-cu12` and
 `nvidia-cuda-cccl-cu12`, are used.
@@ -13,6 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -50,12 +49,13 @@ def library_version() -> str | None:
 
 
 def compile_text(text: str, options: Sequence[str]) -> tuple[bytes, str]:
-    """The image (empty where it does not compile) and what the compiler says. Needs the library.
+    """The image (empty where it does not compile) and what the compiler says.
 
     The image is machine code for the architecture asked for, or PTX where that is newer than the library.
     """
     library = _library()
-    assert library is not None, "library_version says whether there is one"
+    if library is None:
+        return b"", "NVRTC is not here: pip install 'wattridge[cuda]'"
     words, as_ptx = architecture_options(device_options(options), _architectures(library))
     if not words:
         release = ".".join(map(str, _version(library)))
@@ -64,7 +64,7 @@ def compile_text(text: str, options: Sequence[str]) -> tuple[bytes, str]:
     failed = library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
     if failed:
         return b"", _error(library, failed)
-    words += header_options(Path(library._name), _version(library))
+    words += _header_options()
     given = (ctypes.c_char_p * len(words))(*(word.encode() for word in words))
     failed = library.nvrtcCompileProgram(program, len(words), given)
     said = _read(library.nvrtcGetProgramLogSize, library.nvrtcGetProgramLog, program)
@@ -74,18 +74,6 @@ def compile_text(text: str, options: Sequence[str]) -> tuple[bytes, str]:
     size_of, get = ("nvrtcGetPTXSize", "nvrtcGetPTX") if as_ptx else ("nvrtcGetCUBINSize", "nvrtcGetCUBIN")
     image = _read(getattr(library, size_of), getattr(library, get), program)
     return image, message if image else message or "NVRTC makes no machine code with these options"
-
-
-def main(words: Sequence[str]) -> int:
-    """Compile as the command line says; the exit status is nvcc's: 0 done, else failed."""
-    options = [word for word in words if word != "-cubin"]
-    at = options.index("-o")
-    target, source = Path(options[at + 1]), Path(options[at + 2])
-    image, said = compile_text(source.read_text(encoding="utf-8"), options[:at])
-    print(said)
-    if image:
-        target.write_bytes(image)
-    return 0 if image else 1
 
 
 # --- the library ------------------------------------------------------------------------------------------------------
@@ -107,12 +95,17 @@ def _library() -> ctypes.CDLL | None:
 def load(place: str) -> ctypes.CDLL:
     """The library there. Raises OSError.
 
-    On Windows it finds its other half, nvrtc-builtins in the same folder, by where programs are searched alone.
+    Its other half, nvrtc-builtins in the same folder, it looks for among the system's libraries alone; on Windows where
+    programs are searched.
     """
     folder = Path(place).parent
     if sys.platform == "win32" and folder.is_absolute():
         os.add_dll_directory(str(folder))
         os.environ["PATH"] = os.pathsep.join((str(folder), os.environ.get("PATH", "")))
+    elif folder.is_absolute():
+        for other_half in folder.glob("libnvrtc-builtins.so*"):
+            with suppress(OSError):
+                ctypes.CDLL(str(other_half))
     return ctypes.CDLL(place)
 
 
@@ -179,6 +172,13 @@ def architecture_options(options: Sequence[str], known: Sequence[int]) -> tuple[
     return words, False
 
 
+@lru_cache(maxsize=1)
+def _header_options() -> tuple[str, ...]:
+    """Those of the library that is here."""
+    library = _library()
+    return () if library is None else tuple(header_options(Path(library._name), _version(library)))
+
+
 def header_options(library: Path, version: tuple[int, int]) -> list[str]:
     """Where CUDA's own headers of the library's release are: beside it, in another place, or in the library itself."""
     own = library.parent.parent
@@ -201,7 +201,3 @@ def _release(include: Path) -> int | None:
     except OSError:
         return None
     return int(found[1]) if found else None
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

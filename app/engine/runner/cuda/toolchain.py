@@ -1,4 +1,10 @@
-"""The compiler: nvcc where it can work, else NVRTC; and its version, which belongs to every image's key."""
+"""What compiles CUDA: NVRTC where it is installed, and nvcc for what NVRTC does not compile.
+
+NVRTC is loaded once and compiles in hundredths of a second, where nvcc takes most of one. The two make different
+machine code of one text, even those of one toolkit (`tests/benchmarks/compilers.txt`): a text is given to NVRTC first,
+always, so that which of the two compiles it does not depend on anything else; and an image by nvcc says so.
+`WATTRIDGE_CUDA_COMPILER` chooses one of them alone.
+"""
 
 from __future__ import annotations
 
@@ -11,59 +17,82 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
-from ....errors import WattridgeError
-from ...children.python import python_command
-from .nvrtc import library_version
+from ....errors import InputError, WattridgeError
+from ..kernels.image_maker import ImageMaker
+from ..kernels.library_maker import LibraryMaker
+from ..kernels.program_maker import ProgramMaker
+from . import nvrtc
+from .nvrtc_else_nvcc import NvrtcElseNvcc
 from .toolkit import toolkits
+
+CHOICE: Final = "WATTRIDGE_CUDA_COMPILER"
+MISSING: Final = "pip install 'wattridge[cuda]', or install the CUDA toolkit and set CUDA_HOME to where it is"
 
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """A compiler and how it is called: `command`, then options, -o and the source."""
+    """Compilers by their versions: nvcc, by the `command` that comes before its options, and NVRTC. One may be missing,
+    and is then empty."""
 
-    command: tuple[str, ...]
-    version: str
+    command: tuple[str, ...] = ()
+    nvcc: str = ""
+    nvrtc: str = ""
 
-    def call(self, source: Path, image: Path, capability: tuple[int, int], options: Sequence[str]) -> list[str]:
-        """The command line that compiles a source to an image for one compute capability."""
-        architecture = f"-arch=sm_{capability[0]}{capability[1]}"
-        return [*self.command, "-cubin", architecture, *options, "-o", str(image), str(source)]
+    @property
+    def version(self) -> str:
+        """Of both, in the order in which a text is given to them."""
+        return ", else ".join(filter(None, (self.nvrtc, self.nvcc)))
+
+    def maker(self, capability: tuple[int, int]) -> ImageMaker:
+        """What compiles for one compute capability."""
+        target = NvccTarget(self.command, self.nvcc, capability)
+        if not self.nvrtc:
+            return ProgramMaker(target)
+        library = LibraryMaker(nvrtc.__name__, f"{self.nvrtc} for {capability}", (target.architecture,))
+        return NvrtcElseNvcc(library, ProgramMaker(target)) if self.nvcc else library
 
 
 @dataclass(frozen=True, slots=True)
-class CudaTarget:
-    """Implements `Target`: a toolchain, for one compute capability."""
+class NvccTarget:
+    """Implements `Target`: nvcc, for one compute capability."""
 
-    toolchain: Toolchain
+    command: tuple[str, ...]
+    version: str
     capability: tuple[int, int]
     suffix: str = ".cu"
 
     @property
     def identity(self) -> str:
-        return f"{self.toolchain.version} for {self.capability}"
+        return f"{self.version} for {self.capability}"
+
+    @property
+    def architecture(self) -> str:
+        """The option that asks for it."""
+        return f"-arch=sm_{self.capability[0]}{self.capability[1]}"
 
     def call(self, source: Path, image: Path, options: Sequence[str]) -> list[str]:
-        return self.toolchain.call(source, image, self.capability, options)
+        return [*self.command, "-cubin", self.architecture, *options, "-o", str(image), str(source)]
 
 
 @lru_cache(maxsize=1)
 def find_toolchain() -> Toolchain:
-    """Raises WattridgeError where no compiler is found.
+    """Raises WattridgeError where no compiler is found, InputError where another is asked for than there are.
 
     nvcc calls the host's compiler, which may be missing (cl.exe mostly is); NVRTC needs none.
     """
-    nvcc = _nvcc()
-    version = None if nvcc is not None and _has_host_compiler() else library_version()
-    if version is not None:
-        return Toolchain(tuple(python_command(f"{__package__}.nvrtc")), f"NVRTC {version}")
-    if nvcc is not None:
-        return Toolchain((nvcc,), _version(nvcc))
-    raise WattridgeError(
-        "no CUDA compiler was found",
-        "compile",
-        "pip install 'wattridge[cuda]', or install the CUDA toolkit and set CUDA_HOME to where it is",
-    )
+    asked = os.environ.get(CHOICE, "")
+    if asked not in ("", "nvrtc", "nvcc"):
+        raise InputError(f"{asked!r} is no compiler of CUDA", CHOICE, "nvrtc or nvcc")
+    release = nvrtc.library_version() if asked != "nvcc" else None
+    nvcc = _nvcc() if asked != "nvrtc" else None
+    if release is None and nvcc is None:
+        what = f"{asked} is not here, and {CHOICE} asks for it" if asked else "no CUDA compiler was found"
+        raise WattridgeError(what, "compile", MISSING)
+    if nvcc is None or (release is not None and not _has_host_compiler()):
+        return Toolchain(nvrtc=f"NVRTC {release}")
+    return Toolchain((nvcc,), _version(nvcc), f"NVRTC {release}" if release else "")
 
 
 def _nvcc() -> str | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final, Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from ...operators.shapes import Operator
 from ..kernels.backend import Array, DeviceFault, KernelFacts
 from .cublas import NO_TRANSPOSE, ONE, TRANSPOSE, ZERO, Blas, cublas
-from .cudnn import Convolution, cudnn
+from .cudnn import LAYOUTS, Convolution, cudnn
 from .driver import Driver, Recording
 from .recorded import launch_recorded
 
@@ -28,6 +29,9 @@ _GEMV: Final = {  # operands, sums and y; the last two since CUDA 11.6
 }
 _COMPUTE_32F: Final = 68  # CUBLAS_COMPUTE_32F
 _DEFAULT_ALGORITHM: Final = -1  # CUBLAS_GEMM_DEFAULT
+_TIMED: Final = 8  # launches of each way that there is,
+_LOOKS: Final = 2  # the second look once the clock has risen
+_RECORDINGS: Final = 3  # tries to record launches: what a library does only once may be over by the next
 
 Operands = Mapping[str, tuple[int, Array]]  # by an argument's name: its device address, and the array it holds
 
@@ -35,10 +39,17 @@ Operands = Mapping[str, tuple[int, Array]]  # by an argument's name: its device 
 class _Calls(Protocol):
     """One way to a library."""
 
-    library: str  # its name and version
+    @property
+    def library(self) -> str:
+        """Its name and version, and which of its ways it is."""
+        ...
 
     def queue(self) -> None:
         """Launch it once."""
+        ...
+
+    def timed(self) -> float:
+        """Device seconds of a launch, of the best way that the library has."""
         ...
 
     def deliver(self) -> None:
@@ -57,10 +68,9 @@ class VendorOperator:
         """Raises DeviceFault, with what is missing in words, where no library does this."""
         self._driver = driver
         self._recording: Recording | None = None
-        self._recordable = True
+        self._recordings = _RECORDINGS  # that may still be tried
         try:
             self._calls = _calls(driver, operator, operands)
-            self._calls.queue()  # a first call loads kernels, which a recording must not
         except OSError as error:
             raise DeviceFault(str(error)) from None
 
@@ -69,14 +79,14 @@ class VendorOperator:
         return self._calls.library
 
     def launch(self, times: int) -> None:
-        if self._recordable:
+        if self._recordings:
             try:
                 self._recording = launch_recorded(self._driver, self._queue, self._recording, times)
                 return
             except DeviceFault as fault:
                 if fault.fatal or self._recording is not None:
                     raise
-                self._recordable = False  # a library that does something else meanwhile, such as asking for memory
+                self._recordings -= 1  # a library that does something else meanwhile, such as asking for memory
         self._queue(times)
 
     def deliver(self) -> None:
@@ -98,19 +108,65 @@ class VendorOperator:
 
 
 def _calls(driver: Driver, operator: Operator, operands: Operands) -> _Calls:
-    """Raises OSError where no library does this."""
+    """The fastest way to have it done, launched once. Raises OSError where no library does this."""
     size = operator.sizes
     direct = operator.kind == "conv2d" and (size["kernel"], size["stride"], size["pad"]) == (1, 1, 0)
     single = operator.precision == "fp32"
+    blas = cublas()
     if operator.kind == "conv2d" and single and (library := cudnn()) is not None:
-        return _ByCudnn(driver, library, operator, operands)
+        ways: list[Callable[[], _Calls]] = [
+            partial(_ByCudnn, driver, library, operator, operands, layout) for layout in LAYOUTS
+        ]
+        if direct and blas is not None:
+            ways.append(partial(_ByCublas, driver, blas, operator, operands))
+        return _fastest(driver, ways)
     if operator.kind == "conv2d" and not direct and not single:
         raise OSError(f"cuDNN is not asked for {operator.precision}: it would write other numbers than our FP32")
     if operator.kind == "conv2d" and not direct:
         raise OSError("cuDNN was not found: pip install nvidia-cudnn-cu12 (or -cu13)")
-    if (blas := cublas()) is None:
+    if blas is None:
         raise OSError("cuBLAS was not found: pip install nvidia-cublas-cu12 (or nvidia-cublas)")
-    return _ByCublas(driver, blas, operator, operands)
+    calls = _ByCublas(driver, blas, operator, operands)
+    calls.queue()  # a first call loads kernels, which a recording must not
+    return calls
+
+
+def _fastest(driver: Driver, ways: Sequence[Callable[[], _Calls]]) -> _Calls:
+    """The way whose launches take least time; those that are refused do not count, unless all are.
+
+    A convolution's algorithms and layouts are many, and what cuDNN takes by itself is not always its best.
+    """
+    best: _Calls | None = None
+    least_s, refusal = math.inf, OSError()
+    for way in ways:
+        try:
+            calls = way()
+        except OSError as error:
+            refusal = error
+            continue
+        try:
+            time_s = min(calls.timed() for _ in range(_LOOKS))
+        except OSError as error:
+            refusal, time_s = error, math.inf
+        slower = calls if time_s >= least_s else best
+        if time_s < least_s:
+            best, least_s = calls, time_s
+        if slower is not None:
+            slower.close()
+    if best is None:
+        raise refusal
+    return best
+
+
+def _timed(driver: Driver, queue: Callable[[], None]) -> float:
+    """Device seconds of a launch, of a few after a first one, which loads kernels. Raises OSError."""
+    queue()
+    first = driver.mark()
+    for _ in range(_TIMED):
+        queue()
+    last = driver.mark()
+    last.wait()
+    return last.seconds_since(first) / _TIMED
 
 
 class _ByCublas:
@@ -127,6 +183,9 @@ class _ByCublas:
 
     def queue(self) -> None:
         self._one()
+
+    def timed(self) -> float:
+        return _timed(self._driver, self._one)
 
     def deliver(self) -> None: ...
 
@@ -177,27 +236,58 @@ class _ByCublas:
 
 
 class _ByCudnn:
-    """Convolutions, on copies of the operands in cuDNN's own order of axes."""
+    """Convolutions, on copies of the operands in one of cuDNN's orders of axes."""
 
-    def __init__(self, driver: Driver, library: ctypes.CDLL, operator: Operator, operands: Operands) -> None:
+    def __init__(
+        self, driver: Driver, library: ctypes.CDLL, operator: Operator, operands: Operands, layout: str
+    ) -> None:
         self._driver = driver
-        self._convolution = Convolution(library, driver.stream, operator)
-        self.library = self._convolution.version
+        self._convolution = Convolution(library, driver.stream, operator, layout)
         self._target, like = operands["y"]
         batch, high, wide, channels = like.shape
-        self._output: Array = np.empty((batch, channels, high, wide), like.dtype)
+        x, w = operands["x"][1], operands["w"][1].transpose(3, 0, 1, 2)
+        if layout == "NCHW":
+            x, w = x.transpose(0, 3, 1, 2), w.transpose(0, 3, 1, 2)
+        self._last = layout == "NHWC"  # channels
+        shape = (batch, high, wide, channels) if self._last else (batch, channels, high, wide)
+        self._output: Array = np.empty(shape, like.dtype)
         self._buffers: list[int] = []
-        images, weights = operands["x"][1].transpose(0, 3, 1, 2), operands["w"][1].transpose(3, 2, 0, 1)
-        self._x, self._w = self._copied(images), self._copied(weights)
-        self._y = self._room(self._output.nbytes)
-        self._workspace = self._room(max(1, self._convolution.workspace_byte))
+        try:
+            self._x, self._w = self._copied(x), self._copied(w)
+            self._y = self._room(self._output.nbytes)
+            self._workspace = self._room(max(1, *self._convolution.algorithms.values()))
+        except DeviceFault as fault:  # no memory left for this layout: another may need less
+            self.close()
+            if fault.fatal:
+                raise
+            raise OSError(str(fault)) from None
+
+    @property
+    def library(self) -> str:
+        return self._convolution.version
 
     def queue(self) -> None:
         self._convolution.queue(self._x, self._w, self._y, self._workspace)
 
+    def timed(self) -> float:
+        """Of the fastest algorithm, which it keeps."""
+        times: dict[int, float] = {}
+        refusal = OSError()
+        for algorithm in self._convolution.algorithms:
+            self._convolution.algorithm = algorithm
+            try:
+                times[algorithm] = _timed(self._driver, self.queue)
+            except OSError as error:  # it needs something that the workspace's size did not say
+                refusal = error
+        if not times:
+            raise refusal
+        self._convolution.algorithm = min(times, key=lambda each: times[each])
+        return min(times.values())
+
     def deliver(self) -> None:
         self._driver.read(self._y, self._output)
-        self._driver.write(self._target, np.ascontiguousarray(self._output.transpose(0, 2, 3, 1)))
+        found = self._output if self._last else self._output.transpose(0, 2, 3, 1)
+        self._driver.write(self._target, np.ascontiguousarray(found))
 
     def close(self) -> None:
         self._convolution.close()

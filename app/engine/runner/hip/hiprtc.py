@@ -1,4 +1,4 @@
-"""hipRTC in a process of its own, called as a compiler is: `hiprtc --offload-arch=gfx90a [options] -o IMAGE SOURCE`.
+"""hipRTC: the processes of `compile_worker` compile with it, this one asks for its version alone.
 
 Not yet run on a real board.
 """
@@ -6,11 +6,9 @@ Not yet run on a real board.
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Final
 
 from ....sensors.amd.rocm import library_places
@@ -56,17 +54,6 @@ def compile_text(text: str, options: Sequence[str]) -> tuple[bytes, str]:
     return _read(library.hiprtcGetCodeSize, library.hiprtcGetCode, program), message
 
 
-def main(words: Sequence[str]) -> int:
-    """Compile as the command line says; 0 done, else failed."""
-    at = words.index("-o")
-    target, source = Path(words[at + 1]), Path(words[at + 2])
-    image, said = compile_text(source.read_text(encoding="utf-8"), words[:at])
-    print(said)  # noqa: T201  (a compiler says it there)
-    if image:
-        target.write_bytes(image)
-    return 0 if image else 1
-
-
 def _error(library: ctypes.CDLL, code: int) -> str:
     return f"hipRTC: {library.hiprtcGetErrorString(code).decode('utf-8', 'replace')}"
 
@@ -77,7 +64,3 @@ def _read(size_of: Any, get: Any, program: ctypes.c_void_p) -> bytes:
         return b""
     buffer = ctypes.create_string_buffer(size.value)
     return b"" if get(program, buffer) else buffer.raw
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

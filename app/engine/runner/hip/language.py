@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
-from ...children.python import python_command
 from ...measurement import State
 from ...specification.model import Specification
 from ...workloads.source_kernel import Build, Prepared, SourceKernel
@@ -17,27 +13,18 @@ from ..base import OnPreparation
 from ..kernels.compiler import Compiler
 from ..kernels.drift import Drift
 from ..kernels.gpu import ProcessGpu
+from ..kernels.image_maker import ImageMaker
 from ..kernels.language import MakesKernel
+from ..kernels.library_maker import LibraryMaker
 from ..kernels.process import KernelFailed
+from . import hiprtc
 
 _KERNEL: Final = re.compile(rb"([\w$]+)\.kd\0")  # a kernel's descriptor among the names of a code object
 
 
-@dataclass(frozen=True, slots=True)
-class HipTarget:
-    """Implements `Target`: hipRTC, for one target."""
-
-    version: str
-    target: str  # gfx90a:sramecc+:xnack-
-    suffix: str = ".hip"
-
-    @property
-    def identity(self) -> str:
-        return f"hipRTC {self.version} for {self.target}"
-
-    def call(self, source: Path, image: Path, options: Sequence[str]) -> list[str]:
-        architecture = f"--offload-arch={self.target}"
-        return python_command(f"{__package__}.hiprtc", architecture, *options, "-o", str(image), str(source))
+def hip_maker(version: str, target: str) -> ImageMaker:
+    """hipRTC of that version, for one target: gfx90a:sramecc+:xnack-."""
+    return LibraryMaker(hiprtc.__name__, f"hipRTC {version} for {target}", (f"--offload-arch={target}",))
 
 
 class HipLanguage:
@@ -49,7 +36,7 @@ class HipLanguage:
 
     def __init__(self, gpu: ProcessGpu, version: str, jobs: int | None = None) -> None:
         self._gpu = gpu
-        self.compiler = Compiler(HipTarget(version, str(gpu.described["target"])), jobs=jobs)
+        self.compiler = Compiler(hip_maker(version, str(gpu.described["target"])), jobs=jobs)
 
     def kernel(self, spec: Specification, make: MakesKernel = SourceKernel.of) -> SourceKernel:
         return make(spec, self._gpu.limits, 0)

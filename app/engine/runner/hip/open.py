@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ....errors import WattridgeError
 from ....sensors.gpu import Gpu
 from ....sensors.pci import pci_address
@@ -11,14 +13,15 @@ from .hiprtc import library_version
 from .language import HipLanguage
 
 BACKEND = f"{__package__}.backend"
+NEEDS_HIPRTC: Final = "kernels on AMD's boards need hipRTC (libhiprtc.so)"
+ROCM_REMEDY: Final = "install ROCm's hip-runtime-amd and hiprtc, or choose --gpu simulated:mi210"
 
 
 def require_hip(gpu: Gpu) -> str:
     """The version of hipRTC. Raises WattridgeError, with the remedy, where there is none."""
     version = library_version()
     if version is None:
-        remedy = "install ROCm's hip-runtime-amd and hiprtc, or choose --gpu simulated:mi210"
-        raise WattridgeError("kernels on AMD's boards need hipRTC (libhiprtc.so)", gpu.info.label, remedy)
+        raise WattridgeError(NEEDS_HIPRTC, gpu.info.label, ROCM_REMEDY)
     return version
 
 

@@ -15,6 +15,7 @@ from ..kernels.drift import Drift
 from ..kernels.gpu import ProcessGpu
 from ..kernels.language import MakesKernel
 from ..kernels.process import KernelFailed
+from ..kernels.program_maker import ProgramMaker
 from .compilers import HostTarget
 
 _NAME: Final = re.compile(rb"(?<=\0)[A-Za-z_][\w.$]*(?=\0)")
@@ -29,7 +30,7 @@ class HostLanguage:
 
     def __init__(self, gpu: ProcessGpu, target: HostTarget, jobs: int | None = None) -> None:
         self._gpu = gpu
-        self.compiler = Compiler(target, jobs=jobs)
+        self.compiler = Compiler(ProgramMaker(target), jobs=jobs)
 
     def kernel(self, spec: Specification, make: MakesKernel = SourceKernel.of) -> SourceKernel:
         return make(spec, self._gpu.limits, 0)

@@ -11,33 +11,24 @@ import hashlib
 import json
 import os
 import re
-import shutil
-import signal
-import subprocess
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final
 
 from ....errors import WattridgeError
 from ....paths import make_folder, open_private, private_folder
-from ...children.ending import ends_with_us, prepare_for_the_end
-from ...children.python import python_environment
-from ...children.reaper import Family
-from ...children.scratch import scratch_folder
 from ...measurement import State
 from ...workloads.source_kernel import Build
 from ...workloads.subprocesses import MOST_OUTPUT, run_process
+from .image_maker import COMPILE_S, MAX_MESSAGE, Compiled, ImageMaker, session_ended
 from .process import KernelFailed
 
-COMPILE_S: Final = 300.0
 MAX_CACHE_BYTES: Final = 512 << 20
 MAX_INCLUDES: Final = 2000
-MAX_MESSAGE: Final = 4000  # characters of what a compiler says
-_ERROR: Final = re.compile(r"\berror\b", re.IGNORECASE)
 _INCLUDE: Final = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 
 
@@ -46,37 +37,12 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Compiled(NamedTuple):
-    """An image, and what the compiler said of it although it made it: warnings, mostly."""
-
-    image: bytes
-    said: str
-
-
-class Target(Protocol):
-    """A compiler and what it compiles for."""
-
-    @property
-    def identity(self) -> str:
-        """Of both, with the version: another one gives other images."""
-        ...
-
-    @property
-    def suffix(self) -> str:
-        """Of the source that it is given, by which compilers know languages."""
-        ...
-
-    def call(self, source: Path, image: Path, options: Sequence[str]) -> list[str]:
-        """The command line that compiles a source to an image."""
-        ...
-
-
 class Compiler:
     """Compiles in processes, several at once. Thread-safe; `close` when done."""
 
     def __init__(
         self,
-        target: Target,
+        maker: ImageMaker,
         *,
         folder: Path | None = None,
         jobs: int | None = None,
@@ -84,17 +50,14 @@ class Compiler:
     ) -> None:
         self.jobs = jobs or max(1, cores() - 1)
         self.compiled = 0  # images made rather than found
-        self.target = target
+        self._maker = maker
         if folder is not None:
             make_folder(folder)
         self._folder: Path | None = folder or _cache_folder()
         self._most_bytes = most_bytes
         self._pool = ThreadPoolExecutor(self.jobs, thread_name_prefix="compile")
-        self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
-        self._closed = False
         self._stop = threading.Event()
-        prepare_for_the_end()
 
     def submit(self, build: Build) -> Future[Compiled]:
         """What `compile` gives, some time; its exception is KernelFailed with the compiler's message."""
@@ -122,10 +85,10 @@ class Compiler:
     def key(self, build: Build) -> str:
         """What an image depends on, as a hexadecimal SHA-256."""
         digest = hashlib.sha256()
-        parts = (self.target.identity, build.text, *build.options, *map(str, build.include))
+        parts = (self._maker.identity, build.text, *build.options, *map(str, build.include))
         for part in parts:
             digest.update(part.encode() + b"\0")
-        for path, text in _included(build):
+        for path, text in included(build):
             digest.update(str(path).encode() + b"\0" + text + b"\0")
         return digest.hexdigest()
 
@@ -133,11 +96,7 @@ class Compiler:
         """End what compiles."""
         self._stop.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
-        with self._lock:
-            self._closed = True
-            running = list(self._running)
-        for process in running:
-            _end(process)
+        self._maker.close()
         self._pool.shutdown(wait=True)
 
     # --- inside -----------------------------------------------------------------------------------------------------
@@ -147,7 +106,7 @@ class Compiler:
         if not build.generator:
             return build
         if self._stop.is_set():
-            raise KernelFailed(State.COMPILE, "the session ended")
+            raise session_ended()
         program = f"the generator {Path(build.generator[0]).name}"
         try:
             ended = run_process(build.generator, folder=build.folder, timeout_s=COMPILE_S, stop=self._stop)
@@ -165,52 +124,9 @@ class Compiler:
         return replace(build, text=build.text + ended.output, generator=())
 
     def _compiled(self, build: Build) -> Compiled:
-        folder = scratch_folder()
-        try:
-            source, image = folder / f"kernel{self.target.suffix}", folder / "image"
-            source.write_text(build.text, encoding="utf-8")
-            options = [*build.options, *(f"-I{include}" for include in build.include)]
-            failed, said = self._call(self.target.call(source, image, options), str(folder))
-            if failed or not image.is_file():
-                raise KernelFailed(State.COMPILE, _error_first(said) or "the compiler wrote nothing and said nothing")
-            self.compiled += 1
-            return Compiled(image.read_bytes(), said)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    def _call(self, words: Sequence[str], folder: str) -> tuple[bool, str]:
-        """Whether the compiler failed, and what it says. Raises KernelFailed where it takes too long."""
-        try:
-            with self._lock:
-                if self._closed:
-                    raise KernelFailed(State.COMPILE, "the session ended")
-                process = subprocess.Popen(
-                    words,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    env=python_environment(),
-                    start_new_session=True,  # Ctrl+C is for the session: a compiler that it ends is no bad kernel
-                )
-                self._running.add(process)
-        except OSError as error:
-            raise WattridgeError(f"the compiler does not start: {error}", words[0]) from None
-        try:
-            with ends_with_us(process.pid, group=True):
-                output, _ = process.communicate(timeout=COMPILE_S)
-        except subprocess.TimeoutExpired:
-            _end(process)
-            process.communicate()
-            raise KernelFailed(State.COMPILE, f"the compiler took longer than {COMPILE_S:g} s") from None
-        except BaseException:  # a signal's
-            _end(process)
-            process.communicate()
-            raise
-        finally:
-            with self._lock:
-                self._running.discard(process)
-        said = output.decode("utf-8", "replace").replace(folder + os.sep, "").strip()
-        return process.returncode != 0, said[:MAX_MESSAGE]
+        made = self._maker.make(build.text, [*build.options, *(f"-I{include}" for include in build.include)])
+        self.compiled += 1
+        return made
 
     def _keep(self, path: Path, content: bytes) -> None:
         """Write whole or not at all, and make room. A full disk costs the next session its time, not this one."""
@@ -244,22 +160,7 @@ def _cache_folder() -> Path | None:
     return None
 
 
-def _error_first(said: str) -> str:
-    """With the first error as the first line, where compilers say other things before it: lists show that line."""
-    lines = said.splitlines()
-    found = next((line for line in lines if _ERROR.search(line)), "")
-    return f"{found.strip()}\n{said}" if found and found != lines[0] else said
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """A compiler and the programs that it calls."""
-    if os.name == "posix":
-        Family(process.pid, group=True).signal(signal.SIGKILL)
-    else:
-        process.kill()
-
-
-def _included(build: Build) -> Iterator[tuple[Path, bytes]]:
+def included(build: Build) -> Iterator[tuple[Path, bytes]]:
     """The files that a text includes, and those which they include, as far as they are found: not the toolkit's own."""
     waiting = [*build.sources, *_named_in(build.text.encode(), build.include)]
     seen: set[Path] = set()

@@ -15,8 +15,8 @@ from ...metering.meter import Meter
 from ...metering.stopwatch import Stopwatch
 from ...metering.window import Run, Window
 from ..reference import ReferenceLooks
-from .compiler import Compiled
 from .gpu import ProcessGpu
+from .image_maker import Compiled
 from .process import KernelFailed
 
 LOAD: Final = Load("reference kernel", "fp32", 0.0, 0.0)

@@ -1,4 +1,5 @@
-"""The parent's side of a runner process: asking it, noticing how it ends, and a spare one that takes over."""
+"""The parent's side of a process that is asked: noticing how it ends; and of a runner process, a spare one that takes
+over."""
 
 from __future__ import annotations
 
@@ -33,13 +34,14 @@ class KernelFailed(WattridgeError):
         self.lost = lost
 
 
-class RunnerProcess:
-    """One process with the context of one device. `post` and `request` are for one thread."""
+class AskedProcess:
+    """A process of ours that answers frames. `post` and `request` are for one thread at a time."""
 
-    def __init__(self, backend: str, device: str, environment: Mapping[str, str]) -> None:
-        """Starts it and returns at once; `ready` waits. `backend` is the module that opens the device."""
+    def __init__(self, what: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+        """Starts it and returns at once; `ready` waits. `what` it is, in words. Raises OSError."""
+        self.what = what
         self._process = subprocess.Popen(
-            python_command(f"{__package__}.worker", backend, device),
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -50,13 +52,13 @@ class RunnerProcess:
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         self._stdin: IO[bytes] = self._process.stdin
-        self._inbox: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[tuple[Message, list[bytes]] | None] = queue.SimpleQueue()
         self._errors: deque[str] = deque(maxlen=KEPT_ERRORS)
         self._posted = 0
         self._answered = -1
         self._threads = [
-            threading.Thread(target=self._read, args=(self._process.stdout,), name="runner replies", daemon=True),
-            threading.Thread(target=self._read_errors, args=(self._process.stderr,), name="runner errors", daemon=True),
+            threading.Thread(target=self._read, args=(self._process.stdout,), name="replies", daemon=True),
+            threading.Thread(target=self._read_errors, args=(self._process.stderr,), name="errors", daemon=True),
         ]
         for thread in self._threads:
             thread.start()
@@ -65,6 +67,11 @@ class RunnerProcess:
     def pid(self) -> int:
         """Of the process."""
         return self._process.pid
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether nothing that was posted is still on its way."""
+        return self._answered + self._inbox.qsize() >= self._posted
 
     def ready(self) -> None:
         """Wait until the context stands and everything posted is answered. Raises KernelFailed, InputError."""
@@ -89,6 +96,17 @@ class RunnerProcess:
         Raises KernelFailed where the driver refused, the process ended or the time ran out (it is killed then),
         InputError where what was asked makes no sense.
         """
+        return self.exchange(message, blocks, timeout_s=timeout_s, meanwhile=meanwhile)[0]
+
+    def exchange(
+        self,
+        message: Message,
+        blocks: Sequence[bytes] = (),
+        *,
+        timeout_s: float = ASK_S,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> tuple[Message, list[bytes]]:
+        """As `request`, with the blocks of the reply."""
         if self._answered < self._posted:
             self.ready()
         self.post(message, blocks)
@@ -117,22 +135,25 @@ class RunnerProcess:
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _until(self, number: int, timeout_s: float, meanwhile: Callable[[], None] | None = None) -> Message:
+    def _until(
+        self, number: int, timeout_s: float, meanwhile: Callable[[], None] | None = None
+    ) -> tuple[Message, list[bytes]]:
         deadline = time.monotonic() + timeout_s
-        reply: Message = {}
+        reply: tuple[Message, list[bytes]] = {}, []
         while self._answered < number:
             left_s = max(0.0, deadline - time.monotonic())
             try:
-                message = self._inbox.get(timeout=left_s if meanwhile is None else min(left_s, MOMENT_S))
+                frame = self._inbox.get(timeout=left_s if meanwhile is None else min(left_s, MOMENT_S))
             except queue.Empty:
                 if meanwhile is None:
                     raise KernelFailed(State.TIMEOUT, f"no answer within {timeout_s:g} s", lost=True) from None
                 meanwhile()
                 meanwhile = None
                 continue
-            if message is None:
+            if frame is None:
                 self._inbox.put(None)  # for the next request: what has ended does not answer later
                 raise KernelFailed(State.RUNTIME, self._how_it_ended(), lost=True)
+            message, came = frame
             self._answered = int(message["number"])
             if "fault" in message:
                 fault = message["fault"]
@@ -140,7 +161,7 @@ class RunnerProcess:
             if "wrong" in message:
                 fault = message["wrong"]
                 raise InputError(str(fault["what"]), str(fault["where"]), str(fault["remedy"]))
-            reply = dict(message["reply"])
+            reply = dict(message["reply"]), came
         return reply
 
     def _how_it_ended(self) -> str:
@@ -153,7 +174,7 @@ class RunnerProcess:
             with suppress(ValueError):
                 how = signal.Signals(-code).name
         last = " ".join(list(self._errors)[-3:]).strip()
-        return f"the runner process ended by {how}" + (f": {last}" if last else "")
+        return f"the {self.what} ended by {how}" + (f": {last}" if last else "")
 
     def _read(self, stream: IO[bytes]) -> None:
         while True:
@@ -161,7 +182,7 @@ class RunnerProcess:
                 frame = receive(stream)
             except (WireError, OSError, ValueError):
                 frame = None
-            self._inbox.put(None if frame is None else frame[0])
+            self._inbox.put(frame)
             if frame is None:
                 return
 
@@ -178,6 +199,14 @@ class RunnerProcess:
             if stream is not None:
                 with suppress(OSError):
                     stream.close()
+
+
+class RunnerProcess(AskedProcess):
+    """One process with the context of one device."""
+
+    def __init__(self, backend: str, device: str, environment: Mapping[str, str]) -> None:
+        """`backend` is the module that opens the device."""
+        super().__init__("runner process", python_command(f"{__package__}.worker", backend, device), environment)
 
 
 class RunnerProcesses:
@@ -201,10 +230,22 @@ class RunnerProcesses:
     def keep_spare(self) -> None:
         """Have a spare one; returns at once."""
         if self._spare is None:
-            self._spare, self._spare_stands, self._spare_outdated = self._fresh(), False, False
+            self._spare, self._spare_stands, self._spare_outdated = self._start(), False, True
+        self.inform_spare()
+
+    def inform_spare(self) -> None:
+        """Post to the spare one what it has to know, once this one has calculated the references; returns at once."""
+        if self._spare is not None and self._current is not None and self._current.has_answered:
+            self._update_spare(self._spare)
+
+    def await_opened(self) -> None:
+        """Wait until the spare one has its context: making one disturbs what the board runs."""
+        if self._spare is not None:
+            with suppress(KernelFailed, InputError):
+                self._spare.ready()
 
     def await_spare(self) -> None:
-        """Wait until the spare one stands, where there is one: making a context disturbs what the board runs."""
+        """Wait until the spare one could take over, where there is one."""
         if self._spare is None or (self._spare_stands and not self._spare_outdated):
             return
         self._update_spare(self._spare)

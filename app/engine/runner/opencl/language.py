@@ -20,6 +20,7 @@ from ..kernels.drift import Drift
 from ..kernels.gpu import ProcessGpu
 from ..kernels.language import MakesKernel
 from ..kernels.process import KernelFailed
+from ..kernels.program_maker import ProgramMaker
 from .image import read_image
 
 
@@ -48,7 +49,7 @@ class OpenclLanguage:
 
     def __init__(self, gpu: ProcessGpu, device: OpenclDevice, jobs: int | None = None) -> None:
         self._gpu = gpu
-        self.compiler = Compiler(OpenclTarget(device), jobs=jobs)
+        self.compiler = Compiler(ProgramMaker(OpenclTarget(device)), jobs=jobs)
 
     def kernel(self, spec: Specification, make: MakesKernel = SourceKernel.of) -> SourceKernel:
         return make(spec, self._gpu.limits, 0)

@@ -23,7 +23,7 @@ def opencl_device_of(gpu: Gpu) -> OpenclDevice:
         return gpu.opencl
     device = device_of_board(gpu.info.uuid, pci_address(gpu.info.uuid))
     if device is None:
-        remedy = "is its OpenCL driver installed? --gpu opencl:NAME runs on another device, without energy"
+        remedy = "wattridge doctor lists OpenCL's devices; --gpu opencl:NAME runs on another one, without energy"
         raise WattridgeError("no OpenCL device says that it is this board", gpu.info.label, remedy)
     return device
 

@@ -28,6 +28,7 @@ from ...specification.model import Specification
 from ...workloads.hardware_counters import METRICS, OTHER_NAMES
 from ...workloads.source_kernel import KernelRefused
 from ...workloads.subprocesses import Ended, run_process
+from ..cuda.compiler import cuda_compiler
 from ..cuda.gpu import CudaGpu
 from ..cuda.language import CudaLanguage
 from ..cuda.toolchain import Toolchain
@@ -36,6 +37,7 @@ from ..kernels.process import KernelFailed
 from .launching import Task, launched, write_job
 from .ncu_output import NcuOutput, ProfiledLaunch, read_ncu
 from .profiler import Profile
+from .rights import ADMINISTRATORS_ONLY, OPEN_COUNTERS, REFUSAL
 
 CHOICE: Final = "WATTRIDGE_NCU"
 AT_ONCE: Final = 8  # kernels in one run: enough to pay for its start, few enough to lose little and to stop soon
@@ -48,12 +50,7 @@ _PLACES: Final = (
 )
 _NAME: Final = re.compile(r"\w+(?:\.\w+)*")
 _MESSAGES: Final = (  # what it says -> what that is, and the remedy
-    (
-        "ERR_NVGPUCTRPERM",
-        "the driver lets only administrators read its counters (ERR_NVGPUCTRPERM)",
-        "run this command as root, or have an administrator set NVreg_RestrictProfilingToAdminUsers=0 for the module"
-        " nvidia and reboot; a container needs --cap-add=SYS_ADMIN",
-    ),
+    (REFUSAL, ADMINISTRATORS_ONLY, OPEN_COUNTERS),
     (
         "driver resource was unavailable",
         "another program uses the GPU's counters",
@@ -140,7 +137,7 @@ class NcuProfiler:
         """Every row's kernel, compiled: nothing is compiled under the profiler. The failure of one that cannot be."""
         with closing(CudaGpu(self._sensors, backend=self._backend)) as gpu:
             self._backend, self._environment = gpu.backend, gpu.environment
-            language = CudaLanguage(gpu, toolchain=self._toolchain)
+            language = CudaLanguage(gpu, cuda_compiler(gpu.compute_capability, toolchain=self._toolchain))
             with closing(language.compiler) as compiler:
                 kernel = language.kernel(self._spec)
                 waiting = {}

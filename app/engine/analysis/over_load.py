@@ -1,0 +1,241 @@
+"""What a session over a load says: the least energy at each load, its clocks, and whether capping or locking is better.
+
+The load is a parameter that says what is asked of a service: a rate of requests, or how many are asked at once. At each
+of its values the choice is the least energy per unit of work among what keeps the session's limits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..board_settings import SETTINGS, in_words
+from ..formats.names import DEVICE_SETTINGS
+from ..measurement import Value
+from ..models.frequency import FrequencyFit
+from ..models.point_fits import fit_points
+from ..models.points import CLOCK_SETTINGS, LIMIT_SETTINGS
+from ..models.series import series_of_table
+from ..space.result_table import ResultTable
+from .choosers import against
+from .costs import Costs, Floats, costs_of
+from .tradeoff import Load, Tradeoff, Yearly, tradeoff
+
+# How parameters that are a load are called; the first that a table has is its load.
+LOADS: Final = ("rate_per_s", "request_rate", "rate", "concurrency", "max_concurrency", "clients", "users", "load")
+_OF_A_SERVICE: Final = ("output_tokens_per_s", "requests_per_s")
+Mask = npt.NDArray[np.bool_]
+Settings = tuple[tuple[str, float], ...]  # of a board, in order of application
+
+
+@dataclass(frozen=True, slots=True)
+class AtLoad:
+    """The measurements at one load. Indices are into the table; None where there is none."""
+
+    load: Value | None  # None: the session has no load
+    measured: int
+    feasible: int  # of them, within the limits
+    best: int | None  # the least energy within the limits
+    settings: Settings  # of the best
+    default: int | None  # the board's own clocks and limit, for the rest as the best, within the limits or not
+    locked: (
+        int | None
+    )  # the least energy within the limits with a clock below the board's own, its power limit untouched
+    capped: int | None  # the same with a power limit below the board's own, its clocks untouched
+    gain: Tradeoff | None  # of the best against the default
+    yearly: Yearly | None  # of that gain, at the load of a year
+    locking_against_capping: Tradeoff | None
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsCurve:
+    """One setting of the board over the load, ascending by load: arrays of shape (n,)."""
+
+    settings: Settings
+    load: Floats
+    rate: Floats  # work a second: output tokens, of a service
+    efficiency: Floats  # work per joule
+    front: Mask  # points that no setting beats in both, over all loads
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAtLoad:
+    """The frequency model of the points at one load, and what else was held."""
+
+    held: str  # 'concurrency=4, memory_clock_mhz=7001'
+    fit: FrequencyFit
+
+
+@dataclass(frozen=True, slots=True)
+class OverLoad:
+    """What a session says over its load."""
+
+    name: str  # of the load; empty where it has none
+    settings: tuple[str, ...]  # device settings among the parameters
+    own: Mapping[str, float]  # the highest value measured of each, which stands for the board's own
+    levels: tuple[AtLoad, ...]  # ascending
+    curves: tuple[SettingsCurve, ...]
+
+    @property
+    def changes(self) -> bool:
+        """The best setting is not the same at every load."""
+        return len({level.settings for level in self.levels if level.best is not None}) > 1
+
+
+def load_of(table: ResultTable) -> str:
+    """The parameter that is a load; empty where none is, or where it has one value only."""
+    values = {p.name: p.values for p in table.space.parameters if not p.device_setting}
+    found = (name for name in LOADS if len(values.get(name, ())) > 1)
+    return next((name for name in found if all(_is_number(value) for value in values[name])), "")
+
+
+def over_load(table: ResultTable, feasible: Mask | None = None, load: Load | None = None) -> OverLoad | None:
+    """What the measurements so far say; None where the session has no load and is of no service.
+
+    `feasible`, shape (n,), says which measurements keep the session's limits: all, where it has none.
+    """
+    table = table.so_far()
+    settings = tuple(p.name for p in table.space.parameters if p.device_setting)
+    settings = tuple(sorted(settings, key=lambda name: _order(name)))
+    name = load_of(table)
+    if not name and not any(each in table.value_names for each in _OF_A_SERVICE):
+        return None
+    costs = costs_of(table)
+    allowed = np.isfinite(costs.energy_j)
+    within = allowed & feasible if feasible is not None else allowed
+    columns = {
+        each: np.asarray(table.values(each)[: len(table)], dtype=np.float64) for each in (*settings, name) if each
+    }
+    own = {each: float(np.nanmax(columns[each][allowed])) for each in settings if allowed.any()}
+    at = columns[name] if name else np.zeros(len(table))
+    values = np.unique(at[allowed])
+    levels = [
+        _at_load(table, costs, columns, own, (value if name else None), allowed & (at == value), within, load)
+        for value in values.tolist()
+    ]
+    return OverLoad(name, settings, own, tuple(levels), _curves(costs, columns, settings, at, within) if name else ())
+
+
+def models_over_load(table: ResultTable, *, gpu: str = "", simulated: bool = False) -> tuple[ModelAtLoad, ...]:
+    """The frequency model of each load and memory clock of which several graphics clocks were measured.
+
+    Each fit says itself whether it is identifiable, and why not. Empty without a graphics clock among the parameters.
+    """
+    if not any(name in table.space.names for name in CLOCK_SETTINGS):
+        return ()
+    return tuple(
+        ModelAtLoad(points.series, fit_points(points))
+        for points in series_of_table(table, gpu=gpu, simulated=simulated)
+        if points.clocks > 1
+    )
+
+
+def settings_at(found: OverLoad, table: ResultTable, index: int) -> str:
+    """The board's settings of a measurement in words; "the board's own" where it has them all."""
+    configuration = table.measurement(index).configuration
+    changed = {
+        DEVICE_SETTINGS.get(name, name): float(configuration[name])
+        for name in found.settings
+        if float(configuration[name]) < found.own.get(name, math.inf)
+    }
+    return in_words(changed) if changed else "the board's own"
+
+
+# --- inside -----------------------------------------------------------------------------------------------------------
+
+
+def _at_load(
+    table: ResultTable,
+    costs: Costs,
+    columns: Mapping[str, Floats],
+    own: Mapping[str, float],
+    value: float | None,
+    here: Mask,
+    within: Mask,
+    load: Load | None,
+) -> AtLoad:
+    untouched = {name: columns[name] >= highest for name, highest in own.items()}
+    clocks = _all([mask for name, mask in untouched.items() if name not in LIMIT_SETTINGS], len(here))
+    limits = _all([mask for name, mask in untouched.items() if name in LIMIT_SETTINGS], len(here))
+    best = _least(costs.energy_j, here & within)
+    default = _like(table, np.flatnonzero(here & clocks & limits), best, own, costs)
+    locked = _least(costs.energy_j, here & within & limits & ~clocks)
+    capped = _least(costs.energy_j, here & within & clocks & ~limits)
+    gain, yearly = against(costs, default, best, load) if own and default != best else (None, None)
+    locking = None
+    if locked is not None and capped is not None:
+        t, e = costs.time_s, costs.energy_j
+        locking = tradeoff(float(t[capped]), float(e[capped]), to_time_s=float(t[locked]), to_energy_j=float(e[locked]))
+    feasible = int((here & within).sum())
+    names = [DEVICE_SETTINGS.get(name, name) for name in own]
+    chosen = () if best is None else tuple(zip(names, (float(columns[name][best]) for name in own), strict=True))
+    return AtLoad(value, int(here.sum()), feasible, best, chosen, default, locked, capped, gain, yearly, locking)
+
+
+def _like(
+    table: ResultTable, among: npt.NDArray[np.int64], best: int | None, own: Mapping[str, float], costs: Costs
+) -> int | None:
+    """Of these the one whose other parameters are the best's, of several the least energy; None where none is."""
+    if best is not None:
+        wanted = {k: v for k, v in table.measurement(best).configuration.items() if k not in own}
+        same = [i for i in among.tolist() if wanted.items() <= table.measurement(i).configuration.items()]
+        among = np.array(same, dtype=np.int64)
+    return int(among[np.argmin(costs.energy_j[among])]) if len(among) else None
+
+
+def _curves(
+    costs: Costs, columns: Mapping[str, Floats], settings: tuple[str, ...], at: Floats, within: Mask
+) -> tuple[SettingsCurve, ...]:
+    """One curve per setting of the board: at each load its least energy within the limits."""
+    rate, efficiency = 1 / costs.time_s, 1 / costs.energy_j
+    best: dict[tuple[float, ...], dict[float, int]] = {}
+    for index in np.flatnonzero(within).tolist():
+        key = tuple(float(columns[name][index]) for name in settings)
+        kept = best.setdefault(key, {})
+        before = kept.get(float(at[index]))
+        if before is None or costs.energy_j[index] < costs.energy_j[before]:
+            kept[float(at[index])] = index
+    chosen = {index for kept in best.values() for index in kept.values()}
+    front = {i for i in chosen if not any(_beats(rate, efficiency, other, i) for other in chosen)}
+    found = []
+    for key, kept in sorted(best.items()):
+        rows = [kept[value] for value in sorted(kept)]
+        found.append(
+            SettingsCurve(
+                tuple(zip((DEVICE_SETTINGS.get(name, name) for name in settings), key, strict=True)),
+                np.array(sorted(kept)),
+                rate[rows],
+                efficiency[rows],
+                np.array([row in front for row in rows]),
+            )
+        )
+    return tuple(found)
+
+
+def _beats(rate: Floats, efficiency: Floats, one: int, other: int) -> bool:
+    """At least as good in both, and better in one."""
+    no_worse = rate[one] >= rate[other] and efficiency[one] >= efficiency[other]
+    return bool(no_worse and (rate[one] > rate[other] or efficiency[one] > efficiency[other]))
+
+
+def _least(energy: Floats, allowed: Mask) -> int | None:
+    rows = np.flatnonzero(allowed)
+    return int(rows[np.argmin(energy[rows])]) if len(rows) else None
+
+
+def _all(masks: list[Mask], length: int) -> Mask:
+    return np.logical_and.reduce(masks) if masks else np.ones(length, dtype=np.bool_)
+
+
+def _order(name: str) -> int:
+    known = DEVICE_SETTINGS.get(name, name)
+    return SETTINGS.index(known) if known in SETTINGS else len(SETTINGS)
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

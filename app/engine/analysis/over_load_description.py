@@ -1,0 +1,141 @@
+"""What a session says over its load, described: the best setting at each load, and what it saves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ...numbers import number
+from ..description import NOT_IDENTIFIABLE, Cell, Description, Listing
+from ..space.result_table import ResultTable
+from .costs import Costs
+from .over_load import AtLoad, ModelAtLoad, OverLoad, settings_at
+from .tradeoff import Tradeoff
+
+
+def describe_over_load(found: OverLoad | None, table: ResultTable, costs: Costs) -> Iterator[Description]:
+    """The answer at each load, and remarks on what the comparison rests on; nothing without one."""
+    if found is None or not found.levels:
+        return
+    header = [found.name] if found.name else []
+    tokens = "output_tokens_per_s" in table.value_names
+    figures = ("tokens/s", "J/token") if tokens else ("work/s", "J per work")
+    header += ["within limits", "best setting", "others", *figures, "against the board's own"]
+    compares = any(level.locking_against_capping is not None for level in found.levels)
+    header += ["locking against capping"] if compares else []
+    rows = [_row(found, table, costs, level, compares) for level in found.levels]
+    title = f"Least energy at each {found.name}" if found.name else "Least energy"
+    yield Description(title, remarks=_remarks(found, costs, table), listings=[Listing("", header, rows)])
+
+
+def describe_models_over_load(models: tuple[ModelAtLoad, ...]) -> Iterator[Description]:
+    """The recommended clock of each load by the frequency model, or why there is none."""
+    if not models:
+        return
+    rows: list[list[Cell]] = []
+    for each in models:
+        fit = each.fit
+        clock = NOT_IDENTIFIABLE if fit.recommended_clock_mhz is None else number(fit.recommended_clock_mhz)
+        known = fit.identifiable and fit.optimum_interval_mhz is not None
+        low_high = "–".join(number(end) for end in fit.optimum_interval_mhz or ()) if known else ""
+        rows.append([each.held or "all", clock, low_high, "; ".join(fit.reasons)])
+    header = ("held", "recommended clock (MHz)", "95 % interval", "how far it can be trusted")
+    yield Description("Frequency model at each load", listings=[Listing("", header, rows)])
+
+
+def models_to_json(models: tuple[ModelAtLoad, ...]) -> list[dict[str, object]]:
+    """The frequency model of each load as `--json` has it; a clock that is not identifiable is null."""
+    return [
+        {
+            "held": each.held,
+            "identifiable": each.fit.identifiable,
+            "recommended_clock_mhz": each.fit.recommended_clock_mhz,
+            "reasons": list(each.fit.reasons),
+        }
+        for each in models
+    ]
+
+
+def over_load_to_json(found: OverLoad | None) -> Mapping[str, object] | None:
+    """As `--json` has it; indices are those of the measurements."""
+    if found is None:
+        return None
+    return {
+        "load": found.name or None,
+        "own": dict(found.own),
+        "levels": [
+            {
+                "load": level.load,
+                "measured": level.measured,
+                "feasible": level.feasible,
+                "best": level.best,
+                "default": level.default,
+                "locked": level.locked,
+                "capped": level.capped,
+                "energy_change": _energy(level.gain),
+                "saved_kwh_per_year": None if level.yearly is None else level.yearly.saved_kwh,
+                "locking_against_capping": _energy(level.locking_against_capping),
+            }
+            for level in found.levels
+        ],
+        "curves": [
+            {
+                "settings": dict(curve.settings),
+                "load": curve.load.tolist(),
+                "rate": curve.rate.tolist(),
+                "efficiency": curve.efficiency.tolist(),
+                "front": curve.front.tolist(),
+            }
+            for curve in found.curves
+        ],
+        "same_setting_at_every_load": not found.changes if found.curves else None,
+    }
+
+
+def _row(found: OverLoad, table: ResultTable, costs: Costs, level: AtLoad, compares: bool) -> list[Cell]:
+    first: list[Cell] = [] if level.load is None else [level.load if isinstance(level.load, str) else float(level.load)]
+    first.append(f"{level.feasible} of {level.measured}")
+    if level.best is None:
+        return [*first, "none keeps the limits", "", None, None, "", *([""] if compares else [])]
+    others = {
+        name: value
+        for name, value in table.measurement(level.best).configuration.items()
+        if name not in (*found.settings, found.name)
+    }
+    saved = level.gain.words if level.gain is not None else _why_no_gain(found, level)
+    rest = ", ".join(f"{name} = {value}" for name, value in others.items())
+    rate, energy = 1 / float(costs.time_s[level.best]), float(costs.energy_j[level.best])
+    row: list[Cell] = [*first, settings_at(found, table, level.best), rest, rate, energy, saved]
+    between = level.locking_against_capping
+    return [*row, *([between.words if between is not None else "not measured"] if compares else [])]
+
+
+def _why_no_gain(found: OverLoad, level: AtLoad) -> str:
+    if not found.own:
+        return ""
+    return "it is the board's own" if level.default is not None else "the board's own was not measured"
+
+
+def _remarks(found: OverLoad, costs: Costs, table: ResultTable) -> list[str]:
+    said = []
+    if found.own:
+        own = ", ".join(f"{name} = {number(value)}" for name, value in found.own.items())
+        said.append(f"the highest that was measured stands for the board's own: {own}")
+    if found.name and len(found.levels) > 1 and found.curves:
+        same = "is not the same at every load" if found.changes else "is the same at every load"
+        said.append(f"the best setting {same}")
+    yearly = [(level.load, level.yearly) for level in found.levels if level.yearly is not None]
+    for load, year in yearly:
+        at = f" at {found.name} {load:g}" if isinstance(load, int | float) else ""
+        if year.saved_kwh > 0:
+            said.append(f"the same work over a year{at}: {year.words} than with the board's own (while it serves)")
+    if any(level.locked is not None for level in found.levels) and not any(
+        level.capped is not None for level in found.levels
+    ):
+        said.append("no power limit alone was measured: whether capping is better is not known")
+    if not costs.energy_known:
+        said.append("energies are known up to a factor: ratios hold, J do not")
+    return said
+
+
+def _energy(change: Tradeoff | None) -> float | None:
+    return None if change is None else change.energy_change

@@ -1,0 +1,123 @@
+"""Running the checks, several at a time, each in a child process with a time limit."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from ..children.python import python_command, python_environment
+from ..workloads.subprocesses import Ended, run_process
+from .checks import CHECKS, Check
+from .finding import Finding, State, wrong
+
+_AT_ONCE: Final = 4
+_TICK_S: Final = 0.2
+_STOP_S: Final = 5.0  # for a process to end where nobody wants to know any more
+_END_S: Final = 10.0  # from the time limit until a process must have ended
+_LONGEST: Final = 300  # characters of what a child that died said last
+
+Command = Callable[[Check], Sequence[str]]
+
+
+def examine(
+    checks: Iterable[Check] = CHECKS,
+    stop: threading.Event | None = None,
+    command: Command | None = None,
+) -> Iterator[tuple[Check, Finding]]:
+    """Each check with what it found, in their order and as soon as it is known; ends early at `stop`.
+
+    `command` stands in for the child's command line in tests.
+    """
+    stop = stop or threading.Event()
+    slots = threading.Semaphore(_AT_ONCE)
+    looks = [_Look(check, slots, stop, command or _command) for check in checks]
+    for look in looks:
+        look.start()
+    for look in looks:
+        finding = look.result()
+        if stop.is_set():
+            return
+        yield look.check, finding
+
+
+def to_json(findings: Sequence[tuple[Check, Finding]]) -> dict[str, Any]:
+    """The document of all of them."""
+    states = [finding.state for _, finding in findings]
+    return {
+        "ok": states.count(State.OK),
+        "missing": states.count(State.MISSING),
+        "wrong": states.count(State.WRONG),
+        "checks": [
+            {
+                "check": check.name,
+                "title": check.title,
+                "state": finding.state.value,
+                "what": finding.what,
+                "remedy": finding.remedy,
+                "facts": dict(finding.facts),
+            }
+            for check, finding in findings
+        ],
+    }
+
+
+# --- inside -----------------------------------------------------------------------------------------------------------
+
+
+class _Look(threading.Thread):
+    """One check's child, waited for. Nothing waits for this thread: what hangs in a driver cannot be ended."""
+
+    def __init__(self, check: Check, slots: threading.Semaphore, stop: threading.Event, command: Command) -> None:
+        super().__init__(name=f"doctor: {check.name}", daemon=True)
+        self.check = check
+        self._slots, self._stop_looking, self._command = slots, stop, command
+        self._begun, self._ended = threading.Event(), threading.Event()
+        self._finding: Finding | None = None
+
+    def run(self) -> None:
+        with self._slots:
+            self._begun.set()
+            try:
+                if not self._stop_looking.is_set():
+                    self._finding = _found(self.check, self._stop_looking, self._command)
+            finally:
+                self._ended.set()
+
+    def result(self) -> Finding:
+        """What was found; that nothing was, where the child cannot be ended. Empty words after a stop."""
+        while not self._begun.wait(_TICK_S) and not self._stop_looking.is_set():
+            pass
+        left_s = self.check.limit_s + _END_S
+        while not self._ended.wait(_TICK_S) and left_s > 0:
+            left_s = min(left_s - _TICK_S, _STOP_S) if self._stop_looking.is_set() else left_s - _TICK_S
+        if self._ended.is_set():
+            return self._finding or wrong("not looked at", "look again")
+        self._slots.release()  # those that wait behind it are not held up
+        return wrong(f"no answer within {self.check.limit_s:g} s, and its process cannot be ended", "reboot")
+
+
+def _command(check: Check) -> Sequence[str]:
+    return python_command(f"{__package__}.child", check.name)
+
+
+def _found(check: Check, stop: threading.Event, command: Command) -> Finding:
+    try:
+        ended = run_process(command(check), timeout_s=check.limit_s, stop=stop, environment=python_environment())
+    except OSError as error:
+        return wrong(f"the check does not start: {error.strerror or error}", "please report it")
+    try:
+        document = json.loads(ended.output)
+        return Finding(State(document["state"]), document["what"], document["remedy"], document["facts"])
+    except (ValueError, KeyError, TypeError):
+        return wrong(_how_it_died(check, ended), check.if_it_dies)
+
+
+def _how_it_died(check: Check, ended: Ended) -> str:
+    if ended.timed_out:
+        return f"no answer within {check.limit_s:g} s"
+    said = [line.strip() for line in ended.errors.splitlines() if line.strip()]
+    telling = next((line for line in said if "could not" in line.lower() or "error" in line.lower()), "")
+    last = telling or (said[-1] if said else "")
+    return f"what it asks crashed ({ended.how})" + (f": {last[:_LONGEST]}" if last else "")

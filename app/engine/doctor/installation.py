@@ -1,0 +1,175 @@
+"""Checks of the program itself: its Python, what is installed with it, and the folder for its data."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import re
+import shutil
+import sqlite3
+import sys
+import tempfile
+import tomllib
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final
+
+from ... import __version__
+from ...errors import WattridgeError
+from ...paths import VARIABLE, data_folder
+from ..store.opening import RECOVERY, is_damaged
+from .finding import Finding, as_wrong, missing, ok, wrong
+
+_DISTRIBUTION: Final = "wattridge"
+_LEAST_FREE: Final = 200 << 20  # bytes: a session of 100,000 configurations takes some 50 MB
+_OWN_EXTRAS: Final = ("test", "check", "all")  # of developers, and what only names others
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_EXTRA: Final = re.compile(r"""extra\s*==\s*['"]([^'"]+)['"]""")
+_SYSTEM: Final = re.compile(r"""(sys_platform|platform_system|platform_machine)\s*(==|!=)\s*['"]([^'"]*)['"]""")
+
+
+def program() -> Finding:
+    """Which Wattridge and which Python these are, and whether the package is the one that is installed."""
+    here = f"Wattridge {__version__}, Python {platform.python_version()}, {platform.machine()}"
+    facts = {"version": __version__, "python": platform.python_version(), "executable": sys.executable}
+    installed = _installed_version()
+    if installed is not None and installed != __version__:
+        what = f"{here}; but {installed} is what is installed in this Python"
+        return wrong(what, "remove one of them: pip uninstall wattridge, or leave the folder of the checkout", **facts)
+    return ok(here, **facts)
+
+
+def extras() -> Finding:
+    """Which optional parts are installed. Nothing of them is loaded."""
+    declared = _declared_extras()
+    if not declared:
+        return ok("nothing says which optional parts there are: this copy was not installed by pip")
+    lacking = {name: [each for each in needs if not _is_installed(each)] for name, needs in declared.items()}
+    present = [name for name, absent in lacking.items() if not absent]
+    absent = [name for name, each in lacking.items() if each]
+    facts = {"installed": present, "not_installed": absent}
+    said = f"installed: {', '.join(present) or 'none'}; not installed: {', '.join(absent) or 'none'}"
+    return ok(f"{said} (pip install 'wattridge[NAME]')" if absent else said, **facts)
+
+
+def energy_model() -> Finding:
+    """The package with which the search strategy `energy_aware` learns energies loads."""
+    try:
+        version = importlib.import_module("xgboost").__version__
+    except ModuleNotFoundError:
+        return missing("xgboost is not installed: energy_aware does not learn", "pip install 'wattridge[model]'")
+    except Exception as error:  # noqa: BLE001  (its own error for a library that does not load)
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        return wrong(
+            f"xgboost does not load: {line}", "install it for this Python: pip install --force-reinstall xgboost-cpu"
+        )
+    return ok(f"xgboost {version}")
+
+
+def data() -> Finding:
+    """The folder for sessions can be written, is the user's own, has space, and its store opens."""
+    try:
+        folder = data_folder()
+    except WattridgeError as error:
+        return as_wrong(error)
+    remedy = f"correct that, or set {VARIABLE} to another folder"
+    existing = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+    facts: dict[str, Any] = {"folder": str(folder), "made": existing == folder}
+    if not existing.is_dir():
+        return wrong(f"{existing} is not a folder", remedy, **facts)
+    if existing == folder and os.name == "posix" and (owner := folder.stat().st_uid) != os.geteuid():
+        return wrong(f"{folder} belongs to user {owner}", f"sudo chown -R $USER {folder}; or {remedy}", **facts)
+    try:
+        with tempfile.NamedTemporaryFile(dir=existing, prefix=".wattridge-doctor-") as file:
+            file.write(bytes(4096))
+            file.flush()
+    except OSError as error:
+        return wrong(f"{existing} cannot be written: {error.strerror}", remedy, **facts)
+    free = shutil.disk_usage(existing).free
+    facts["free_mb"] = free >> 20
+    if free < _LEAST_FREE:
+        return wrong(
+            f"{folder}: only {free >> 20} MB are free", f"free space, or set {VARIABLE} to another folder", **facts
+        )
+    if damage := _damage(folder / "wattridge.sqlite"):
+        return wrong(f"{folder / 'wattridge.sqlite'}: {damage}", RECOVERY, **facts)
+    later = "" if existing == folder else ", made by the first session"
+    return ok(f"{folder}{later}; {free >> 30} GB free", **facts)
+
+
+# --- inside -----------------------------------------------------------------------------------------------------------
+
+
+def _installed_version() -> str | None:
+    try:
+        return metadata.version(_DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _declared_extras() -> dict[str, list[str]]:
+    """The packages of each extra that this system needs: of the installed package, else of the checkout."""
+    try:
+        requirements = metadata.requires(_DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:
+        return _of_checkout()
+    found: dict[str, list[str]] = {
+        name: [] for name in metadata.metadata(_DISTRIBUTION).get_all("Provides-Extra") or []
+    }
+    for requirement in requirements:
+        for name in _EXTRA.findall(requirement):
+            found.setdefault(name, []).append(requirement)
+    return _needed(found)
+
+
+def _of_checkout() -> dict[str, list[str]]:
+    file = Path(__file__).resolve().parents[3] / "pyproject.toml"
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        return _needed(dict(document["project"]["optional-dependencies"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def _needed(extras: dict[str, list[str]]) -> dict[str, list[str]]:
+    """The names of packages by extra, of users' extras and for this system."""
+    return {
+        name: [found[0] for each in needs if _is_for_this_system(each) and (found := _NAME.match(each))]
+        for name, needs in extras.items()
+        if name not in _OWN_EXTRAS
+    }
+
+
+def _is_for_this_system(requirement: str) -> bool:
+    """Whether its marker's conditions on the system hold; all of them, which is how ours are joined."""
+    here = {
+        "sys_platform": sys.platform,
+        "platform_system": platform.system(),
+        "platform_machine": platform.machine(),
+    }
+    marker = requirement.partition(";")[2]
+    return all((here[name] == value) == (how == "==") for name, how, value in _SYSTEM.findall(marker))
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _damage(store: Path) -> str:
+    """Why the store does not open, looked at without changing it; empty where it does or is not there."""
+    if not store.exists():
+        return ""
+    try:
+        connection = sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True, timeout=1.0)
+        try:
+            connection.execute("SELECT count(*) FROM sessions").fetchone()
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        return f"it is damaged ({error})" if is_damaged(error) else ""  # busy is not damaged
+    return ""

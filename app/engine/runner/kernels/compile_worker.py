@@ -1,0 +1,78 @@
+"""A process that compiles with a library until its input ends: `python -P -m PACKAGE.compile_worker MODULE`.
+
+The module has `compile_text(text, options) -> (image, what the compiler says)`; the image is empty where it does not
+compile. Frames are those of `wire`: the text and the image are blocks.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import queue
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import IO, Final
+
+from .wire import Message, WireError, receive, send
+
+ADDRESS_SPACE_BYTE: Final = 16 << 30  # a text that needs more fails, and not the machine
+
+CompilesText = Callable[[str, Sequence[str]], tuple[bytes, str]]
+
+
+def serve(compile_text: CompilesText, inward: IO[bytes], outward: IO[bytes]) -> None:
+    """Compile what is asked for; the process ends with its input, also in the middle of a text."""
+    inbox: queue.SimpleQueue[tuple[Message, list[bytes]]] = queue.SimpleQueue()
+
+    def read() -> None:
+        with suppress(WireError, OSError, ValueError):
+            while (frame := receive(inward)) is not None:
+                inbox.put(frame)
+        os._exit(0)  # the library lets other threads run while it compiles
+
+    threading.Thread(target=read, name="reader", daemon=True).start()
+    while True:
+        message, (text,) = inbox.get()
+        try:
+            image, said = compile_text(text.decode(), message["options"])
+        except MemoryError:
+            image, said = b"", "the compiler is out of memory"
+        reply = {"said": said, "resident_byte": most_resident_byte()}
+        send(outward, {"reply": reply, "number": message["number"]}, [image])
+
+
+def most_resident_byte() -> int:
+    """The most memory that this process has had; 0 where the system does not say."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most << 10
+
+
+def _bound_memory() -> None:
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        if most == resource.RLIM_INFINITY or most > ADDRESS_SPACE_BYTE:
+            resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE_BYTE, most))
+
+
+def main() -> None:
+    """The process's life."""
+    outward = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what the library prints goes the way of errors
+    _bound_memory()
+    compile_text: CompilesText = importlib.import_module(sys.argv[1]).compile_text
+    compile_text("", ())  # the first text takes the library ten times as long as those that follow
+    with suppress(OSError):  # the other side has gone
+        send(outward, {"reply": {}, "number": 0})
+        serve(compile_text, sys.stdin.buffer, outward)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""Which measurements of a table keep the limits of an objective, and which comes nearest where none does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ..measurement import State
+from ..objectives import Limit
+from .result_table import STATES, ResultTable
+
+Mask = npt.NDArray[np.bool_]
+_OK = STATES.index(State.OK)
+
+
+def feasible(table: ResultTable, limits: Sequence[Limit]) -> Mask:
+    """Those that worked and keep every limit, shape (n,); a figure that was not measured keeps none."""
+    found: Mask = table.states()[: len(table)] == _OK
+    for limit in limits:
+        column = np.asarray(table.values(limit.name)[: len(found)], dtype=np.float64)
+        found = found & ((column <= limit.bound) if limit.most else (column >= limit.bound))
+    return found
+
+
+def broken(table: ResultTable, limits: Sequence[Limit]) -> Mask:
+    """Those that worked and do not keep every limit, shape (n,); of what was only timed that is not known yet."""
+    within = feasible(table, limits)
+    found: Mask = (table.states()[: len(within)] == _OK) & ~table.timed()[: len(within)] & ~within
+    return found
+
+
+def nearest(table: ResultTable, limits: Sequence[Limit]) -> int | None:
+    """Of those that worked the one that breaks its limits least, by the most that one is broken by, relative.
+
+    None where some keep all limits, or where none has every figure that they need.
+    """
+    if not limits or not len(table) or feasible(table, limits).any():
+        return None
+    excess = np.full(len(table), -np.inf)
+    for limit in limits:
+        column = np.asarray(table.values(limit.name)[: len(table)], dtype=np.float64)
+        excess = np.maximum(excess, [limit.excess(value) for value in column.tolist()])
+    excess[table.states()[: len(table)] != _OK] = np.nan
+    return None if np.isnan(excess).all() else int(np.nanargmin(excess))
+
+
+def broken_in_words(limits: Sequence[Limit], values: Mapping[str, float]) -> str:
+    """'ttft_p95_s is 0.62, more than 0.5': each limit that these values break; empty where they break none."""
+    said = []
+    for limit in limits:
+        value = values.get(limit.name, float("nan"))
+        if not limit.holds(value):
+            said.append(
+                f"{limit.name} is not known"
+                if np.isnan(value)
+                else f"{limit.name} is {value:.4g}, {'more' if limit.most else 'less'} than {limit.bound:g}"
+            )
+    return "; ".join(said)

@@ -1,0 +1,107 @@
+"""The seam of services: what clients ask of one, what became of their requests, and boards that model one.
+
+A load generator fills `Requests` from a real server; a simulated board that implements `ServesLoad` fills the same
+table without any. Everything after that (figures, windows, limits, sessions) is one code.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Protocol, Self, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Stamps = npt.NDArray[np.int64]
+Argument = int | float | str | bool
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceLoad:
+    """What clients ask of a service: at a rate (open loop, Poisson arrivals), or so many at once (closed loop).
+
+    One of `rate_per_s` and `concurrency` is known. Lengths are means over the requests.
+    """
+
+    rate_per_s: float = math.nan
+    concurrency: int | None = None
+    input_tokens: float = math.nan
+    output_tokens: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Requests that have ended, one a row, in the order in which they ended. Times in ns on the board's clock."""
+
+    due_ns: Stamps  # when it was to be sent: latency counts from here
+    sent_ns: Stamps
+    first_ns: Stamps  # its first token; 0 where none came
+    ended_ns: Stamps
+    input_tokens: Floats  # NaN where nothing tells
+    output_tokens: Floats  # that came; NaN where nothing tells
+    failed: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.due_ns)
+
+    @classmethod
+    def none(cls) -> Self:
+        stamps, floats = np.empty(0, dtype=np.int64), np.empty(0)
+        return cls(stamps, stamps, stamps, stamps, floats, floats, np.empty(0, dtype=np.bool_))
+
+    @classmethod
+    def joined(cls, parts: list[Requests]) -> Requests:
+        """The rows of all parts, one after another."""
+        if not parts:
+            return cls.none()
+        return cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
+
+    def ended_within(self, start_ns: int, end_ns: int) -> Requests:
+        """Those that ended after `start_ns`, and at `end_ns` at the latest."""
+        inside = (self.ended_ns > start_ns) & (self.ended_ns <= end_ns)
+        return Requests(*(getattr(self, each.name)[inside] for each in fields(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a service did in one stretch of time."""
+
+    start_ns: int  # on the board's clock
+    end_ns: int
+    requests: Requests  # that ended within
+    idle_s: float = 0.0  # of it, in which no request was under way
+    output_tokens: float = math.nan  # that came within, of whichever request; NaN: those of `requests` stand for it
+    problem: str = ""  # why nothing more will come
+    faults: Mapping[str, int] = field(default_factory=dict)  # what failed requests met, in words -> how often
+
+
+@runtime_checkable
+class ServesLoad(Protocol):
+    """A board with a model of a service: it answers requests without any server, on its own clock.
+
+    What the board draws meanwhile is read as ever (`read`, `power_samples`), and its clocks and cap are set as ever:
+    a board that implements this gives different `Served` and power for different settings in force.
+    """
+
+    service_assumptions: str  # what of the model is assumed rather than measured; empty where it models no service
+
+    def start_service(self, arguments: Mapping[str, Argument]) -> None:
+        """(Re)start it with these server arguments, which takes its time on the board's clock.
+
+        Raises NotSupported, with the reason, where the board has no model of such a service.
+        """
+        ...
+
+    def serve(self, load: ServiceLoad, seconds: float) -> Served:
+        """Serve that load for so long on the board's clock, which passes meanwhile; returns the requests that ended.
+
+        Goes on from the call before where the load is the same; requests of another load under way are dropped.
+        """
+        ...
+
+    def stop_service(self) -> None:
+        """End it: the board is idle. Safe to call twice."""
+        ...

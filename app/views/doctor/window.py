@@ -1,0 +1,96 @@
+"""`DoctorWindow`: what is missing or wrong on this machine, and the remedy of the chosen line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QDialog, QWidget
+
+from ...engine.description import Listing
+from ...engine.doctor.checks import Check
+from ...engine.doctor.examine import examine
+from ...engine.doctor.finding import Finding, State
+from ..plots.descriptions import ListingTable
+from ..plots.label import PlainLabel
+from ..threads.tasks import LatestTask
+from ..widgets import button, hbox, vbox
+
+Found = Sequence[tuple[Check, Finding]]
+_LOOKING = "Looking at this machine: drivers, rights, compilers, fonts. This takes some seconds."
+
+
+class DoctorWindow(QDialog):
+    """Stays beside the main window. The checks run in processes of their own, waited for off Qt's thread."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Check this machine")
+        self.setModal(False)
+        self.found: Found = ()
+        self.summary = PlainLabel(wrap=True)
+        self.table = ListingTable("What was looked at")
+        self.remedy = PlainLabel(wrap=True, selectable=True)
+        self.again = button("Check &again", "Look at everything once more", self.look)
+        self.copy = button("&Copy all", "Every line with its remedy, as text", self.copy_all)
+        close = button("Close", clicked=self.close)
+        for each in (self.again, self.copy, close):
+            each.setAutoDefault(False)
+        vbox(self.summary, (self.table, 1), self.remedy, hbox(self.again, self.copy, 1, close), of=self)
+        self.resize(900, 620)
+        self.table.currentCellChanged.connect(self._show_remedy)
+        self._task = LatestTask(self)
+        self._task.done.connect(self.show_found)
+        self._task.failed.connect(self._failed)
+
+    @property
+    def busy(self) -> bool:
+        """The machine is being looked at."""
+        return self._task.busy
+
+    @Slot()
+    def look(self) -> None:
+        """Run every check."""
+        self.again.setEnabled(False)
+        self.copy.setEnabled(False)
+        self.summary.setText(_LOOKING)
+        self._task.run(lambda stop: list(examine(stop=stop)))
+
+    def shutdown(self) -> None:
+        """End what runs."""
+        self._task.shutdown()
+
+    @Slot(object)
+    def show_found(self, found: Found) -> None:
+        """The findings, what is wrong first, then what is missing."""
+        order = [State.WRONG, State.MISSING, State.OK]
+        self.found = sorted(found, key=lambda each: order.index(each[1].state))
+        counts = {state: sum(each.state is state for _, each in found) for state in State}
+        self.summary.setText(", ".join(f"{count} {state.value}" for state, count in counts.items()))
+        rows = [(finding.state.value, check.title, finding.what) for check, finding in self.found]
+        tips = [_said(check, finding) for check, finding in self.found]
+        self.table.show_listing(Listing("", ("state", "of", "found"), rows), tips=tips)
+        self.table.setCurrentCell(0, 0)
+        self._show_remedy(0)
+        self.again.setEnabled(True)
+        self.copy.setEnabled(True)
+
+    @Slot()
+    def copy_all(self) -> None:
+        """Put every line on the clipboard."""
+        QGuiApplication.clipboard().setText("\n".join(_said(*each) for each in self.found))
+
+    @Slot(int)
+    def _show_remedy(self, row: int, *_: int) -> None:
+        self.remedy.setText(_said(*self.found[row]) if 0 <= row < len(self.found) else "")
+
+    @Slot(str, str)
+    def _failed(self, what: str, remedy: str) -> None:
+        self.summary.setText(f"{what} · {remedy}")
+        self.again.setEnabled(True)
+
+
+def _said(check: Check, finding: Finding) -> str:
+    remedy = f"\n    -> {finding.remedy}" if finding.remedy else ""
+    return f"{finding.state.value}: {check.title}: {finding.what}{remedy}"

@@ -1,0 +1,15 @@
+"""For PyInstaller: the package with its resources; the sources that the helper's installation reads stay files."""
+
+from pathlib import Path
+
+from PyInstaller.utils.hooks import collect_data_files, collect_submodules, copy_metadata, get_package_paths
+
+hiddenimports = collect_submodules("wattridge")
+_folder = Path(get_package_paths("wattridge")[1])
+_control = _folder / "engine" / "control"
+_sources = (*_control.glob("helper/*.py"), _control / "root_setup.py", _folder / "sensors" / "amd" / "binding.py")
+datas = [
+    *collect_data_files("wattridge", excludes=["resources/packaging/**"]),
+    *((str(path), str(Path("wattridge", path.parent.relative_to(_folder)))) for path in _sources),
+    *copy_metadata("wattridge"),
+]
