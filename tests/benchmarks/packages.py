@@ -8,6 +8,7 @@ Prints a table: each command, how long it took, and what was seen; at last the f
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -172,7 +173,7 @@ def limit(there: System) -> str:
         mapped.close()
 
 
-def debian(there: System, package: Path, folder: Path) -> None:
+def debian(there: System, package: Path, folder: Path, of_others: set[str]) -> None:
     """In, used, and out."""
     before = there.files()
     shutil.copy(package, there.root / "tmp")
@@ -187,10 +188,10 @@ def debian(there: System, package: Path, folder: Path) -> None:
     there.run("apt-get remove -y -q wattridge")
     row("  the board's power limit then", 0, 0, limit(there))
     there.run("apt-get purge -y -q wattridge")
-    there.run("apt-get autoremove --purge -y -q", told=False)
+    there.run("apt-get autoremove --purge -y -q")
     take_board_back(there)
     (there.root / "etc/polkit-1/rules.d/10-tester.rules").unlink(missing_ok=True)
-    left(there, before)
+    left(there, before, of_others)
 
 
 def anywhere(there: System, source: Path, folder: Path) -> None:
@@ -210,12 +211,27 @@ def anywhere(there: System, source: Path, folder: Path) -> None:
     there.run(f"{program} install-desktop && {program} install-desktop --remove", user=USER)
     there.run(f"rm -rf {HOME}/wattridge", user=USER)
     take_board_back(there)
-    left(there, before)
+    left(there, before, set())
 
 
-def left(there: System, before: set[str]) -> None:
+def left_by_dependencies(work: Path, suite: str, package: Path) -> set[str]:
+    """What the packages that ours needs leave when they alone are installed and purged; kept for the next run."""
+    kept = work / f"{suite}-dependencies.json"
+    if not kept.is_file():
+        fields = ("Depends", "Recommends")
+        said = [subprocess.check_output(["dpkg-deb", "-f", str(package), field], text=True) for field in fields]
+        names = " ".join(each.split()[0] for each in ",".join(said).split(","))
+        with system(work, suite) as there:
+            before = there.files()
+            there.run(f"apt-get install -y -q {names}")
+            there.run(f"apt-mark auto {names}; apt-get autoremove --purge -y -q")
+            kept.write_text(json.dumps(sorted(there.files() - before)), encoding="utf-8")
+    return set(json.loads(kept.read_text(encoding="utf-8")))
+
+
+def left(there: System, before: set[str], of_others: set[str]) -> None:
     """What was not there before: whose it is."""
-    more = sorted(there.files() - before)
+    more = sorted(there.files() - before - of_others)
     own = [path for path in more if path.startswith(f"home/{USER}/")]
     others = [path for path in more if path not in own]
     print(
@@ -228,11 +244,12 @@ def main(dist: str, work: str, *suites: str) -> None:
     assert os.geteuid() == 0, "chroot and mount need root"
     (package,) = Path(dist).resolve().glob("wattridge_*.deb")
     for suite in suites:
+        of_others = left_by_dependencies(Path(work).resolve(), suite, package)
         with tempfile.TemporaryDirectory() as stand_in, system(Path(work).resolve(), suite) as there:
             print(f"== {suite}: the folder that runs anywhere", flush=True)
             anywhere(there, Path(dist).resolve() / "wattridge", Path(stand_in))
             print(f"== {suite}: {package.name}", flush=True)
-            debian(there, package, Path(stand_in))
+            debian(there, package, Path(stand_in), of_others)
 
 
 if __name__ == "__main__":

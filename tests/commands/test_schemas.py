@@ -35,7 +35,7 @@ CAPS = "device,app,power_limit_w,power_w,time_s\n" + "".join(
 CALLS: tuple[tuple[str, ...], ...] = (
     ("tune", EXAMPLE, "--gpu", "simulated:a100", "--max-evaluations", "15"),
     ("tune", EXAMPLE, "--gpu", "simulated:h200", "--max-evaluations", "12", "--condition", "55C,300W"),
-    ("tune", "mm:1,256,256,256", "--gpu", "simulated:h200", "--max-evaluations", "4"),
+    ("tune", "mv:1,1,256,256", "--gpu", "simulated:h200", "--max-evaluations", "4"),
     ("replay", SESSION, "--max-evaluations", "30"),
     ("demo", "--no-window", "--max-evaluations", "8", "--out", "{}/demo"),
     ("sessions",),

@@ -74,14 +74,14 @@ class GeneratedLoad:
         pieces = [report["chunks"] for report in reports]
         streamed_all = all(each is not None for each in pieces)
         for_each = self._tokens / self._pieces if self._pieces else 1.0  # until the first answer has said it
-        due, sent, first, last = stamps.T
         faults: Counter[str] = Counter()
         for report in reports:
             faults.update(report["faults"])
+        due, sent, first, last_token = stamps.T
         return Served(
             start_ns=reports[0]["from"],
             end_ns=reports[-1]["to"],
-            requests=Requests(due, sent, first, last, rows[:, 4], made, rows[:, 7] > 0),
+            requests=Requests(due, sent, first, last_token, rows[:, 4], made, rows[:, 7] > 0),
             idle_s=sum(report["idle"] for report in reports) / 1e9,
             output_tokens=sum(pieces) * for_each if streamed_all else math.nan,
             problem=broken,

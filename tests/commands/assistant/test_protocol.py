@@ -255,7 +255,7 @@ def test_notifications_responses_and_empty_lines_are_never_answered() -> None:
     ])  # fmt: skip
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(), lambda inner: (
     st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["jsonrpc", "id", "method", "params", "name", "2.0"])
     | st.text(max_size=5), inner, max_size=5)), max_leaves=12))  # fmt: skip

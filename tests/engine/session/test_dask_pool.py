@@ -198,6 +198,18 @@ def test_a_scheduler_that_is_not_there_is_one_line(tmp_path: Path, capfd: pytest
     assert capfd.readouterr().err == ""
 
 
+def test_a_scheduler_that_cannot_listen_is_one_line(tmp_path: Path) -> None:
+    made = make_certificates(tmp_path / "pool")
+    words = ["pool", "scheduler", "--certificates", str(made.folder), "--listen", "203.0.113.9:8786"]
+    command = python_command("app", *words)
+    done = subprocess.run(
+        command, env=python_environment(), capture_output=True, text=True, check=False, timeout=LONG_S
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("wattridge: tls://203.0.113.9:8786: the scheduler cannot listen: ")
+    assert done.stderr.count("\n") == 1
+
+
 # --- the commands -----------------------------------------------------------------------------------------------------
 
 
