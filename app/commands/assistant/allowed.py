@@ -2,7 +2,7 @@
 
 A specification's kernel may be compiled for a GPU and launched there. What else a specification can name is refused:
 programs, generators, functions of the host, services, meters, compiler options that could start a program, files and
-includes outside the folders, and settings of real boards.
+and includes outside the folders. Settings of real boards are left out when a session is planned: it may set nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from ...engine.session.load import load_specification
 from ...engine.specification.model import ARRAY_FILES, KernelSpec, Specification
 from ...errors import InputError, PermissionRefused
 from ...paths import private_folder, resources
-from ...sensors.gpu import Gpu
 
 SUFFIXES: Final = (".toml", ".json")
 MOST_BYTES: Final = 1 << 20  # of a specification or a source
@@ -130,13 +129,6 @@ def check_board(selector: str) -> str:
         remedy = "an index, a UUID, amd:INDEX, simulated:NAME or recorded:NAME, as list_boards shows them"
         raise InputError("this names no board that can be used here", "gpu", remedy)
     return selector
-
-
-def why_not_on(gpu: Gpu, specification: Specification) -> str:
-    """Why a specification may not run on a board: settings of a real one are nothing for an assistant."""
-    if gpu.info.live and specification.device_settings:
-        return f"it sets {', '.join(specification.device_settings)} of a real board; a simulated one may be set"
-    return ""
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from app.commands.assistant.allowed import Folders, check_board, load_allowed, why_not_on
+from app.commands.assistant.allowed import Folders, check_board, load_allowed
 from app.errors import InputError, PermissionRefused, WattridgeError
 from app.paths import resources
-from app.sensors.select import open_gpu
 
 KERNEL = 'extern "C" __global__ void add(float *c, const float *a, const float *b) { c[0] = a[0] + b[0]; }\n'
 SPECIFICATION = """
@@ -205,15 +204,3 @@ def test_boards_that_are_listed_may_be_used(selector: str) -> None:
 def test_other_devices_machines_and_files_are_not(selector: str) -> None:
     with pytest.raises(InputError):
         check_board(selector)
-
-
-def test_settings_of_a_real_board_are_refused_and_of_a_simulated_one_are_not(folder: Path) -> None:
-    name = _write(folder, after="[device_settings]\npower_limit_w = [150, 200]")
-    specification = load_allowed(name, Folders([folder]))
-    gpu = open_gpu("simulated:a100", speed=float("inf"))
-    try:
-        assert not why_not_on(gpu, specification)
-        gpu.info = type("Info", (), {"live": True, "label": "GPU 0"})()  # type: ignore[assignment]
-        assert "power_limit_w" in why_not_on(gpu, specification)
-    finally:
-        gpu.close()
