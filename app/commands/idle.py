@@ -35,8 +35,8 @@ def idle_arguments(parser: ArgumentParser) -> None:
 def idle(arguments: Namespace) -> int:
     """Look at the board in every condition that was asked for; what is set is put back."""
     from ..engine.analysis.tradeoff import HOURS_PER_YEAR, Load
+    from ..engine.session.idle_costs import describe_idle, idle_to_json
     from ..engine.tuning_methods.idle import IdleProgram, study_idle
-    from ..engine.tuning_methods.idle_description import describe_idle, idle_to_json
 
     if arguments.idle_hours > HOURS_PER_YEAR:
         raise InputError(f"{arguments.idle_hours:g} hours a year", "--idle-hours", f"at most {HOURS_PER_YEAR:.0f}")

@@ -127,22 +127,18 @@ def worker(arguments: Namespace) -> int:
     require_dask()
     from ..engine.children.supervised import Supervisor
     from ..engine.runner.pool.network import parse_pool_address
-    from ..engine.session.pool.local import worker_child
+    from ..engine.session.pool.local import worker_children
 
     address, certificates = parse_pool_address(arguments.scheduler), certificates_of(arguments)
     selectors = selectors_of(arguments.gpu) or ([arguments.gpu] if arguments.gpu else boards_here())
-    children = [
-        worker_child(
-            number,
-            selector,
-            address,
-            certificates,
-            seed=arguments.sim_seed + number,
-            speed=arguments.speed,
-            allow_control=arguments.allow_control,
-        )
-        for number, selector in enumerate(selectors)
-    ]
+    children = worker_children(
+        selectors,
+        address,
+        certificates,
+        seed=arguments.sim_seed,
+        speed=arguments.speed,
+        allow_control=arguments.allow_control,
+    )
     with stop_on_interrupt() as stop:
         supervisor = Supervisor(children, say)
         try:

@@ -21,6 +21,8 @@ from .arguments import (
     add_condition,
     add_control,
     add_meters,
+    add_out,
+    add_repeats,
     add_search,
     add_table,
     columns_of,
@@ -50,14 +52,10 @@ def tune_arguments(parser: ArgumentParser) -> None:
         metavar="SESSION|FILE",
         help="go on with a stored session, or with SPEC where a cache, T4 results or a CSV file left off",
     )
-    parser.add_argument(
-        "--repeats",
-        type=positive_int,
-        metavar="N",
-        help="measure each configuration so often, and keep minimum, mean, maximum and deviation (default 1)",
-    )
+    add_repeats(parser)
     add_board(parser, speed=float("inf"))
     add_search(parser)
+    add_out(parser)
     add_condition(parser)
     add_meters(parser)
     add_control(parser)
@@ -158,6 +156,7 @@ def replay_arguments(parser: ArgumentParser) -> None:
         "--follow", action="store_true", help="show a cache while a tuner writes it, until that is done or Ctrl+C"
     )
     add_search(parser)
+    add_out(parser)
     add_table(parser)
 
 
@@ -347,6 +346,7 @@ def demo_arguments(parser: ArgumentParser) -> None:
     """Declare the options of `wattridge demo`."""
     add_board(parser)
     add_search(parser)
+    add_out(parser)
     add_condition(parser)
     parser.add_argument("--no-window", action="store_true", help="stay in the terminal even with a display")
 

@@ -46,7 +46,7 @@ STATED_FROM = frozenset(
         *("energy_raw_j", "power_raw_w", "thermal_correction", "thermal_uncertainty"),
         *("recent_power_1s_w", "recent_power_30s_w"),
         *OWN_FIGURES.values(),
-        *("board_correction", "board_uncertainty_time", "board_uncertainty_power"),
+        *("board_number", "board_correction", "board_uncertainty_time", "board_uncertainty_power"),
     }
 )
 

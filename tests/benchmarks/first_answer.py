@@ -152,6 +152,12 @@ def child(kept: Path, words: Sequence[str]) -> int:
 # --- phases -----------------------------------------------------------------------------------------------------------
 
 
+def worked(diary: dict[str, Any]) -> list[tuple[float, float]]:
+    """When the board had work: from begin to end of launches, and while outputs are checked and few launches timed."""
+    launching = [(begin, end) for begin, end, what in diary["asked"] if what in LAUNCHING]
+    return sorted([*((begin, end) for begin, end in diary["busy"]), *launching])
+
+
 def phases(begun: float, diary: dict[str, Any]) -> dict[str, float]:
     """Seconds of each, in their order; together they are the whole."""
     events = diary["events"]
@@ -167,7 +173,7 @@ def phases(begun: float, diary: dict[str, Any]) -> dict[str, float]:
     looks = [(at, what) for at, event, what in events if event == "Preparing"]
     looked = max((at for at, _ in looks), default=started)
     looking = min((at for at, what in looks if "quick look" in what and "compiling" not in what), default=looked)
-    launched = min((at for at, _ in diary["busy"] if at >= looked), default=looked)
+    launched = min((at for at, _ in worked(diary) if at >= looked), default=looked)
     measured, restated = last("MeasurementsAdded", launched), last("FiguresRestated", printed)
     restated = max(restated, measured)
     edges = {
@@ -192,9 +198,7 @@ def gaps(diary: dict[str, Any]) -> tuple[float, float, dict[str, float], list[tu
     looked = max((at for at, event, _ in diary["events"] if event == "Preparing"), default=0.0)
     measured = ("MeasurementsAdded", "FiguresRestated")
     ended = max((at for at, event, _ in diary["events"] if event in measured), default=0.0)
-    launching = [(begin, end) for begin, end, what in diary["asked"] if what in LAUNCHING]
-    worked = sorted(map(tuple, [*diary["busy"], *launching]))
-    busy = [(begin, min(end, ended)) for begin, end in worked if looked <= begin < ended]
+    busy = [(begin, min(end, ended)) for begin, end in worked(diary) if looked <= begin < ended]
     if not busy:
         return 0.0, 0.0, {}, []
     idle = []
@@ -328,14 +332,15 @@ def truth(folder: Path, gpu: str, winner: dict[str, Any]) -> dict[str, Any]:
             least_w = min(m.values["power_w"] for m in slow)
             least_j = winner["values"]["energy_j"]
             could_be = [row for row in by_time if timed[row] * least_w <= 1.05 * least_j]
-            measured = [m for m in runner.measure(could_be, stop) if m.state is State.OK]
+            name = {row: [int(str(plan.space.configuration(row)[each])) for each in PARAMETERS] for row in rows}
+            chosen = [int(winner["configuration"][each]) for each in PARAMETERS]
+            own = next(row for row in rows if name[row] == chosen)
+            asked = list(dict.fromkeys([*could_be, own]))
+            measured = [m for m in runner.measure(asked, stop) if m.state is State.OK]
         finally:
             runner.close()
     energies = {m.row: m.values["energy_j"] for m in measured}
     best = min(energies, key=lambda row: energies[row])
-    name = {row: [int(str(plan.space.configuration(row)[each])) for each in PARAMETERS] for row in (*energies, best)}
-    chosen = [int(winner["configuration"][each]) for each in PARAMETERS]
-    own = next((energies[row] for row in energies if name[row] == chosen), float("nan"))
     return {
         "timed": len(timed),
         "measured": len(measured),
@@ -343,8 +348,8 @@ def truth(folder: Path, gpu: str, winner: dict[str, Any]) -> dict[str, Any]:
         "best": name[best],
         "best_energy_j": energies[best],
         "winner": chosen,
-        "winner_energy_j": own,
-        "above": own / energies[best] - 1.0,
+        "winner_energy_j": energies[own],
+        "above": energies[own] / energies[best] - 1.0,
         "wall_s": time.monotonic() - begun,
     }
 

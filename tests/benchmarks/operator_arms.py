@@ -9,12 +9,13 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from app.engine.measurement import Depth, Measurement, State
 from app.engine.objectives import Goal, Objective
-from app.engine.runner.base import Runner
+from app.engine.runner.base import PreparationFailed, Prepares, Runner
 from app.engine.session.plan import SessionPlan
 from app.engine.session.run import run_session
 from app.engine.store.database import Store
@@ -59,6 +60,16 @@ class Shared:
         self.spent, self._charged = Spent(), set()
         lent: Runner = self.runner
         return lent
+
+    def start(self, rows: Sequence[int]) -> float:
+        """Have the board prepared and these rows timed, or measured where nothing is cheaper; the seconds it took."""
+        began, stop = time.monotonic(), threading.Event()
+        if isinstance(self.runner, Prepares):
+            with suppress(PreparationFailed):  # as in a session: it can measure all the same
+                self.runner.prepare(rows, stop, lambda *step: None)
+        for _ in getattr(self.runner, "time", self.runner.measure)(list(rows), stop):
+            pass
+        return time.monotonic() - began
 
     def close(self) -> None:
         self._close()

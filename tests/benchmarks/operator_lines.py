@@ -79,9 +79,11 @@ def print_shapes(shapes: Sequence[Record]) -> None:
     )
     for shape in shapes:
         options = ", ".join(f"{name} {value}" for name, value in shape["options"].items()) or "options as by default"
-        print(f"{shape['shape']}: {shape['valid']} valid; again for {shape['again_s']:g} s; {options}")
+        started = f"; started in {shape['started_s']:.1f} s" if "started_s" in shape else ""
+        print(f"{shape['shape']}: {shape['valid']} valid; again for {shape['again_s']:g} s{started}; {options}")
         for arm, spent in shape["arms"].items():
             won = shape["winners"].get(arm)
+            begun = ", one of those begun with" if won is not None and won.get("of_starts") else ""
             shown = (
                 "nothing worked"
                 if won is None
@@ -93,7 +95,7 @@ def print_shapes(shapes: Sequence[Record]) -> None:
             print(
                 f"   {arm:20} {shown}; {spent['energies']} energies {spent['energy_s']:.1f} s, {spent['timed']} timed "
                 f"{spent['timing_s']:.1f} s, wall {spent['wall_s']:.1f} s and {spent['reused_s']:.1f} s reused; "
-                f"{spent['ended']}"
+                f"{spent['ended']}{begun}"
             )
         library = library_of(shape)
         if library is not None:

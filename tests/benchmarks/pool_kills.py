@@ -1,4 +1,4 @@
-"""Sessions on a pool of simulated boards whose workers, their parent and the scheduler are killed at random.
+"""Sessions on a pool of simulated boards whose workers, their parent and the scheduler are killed or stopped at random.
 
     PYTHONPATH=. .venv/bin/python tests/benchmarks/pool_kills.py [KILLS]
 
@@ -37,6 +37,7 @@ BOARDS = 4
 PORT = 18786
 ROWS = 300
 EVERY_S = (0.5, 3.0)
+STALL_S = 5.0
 
 
 class Parts:
@@ -69,12 +70,17 @@ class Parts:
 
     def kill(self, what: str, rng: random.Random) -> bool:
         """Kill one of them now; False where there is none."""
-        if what == "worker":
+        if what in ("worker", "stall"):
             workers = self.workers()
             if not workers:
                 return False
+            chosen = rng.choice(workers)
             with suppress(ProcessLookupError):
-                os.kill(rng.choice(workers), signal.SIGKILL)
+                os.kill(chosen, signal.SIGKILL if what == "worker" else signal.SIGSTOP)
+            if what == "stall":
+                time.sleep(rng.uniform(1.0, STALL_S))
+                with suppress(ProcessLookupError):
+                    os.kill(chosen, signal.SIGCONT)
             return True
         self.processes[what].kill()
         self.processes[what].wait()
@@ -106,7 +112,7 @@ def main(kills: int) -> int:
 
             def kill_now_and_then(ended: threading.Event = ended) -> None:
                 while not ended.wait(rng.uniform(*EVERY_S)) and killed.total() < kills:
-                    what = rng.choices(("worker", "parent", "scheduler"), (8, 1, 1))[0]
+                    what = rng.choices(("worker", "stall", "parent", "scheduler"), (6, 1, 2, 2))[0]
                     if parts.kill(what, rng):
                         killed[what] += 1
 

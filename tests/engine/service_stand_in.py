@@ -24,6 +24,8 @@ class Server:
         self.rng = random.Random(1)
         self.answered = 0
         self.stalled = False
+        self.first_ns: dict[asyncio.StreamWriter, int] = {}
+        self.truth = open(arguments.truth, "w", encoding="ascii", buffering=1) if arguments.truth else None  # noqa: SIM115
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -59,6 +61,7 @@ class Server:
         if fault == "stall" and self.answered >= 30 and not self.stalled:
             self.stalled = True
             time.sleep(1.0)  # all of it: nobody is answered meanwhile
+        received_ns = time.monotonic_ns()
         asked = json.loads(body)
         tokens = int(asked["max_tokens"])
         async with self.slots:
@@ -73,6 +76,9 @@ class Server:
             else:
                 await self.stream(writer, asked, tokens)
         self.answered += 1
+        if self.truth is not None:
+            await writer.drain()
+            self.truth.write(f"{received_ns} {self.first_ns.pop(writer, 0)} {time.monotonic_ns()}\n")
 
     async def stream(self, writer: asyncio.StreamWriter, asked: dict[str, object], tokens: int) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -81,6 +87,8 @@ class Server:
                 await asyncio.sleep(self.arguments.token * self.rng.uniform(0.9, 1.1))
             chunk(writer, {"choices": [{"text": " x", "finish_reason": "length" if at == tokens - 1 else None}]})
             await writer.drain()
+            if not at:
+                self.first_ns[writer] = time.monotonic_ns()
         prompt = str(asked.get("prompt", asked.get("messages")))
         usage = {"prompt_tokens": len(prompt.split()), "completion_tokens": tokens}
         chunk(writer, {"choices": [], "usage": usage})
@@ -105,6 +113,9 @@ async def main() -> None:
     parser.add_argument("--token", type=float, default=0.001)
     parser.add_argument("--fault", default="")
     parser.add_argument("--log", default="")
+    parser.add_argument(
+        "--truth", default="", help="a file for the times of each request: received, first, ended, in ns"
+    )
     parser.add_argument("--child", action="store_true", help="leave a child behind that ignores SIGTERM")
     arguments = parser.parse_args()
     if arguments.log:

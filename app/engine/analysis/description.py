@@ -13,6 +13,7 @@ from ..workloads.hardware_counters import COUNTERS
 from .compare import Comparison, Side
 from .costs import values_of
 from .importance import Importance
+from .over_load_description import describe_over_load
 from .plane import Indices
 from .session import Analysis, Effects
 from .tradeoff import relative_change
@@ -27,6 +28,7 @@ def describe_analysis(analysis: Analysis) -> list[Description]:
     """Every finding of an analysis, in the order in which it is read; what is unknown is left out."""
     return [
         *describe_choices(analysis),
+        *describe_over_load(analysis.over_load, analysis.table, analysis.costs),
         *describe_plane(analysis),
         *describe_correlations(analysis),
         *describe_split(analysis),

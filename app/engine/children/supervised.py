@@ -39,6 +39,7 @@ class Child:
     started_s: float = 0.0
     again_s: float = 0.0
     wait_s: float = FIRST_WAIT_S
+    said: str = ""  # of its last end
     reader: threading.Thread | None = field(default=None, repr=False)
 
 
@@ -148,6 +149,9 @@ class Supervisor:
                 child.ready, child.failed = None, ""
             child.wait_s = FIRST_WAIT_S if now - child.started_s > STEADY_S else min(2 * child.wait_s, LONGEST_WAIT_S)
             child.again_s = now + child.wait_s
-            self._on_line(f"{child.name} ended with status {status}{said}; it is started again")
+            line = f"{child.name} ended with status {status}{said}; it is started again"
+            if line != child.said:  # the same again and again is said once
+                child.said = line
+                self._on_line(line)
         elif not child.failed and now >= child.again_s:
             self._start(child)

@@ -22,11 +22,15 @@ BOARD_CORRECTION: Final = "board_correction"  # of energy, or of time where only
 _BY_TIME: Final = "board_uncertainty_time"  # what the correction adds to the interval; 95 %, relative
 _BY_POWER: Final = "board_uncertainty_power"
 BOARD_UNCERTAINTIES: Final = (_BY_TIME, _BY_POWER)
-_KEPT: Final = frozenset({*OWN_FIGURES.values(), BOARD_CORRECTION, _BY_TIME, _BY_POWER})
+BOARD_NUMBER: Final = "board_number"  # among the boards of the session, the reference 1: something to colour points by
+_KEPT: Final = frozenset({*OWN_FIGURES.values(), BOARD_CORRECTION, BOARD_NUMBER, _BY_TIME, _BY_POWER})
 
 
-def corrected(own: Measurement, offset: BoardOffset, spec: Specification) -> Measurement:
-    """What a board reported, as the reference board would; failures, and what has no time, as they are."""
+def corrected(own: Measurement, offset: BoardOffset, spec: Specification, number: int = 1) -> Measurement:
+    """What a board reported, as the reference board would; failures, and what has no time, as they are.
+
+    `number` is the board's in its session.
+    """
     if own.state is not State.OK or "time_s" not in own.values:
         return own
     limited = bool(own.event_reasons & LIMITING)
@@ -41,7 +45,7 @@ def corrected(own: Measurement, offset: BoardOffset, spec: Specification) -> Mea
     known = {ours: own.values[name] for name, ours in OWN_FIGURES.items() if name in own.values}
     ends = {ours: own.intervals[name] for name, ours in OWN_FIGURES.items() if name in own.intervals}
     kept = {**known, BOARD_CORRECTION: factors.get("energy_j", factors.get("time_s", 1.0))}
-    kept |= {_BY_TIME: by_time, _BY_POWER: by_power}
+    kept |= {_BY_TIME: by_time, _BY_POWER: by_power, BOARD_NUMBER: float(number)}
     return replace(moved, values={**moved.values, **kept}, intervals={**moved.intervals, **ends})
 
 

@@ -55,6 +55,7 @@ class OneScale:
         self._boards_of: dict[int, list[str]] = {}  # that measured a row in full
         self._held: dict[int, Measurement] = {}  # shared rows that nobody asked for yet
         self._offsets: dict[str, BoardOffset] = {}
+        self._numbers: dict[str, int] = {}  # of the boards, the reference first and then as they joined
 
     @property
     def batch(self) -> int:
@@ -179,13 +180,16 @@ class OneScale:
         """On the reference board's scale."""
         offset = self._offsets.get(own.board)
         if offset is not None:
-            return corrected(own, offset, self._spec)
+            return corrected(own, offset, self._spec, self._numbers[own.board])
         if own.state is not State.OK or not own.board:
             return own
         return replace(own, message="; ".join(words for words in (own.message, _UNCOMPARED) if words))
 
     def _fit(self) -> None:
-        self._offsets = fit_offsets(self._seen, self._reference)
+        found = fit_offsets(self._seen, self._reference)
+        for board in (self._reference, *(each.board for each in self._seen)):
+            self._numbers.setdefault(board, len(self._numbers) + 1)
+        self._offsets = {board: found[board] for board in self._numbers if board in found}
 
     def _other_board(self, row: int) -> str:
         """A board that has not measured it, the reference before the others; the reference where all have."""

@@ -25,6 +25,7 @@ from ..metering.confidence import Interval
 from ..metering.power_source import Energy
 from ..metering.steady_window import Look, look
 from ..metering.window import Window
+from ..service_figures import START
 from ..space.search_space import SearchSpace
 from ..specification.model import Specification
 from ..workloads.command import CommandFailed
@@ -35,6 +36,9 @@ from .settings_order import by_setting, setting_names, settings_of
 
 _LOOK_EACH: Final = 1.15  # times as long as at the look before: a long window is not looked at all the time
 _HOPELESS: Final = 20  # requests that failed, and none that did not, after which a configuration has failed
+_GENERATOR_S: Final = 60.0  # for the load generator to start
+_LATE_S: Final = 0.01  # after it was due, that a request of a hundred may leave without a remark,
+_LATE_SHARE: Final = 0.05  # or so much of the latency
 _BEHIND: Final = 0.95  # of the rate that is asked for: below that the service falls behind
 
 
@@ -156,7 +160,7 @@ class ServiceRunner:
         served: list[Served] = []
         try:
             load_ns = under_load.begin(configuration)
-            began_ns = 0  # when the first request could leave: the generator takes a moment to start
+            began_ns = 0  # when the first request could leave: the load generator takes a moment to start
             next_s = spec.least_s
             while True:
                 new = under_load.take(stop)
@@ -165,16 +169,22 @@ class ServiceRunner:
                 if new is not None:
                     served.append(new)
                     began_ns = began_ns or new.start_ns
-                now_ns = served[-1].end_ns if served else self._gpu.clock.now_ns()
-                elapsed_s = (now_ns - (began_ns or load_ns)) / 1e9
+                if not began_ns:
+                    if self._since_s(load_ns) > _GENERATOR_S:
+                        raise CommandFailed(
+                            State.RUNTIME, f"the load generator did not start within {_GENERATOR_S:g} s"
+                        )
+                    continue
+                now_ns = served[-1].end_ns
+                elapsed_s = (now_ns - began_ns) / 1e9
                 self._check_hope(served, elapsed_s)
                 if elapsed_s < min(next_s, spec.most_s):
                     continue
                 next_s = elapsed_s * _LOOK_EACH
-                found = self._best_window(served, began_ns or load_ns, now_ns)
+                found = self._best_window(served, began_ns, now_ns)
                 long_enough = found.end_s - found.start_s >= spec.least_s
                 if elapsed_s >= spec.most_s or (long_enough and found.narrow(spec.precision)):
-                    return self._seen(configuration, served, began_ns or load_ns, found)
+                    return self._seen(configuration, served, began_ns, found)
         finally:
             under_load.end_load()
 
@@ -216,6 +226,9 @@ class ServiceRunner:
             known = max(found.rate_half, found.power_half)
             words = f"to ±{percent(known)}" if math.isfinite(known) else "to nothing"
             yield f"after {spec.most_s:g} s throughput and power are known {words} only"
+        late_s = figures.get("sent_late_p99_s", 0.0)
+        if late_s > max(_LATE_S, _LATE_SHARE * figures.get("e2e_p50_s", 0.0)):
+            yield f"the load generator was up to {1e3 * late_s:.0f} ms late: other work keeps this machine busy"
         if figures.get("errors"):
             yield f"{figures['errors']:.0f} of {figures['requests']:.0f} requests failed: {faults_in_words(served)}"
         asked = self._service.load(configuration).rate_per_s
@@ -249,7 +262,7 @@ class ServiceRunner:
             source=self.source,
             cost_s=cost_s,
             reported=[{**each.figures, **_of_energy(each)} for each in seen],
-            more={"service_start_s": started_s} if started_s else None,
+            more={START: started_s} if started_s else None,
         )
         said = [words for each in seen for words in each.said]
         if self.source in LIVE:

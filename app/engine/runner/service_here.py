@@ -49,7 +49,7 @@ class ServiceHere:
         None where `stop` was set. Raises CommandFailed.
         """
         if not self._watches:
-            self._watches = [watch(self._gpu), *(watch(name) for name in self._service.spec.boards)]
+            self._watch_boards()
         wanted = self._service.arguments(configuration)
         running = self._running
         if running is not None and wanted == self._started_with and not running.why_ended:
@@ -60,6 +60,16 @@ class ServiceHere:
             return None
         self._started_with = wanted
         return 0.0 if math.isnan(self._running.start_s) else self._running.start_s
+
+    def _watch_boards(self) -> None:
+        """All that it runs on, each once. Raises InputError and SensorError for one that is not there."""
+        self._watches = [watch(self._gpu)]
+        for name in self._service.spec.boards:
+            other = watch(name)
+            if other.gpu.info.uuid in {each.gpu.info.uuid for each in self._watches}:
+                other.release()
+            else:
+                self._watches.append(other)
 
     def begin(self, configuration: Configuration) -> int:
         """Begin the load of a configuration; when that was, on the board's clock. Raises CommandFailed."""

@@ -53,11 +53,9 @@ def describe_offsets(origin: Mapping[str, str]) -> Iterator[Listing]:
     offsets, reference = offsets_of_origin(origin)
     labels = board_labels(origin)
     rows: list[list[Cell]] = []
-    for key, offset in offsets.items():
-        if key == reference:
-            rows.insert(0, [labels.get(key, key), "reference", "", "", None])
-            continue
+    for number, (key, offset) in enumerate(offsets.items(), 1):
         figures = [offset.ratios[name].words for name in ("energy_j", "time_s", "power_w")]
-        rows.append([labels.get(key, key), *figures, offset.shared])
+        figures = ["reference", "", ""] if key == reference else figures
+        rows.append([number, labels.get(key, key), *figures, offset.shared or None])
     if len(rows) > 1:
-        yield Listing(_TITLE, ("board", "energy", "time", "power", "configurations shared"), rows)
+        yield Listing(_TITLE, ("", "board", "energy", "time", "power", "configurations shared"), rows)

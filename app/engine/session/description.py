@@ -25,7 +25,7 @@ from .board_offsets import board_labels, describe_offsets
 from .gains import choice_of_origin, describe_gain
 from .plan import SessionPlan
 from .references import Kind, references_of
-from .summary import by_goal, front_indices
+from .summary import by_goal, front_indices, starts_of
 
 _SOURCES = {
     "nvml": "measured on the board",
@@ -54,6 +54,7 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
         Figure("Measured", f"{len(table) - timed} ({percent(share)} of the valid ones)"),
         Figure("Failed", failed or "none"),
         *describe_limits(plan, table),
+        *describe_starts(table),
         Figure("Search", f"{plan.strategy}, seed {plan.seed}"),
         Figure("Budget", budget or "none"),
         *describe_statement(plan),
@@ -134,6 +135,13 @@ def describe_limits(plan: SessionPlan, table: ResultTable) -> Iterator[Figure]:
         kept = feasible(table, limits)
         worked = len(table) - sum(table.failures().values()) - int(table.timed().sum())
         yield Figure("Limits", "; ".join(map(str, limits)), note=f"kept by {kept.sum()} of {worked} configurations")
+
+
+def describe_starts(table: ResultTable) -> Iterator[Figure]:
+    """How often a service was started, and what that took; nothing of other workloads."""
+    count, seconds = starts_of(table)
+    if count:
+        yield Figure("Server started", f"{count} times" if count > 1 else "once", note=f"{duration(seconds)} in all")
 
 
 def _none_feasible(plan: SessionPlan, table: ResultTable) -> list[Figure]:

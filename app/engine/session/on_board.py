@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Event
+from typing import TYPE_CHECKING, cast
 
 from ...errors import InputError, WattridgeError
 from ...sensors.device_limits import DeviceLimits, limits_of
@@ -22,6 +23,9 @@ from ..space.search_space import SearchSpace
 from ..specification.model import Specification
 from ..specification.programs import programs_of
 from ..tuning_methods.fits import fit_of_sweep
+
+if TYPE_CHECKING:
+    from ..runner.service_modelled import ModelledBoard
 
 
 def limits_on(gpu: Gpu | None) -> DeviceLimits:
@@ -122,10 +126,11 @@ def _service_notes(spec: Specification, gpu: Gpu) -> tuple[str, ...]:
     from ..runner.command import not_its_own
     from ..workloads.service import Service
 
-    service = Service(spec)
+    modelled = _models_services(gpu)
+    service = Service(spec, modelled=modelled is not None)
     said: list[str] = []
-    if isinstance(gpu, ServesLoad) and gpu.service_assumptions:
-        said.append(f"no server is run: {gpu.service_assumptions}")
+    if modelled is not None:
+        said.append(f"no server is run: {modelled.service_assumptions}")
     else:
         if gpu.clock.speed != 1:
             raise InputError("a server takes real time", gpu.info.label, "choose --speed 1")
@@ -147,15 +152,17 @@ def _service_runner(spec: Specification, gpu: Gpu, space: SearchSpace, guard: De
     from ..workloads.service import Service
 
     def make() -> Runner:
-        service = Service(spec)
-        under_load = (
-            ServiceModelled(gpu, service)
-            if isinstance(gpu, ServesLoad) and gpu.service_assumptions
-            else ServiceHere(gpu, service)
-        )
+        modelled = _models_services(gpu)
+        service = Service(spec, modelled=modelled is not None)
+        under_load = ServiceHere(gpu, service) if modelled is None else ServiceModelled(modelled, service)
         return ServiceRunner(gpu, spec, space, guard.nested("session"), service, under_load)
 
     return make
+
+
+def _models_services(gpu: Gpu) -> ModelledBoard | None:
+    """The board, where it answers requests by a model of its own."""
+    return cast("ModelledBoard", gpu) if isinstance(gpu, ServesLoad) and gpu.service_assumptions else None
 
 
 def allowed_settings(

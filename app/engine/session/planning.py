@@ -32,6 +32,7 @@ from ..runner.base import Runner
 from ..runner.pool.gpu import PooledGpu
 from ..runner.replay import ReplayRunner
 from ..runner.settings_order import setting_names
+from ..service_figures import OF_ENERGY
 from ..session_state import Purpose
 from ..space.build import build_space
 from ..space.device_settings import resolve_device_settings
@@ -364,7 +365,7 @@ def _objective_without_energy(spec: Specification, objective: Objective, gpu: Gp
 
     Raises InputError where the objective itself needs more.
     """
-    known = {"time_s", *_reported(spec), *spec.parameters, *spec.constants}
+    known = {"time_s", *_reported(spec), *spec.parameters, *spec.constants} - set(OF_ENERGY)
     for name, text in spec.metrics.items():
         if known.issuperset(parse(text, f"{spec.path}: metrics.{name}").names):
             known.add(name)

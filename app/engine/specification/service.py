@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -214,5 +214,5 @@ def _check_pattern(pattern: str, section: Section, key: str, groups: tuple[int, 
         raise section.wrong(key, f"a regular expression with {wanted}, of at most {MOST_PATTERN} characters,")
 
 
-def _keys(kind: type) -> tuple[str, ...]:
-    return tuple(kind.__dataclass_fields__)
+def _keys(kind: type[ClientSpec]) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind))

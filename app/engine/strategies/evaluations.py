@@ -178,6 +178,26 @@ def delegate(
         inner.close()
 
 
+def abreast(searches: Sequence[Search]) -> Search:
+    """Several searches at the same time: a batch holds what all of them ask for. It ends when all have."""
+    asked: dict[int, list[int]] = {}
+    outcomes: dict[int, Outcome] = {}
+    going = dict(enumerate(searches))
+    try:
+        while going:
+            for number, search in list(going.items()):
+                try:
+                    rows = asked.get(number)
+                    asked[number] = next(search) if rows is None else search.send([outcomes[row] for row in rows])
+                except StopIteration:
+                    del going[number]
+            batch = list(dict.fromkeys(row for number in going for row in asked[number]))
+            outcomes = {outcome.row: outcome for outcome in (yield batch)} if batch else {}
+    finally:
+        for search in searches:
+            search.close()
+
+
 def search_within(rows: npt.NDArray[np.int64], chosen: Strategy, known: Evaluations, batch: int, remark: str) -> Search:
     """Another strategy over some rows (ascending). What is known already is answered without measuring."""
     part = known.space if len(rows) == known.space.size else known.space.subset(rows)

@@ -76,10 +76,11 @@ class GeneratedLoad:
         faults: Counter[str] = Counter()
         for report in reports:
             faults.update(report["faults"])
+        due, sent, first, last_token = stamps.T
         return Served(
             start_ns=reports[0]["from"],
             end_ns=reports[-1]["to"],
-            requests=Requests(*stamps.T, rows[:, 4], made, rows[:, 7] > 0),
+            requests=Requests(due, sent, first, last_token, rows[:, 4], made, rows[:, 7] > 0),
             idle_s=sum(report["idle"] for report in reports) / 1e9,
             output_tokens=sum(pieces) * self._tokens / self._pieces if known else math.nan,
             problem=broken,

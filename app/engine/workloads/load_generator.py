@@ -75,14 +75,14 @@ class Generator:
         self._api: str = job["api"]
         self._stream: bool = job["stream"] and self._api != "http"
         key = os.environ.get(job.get("key_from") or "", "")
-        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
         self._rows: list[list[float]] = []
         self._chunks = 0  # of answers, that came since the last report
         self._faults: Counter[str] = Counter()
         self._under_way = 0
         self._idle_since_ns = self._reported_ns = time.monotonic_ns()
         self._idle_ns = 0
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[bool]] = set()
         self._freed = asyncio.Event()
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
 
@@ -108,36 +108,37 @@ class Generator:
         due_ns = time.monotonic_ns()
         while True:
             due_ns += round(self._rng.expovariate(self._job["rate_per_s"]) * 1e9)
+            body, words = self._body()  # before it is due
             early_s = (due_ns - time.monotonic_ns()) / 1e9
             if early_s > 0:
                 await asyncio.sleep(early_s)
             while self._under_way >= most:  # it leaves late, and its latency says so
                 self._freed.clear()
                 await self._freed.wait()
-            task = asyncio.create_task(self._ask(session, due_ns))
+            task = asyncio.create_task(self._ask(session, due_ns, body, words))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def _take_turns(self, session: aiohttp.ClientSession) -> None:
         """Closed loop: one after another."""
         while True:
-            failed = await self._ask(session, time.monotonic_ns())
+            body, words = self._body()
+            failed = await self._ask(session, time.monotonic_ns(), body, words)
             if failed:
                 await asyncio.sleep(PAUSE_S)
 
-    async def _ask(self, session: aiohttp.ClientSession, due_ns: int) -> bool:
+    async def _ask(self, session: aiohttp.ClientSession, due_ns: int, body: bytes | None, words: int) -> bool:
         """One request to its end; whether it failed."""
         if not self._under_way:
             self._idle_ns += time.monotonic_ns() - self._idle_since_ns
         self._under_way += 1
-        prompt, words, output_tokens = self._prompts.draw()
         answer = _Answer(words)
         fault = ""
         try:
             async with session.request(
-                "GET" if self._api == "http" and not self._job.get("extra") else "POST",
+                "GET" if body is None else "POST",
                 self._url,
-                json=self._body(prompt, output_tokens),
+                data=body,
                 trace_request_ctx=answer,
                 allow_redirects=False,
             ) as response:
@@ -167,14 +168,17 @@ class Generator:
         self._rows.append(answer.row(due_ns, ended_ns, bool(fault)))
         return bool(fault)
 
-    def _body(self, prompt: str, output_tokens: int) -> dict[str, Any] | None:
+    def _body(self) -> tuple[bytes | None, int]:
+        """The next request's, and the words of its prompt; None: it has none."""
         extra: dict[str, Any] = self._job.get("extra") or {}
         if self._api == "http":
-            return extra or None
+            return (json.dumps(extra).encode() if extra else None), 0
+        prompt, words, output_tokens = self._prompts.draw()
         asked = {"messages": [{"role": "user", "content": prompt}]} if self._api == "chat" else {"prompt": prompt}
         named = {"model": self._job["model"]} if self._job.get("model") else {}
         usage = {"stream_options": {"include_usage": True}} if self._stream else {}
-        return {**named, **asked, "max_tokens": output_tokens, "stream": self._stream, **usage, **extra}
+        wanted = {"max_tokens": output_tokens, "stream": self._stream}
+        return json.dumps({**named, **asked, **wanted, **usage, **extra}).encode(), words
 
     async def _listen(self, response: aiohttp.ClientResponse, answer: _Answer) -> None:
         """Server-sent events to their end."""
@@ -253,7 +257,8 @@ class _Answer:
         self._note_usage(event)
         said = 0
         for choice in _list(event.get("choices")):
-            delta = choice.get("delta") if isinstance(choice.get("delta"), dict) else choice
+            delta = choice.get("delta")
+            delta = delta if isinstance(delta, dict) else choice
             said += bool(delta.get("content") or delta.get("text") or delta.get("reasoning_content"))
             self.complete = self.complete or bool(choice.get("finish_reason"))
         if said and not self.first_ns:

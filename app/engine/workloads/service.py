@@ -38,8 +38,11 @@ _STEP: Final = re.compile(r'(\w[\w-]*)|\[(\d+)\]|\["([^"]*)"\]')
 class Service:
     """The service of a specification: its commands and its client's load, for a configuration."""
 
-    def __init__(self, spec: Specification) -> None:
-        """Raises InputError where a command makes no sense, or a program or a package is not there."""
+    def __init__(self, spec: Specification, *, modelled: bool = False) -> None:
+        """`modelled`: a board answers by its model, and no program is run.
+
+        Raises InputError where a command makes no sense, or a program or a package is not there.
+        """
         if spec.service is None:
             raise InputError("there is no [service]", str(spec.path), "add one with start = 'PROGRAM' or attach = URL")
         self.spec: ServiceSpec = spec.service
@@ -48,10 +51,15 @@ class Service:
         self._folder = spec.path.resolve().parent
         client = self.spec.client
         self._start, self._stop, self._run = (
-            CommandLine(text, self._folder, f"{self._where}.{key}") if text else None
+            CommandLine(text, self._folder, f"{self._where}.{key}") if text and not modelled else None
             for key, text in (("start", self.spec.start), ("stop", self.spec.stop), ("client.run", client.run))
         )
         self.argument_names = self.spec.arguments(tuple(spec.parameters) + tuple(spec.device_settings))
+        if modelled and client.run:
+            what, remedy = "a program cannot ask a simulated service", "give rate or concurrency instead of run"
+            raise InputError(what, f"{self._where}.client", remedy)
+        if modelled:
+            return
         if not client.run:
             require_generator()
         if client.prompts is not None and not client.prompts.is_file():

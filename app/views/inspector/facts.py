@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from ...engine.analysis.peak_share import peak_share
 from ...engine.analysis.quantities import format_number, parameter_text, quantities_of, quantity
 from ...engine.measurement import SPREADS, Measurement, State, scattered, spreads
-from ...engine.runner.board_correction import BOARD_CORRECTION, BOARD_UNCERTAINTIES
+from ...engine.runner.board_correction import BOARD_CORRECTION, BOARD_NUMBER, BOARD_UNCERTAINTIES
 from ...engine.runner.stating import CORRECTION, UNCERTAINTY
 from ...engine.session.description import describe_statement
 from ...engine.session.gains import describe_gain
@@ -35,6 +35,7 @@ _SHOWN_ELSEWHERE = {
     CORRECTION,
     UNCERTAINTY,
     BOARD_CORRECTION,
+    BOARD_NUMBER,
     *BOARD_UNCERTAINTIES,
 }
 

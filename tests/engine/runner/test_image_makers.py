@@ -95,6 +95,12 @@ def test_images_are_made_by_one_process_that_stays(library: LibraryMaker) -> Non
     assert process_of(first) == process_of(second) != os.getpid()
 
 
+def test_the_first_process_starts_before_anything_is_asked(library: LibraryMaker) -> None:
+    wait_for(lambda: bool(library._idle), "it stands")
+    [process] = library._idle
+    assert process_of(library.make("one", ())) == process.pid
+
+
 def test_what_it_says_without_end_is_cut(library: LibraryMaker) -> None:
     assert library.make(f"warns {MAX_MESSAGE + 1}", ()).said == "x" * MAX_MESSAGE
 

@@ -16,12 +16,14 @@ from pool_sides import BUNDLE, MODEL, ScriptedSide, board
 
 from app.engine.measurement import Depth, State
 from app.engine.runner.pool.gpu import boards_of_origin
+from app.engine.runner.pool.messages import error_line, parse_answer
 from app.engine.runner.pool.runner import PoolRunner, SharesBoards
 from app.engine.session.run import run_session
 from app.engine.session_state import SessionState
 from app.engine.space.search_space import SearchSpace
 from app.engine.store.database import Store
 from app.errors import WattridgeError
+from app.sensors.errors import GpuLost
 
 SPACE = grid()
 ROWS = list(range(SPACE.size))
@@ -173,6 +175,20 @@ def test_a_board_whose_lines_are_garbled_takes_no_part_and_the_others_do_its_row
     assert {each.board for each in found if each.state is State.OK} == {"a"}
     assert len(said) == 1
     assert "takes no part: a word that is none of those known" in said[0]
+
+
+def test_when_a_board_is_lost_beside_its_worker_the_others_do_its_rows() -> None:
+    def lost(key: str, line: bytes) -> bytes:
+        answer = parse_answer(line, "there")
+        if key == "b" and answer.answer is not None and "measured" in answer.answer:
+            return error_line(answer.number, GpuLost("the board fell off the bus", "node7"))
+        return line
+
+    with running(side("a"), side("b")) as (pool, runner, said):
+        pool.garble = lost
+        found = list(runner.measure(ROWS, threading.Event()))
+    assert once_each([each.row for each in found]), "what it reported before stays"
+    assert said == [f"{board('b').label} takes no part: the board fell off the bus"]
 
 
 def test_rows_are_measured_on_a_named_board_and_no_longer_once_that_left() -> None:

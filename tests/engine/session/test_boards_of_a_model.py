@@ -184,8 +184,10 @@ def test_the_offsets_are_shown_with_their_intervals() -> None:
     assert document["best"]["board"] == "exact"
     described = describe_session(result.plan, result.table)
     [listing] = [each for each in described.listings if each.title.startswith("Boards")]
-    assert [row[0] for row in listing.rows] == ["exact", "over", "under"]
-    assert "1.04" in str(listing.rows[1][1])
+    assert [row[1] for row in listing.rows] == ["exact", "over", "under"]
+    assert "1.04" in str(listing.rows[1][2])
+    numbers = {each.board: each.values["board_number"] for each in map(result.table.measurement, range(len(rows)))}
+    assert numbers == {"exact": 1, "over": 2, "under": 3}, "what the front may be coloured by"
 
 
 def test_a_board_that_joins_later_is_compared_before_its_figures_are_given() -> None:

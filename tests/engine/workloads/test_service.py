@@ -21,7 +21,7 @@ from app.engine.session.load import load_specification
 from app.engine.workloads.command import CommandFailed
 from app.engine.workloads.generated_load import GeneratedLoad
 from app.engine.workloads.served_figures import faults_in_words, figures_of_requests
-from app.engine.workloads.service import RunningService, Service, at_path
+from app.engine.workloads.service import RunningService, Service, at_path, why_not_ready
 from app.sensors.service_load import Served
 
 SERVER = Path(__file__).parents[1] / "service_stand_in.py"
@@ -76,7 +76,7 @@ def all_gone(folder: Path, patience_s: float = 10.0) -> bool:
         if time.monotonic() > deadline:
             return False
         time.sleep(0.05)
-    return bool(processes(folder))
+    return True
 
 
 @contextmanager
@@ -143,12 +143,6 @@ FAILURES = {  # server, what is written of the service -> state, words
         State.TIMEOUT,
         "nothing that it printed",
     ),
-    "it is not well": (
-        "--fault unwell",
-        'ready = "http://127.0.0.1:{free_port}/health"\nready_s = 0.5',
-        State.TIMEOUT,
-        "HTTP status 503",
-    ),
 }
 
 
@@ -159,6 +153,13 @@ def test_one_that_does_not_get_ready_is_a_clear_result(tmp_path: Path, case: str
         service_of(tmp_path, server, service).start({"n": 1}, threading.Event())
     assert raised.value.state is state
     assert all_gone(tmp_path)
+
+
+def test_one_that_answers_with_an_error_is_not_ready(tmp_path: Path) -> None:
+    with started(service_of(tmp_path, "--fault unwell", 'ready = "ready to serve"')) as running:
+        assert "HTTP status 503" in why_not_ready(f"{running.url}/health")
+        assert why_not_ready(f"{running.url}/health", anything=True) == ""
+    assert "http" in why_not_ready(running.url)
 
 
 def test_a_stop_ends_the_waiting(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ MOST_RESIDENT_BYTE: Final = 1 << 30  # a process that has grown beyond it is not
 
 
 class LibraryMaker:
-    """Implements `ImageMaker` by processes that stay: as many as are asked at once, and started when they are.
+    """Implements `ImageMaker` by processes that stay: one that starts at once, and as many as are asked at once.
 
     A process that crashes, hangs or grows costs the image that it makes, and another takes its place.
     """
@@ -40,6 +40,8 @@ class LibraryMaker:
         self._not_started = 0
         self._why_not = ""
         self._closed = False
+        with self._changed:
+            self._start()
 
     def make(self, text: str, options: Sequence[str]) -> Compiled:
         process, stays = self._take(), False

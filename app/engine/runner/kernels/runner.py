@@ -52,7 +52,7 @@ from .verifying import verify_by_program
 
 LEAST_BATCH: Final = 16
 MOST_BATCH: Final = 64
-WAIT_S: Final = 0.005  # for the compiler, before the GPU is kept busy
+WAIT_S: Final = 0.06  # for the compiler, before the GPU is kept busy: ending that takes as long
 TURN_S: Final = 0.05  # between looks while the GPU is kept busy
 
 

@@ -47,7 +47,7 @@ from .messages import (
 )
 from .pool import Came, Failure, Left, Pool, Remark, Said, Unanswered
 
-MOST_AT_ONCE: Final = 16  # rows in one request
+MOST_AT_ONCE: Final = 32  # rows in one request
 AHEAD: Final = 2  # requests that a board has at once: one that it works on and the next
 MOST_BATCH: Final = 1024
 TURN_S: Final = 0.05
@@ -293,7 +293,7 @@ class PoolRunner:
 
     def _rows_for(self, job: _Job, seat: _Seat, seats: int, here: Collection[str]) -> list[int]:
         """The next rows of a job for a board: one that cost a worker alone, others together, fewer towards the end."""
-        size = min(MOST_AT_ONCE, max(1, math.ceil(len(job.waiting) / (seats * (AHEAD + 1)))))
+        size = min(MOST_AT_ONCE, max(1, math.ceil(len(job.waiting) / (seats * AHEAD))))
         chosen: list[int] = []
         of_others: list[int] = []
         while job.waiting and len(chosen) < size:

@@ -28,7 +28,8 @@ async def start_scheduler(address: str, certificates: Certificates) -> PoolSched
     )
     try:
         await scheduler
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+    except (OSError, ValueError, RuntimeError) as error:  # Dask's own is a RuntimeError about the system's
+        cause = error.__cause__ or error
+        reason = getattr(cause, "strerror", None) or str(cause)
         raise WattridgeError(f"the scheduler cannot listen: {reason}", address, "choose another address") from None
     return scheduler

@@ -18,27 +18,33 @@ READY_S: Final = 60.0
 _PACKAGE: Final = __package__
 
 
-def worker_child(
-    number: int,
-    selector: str,
+def worker_children(
+    selectors: Sequence[str],
     scheduler: str,
     certificates: Certificates,
     *,
     seed: int = 0,
     speed: float = 1.0,
     allow_control: bool = False,
-) -> Child:
-    """The worker of one board as a child; `number` tells simulated boards of one machine apart."""
-    task = {
-        "scheduler": scheduler,
-        "certificates": str(certificates.folder),
-        "gpu": selector,
-        "number": number,
-        "seed": seed,
-        "speed": speed,
-        "allow_control": allow_control,
-    }
-    return Child(f"worker of {selector}", f"{_PACKAGE}.worker_process", task)
+) -> list[Child]:
+    """The workers of this machine's boards as children; the noise of simulated ones begins at `seed` and differs."""
+    return [
+        Child(
+            f"worker of {selector}",
+            f"{_PACKAGE}.worker_process",
+            {
+                "scheduler": scheduler,
+                "certificates": str(certificates.folder),
+                "gpu": selector,
+                "number": number,
+                "workers": len(selectors),
+                "seed": seed + number,
+                "speed": speed,
+                "allow_control": allow_control,
+            },
+        )
+        for number, selector in enumerate(selectors)
+    ]
 
 
 class LocalPool:
@@ -59,18 +65,9 @@ class LocalPool:
         try:
             self.certificates = make_certificates(self._folder / "certificates")
             self.address = self._start_scheduler(on_line)
-            children = [
-                worker_child(
-                    number,
-                    selector,
-                    self.address,
-                    self.certificates,
-                    seed=seed + number,
-                    speed=speed,
-                    allow_control=allow_control,
-                )
-                for number, selector in enumerate(selectors)
-            ]
+            children = worker_children(
+                selectors, self.address, self.certificates, seed=seed, speed=speed, allow_control=allow_control
+            )
             self.workers = self._supervise(children, on_line)
             for child in children:
                 if self.workers.until_ready(child, READY_S) is None:

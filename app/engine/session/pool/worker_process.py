@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import platform
 import secrets
 import shutil
@@ -16,18 +17,18 @@ from distributed import Worker
 from distributed.comm.addressing import get_address_host
 from distributed.utils import get_ip
 
-from ....errors import WattridgeError
 from ....sensors.select import open_gpu
 from ...children.scratch import scratch_folder
 from ...control.guard import DeviceGuard
 from ...runner.pool import tasks
-from ...runner.pool.certificates import find_certificates
+from ...runner.pool.certificates import Certificates, find_certificates
 from ...runner.pool.network import security_of, settle
 from .board_work import BoardWork
 from .child import run_child
 
 _IDLE_LOOK_S: Final = 5.0
 _CLOSE_S: Final = 3.0
+_AGAIN_S: Final = 0.5
 
 
 class BoardWorker(Worker):  # type: ignore[misc]  # Dask has no types
@@ -62,37 +63,59 @@ class BoardWorker(Worker):  # type: ignore[misc]  # Dask has no types
 
 
 async def serve(task: Mapping[str, Any], end: asyncio.Event, ready: Callable[[Mapping[str, Any]], None]) -> None:
-    """Work for the scheduler until it, or the parent, is gone. Raises WattridgeError, where it is gone too."""
+    """Offer the board to the scheduler, whenever that is there, until the parent is gone. Raises WattridgeError."""
     settle()
-    security = security_of(find_certificates(Path(task["certificates"])))
-    address: str = task["scheduler"]
-    folder = scratch_folder()
+    _keep_to_share(task["number"], task["workers"])
+    certificates = find_certificates(Path(task["certificates"]))
     with closing(open_gpu(task["gpu"], seed=task["seed"], speed=task["speed"])) as gpu:
         guard = DeviceGuard(gpu, allow_control=task["allow_control"], by="pool")
         host = platform.node() or "a machine without a name"
         key = gpu.info.uuid if gpu.info.live else f"{gpu.info.uuid}@{host}/{task['number']}"
         work = BoardWork(gpu, guard, host=host, key=key)
-        worker = BoardWorker(
-            work,
-            address,
-            host=get_ip(get_address_host(address)),
-            name=f"{key} {secrets.token_hex(4)}",
-            security=security,
-            local_directory=str(folder),
-        )
         try:
-            await worker
-            ready({"board": work.board.label, "address": worker.address})
-            await _until_over(worker, work, end)
-        except (OSError, ValueError, RuntimeError) as error:
-            raise WattridgeError(f"the scheduler cannot be reached: {error}", address) from None
+            while not end.is_set():
+                with suppress(OSError, ValueError, RuntimeError):  # the scheduler is not there, or was lost
+                    await _offer(work, task["scheduler"], certificates, end, ready)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(end.wait(), _AGAIN_S)
         finally:
-            with suppress(Exception):
-                await asyncio.wait_for(worker.close(executor_wait=False, nanny=False), _CLOSE_S)
             await asyncio.to_thread(work.close)
-            shutil.rmtree(folder, ignore_errors=True)
-    if not end.is_set():
-        raise WattridgeError("the scheduler was lost", address)
+
+
+def _keep_to_share(number: int, workers: int) -> None:
+    """Use this worker's share of the cores: each compiles on as many as it finds, and must not disturb the others."""
+    if hasattr(os, "sched_setaffinity"):
+        own = sorted(os.sched_getaffinity(0))[number::workers]
+        if len(own) > 1:
+            os.sched_setaffinity(0, own)
+
+
+async def _offer(
+    work: BoardWork,
+    scheduler: str,
+    certificates: Certificates,
+    end: asyncio.Event,
+    ready: Callable[[Mapping[str, Any]], None],
+) -> None:
+    """Be a worker of the scheduler until that, or the parent, is gone. Raises OSError where it is not there."""
+    folder = scratch_folder()
+    worker = BoardWorker(
+        work,
+        scheduler,
+        host=get_ip(get_address_host(scheduler)),
+        name=f"{work.board.key} {secrets.token_hex(4)}",
+        security=security_of(certificates),
+        local_directory=str(folder),
+    )
+    try:
+        await worker
+        ready({"board": work.board.label, "address": worker.address})
+        await _until_over(worker, work, end)
+    finally:
+        work.abandon()
+        with suppress(Exception):
+            await asyncio.wait_for(worker.close(executor_wait=False, nanny=False), _CLOSE_S)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 async def _until_over(worker: BoardWorker, work: BoardWork, end: asyncio.Event) -> None:
@@ -100,7 +123,6 @@ async def _until_over(worker: BoardWorker, work: BoardWork, end: asyncio.Event) 
     while not any(each.done() for each in ended):
         await asyncio.wait(ended, timeout=_IDLE_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
         await asyncio.to_thread(work.let_go_where_idle)
-    work.abandon()
     for each in ended:
         each.cancel()
 

@@ -19,6 +19,7 @@ from app.cli import main
 from app.engine.analysis.tradeoff import Load
 from app.engine.control.guard import DeviceGuard
 from app.engine.runner.cuda.hold_context import hold
+from app.engine.session.idle_costs import describe_idle, idle_to_json, suggestions, year_of
 from app.engine.tuning_methods.idle import (
     BARE,
     CONTEXT,
@@ -31,7 +32,6 @@ from app.engine.tuning_methods.idle import (
     IdleStudy,
     study_idle,
 )
-from app.engine.tuning_methods.idle_description import describe_idle, idle_to_json, suggestions, year_of
 from app.sensors.channel import Reading, channel
 from app.sensors.clock import Clock, VirtualClock
 from app.sensors.errors import NotSupported

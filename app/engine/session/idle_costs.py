@@ -10,7 +10,7 @@ from typing import Any, Final
 from ...numbers import as_json, number
 from ..analysis.tradeoff import HOURS_PER_YEAR, Load
 from ..description import Cell, Description, Listing
-from .idle import BARE, CONTEXT, CONTEXT_NO_BOOST, LOADED, LOADED_NO_BOOST, MEMORY, IdleLook, IdleStudy
+from ..tuning_methods.idle import BARE, CONTEXT, CONTEXT_NO_BOOST, LOADED, LOADED_NO_BOOST, MEMORY, IdleLook, IdleStudy
 
 _WORTH_W: Final = 1.0  # differences below are not called a saving
 
