@@ -159,6 +159,7 @@ def _why_files_refused(kernel: KernelSpec, base: Path, folders: Folders) -> str:
     for path in (*sources, *references, *kernel.include, *(base / fill for fill in fills)):
         if not holds(path):
             return f"{path.name} is not in the folders"
+    searched = [*kernel.include, *(path.parent for path in sources)]  # as the compiler is told
     waiting, seen = list(sources), set()
     while waiting:
         path = _real(waiting.pop())
@@ -172,7 +173,7 @@ def _why_files_refused(kernel: KernelSpec, base: Path, folders: Folders) -> str:
         for name in _includes(path):
             if name is None or os.path.isabs(name) or ".." in Path(name).parts:
                 return f"{path.name} includes a file by a macro, by .. or from the top of the disk"
-            there = [place / name for place in (path.parent, *kernel.include) if (place / name).is_file()]
+            there = [place / name for place in (path.parent, *searched) if (place / name).is_file()]
             if not all(holds(each) for each in there):
                 return f"{name}, which {path.name} includes, is not in the folders"
             waiting += there

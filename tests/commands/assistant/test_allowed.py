@@ -147,6 +147,17 @@ def test_includes_outside_the_folders_are_refused_however_they_are_written(folde
     _refused(folder, _write(folder), "may not run this")
 
 
+def test_an_include_is_looked_for_where_the_compiler_would(folder: Path) -> None:
+    (folder / "other").mkdir()
+    (folder / "other" / "second.cu").write_text("")
+    (folder / "other" / "hidden.h").write_text('#include "/etc/passwd"\n')
+    (folder / "add.cu").write_text(f'#include "hidden.h"\n{KERNEL}')
+    _write(folder)
+    text = (folder / "add.toml").read_text().replace('source = "add.cu"', 'source = ["add.cu", "other/second.cu"]')
+    (folder / "add.toml").write_text(text)
+    _refused(folder, "add.toml", "may not run this", "hidden.h")
+
+
 def test_a_program_a_service_and_a_bare_space_are_refused(folder: Path) -> None:
     (folder / "command.toml").write_text('[command]\nrun = "/bin/sh -c id"\n[parameters]\nn = [1, 2]\n')
     _refused(folder, "command.toml", "runs a program")
