@@ -123,6 +123,7 @@ _COMMANDS: Final = {  # module of `commands` and help; the module has the functi
     "doctor": ("doctor", "what is missing or wrong on this machine, and the remedy for each"),
     "meters": ("meters", "the power meters that are here, and what they report"),
     "monitor": ("watch", "watch a board for a while without a window"),
+    "idle": ("idle", "what a board draws while nothing works on it, and what a year of that costs"),
     "measure": ("measure", "time, energy and power of any program, as perf stat counts"),
     "tune": ("search", "search a specification's space on a board"),
     "replay": ("search", "search a recorded session instead of a board"),
@@ -154,6 +155,12 @@ _COMMANDS: Final = {  # module of `commands` and help; the module has the functi
     "sessions": ("search", "the sessions kept on disk"),
     "schema": ("schema", "what each command prints with --json, as a JSON Schema"),
     "serve-board": ("serve_board", "send what a board reports to a Wattridge on another machine, which starts this"),
+    "pool": ("pool", "certificates and scheduler of a pool of boards, and which boards it has"),
+    "worker": ("pool", "offer this machine's boards to a pool"),
+    "mcp": (
+        "mcp",
+        "let an assistant watch, tune and report, by the Model Context Protocol; it never sets a real board",
+    ),
     "twin": ("watch", "a simulated board: with --truth what its sensors hide"),
 }
 
@@ -292,9 +299,8 @@ def _guarded_call(call: Callable[[], int]) -> int:
 
 
 def _why_no_window() -> WattridgeError | None:
-    from .qt_libraries import lend_fonts, why_no_display, why_no_libraries
+    from .qt_libraries import why_no_display, why_no_libraries
 
-    lend_fonts()
     return why_no_display() or why_no_libraries()
 
 

@@ -26,6 +26,7 @@ _FOLDERS: Final = (
         "drafts",
         "energy-models",
         "operators",
+        "pool",
         "wattridge-running",
     ),
 )

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..numbers import as_json
-from .arguments import add_choosing, add_goal, add_table, columns_of
+from .arguments import add_board, add_choosing, add_control, add_goal, add_repeats, add_search, add_table, columns_of
 from .logs import add_log, analyse_log, log_named
+from .side_by_side import is_specification, measured_sessions
 from .sources import open_session
 from .terminal import print_description, print_json, show
 
 if TYPE_CHECKING:
     from ..engine.analysis.choosers import Preferences
+    from ..engine.analysis.over_load import ModelAtLoad
     from ..engine.analysis.session import Analysis
     from ..engine.analysis.tradeoff import Load
     from ..engine.objectives import Objective
@@ -37,6 +40,7 @@ def analyse(arguments: Namespace) -> int:
     Of a log of power over time, energy and sampling.
     """
     from ..engine.analysis.document import document_of
+    from ..engine.analysis.over_load_description import models_to_json
     from ..engine.analysis.session import analyse as analyse_table
     from ..engine.session.summary import by_goal, share_to_json
 
@@ -49,7 +53,8 @@ def analyse(arguments: Namespace) -> int:
     best = next(iter(by_goal(found.table, objective.goal, objective.limits)), None)
     if arguments.json:
         share = share_to_json(opened.plan, found.table, best)
-        print_json({**_heading(opened), **document_of(found), "share_of_peak": share})
+        models = models_to_json(_models(opened, found))
+        print_json({**_heading(opened), **document_of(found), "models_over_load": models, "share_of_peak": share})
     else:
         _print(opened, found, best)
     return 0
@@ -58,6 +63,7 @@ def analyse(arguments: Namespace) -> int:
 def _print(opened: Opened, found: Analysis, best: int | None) -> None:
     """Every finding; `best` is the index of the best by the objective."""
     from ..engine.analysis.description import MOST_POINTS, describe_analysis
+    from ..engine.analysis.over_load_description import describe_models_over_load
     from ..engine.analysis.peak_share import peak_share
     from ..engine.description import Description, Figure
 
@@ -74,33 +80,66 @@ def _print(opened: Opened, found: Analysis, best: int | None) -> None:
         figures.append(Figure(f"the best by {found.objective.goal} reaches", share.words))
     board = f"{plan.gpu} ({plan.source})"
     print_description(Description(f"{opened.name}, {plan.title}", board, figures, remarks=plan.space.notes))
-    for each in describe_analysis(found):
+    for each in (*describe_analysis(found), *describe_models_over_load(_models(opened, found))):
         show()
         print_description(each)
     if plane is not None and max(len(plane.front), len(plane.hull)) > MOST_POINTS:
         show("", "--json has every point of the front and of the hull")
 
 
+def _models(opened: Opened, found: Analysis) -> tuple[ModelAtLoad, ...]:
+    """The frequency model at each load of a service; none of anything else."""
+    from ..engine.analysis.over_load import models_over_load
+
+    if found.over_load is None:
+        return ()
+    return models_over_load(found.table, gpu=opened.plan.gpu, simulated=opened.plan.source == "simulated")
+
+
 def compare_arguments(parser: ArgumentParser) -> None:
     """Declare the options of `wattridge compare`."""
-    parser.add_argument("sources", nargs="+", metavar="SESSION|FILE", help="numbers of sessions, or caches")
-    parser.add_argument("--front", metavar="max:A,min:B", help="the figures of the Pareto fronts")
+    parser.add_argument(
+        "sources",
+        nargs="+",
+        metavar="SESSION|FILE|SPEC",
+        help="numbers of sessions, caches, or specifications to tune on every board of --gpu first",
+    )
+    add_board(parser, speed=float("inf"))
+    add_repeats(parser)
+    add_search(parser)
+    add_control(parser)
     add_table(parser)
 
 
 def compare(arguments: Namespace) -> int:
-    """Several sessions or boards: fronts, what tuning for energy gains on each, and configurations carried over."""
+    """Several sessions or boards: fronts, what tuning for energy gains on each, and configurations carried over.
+
+    Kernels by boards with means and deviations, and averages over the boards of a model.
+    """
     from ..engine.analysis.compare import compare_sessions
+    from ..engine.analysis.crossed import describe_kernels_by_boards, kernels_by_boards
     from ..engine.analysis.description import describe_comparison
+    from ..engine.analysis.machines import describe_machines, figures_of, over_machines
 
     columns = columns_of(arguments)
-    sides = [open_session(source, columns).side for source in arguments.sources]
+    named = [source for source in arguments.sources if is_specification(source)]
+    measured = measured_sessions(named, arguments) if named else []
+    if arguments.gpu is not None and not named:
+        remedy = "name a specification to tune on these boards; sessions and files are compared as they are"
+        raise InputError("nothing is to be measured", "--gpu", remedy)
+    read = [open_session(source, columns) for source in arguments.sources if source not in named]
+    sides = [opened.side for opened in (*read, *measured)]
     front = _front(arguments)
     found = compare_sessions(sides, front)
+    crossed, machines = kernels_by_boards(found), over_machines(sides, figures_of(found))
     if arguments.json:
-        print_json(as_json(found))
-    else:
-        print_description(describe_comparison(found))
+        print_json({**as_json(found), "kernels_by_boards": as_json(crossed), "over_machines": as_json(machines)})
+        return 0
+    print_description(describe_comparison(found))
+    described = (describe_kernels_by_boards(crossed), *map(describe_machines, machines))
+    for each in chain.from_iterable(described):
+        show()
+        print_description(each)
     return 0
 
 

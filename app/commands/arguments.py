@@ -63,6 +63,18 @@ def add_search(parser: ArgumentParser) -> None:
     )
     add_goal(parser)
     parser.add_argument("--seed", type=int, metavar="N", help="seed of the strategy")
+
+
+def add_repeats(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--repeats",
+        type=positive_int,
+        metavar="N",
+        help="measure each configuration so often, and keep minimum, mean, maximum and deviation (default 1)",
+    )
+
+
+def add_out(parser: ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FOLDER", help="export the best configuration into this folder")
 
 

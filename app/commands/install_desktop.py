@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -43,6 +45,8 @@ def install_desktop(arguments: Namespace) -> int:
             path.write_bytes(content)
     _update("update-desktop-database", data / "applications")
     _update("update-mime-database", data / "mime")
+    if arguments.remove:
+        _tidy(data, files)
     if arguments.json:
         print_json({"files": [str(path) for path in files], "removed": bool(arguments.remove)})
     elif arguments.remove:
@@ -76,6 +80,20 @@ def _files(data: Path, command: str) -> dict[Path, bytes]:
         picture = (pictures / f"wattridge-{size}.png").read_bytes()
         files[icons / f"{size}x{size}" / "apps" / "wattridge.png"] = picture
     return files
+
+
+def _tidy(data: Path, files: Iterable[Path]) -> None:
+    """Remove the folders that are empty now, and the databases that were made of nothing but our files."""
+    if not any((data / "mime" / "packages").glob("*")):
+        shutil.rmtree(data / "mime", ignore_errors=True)  # all else in it is made from what lies in `packages`
+    if not any((data / "applications").glob("*.desktop")):
+        (data / "applications" / "mimeinfo.cache").unlink(missing_ok=True)
+    for path in files:
+        for folder in path.parents:
+            if folder == data:
+                break
+            with suppress(OSError):  # something else lies in it
+                folder.rmdir()
 
 
 def _own_command() -> str:

@@ -13,7 +13,9 @@ from .terminal import print_json, print_table
 
 # Commands whose standard output is no document of ours.
 WITHOUT: Final = {
+    "mcp": "speaks the Model Context Protocol",
     "kernel-tuner": "prints what the script prints",
+    "worker": "runs until it is stopped",
     "serve-board": "speaks to a Wattridge on another machine",
 }
 _ID: Final = "urn:wattridge:schema:"  # NAME:VERSION follows

@@ -28,6 +28,9 @@ def score_arguments(parser: ArgumentParser) -> None:
     add_goal(parser)
     parser.add_argument("--over-time", action="store_true", help="over the time that evaluating took, not evaluations")
     parser.add_argument("--batch", type=positive_int, default=1, metavar="N", help="rows asked for at once (default 1)")
+    parser.add_argument(
+        "--boards", type=positive_int, default=1, metavar="N", help="boards that measure at the same time (default 1)"
+    )
     parser.add_argument("--jobs", type=positive_int, default=1, metavar="N", help="processes that share the work")
 
 
@@ -46,7 +49,8 @@ def score(arguments: Namespace) -> int:
         goal=_goal(arguments),
         front=parse_front(arguments.front) if arguments.front else (),
         over_time=arguments.over_time,
-        batch=arguments.batch,
+        batch=max(arguments.batch, arguments.boards),
+        boards=arguments.boards,
         options=dict(arguments.strategy_option),
         jobs=arguments.jobs if arguments.jobs > 1 else None,
     )
@@ -76,6 +80,7 @@ def document(scores: Scores, plan: Any) -> dict[str, Any]:
         "budget": dict(scores.evaluations),
         "repeats": plan.repeats,
         "seed": plan.seed,
+        "boards": plan.boards,
         "points": dict(scores.points),
         "unit": scores.unit,
         "timed": list(scores.timed),

@@ -21,6 +21,8 @@ from .arguments import (
     add_condition,
     add_control,
     add_meters,
+    add_out,
+    add_repeats,
     add_search,
     add_table,
     columns_of,
@@ -28,15 +30,18 @@ from .arguments import (
     positive_int,
     session_number,
 )
+from .pool import add_pool, is_pooled, pooled_gpu
 from .sources import SPECIFICATION, recording_path, specification_path
 from .terminal import print_description, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
+    from ..engine.control.guard import DeviceGuard
     from ..engine.description import Description
     from ..engine.metering.condition import Condition
     from ..engine.session.live_session import SessionResult
     from ..engine.session.plan import SearchOptions, SessionPlan
     from ..engine.store.database import Store
+    from ..sensors.gpu import Gpu
 
 
 def tune_arguments(parser: ArgumentParser) -> None:
@@ -47,17 +52,14 @@ def tune_arguments(parser: ArgumentParser) -> None:
         metavar="SESSION|FILE",
         help="go on with a stored session, or with SPEC where a cache, T4 results or a CSV file left off",
     )
-    parser.add_argument(
-        "--repeats",
-        type=positive_int,
-        metavar="N",
-        help="measure each configuration so often, and keep minimum, mean, maximum and deviation (default 1)",
-    )
+    add_repeats(parser)
     add_board(parser, speed=float("inf"))
     add_search(parser)
+    add_out(parser)
     add_condition(parser)
     add_meters(parser)
     add_control(parser)
+    add_pool(parser)
 
 
 def tune(arguments: Namespace) -> int:
@@ -77,13 +79,15 @@ def tune(arguments: Namespace) -> int:
             raise InputError(f"'{arguments.resume}' is no session's number", "--resume", remedy)
         raise InputError("no specification", "tune", "name a TOML or T1 file, or --resume a session")
     specification = load_specification(specification_path(arguments.specification))
-    if arguments.gpu is None and specification.kernel is not None:
+    pooled = is_pooled(arguments)
+    if not pooled and arguments.gpu is None and specification.kernel is not None:
         from ..engine.runner.languages import usual_device
         from ..sensors.select import real_boards
 
         arguments.gpu = usual_device(specification.kernel, real_boards=bool(real_boards()))
     speed = arguments.speed if specification.command is None else 1.0  # a program takes real time
-    with guarded_board(arguments, speed=speed) as (gpu, guard):
+
+    def tune_on(gpu: Gpu, guard: DeviceGuard | None) -> int:
         options = replace(search_options(arguments, arguments.repeats), meters=meter_choice(arguments))
         plan = plan_specification(specification, gpu, options, guard=guard)
         if arguments.resume is not None:
@@ -91,9 +95,16 @@ def tune(arguments: Namespace) -> int:
         with Store() as store:
             return _run(plan, store, arguments)
 
+    if pooled:
+        with pooled_gpu(arguments, speed) as boards:
+            return tune_on(boards, None)
+    with guarded_board(arguments, speed=speed) as (gpu, guard):
+        return tune_on(gpu, guard)
+
 
 def _resume(arguments: Namespace, session: int) -> int:
     """Go on with a stored session on its own kind of board; what it has measured is not measured again."""
+    from ..engine.runner.pool.gpu import SELECTOR as POOL
     from ..engine.session.planning import plan_resume
     from ..engine.store.database import Store
     from ..sensors.select import open_gpu
@@ -109,6 +120,12 @@ def _resume(arguments: Namespace, session: int) -> int:
     options = search_options(arguments)
     with Store() as store:
         origin = store.session(session).origin
+        if is_pooled(arguments):
+            with pooled_gpu(arguments, arguments.speed) as boards:
+                return _run(plan_resume(store, session, options, gpu=boards), store, arguments)
+        if arguments.gpu is None and origin.get("gpu") == POOL:
+            remedy = "name the boards: --pool SCHEDULER, or --gpu 0,1; or one of the same model: --gpu 0"
+            raise InputError("it was measured on the boards of a pool", f"session {session}", remedy)
         selector, seed = arguments.gpu or origin.get("gpu"), int(origin.get("sim_seed", "0"))
         if selector is None:
             return _run(plan_resume(store, session, options), store, arguments)
@@ -139,6 +156,7 @@ def replay_arguments(parser: ArgumentParser) -> None:
         "--follow", action="store_true", help="show a cache while a tuner writes it, until that is done or Ctrl+C"
     )
     add_search(parser)
+    add_out(parser)
     add_table(parser)
 
 
@@ -328,6 +346,7 @@ def demo_arguments(parser: ArgumentParser) -> None:
     """Declare the options of `wattridge demo`."""
     add_board(parser)
     add_search(parser)
+    add_out(parser)
     add_condition(parser)
     parser.add_argument("--no-window", action="store_true", help="stay in the terminal even with a display")
 

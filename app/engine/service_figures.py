@@ -21,6 +21,8 @@ def latency_figures(latency: str) -> tuple[str, ...]:
     return (f"{latency}_mean_s", *(f"{latency}_p{each}_s" for each in PERCENTILES))
 
 
+START: Final = "service_start_s"
+
 # name -> (unit, what it is)
 SERVICE_FIGURES: Final[Mapping[str, tuple[str, str]]] = {
     "requests_per_s": ("1/s", "requests that were answered in full"),
@@ -37,5 +39,8 @@ SERVICE_FIGURES: Final[Mapping[str, tuple[str, str]]] = {
     "requests": ("", "that ended within the window"),
     "errors": ("", "requests among them that failed"),
     "error_share": ("", "of the requests that ended; 0 to 1"),
+    START: ("s", "until the server was ready, where it was started for this configuration"),
     "sent_late_p99_s": ("s", "how long after it was due a request was sent: of the load generator, not of the service"),
 }
+OF_ENERGY: Final = ("energy_per_token_j", "energy_per_request_j")
+OF_EVERY_CLIENT: Final = (*OF_ENERGY, START)  # also of a program

@@ -86,7 +86,7 @@ class ServesLoad(Protocol):
     a board that implements this gives different `Served` and power for different settings in force.
     """
 
-    service_assumptions: str  # what of the model is assumed rather than measured; shown with every figure
+    service_assumptions: str  # what of the model is assumed rather than measured; empty where it models no service
 
     def start_service(self, arguments: Mapping[str, Argument]) -> None:
         """(Re)start it with these server arguments, which takes its time on the board's clock.

@@ -46,7 +46,7 @@ Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: Wattridge
 
 Files: *
-Copyright: The Wattridge developers
+Copyright: 2026 The Wattridge developers
 License: Apache-2.0
  On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.
 
@@ -66,6 +66,9 @@ def main() -> int:
     parser.add_argument(
         "--built", action="store_true", help="the folder is in --out already, its environment in --work"
     )
+    parser.add_argument(
+        "--pictures", metavar="URL", help="where resources/screenshots is published, for software centres"
+    )
     arguments = parser.parse_args()
     out, work = arguments.out.resolve(), arguments.work.resolve()
     os.environ.setdefault("SOURCE_DATE_EPOCH", freeze.last_change())
@@ -79,14 +82,16 @@ def main() -> int:
     write_gzip(documents / "LICENCES.txt.gz", (root / PROGRAM / "LICENCES.txt").read_bytes())
     (root / PROGRAM / "LICENCES.txt").unlink()
     version = freeze.run(root / PROGRAM / "wattridge", "--version", capture=True).split()[-1]
-    freeze.run(work / "venv" / "bin" / "python", HERE / "system_files.py", root, version)
+    freeze.run(
+        work / "venv" / "bin" / "python", HERE / "system_files.py", root, version, *filter(None, [arguments.pictures])
+    )
     link = root / "usr/bin/wattridge"
     link.parent.mkdir(parents=True)
     link.symlink_to("../lib/wattridge-program/wattridge")
     describe(root, documents, f"{version}-1")
     package = out / f"wattridge_{version}-1_amd64.deb"
     set_modes(root)
-    freeze.run("dpkg-deb", "--root-owner-group", "-Zxz", "--build", root, package)
+    freeze.run("dpkg-deb", "--root-owner-group", "-Zxz", "-z3", "--build", root, package)
     print(f"{package}: {package.stat().st_size / 1e6:.0f} MB")
     return 0
 
@@ -145,10 +150,7 @@ def set_modes(root: Path) -> None:
         if path.is_symlink():
             os.utime(path, (time, time), follow_symlinks=False)
             continue
-        run = path.is_dir() or (
-            path.name in programs and ("DEBIAN" in path.parts or path.parent.name.startswith("watt"))
-        )
-        path.chmod(0o755 if run else 0o644)
+        path.chmod(0o755 if path.is_dir() or path in programs else 0o644)
         os.utime(path, (time, time))
 
 

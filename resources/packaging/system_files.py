@@ -1,6 +1,7 @@
-"""What a package of the system brings beside the program: `python system_files.py ROOT VERSION`.
+"""What a package of the system brings beside the program: `python system_files.py ROOT VERSION [PICTURES]`.
 
 Run where Wattridge is installed: the helper's files, the manual pages and the completions are made from the program.
+Software centres load pictures from the network: PICTURES is the address where `resources/screenshots` is published.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import manual
 from command_line import commands
 from wattridge.cli import command_parsers
 from wattridge.engine.control.helper.__main__ import LAUNCHER
-from wattridge.engine.control.installing import tree
+from wattridge.engine.control.installing import setup_program, tree
 from wattridge.paths import resources
 
 _UNIT = "usr/lib/systemd/system/wattridge-restore.service"
@@ -25,6 +26,11 @@ _COMPLETIONS = {
     "usr/share/bash-completion/completions/wattridge": completion.bash,
     "usr/share/zsh/vendor-completions/_wattridge": completion.zsh,
     "usr/share/fish/vendor_completions.d/wattridge.fish": completion.fish,
+}
+_PICTURES = {
+    "watch-h200-dark": "Power, clocks and temperatures of an H200 at work",
+    "tune-h200-light": "The front of a search, and the chosen configuration",
+    "model-light": "The frequency model of a simulated A100",
 }
 
 
@@ -34,6 +40,7 @@ def main() -> int:
     for name, content in tree("wattridge").items():
         _write(root / "usr/lib/wattridge" / name, content)
     (root / "usr/lib/wattridge" / LAUNCHER).chmod(0o755)
+    _write(root / "usr/lib/wattridge-program/put-boards-back", setup_program("put back").encode())
     ours = resources()
     _copy(ours / "control" / "policy.conf", root / "etc/wattridge/policy.conf")
     action = "org.wattridge.control.policy"
@@ -42,7 +49,10 @@ def main() -> int:
     for entry in (ours / "desktop").glob("*.desktop"):
         _copy(entry, root / "usr/share/applications" / entry.name)
     metainfo = "org.wattridge.Wattridge.metainfo.xml"
-    _copy(ours / "desktop" / metainfo, root / "usr/share/metainfo" / metainfo)
+    about = (ours / "desktop" / metainfo).read_text(encoding="utf-8")
+    if len(sys.argv) > 3:
+        about = about.replace("  <content_rating", f"{_pictures(sys.argv[3])}  <content_rating")
+    _write(root / "usr/share/metainfo" / metainfo, about.encode())
     _copy(ours / "desktop" / "wattridge.xml", root / "usr/share/mime/packages/wattridge.xml")
     icons = root / "usr/share/icons/hicolor"
     _copy(ours / "icons" / "wattridge.svg", icons / "scalable/apps/wattridge.svg")
@@ -57,6 +67,16 @@ def main() -> int:
         path = root / f"usr/share/man/man{name[-1]}" / f"{name}.gz"
         _write(path, gzip.compress(page.encode(), 9, mtime=0))
     return 0
+
+
+def _pictures(address: str) -> str:
+    """The pictures for a software centre, at that address."""
+    lines = []
+    for name, caption in _PICTURES.items():
+        kind = "" if lines else ' type="default"'
+        image = f"<image>{address.rstrip('/')}/{name}.png</image>"
+        lines.append(f"    <screenshot{kind}><caption>{caption}</caption>{image}</screenshot>\n")
+    return f"  <screenshots>\n{''.join(lines)}  </screenshots>\n"
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -51,9 +51,9 @@ MOST_S = 120.0  # of board time
 STEP_S = 0.25  # between the points of comparison
 FROM_S = 2.5  # ten measurements: the first sample of what measures everything
 PRICES = {  # of timing, where measuring costs 0.25 s
-    "0.07 s: gap and launches, as measured on an H200": Prices(),
-    "0.03 s: the next is loaded ahead, as on the tests' stand-in": Prices(time_s=0.03),
-    "0.02 s: the gap is hidden": Prices(time_s=0.02),
+    "0.04 s: as measured on an H200, median": Prices(),
+    "0.07 s: as measured on an H200, mean": Prices(time_s=0.07),
+    "0.03 s: kernels of 5 ms, as on an H200": Prices(time_s=0.03),
     "0.12 s: loading and verifying take twice as long": Prices(time_s=0.12, energy_s=0.30),
     "0.25 s: timing saves nothing": Prices(time_s=0.25),
     "0.07 s, measuring 1.0 s: polled sensors": Prices(energy_s=1.0),

@@ -15,7 +15,7 @@ import random
 import sys
 from typing import Any
 
-from app.engine.control.serving import BoardServer
+from app.engine.control.serving import BoardServer, hello_of
 from app.plain_text import visible
 from app.sensors.clock import VirtualClock
 from app.sensors.errors import SensorError
@@ -75,7 +75,7 @@ def main() -> int:
     gpu = SimulatedGpu(load_twin("h200"), clock=VirtualClock())
     server = BoardServer(gpu, io.BytesIO(), io.BytesIO())
     reading = fields.line_of(messages.reading_message(gpu.read(), gpu.channels))
-    hello = fields.line_of(messages.hello_message(server._hello()))
+    hello = fields.line_of(messages.hello_message(hello_of(gpu)))
     order = [place for place, each in enumerate(gpu.channels) if each.available]
     before = gpu.read().values[[each.name for each in gpu.channels].index("power_limit_w")]
     there: dict[str, int] = {}

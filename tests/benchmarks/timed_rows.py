@@ -5,6 +5,8 @@
 The runner, its process and the frames between them are real; the device is the stand-in of the tests, whose queue runs
 on while the host does something else, and whose driver takes so long to load a module. The kernels are compiled before.
 Printed is the wall time per row, of which the device works so long (that includes launches that are not counted).
+Then the same of rows that are asked for four at a time, as strategies do, and compiled only then, by a compiler that
+takes so long for each image (0.02 s NVRTC, 0.7 s nvcc) on as many cores as it likes.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -24,13 +27,17 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "engine")]
 
-from fake_cuda import FakeBackend, FakeKernel  # noqa: E402
+from fake_cuda import FakeBackend, FakeKernel, compile_source  # noqa: E402
 
 from app.engine.measurement import State  # noqa: E402
+from app.engine.runner.cuda.toolchain import Toolchain  # noqa: E402
+from app.engine.runner.kernels.image_maker import Compiled, ImageMaker  # noqa: E402
 from app.engine.workloads.cuda_arguments import Launch  # noqa: E402
 from app.sensors.clock import HostClock  # noqa: E402
 
 LOADS_S = (0.0, 0.005, 0.015)
+COMPILES_S = (0.0, 0.02, 0.05, 0.7)
+AT_ONCE = 4
 LOAD, DIARY = "TIMED_ROWS_LOAD_S", "TIMED_ROWS_DIARY"
 
 
@@ -50,13 +57,45 @@ def open_backend(device: str) -> SlowToLoad:
     return SlowToLoad()
 
 
-def cost_s(rows: int, launch_ms: float, load_s: float) -> tuple[float, float, float]:
-    """Wall time of a timed row, how long the device worked for it, and the largest error of a time, relative."""
+@dataclass(frozen=True)
+class Modelled(Toolchain):
+    """A compiler that takes so long for each image."""
+
+    takes_s: float = 0.0
+
+    def maker(self, capability: tuple[int, int]) -> ImageMaker:
+        return Waits(super().maker(capability), self.takes_s)
+
+
+class Waits:
+    """Makes images in this process, for it is not their making that counts."""
+
+    def __init__(self, maker: ImageMaker, takes_s: float) -> None:
+        self.identity, self._maker, self._takes_s = maker.identity, maker, takes_s
+
+    def make(self, text: str, options: Sequence[str]) -> Compiled:
+        time.sleep(self._takes_s)
+        with tempfile.TemporaryDirectory() as folder:
+            image, source = Path(folder) / "image", Path(folder) / "kernel.cu"
+            source.write_text(text)
+            compile_source(["-o", str(image), str(source)])
+            return Compiled(image.read_bytes(), "")
+
+    def close(self) -> None:
+        self._maker.close()
+
+
+def cost_s(
+    rows: int, launch_ms: float, load_s: float, compile_s: float = 0.0, at_once: int | None = None
+) -> tuple[float, float, float]:
+    """Wall time of a timed row, how long the device worked for it, and the largest error of a time, relative.
+
+    The images are there before, unless the rows are asked for so many `at_once`.
+    """
     import cuda_bench
 
     from app.engine.control.guard import DeviceGuard
     from app.engine.runner.cuda.open import open_cuda_runner
-    from app.engine.runner.cuda.toolchain import Toolchain
     from app.engine.session.load import load_specification
     from app.engine.space.build import build_space
     from app.sensors.device_limits import limits_of
@@ -67,17 +106,21 @@ def cost_s(rows: int, launch_ms: float, load_s: float) -> tuple[float, float, fl
         os.environ |= {LOAD: str(load_s), DIARY: str(diary), "WATTRIDGE_DATA": str(folder / "data")}
         (folder / "scale.cu").write_text("// what the stand-in for a compiler reads are the defines\n")
         path = folder / "scale.toml"
-        values = f"launch_ms = [{launch_ms}]\ndraws_w = [{', '.join(str(300 + at) for at in range(rows))}]"
+        values = f"launch_ms = [{launch_ms}]\ndraws_w = [{', '.join(str(300 + at) for at in range(rows + 1))}]"
         path.write_text(cuda_bench.SPECIFICATION.format(parameters=values, reference="factor * x", kernel=""))
         spec, sensors = load_specification(path), cuda_bench.SteadySensors()
         space = build_space(spec.parameters, spec.restrictions, spec.constants, limits_of((9, 0), 132))
-        toolchain = Toolchain((sys.executable, str(cuda_bench.HERE / "fake_cuda.py")), "fake 1")
+        toolchain = Modelled(("nothing",), "modelled 1", takes_s=compile_s)
         guard = DeviceGuard(sensors)
-        runner = open_cuda_runner(spec, sensors, space, guard, backend=Path(__file__).stem, toolchain=toolchain, jobs=2)
+        runner = open_cuda_runner(
+            spec, sensors, space, guard, backend=Path(__file__).stem, toolchain=toolchain, jobs=AT_ONCE
+        )
         try:
-            list(runner.time(range(rows), threading.Event()))  # compiles
+            list(runner.time(range(rows) if at_once is None else [rows], threading.Event()))  # compiles, and opens
             began_ns, began = time.monotonic_ns(), time.monotonic()
-            timed = list(runner.time(range(rows), threading.Event()))
+            step = at_once or rows
+            asked = [range(at, min(at + step, rows)) for at in range(0, rows, step)]
+            timed = [each for some in asked for each in runner.time(some, threading.Event())]
             whole_s = time.monotonic() - began
         finally:
             runner.close()
@@ -103,6 +146,12 @@ def main() -> None:
         whole_s, busy_s = (median(each[at] for each in found) for at in range(2))
         worst = fmean(each[2] for each in found)
         print(f"{1e3 * load_s:9.0f}{1e3 * whole_s:11.1f}{1e3 * busy_s:31.1f}{worst:24.2%}", flush=True)
+    print(f"\n{AT_ONCE} at once, compiled then")
+    print(f"{'an image, ms':>13}{'a row, ms':>11}{'of which the device works, ms':>31}")
+    for compile_s in COMPILES_S:
+        found = [cost_s(arguments.rows, arguments.launch_ms, 0.005, compile_s, AT_ONCE) for _ in range(arguments.times)]
+        whole_s, busy_s = (median(each[at] for each in found) for at in range(2))
+        print(f"{1e3 * compile_s:13.0f}{1e3 * whole_s:11.1f}{1e3 * busy_s:31.1f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -456,3 +456,46 @@ def test_a_log_of_power_gives_energies_of_a_span_and_what_its_sampling_resolves(
     for options in (["--span", "4:2"], ["--span", "50:60"], ["--interval", "soon"]):
         assert main(["analyse", str(path), *options]) == 2
         assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_specifications_are_tuned_on_several_boards_at_once_and_end_in_one_table(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    kernels = [str(resources() / "examples" / f"{name}.toml") for name in ("gemm", "dot")]
+    boards = ["simulated:a100#1", "simulated:a100#2", "simulated:a4000"]
+    options = ["--max-evaluations", "8", "--strategy", "random_sample", "--seed", "1"]
+    status, document = run(capsys, "compare", *kernels, "--gpu", ",".join(boards), *options)
+    assert status == 0
+    sides = document["sides"]
+    assert [side["board"] for side in sides] == [board for board in boards for _ in kernels]
+    table = document["kernels_by_boards"]
+    assert table["kernels"] == ["sgemm", "dot"]
+    assert table["boards"] == ["NVIDIA A100-PCIE-40GB (simulated)", "NVIDIA RTX A4000 (simulated)"]
+    of_a100 = [side["efficiency_change"] for side in sides if side["kernel"] == "sgemm" and "A100" in side["gpu"]]
+    cell = table["cells"][0][0]
+    assert cell["sessions"] == 2
+    assert cell["efficiency_change"]["mean"] == pytest.approx(fmean(of_a100))
+    assert cell["efficiency_change"]["deviation"] == pytest.approx(stdev(of_a100))
+    averages = {each["kernel"]: each for each in document["over_machines"]}
+    assert set(averages) == {"sgemm", "dot"}
+    for each in averages.values():
+        assert (each["boards"], len(each["points"])) == (2, 8)
+        energy = each["points"][0]["figures"]["energy_j"]
+        assert energy["interval"][0] < energy["mean"] < energy["interval"][1]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["gemm.toml"], "no board is named"),
+        (["gemm.toml", "--gpu", "simulated:a100,simulated:a100"], "named twice"),
+        (["1", "2", "--gpu", "simulated:a100"], "nothing is to be measured"),
+    ],
+)
+def test_what_cannot_be_tuned_side_by_side_is_refused_in_one_line(
+    capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    named = [str(resources() / "examples" / word) if word.endswith(".toml") else word for word in words]
+    assert main(["compare", *named]) == 2
+    [line] = capsys.readouterr().err.strip().splitlines()
+    assert said in line

@@ -35,7 +35,7 @@ CAPS = "device,app,power_limit_w,power_w,time_s\n" + "".join(
 CALLS: tuple[tuple[str, ...], ...] = (
     ("tune", EXAMPLE, "--gpu", "simulated:a100", "--max-evaluations", "15"),
     ("tune", EXAMPLE, "--gpu", "simulated:h200", "--max-evaluations", "12", "--condition", "55C,300W"),
-    ("tune", "mm:1,256,256,256", "--gpu", "simulated:h200", "--max-evaluations", "4"),
+    ("tune", "mv:1,1,256,256", "--gpu", "simulated:h200", "--max-evaluations", "4"),
     ("replay", SESSION, "--max-evaluations", "30"),
     ("demo", "--no-window", "--max-evaluations", "8", "--out", "{}/demo"),
     ("sessions",),
@@ -77,6 +77,9 @@ CALLS: tuple[tuple[str, ...], ...] = (
     ("apply", "--gpu", "simulated:a100", "--clock", "1005", "--out", "{}/apply"),
     ("restore", "--gpu", "simulated:a100"),
     ("helper",),
+    ("idle", *A100, "--seconds", "2", "--settle", "1"),
+    ("install-desktop", "--remove"),
+    ("pool", "certificates"),
     ("twin",),
     ("twin", "a100", "--truth"),
     ("doctor", "program"),
@@ -121,15 +124,10 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[tuple[s
     (folder / "kernels").mkdir()
     shutil.copy(resources() / "kernels" / "gemm.cu", folder / "kernels")
     (folder / "examples" / "small.toml").write_text(_small(Path(EXAMPLE).read_text(encoding="utf-8")))
-    before = os.environ.get("WATTRIDGE_DATA")
-    os.environ["WATTRIDGE_DATA"] = str(folder / "data")
-    try:
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("WATTRIDGE_DATA", str(folder / "data"))
+        environment.setenv("XDG_DATA_HOME", str(folder / "desktop"))
         yield {call: _printed(tuple(word.replace("{}", str(folder)) for word in call)) for call in CALLS}
-    finally:
-        if before is None:
-            del os.environ["WATTRIDGE_DATA"]
-        else:
-            os.environ["WATTRIDGE_DATA"] = before
 
 
 @pytest.mark.parametrize("call", CALLS, ids=_name)
@@ -147,10 +145,11 @@ def test_the_schemas_are_strict_about_what_they_promise_and_open_to_more(
     documents: dict[tuple[str, ...], tuple[int, Any]],
 ) -> None:
     """Each promised key that is left out, or holds something else, is seen; one that is added is not."""
-    seen = 0
+    seen: set[tuple[str, str]] = set()
     for call, (_, document) in documents.items():
-        validator = Draft202012Validator(schema_of(call[0]))
-        promised = _promised(schema_of(call[0]), document)
+        schema = schema_of(call[0])
+        validator = Draft202012Validator(schema)
+        promised = [key for key in _promised(schema, document) if (call[0], key) not in seen]
         if not promised:
             continue
         more = {**document, "a_figure_of_tomorrow_j": 1.5}
@@ -159,10 +158,10 @@ def test_the_schemas_are_strict_about_what_they_promise_and_open_to_more(
             lacking = copy.copy(document)
             del lacking[key]
             assert not validator.is_valid(lacking), (call, key)
-            seen += 1
+            seen.add((call[0], key))
             if key not in ("convergence",):
                 assert not validator.is_valid({**document, key: {"": [{}]}}), (call, key)
-    assert seen > 300
+    assert len(seen) > 250
 
 
 def _promised(schema: dict[str, Any], document: Any) -> list[str]:

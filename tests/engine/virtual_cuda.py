@@ -56,6 +56,8 @@ class VirtualBoard(FakeBoard):
 class ProcessOfNone:
     """Stands for `RunnerProcess`: the same worker and the same frames, in this process."""
 
+    has_answered = True
+
     def __init__(self, board: VirtualBoard) -> None:
         self._clock = board.clock
         self._worker = Worker(FakeBackend(board.clock, board.works), board.clock.now_ns)

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from ...numbers import MINUS, change, count_text, counted, duration, number, percent
+from ..board_settings import in_words
 from ..chart import Chart, Series
 from ..store.record import NewSession
 from ..strategies.energy_log import EnergyLog
@@ -429,6 +430,39 @@ def _within(values: np.ndarray, at: np.ndarray, maximise: bool) -> str:
     return f"within 1 % of that from evaluation {count_text(int(at[int(np.argmax(near))]))} on"
 
 
+# --- over a load ------------------------------------------------------------------------------------------------------
+
+
+def load_curves(session: Analysed) -> Chart | str:
+    """Work per joule over work a second, one curve for each setting of the board that is best anywhere."""
+    found = session.analysis.over_load
+    if found is None or not found.curves:
+        return "No load was varied here: a service's rate or concurrency makes curves of several points."
+    chosen = {level.settings for level in found.levels if level.best is not None}
+    shown = [each for each in found.curves if each.settings in chosen or each.front.any()][: len(_COLOURS)]
+    series = tuple(
+        Series(
+            in_words(dict(each.settings)) or "as it was",
+            _COLOURS[at],
+            each.efficiency,
+            each.rate,
+            points=True,
+            symbol=_SYMBOLS[at],
+        )
+        for at, each in enumerate(shown)
+    )
+    tokens = "output_tokens_per_s" in session.analysis.table.value_names
+    work = "tokens" if tokens else "work"
+    return Chart(
+        x_title="Output tokens a second" if tokens else "Work a second",
+        y_title="Output tokens per joule" if tokens else "Work per joule",
+        series=series,
+        caption=f"Each curve is one setting of the board, its points are the values of {found.name}, ascending: "
+        f"{work} per joule over {work} a second, within the limits. "
+        + ("The best setting changes with the load." if found.changes else "One setting is the best at every load."),
+    )
+
+
 # --- the list ---------------------------------------------------------------------------------------------------------
 
 CHARTS: tuple[AnalysisChart, ...] = (
@@ -437,6 +471,7 @@ CHARTS: tuple[AnalysisChart, ...] = (
     AnalysisChart("importance", "Importance of parameters", importance_bars, (effect_goals,)),
     AnalysisChart("effect", "Main effect of a parameter", main_effect, (effect_goals, effect_parameters)),
     AnalysisChart("counters", "Energy model: what hardware counters add", counter_gain),
+    AnalysisChart("over_load", "Front over the load of a service", load_curves),
     AnalysisChart("best", "Convergence: best so far", best_curve),
     AnalysisChart("hypervolume", "Convergence: hypervolume", hypervolume_curve),
     AnalysisChart("k", "Energy search: share measured", k_over_rounds),

@@ -36,6 +36,8 @@ class Compared:
     gpu: str
     source: str  # nvml, simulated or recorded
     table: ResultTable
+    kernel: str = ""  # what was tuned
+    board: str = ""  # UUID of the board; empty where it is not known, or several shared the session
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class Side:
     name: str
     gpu: str
     source: str
+    kernel: str
+    board: str
     measured: int
     fastest: Pick
     frugal: Pick
@@ -158,6 +162,8 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
                 name=each.session.name,
                 gpu=each.session.gpu,
                 source=each.session.source,
+                kernel=each.session.kernel,
+                board=each.session.board,
                 measured=len(each.session.table),
                 fastest=first,
                 frugal=frugal,
@@ -226,12 +232,13 @@ def _goals(common: Sequence[str], given: Sequence[Goal]) -> tuple[Goal, Goal]:
 
 
 def _carried(measured: Sequence[_Measured]) -> Iterator[Carried]:
-    """What is best in each session, as far as it was measured in the others."""
+    """What is best in each session, as far as it was measured in the others of the same kernel."""
     for origin in measured:
         for chosen_for, index in (("time", origin.first), ("energy", origin.frugal)):
             wanted = _parameters(origin.session.table, index)
             for other in measured:
-                rows = None if other is origin else _rows_with(other.session.table, wanted)
+                same = other is not origin and other.session.kernel == origin.session.kernel
+                rows = _rows_with(other.session.table, wanted) if same else None
                 time_s, energy_j = other.costs.time_s, other.costs.energy_j
                 if rows is None or not np.isfinite(time_s[rows] + energy_j[rows]).any():
                     continue

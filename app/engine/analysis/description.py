@@ -13,6 +13,7 @@ from ..workloads.hardware_counters import COUNTERS
 from .compare import Comparison, Side
 from .costs import values_of
 from .importance import Importance
+from .over_load_description import describe_over_load
 from .plane import Indices
 from .session import Analysis, Effects
 from .tradeoff import relative_change
@@ -27,6 +28,7 @@ def describe_analysis(analysis: Analysis) -> list[Description]:
     """Every finding of an analysis, in the order in which it is read; what is unknown is left out."""
     return [
         *describe_choices(analysis),
+        *describe_over_load(analysis.over_load, analysis.table, analysis.costs),
         *describe_plane(analysis),
         *describe_correlations(analysis),
         *describe_split(analysis),
@@ -292,8 +294,9 @@ def describe_comparison(found: Comparison, units: Mapping[str, str] | None = Non
     ]
     carried = [
         [each.origin, each.chosen_for, each.on, change(each.time_ratio), change(each.energy_ratio), each.words]
-        for each in found.carried
+        for each in found.carried[:MOST_POINTS]
     ]
+    some = f", the first {MOST_POINTS} of {len(found.carried)}" if len(found.carried) > MOST_POINTS else ""
     means = f"efficiency {found.mean_efficiency_change.words}, speed {found.mean_speed_change.words}"
     listings = [
         Listing("", header, gains),
@@ -303,7 +306,7 @@ def describe_comparison(found: Comparison, units: Mapping[str, str] | None = Non
             fronts,
         ),
         Listing(
-            "The best of one on the others, against what is best there",
+            f"The best of one on the others, against what is best there{some}",
             ("best of", "for", "on", "time", "energy", "configuration"),
             carried,
         ),

@@ -16,6 +16,7 @@ from .convergence import steps, thinned
 from .costs import Floats
 from .difficulty import Difficulty
 from .drift import DriftOf
+from .over_load_description import over_load_to_json
 from .plane import Plane
 from .session import Analysis
 
@@ -61,6 +62,7 @@ def document_of(analysis: Analysis) -> dict[str, Any]:
             "hypervolume": _curve(analysis.hypervolume_so_far),
         },
         "difficulty": {name: _difficulty(one) for name, one in analysis.difficulty.items()},
+        "over_load": over_load_to_json(analysis.over_load),
         "coverage": analysis.coverage,
         "drift": [_drift(one) for one in analysis.drift],
         "failures": [

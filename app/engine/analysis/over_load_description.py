@@ -17,7 +17,9 @@ def describe_over_load(found: OverLoad | None, table: ResultTable, costs: Costs)
     if found is None or not found.levels:
         return
     header = [found.name] if found.name else []
-    header += ["within limits", "best setting", "others", "work/s", "J per work", "against the board's own"]
+    tokens = "output_tokens_per_s" in table.value_names
+    figures = ("tokens/s", "J/token") if tokens else ("work/s", "J per work")
+    header += ["within limits", "best setting", "others", *figures, "against the board's own"]
     compares = any(level.locking_against_capping is not None for level in found.levels)
     header += ["locking against capping"] if compares else []
     rows = [_row(found, table, costs, level, compares) for level in found.levels]
@@ -38,6 +40,19 @@ def describe_models_over_load(models: tuple[ModelAtLoad, ...]) -> Iterator[Descr
         rows.append([each.held or "all", clock, low_high, "; ".join(fit.reasons)])
     header = ("held", "recommended clock (MHz)", "95 % interval", "how far it can be trusted")
     yield Description("Frequency model at each load", listings=[Listing("", header, rows)])
+
+
+def models_to_json(models: tuple[ModelAtLoad, ...]) -> list[dict[str, object]]:
+    """The frequency model of each load as `--json` has it; a clock that is not identifiable is null."""
+    return [
+        {
+            "held": each.held,
+            "identifiable": each.fit.identifiable,
+            "recommended_clock_mhz": each.fit.recommended_clock_mhz,
+            "reasons": list(each.fit.reasons),
+        }
+        for each in models
+    ]
 
 
 def over_load_to_json(found: OverLoad | None) -> Mapping[str, object] | None:

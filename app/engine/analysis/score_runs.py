@@ -113,13 +113,15 @@ def run(
     batch: int,
     *,
     can_time: bool | None = None,
+    boards: int = 1,
 ) -> list[Look]:
     """The rows a strategy looks at, in order, until it ends or its budget is spent.
 
     Unless `can_time` says otherwise, rows are timed where a session would: there timing saves something. Else a
     strategy that asks for times is answered as by a board that cannot time rows: with their energy, at its price.
+    `boards` measure at the same time, and it hears of a batch when all of it is known.
     """
-    chosen = base.get(strategy)
+    chosen = base.get(strategy).informed(base.Background(boards=lambda: boards))
     search = chosen.search(on.space, rng, batch, base.make_options(chosen, dict(options)))
     can_time = on.timing_saves if can_time is None else can_time
     looks: list[Look] = []
@@ -153,6 +155,7 @@ class ScorePlan:
     front: tuple[Goal, ...] = ()  # two goals: the hypervolume counts instead
     over_time: bool = False  # seconds of evaluating, as the cache has them, instead of evaluations
     batch: int = 1  # rows a strategy may ask for at once
+    boards: int = 1  # that measure at the same time
     options: Mapping[str, Any] = field(default_factory=dict)  # of every strategy
     jobs: int | None = None  # processes of their own that do it; None: this one
 
@@ -222,7 +225,7 @@ class _Bench:
         name, strategy, repeat = task
         space, yardstick = self.spaces[name]
         rng = np.random.default_rng((self.plan.seed, zlib.crc32(strategy.encode()), repeat))
-        looks = run(strategy, self.plan.options, space, yardstick, rng, self.plan.batch)
+        looks = run(strategy, self.plan.options, space, yardstick, rng, self.plan.batch, boards=self.plan.boards)
         return yardstick.advantage([look.row for look in looks], [look.depth for look in looks])
 
 

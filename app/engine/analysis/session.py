@@ -24,6 +24,7 @@ from .drift import REFERENCES, DriftOf, drifts_of
 from .failures import FailuresOf, failures_of
 from .importance import Importance, Interaction, importances, interactions
 from .iso_lines import Role, role_of
+from .over_load import OverLoad, over_load
 from .plane import Plane, goals_of, plane_of
 from .tradeoff import Load
 
@@ -62,6 +63,7 @@ class Analysis:
     drift: tuple[DriftOf, ...]
     failures: tuple[FailuresOf, ...]
     counted: Counted | None  # None: no configuration was profiled
+    over_load: OverLoad | None  # None: no load was varied, and no service measured
 
 
 def analyse(
@@ -106,6 +108,7 @@ def analyse(
         drift=tuple(drifts_of(table)),
         failures=tuple(failures_of(table)),
         counted=counted(table, costs),
+        over_load=over_load(table, within, load),
     )
 
 

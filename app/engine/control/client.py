@@ -30,7 +30,7 @@ _KINDS: Final[Mapping[str, tuple[type[WattridgeError], str]]] = {
     "busy": (PermissionRefused, "end the other session first; one at a time may set a board"),
     "record": (PermissionRefused, "make room in that folder or repair it, as root; then: wattridge restore"),
     "unreadable": (PermissionRefused, UNREADABLE_REMEDY),
-    "driver": (SensorError, "try again; nvidia-smi shows whether the driver works"),
+    "driver": (SensorError, "try again; wattridge doctor looks at the driver"),
 }
 
 

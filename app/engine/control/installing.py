@@ -126,7 +126,10 @@ def tree(packaged: str = "") -> dict[str, bytes]:
 
 
 def setup_program(do: str, places: Places = PLACES, *, leave_records: bool = False) -> str:
-    """The program that installs or removes ("install", "remove") everything when root's Python reads it."""
+    """The program that installs or removes ("install", "remove") everything when root's Python reads it.
+
+    "put back" only puts every board back, before a package of the system that brought the helper is removed.
+    """
     control = resources() / "control"
     default_policy = _read(control / "policy.conf")
     order: dict[str, Any] = {

@@ -44,7 +44,7 @@ class Refused(Exception):
 
 
 def main(order: dict[str, Any]) -> int:
-    """Carry out an order: {"do": "install" or "remove", "places": {...}, "tree": {...}, "files": {...}, ...}."""
+    """Carry out an order: {"do": "install", "remove" or "put back", "places": {...}, "tree": {...}, ...}."""
     done: list[str] = []
     notes: list[str] = []
     try:
@@ -54,6 +54,8 @@ def main(order: dict[str, Any]) -> int:
         os.chdir("/")
         if order["do"] == "install":
             _install(order, done, notes)
+        elif order["do"] == "put back":
+            _put_back_all(order, done)
         else:
             _remove(order, done, notes)
     except (Refused, OSError) as error:
@@ -160,6 +162,16 @@ def _remove(order: dict[str, Any], done: list[str], notes: list[str]) -> None:
     if order["systemd"]:
         _systemctl(["daemon-reload"], notes)
     notes.extend(f"{where} still names the helper: remove that rule with visudo" for where in _sudo_rules(order))
+
+
+def _put_back_all(order: dict[str, Any], done: list[str]) -> None:
+    """Every board as `_remove` leaves it, for a package manager that takes the helper away itself afterwards."""
+    places = order["places"]
+    _require_no_session(places["locks"])
+    left = _put_boards_back(os.path.join(places["library"], order["launcher"]), places["records"])
+    if left:
+        raise Refused(left[0])
+    done.append("every board is as it was")
 
 
 def _require_no_session(locks: str) -> None:

@@ -40,6 +40,25 @@ _SLOWEST_S: Final = 60.0
 _LEAST_SETTING, _MOST_SETTING = 1.0, 1e6  # MHz or W; the helper knows the board's own bounds
 
 
+def hello_of(gpu: Gpu) -> Hello:
+    """What a board is and can, as another machine hears it first."""
+    try:
+        gpu.power_samples(gpu.clock.now_ns())
+        buffered = True
+    except SensorError:
+        buffered = False
+    return Hello(
+        __version__,
+        gpu.info,
+        gpu.channels,
+        tuple(gpu.graphics_clocks_mhz()),
+        tuple(gpu.memory_clocks_mhz()),
+        buffered,
+        isinstance(gpu, ListsProcesses),
+        {name: why for name in SETTINGS if (why := why_not_set(gpu, name))},
+    )
+
+
 class BoardServer:
     """Serves until the other end is gone. One per process."""
 
@@ -72,7 +91,7 @@ class BoardServer:
             threading.Thread(target=self._send_readings, name="readings", daemon=True),
         ]
         try:
-            self._send(hello_message(self._hello()))
+            self._send(hello_message(hello_of(self._gpu)))
             for thread in threads:
                 thread.start()
             while not self._stop.is_set():
@@ -90,24 +109,6 @@ class BoardServer:
             self._give_back({})
 
     # --- sending ------------------------------------------------------------------------------------------------------
-
-    def _hello(self) -> Hello:
-        gpu = self._gpu
-        try:
-            gpu.power_samples(gpu.clock.now_ns())
-            buffered = True
-        except SensorError:
-            buffered = False
-        return Hello(
-            __version__,
-            gpu.info,
-            gpu.channels,
-            tuple(gpu.graphics_clocks_mhz()),
-            tuple(gpu.memory_clocks_mhz()),
-            buffered,
-            isinstance(gpu, ListsProcesses),
-            {name: why for name in SETTINGS if (why := why_not_set(gpu, name))},
-        )
 
     def _send(self, message: Mapping[str, Any]) -> None:
         line = line_of(message)

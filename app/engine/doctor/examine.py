@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from ..children.python import python_command, python_environment
@@ -14,6 +13,9 @@ from .checks import CHECKS, Check
 from .finding import Finding, State, wrong
 
 _AT_ONCE: Final = 4
+_TICK_S: Final = 0.2
+_STOP_S: Final = 5.0  # for a process to end where nobody wants to know any more
+_END_S: Final = 10.0  # from the time limit until a process must have ended
 _LONGEST: Final = 300  # characters of what a child that died said last
 
 Command = Callable[[Check], Sequence[str]]
@@ -29,17 +31,15 @@ def examine(
     `command` stands in for the child's command line in tests.
     """
     stop = stop or threading.Event()
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="doctor") as pool:
-        waiting = [(check, pool.submit(_found, check, stop, command or _command)) for check in checks]
-        try:
-            for check, future in waiting:
-                finding = future.result()
-                if stop.is_set():
-                    return
-                yield check, finding
-        finally:
-            for _, future in waiting:
-                future.cancel()
+    slots = threading.Semaphore(_AT_ONCE)
+    looks = [_Look(check, slots, stop, command or _command) for check in checks]
+    for look in looks:
+        look.start()
+    for look in looks:
+        finding = look.result()
+        if stop.is_set():
+            return
+        yield look.check, finding
 
 
 def to_json(findings: Sequence[tuple[Check, Finding]]) -> dict[str, Any]:
@@ -64,6 +64,38 @@ def to_json(findings: Sequence[tuple[Check, Finding]]) -> dict[str, Any]:
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
+
+
+class _Look(threading.Thread):
+    """One check's child, waited for. Nothing waits for this thread: what hangs in a driver cannot be ended."""
+
+    def __init__(self, check: Check, slots: threading.Semaphore, stop: threading.Event, command: Command) -> None:
+        super().__init__(name=f"doctor: {check.name}", daemon=True)
+        self.check = check
+        self._slots, self._stop_looking, self._command = slots, stop, command
+        self._begun, self._ended = threading.Event(), threading.Event()
+        self._finding: Finding | None = None
+
+    def run(self) -> None:
+        with self._slots:
+            self._begun.set()
+            try:
+                if not self._stop_looking.is_set():
+                    self._finding = _found(self.check, self._stop_looking, self._command)
+            finally:
+                self._ended.set()
+
+    def result(self) -> Finding:
+        """What was found; that nothing was, where the child cannot be ended. Empty words after a stop."""
+        while not self._begun.wait(_TICK_S) and not self._stop_looking.is_set():
+            pass
+        left_s = self.check.limit_s + _END_S
+        while not self._ended.wait(_TICK_S) and left_s > 0:
+            left_s = min(left_s - _TICK_S, _STOP_S) if self._stop_looking.is_set() else left_s - _TICK_S
+        if self._ended.is_set():
+            return self._finding or wrong("not looked at", "look again")
+        self._slots.release()  # those that wait behind it are not held up
+        return wrong(f"no answer within {self.check.limit_s:g} s, and its process cannot be ended", "reboot")
 
 
 def _command(check: Check) -> Sequence[str]:

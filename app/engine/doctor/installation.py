@@ -58,7 +58,7 @@ def energy_model() -> Finding:
     try:
         version = importlib.import_module("xgboost").__version__
     except ModuleNotFoundError:
-        return missing("xgboost is not installed: energy_aware does not learn", "pip install xgboost-cpu")
+        return missing("xgboost is not installed: energy_aware does not learn", "pip install 'wattridge[model]'")
     except Exception as error:  # noqa: BLE001  (its own error for a library that does not load)
         line = (str(error).strip().splitlines() or [type(error).__name__])[0]
         return wrong(

@@ -10,7 +10,7 @@ import sys
 from contextlib import closing
 from typing import Final
 
-from ...errors import WattridgeError
+from ...errors import InputError, WattridgeError
 from ...sensors.errors import NoDriver, SensorError
 from ...sensors.nvml.library import LIBRARY
 from ..runner.cuda.backends import find_library
@@ -23,6 +23,7 @@ from .finding import Finding, as_missing, as_wrong, missing, ok, wrong
 
 SIMULATED: Final = "simulated and recorded boards need none: --gpu simulated:a100"
 _DEVICES: Final = ("/dev/nvidiactl", "/dev/nvidia[0-9]*", "/dev/nvidia-uvm")
+_WSL: Final = "/dev/dxg"
 _CAPABILITIES: Final = ((8, 0), (5, 0), (3, 5))  # for one of these every compiler since CUDA 7 makes code
 _TRIAL: Final = """#include <cuda_fp16.h>
 extern "C" __global__ void trial(float *a) { a[threadIdx.x] = __half2float(__float2half(a[threadIdx.x])); }
@@ -70,6 +71,8 @@ def cuda() -> Finding:
     """A library that launches kernels is installed, loads, and suits the driver."""
     try:
         library = find_library("here")
+    except InputError as error:  # an unknown one is asked for
+        return as_wrong(error)
     except WattridgeError as error:
         return machine.unless_not_needed(as_missing(error), machine.NVIDIA)
     if library.name == "cuda-bindings":

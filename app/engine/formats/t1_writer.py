@@ -39,8 +39,10 @@ def write_t1(
 
     Raises InputError for a specification of a command, WattridgeError as `write_text` does.
     """
-    if spec.command is not None:
-        raise InputError("T1 describes kernels, not commands", str(spec.path), "keep the specification in TOML")
+    if spec.command is not None or spec.service is not None:
+        raise InputError(
+            "T1 describes kernels, not commands or services", str(spec.path), "keep the specification in TOML"
+        )
     document = _Writing(spec, space, limits, path.parent).document()
     own = {"version": __version__, "digest": digest(document), "specification": document_of(spec, path.parent)}
     text = json.dumps(document | {OWN: own}, indent=2, ensure_ascii=False)

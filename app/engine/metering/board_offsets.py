@@ -22,7 +22,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,8 @@ from .confidence import NORMAL_95, Interval, student_t
 FIGURES: Final = ("time_s", "power_w", "energy_j")
 LEAST: Final = 3  # configurations that a board shares with others, before its offset is known
 PLAUSIBLE: Final = (0.5, 2.0)  # a ratio outside is none of boards of one model
+
+_AS_DRAWN: Final = {"power_w": "power_raw_w", "energy_j": "energy_raw_j"}
 
 Floats = npt.NDArray[np.float64]
 
@@ -97,7 +99,7 @@ def fit_offsets(measured: Sequence[Measurement], reference: str) -> dict[str, Bo
         return found
     layout = _Layout(usable, reference, boards)
     by_figure = {name: layout.solve(np.log([each.values[name] for each in usable])) for name in FIGURES}
-    noise = {name: _noise(list(usable), name) for name in FIGURES}
+    noise = {name: _noise(usable, name) for name in FIGURES}
     for at, board in enumerate(boards):
         ratios = {}
         for name, (offsets, errors, scatter, degrees) in by_figure.items():
@@ -109,6 +111,34 @@ def fit_offsets(measured: Sequence[Measurement], reference: str) -> dict[str, Bo
         if all(PLAUSIBLE[0] <= ratio.value <= PLAUSIBLE[1] for ratio in ratios.values()):
             found[board] = BoardOffset(layout.shared[at], ratios)
     return found
+
+
+def offsets_to_json(offsets: Mapping[str, BoardOffset], reference: str) -> dict[str, Any]:
+    """As a session keeps them."""
+    boards = {
+        board: {
+            "shared": offset.shared,
+            **{name: [each.value, *each.interval, each.differs] for name, each in offset.ratios.items()},
+        }
+        for board, offset in offsets.items()
+    }
+    return {"reference": reference, "boards": boards}
+
+
+def offsets_from_json(document: Any) -> tuple[dict[str, BoardOffset], str]:
+    """The reverse: the offsets, and the key of the reference board. Raises ValueError and what damage besides may."""
+    found = {}
+    for board, kept in document["boards"].items():
+        ratios = {}
+        for name in FIGURES:
+            value, low, high, differs = map(float, kept[name])
+            if not 0 < low <= value <= high < math.inf or not 0 <= differs < math.inf:
+                raise ValueError("these are no ratios")
+            ratios[name] = Ratio(value, (low, high), differs)
+        found[board] = BoardOffset(int(kept["shared"]), ratios)
+    if document["reference"] not in found:
+        raise ValueError("the reference is none of the boards")
+    return found, document["reference"]
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
@@ -167,11 +197,14 @@ class _Layout:
 
 
 def _noise(measured: Sequence[Measurement], name: str) -> float:
-    """What single measurements scatter, by their own intervals: one relative sigma; 0 where they have none."""
-    own = [
-        ((high - low) / 2 / NORMAL_95 / each.values[name]) ** 2
-        for each in measured
-        if name in each.intervals
-        for low, high in [each.intervals[name]]
-    ]
+    """What single measurements scatter, by their own intervals: one relative sigma; 0 where they have none.
+
+    By those of what was drawn, where figures are stated for a condition: that adds an error that all of a board share.
+    """
+    own = []
+    for each in measured:
+        drawn = next((n for n in (_AS_DRAWN.get(name, name), name) if n in each.intervals), None)
+        if drawn is not None and each.values.get(drawn, 0.0) > 0.0:
+            low, high = each.intervals[drawn]
+            own.append(((high - low) / 2 / NORMAL_95 / each.values[drawn]) ** 2)
     return math.sqrt(fmean(own)) if own else 0.0

@@ -172,7 +172,10 @@ def _has_t1(plan: SessionPlan) -> bool:
     path = Path(plan.origin.get("file", ""))
     if plan.origin.get("kind") != "specification" or not is_input(path):
         return False
-    return digest_of(path) == plan.origin.get("sha256") and load_specification(path).command is None
+    if digest_of(path) != plan.origin.get("sha256"):
+        return False
+    spec = load_specification(path)
+    return spec.command is None and spec.service is None
 
 
 def _write_plan_as_t1(plan: SessionPlan, path: Path) -> None:

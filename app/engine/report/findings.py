@@ -23,6 +23,8 @@ from ..analysis.description import (
     describe_plane,
     describe_split,
 )
+from ..analysis.over_load import models_over_load
+from ..analysis.over_load_description import describe_models_over_load, describe_over_load
 from ..analysis.peak_share import peak_share
 from ..chart import Chart
 from ..formats.names import heading, unit_of
@@ -83,6 +85,18 @@ def front(content: ReportContent, letters: dict[int, str]) -> str:
     body = figure(picture, "Letters are the choices above; the cross goes through the best of each figure.")
     body += titled(describe_plane(content.analysis, letters, _MOST_ROWS))
     return section("Speed against energy", body)
+
+
+def over_load(content: ReportContent) -> str:
+    """The best setting at each load of a service, the front over the loads, and the frequency model of each."""
+    found, table_ = content.analysis.over_load, content.table
+    if found is None:
+        return ""
+    body = titled(describe_over_load(found, table_, content.analysis.costs))
+    body += _chart(charts.load_curves(Analysed(content.analysis, content.plan)))
+    plan = content.plan
+    models = models_over_load(table_, gpu=plan.gpu, simulated=plan.source == "simulated")
+    return section("Over the load", body, titled(describe_models_over_load(models)))
 
 
 def causes(content: ReportContent) -> str:

@@ -97,6 +97,7 @@ def report_html(content: ReportContent) -> str:
             "main",
             sections.question(content),
             findings.answer(content, letters),
+            findings.over_load(content),
             findings.front(content, letters),
             findings.causes(content),
             findings.search(content),

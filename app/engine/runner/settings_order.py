@@ -1,4 +1,4 @@
-"""In which order to measure rows, so that a board's settings change as seldom as can be."""
+"""In which order to measure rows, so that a service is started, and a board's settings change, as seldom as can be."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ..board_settings import SETTINGS
 from ..control.guard import DeviceGuard
-from ..measurement import Configuration
+from ..measurement import Configuration, Value
 from ..space.search_space import SearchSpace
 
 
@@ -20,21 +20,29 @@ def settings_of(space: SearchSpace, configuration: Configuration) -> dict[str, f
     return {name: float(configuration[name]) for name in setting_names(space)}
 
 
-def by_setting(rows: Sequence[int], space: SearchSpace, guard: DeviceGuard) -> list[int]:
+def by_setting(
+    rows: Sequence[int], space: SearchSpace, guard: DeviceGuard, started_with: Mapping[str, Value | None] | None = None
+) -> list[int]:
     """The rows, those of one device setting together, beginning with the setting in force.
 
-    From each setting to the next as little changes as can be, and the graphics clock least often.
+    From each setting to the next as little changes as can be, and the graphics clock least often. `started_with` has
+    the arguments that a service runs with, None before its start: rows of the same arguments come one after another,
+    first those that it has.
     """
-    groups: dict[tuple[tuple[str, float], ...], list[int]] = {}
+    started = dict(started_with or {})
+    groups: dict[tuple[tuple[Value | None, ...], tuple[tuple[str, float], ...]], list[int]] = {}
     for row in rows:
-        wanted = settings_of(space, space.configuration(row))
-        groups.setdefault(tuple(wanted.items()), []).append(int(row))
+        configuration = space.configuration(row)
+        wanted = settings_of(space, configuration)
+        arguments = tuple(configuration.get(name) for name in started)
+        groups.setdefault((arguments, tuple(wanted.items())), []).append(int(row))
     in_force: dict[str, float | None] = guard.applied
+    running: tuple[Value | None, ...] = tuple(started.values())
     ordered: list[int] = []
     while groups:
-        nearest = min(groups, key=lambda setting: _change(in_force, dict(setting)))
+        nearest = min(groups, key=lambda group: (group[0] != running, _change(in_force, dict(group[1]))))
         ordered += groups.pop(nearest)
-        in_force = dict(nearest)
+        running, in_force = nearest[0], dict(nearest[1])
     return ordered
 
 

@@ -14,16 +14,18 @@ from ..formats.names import unit_of
 from ..measurement import Measurement, scattered
 from ..metering.meter_choice import BOARD
 from ..runner.baseline import Baseline
+from ..runner.board_correction import BOARD_CORRECTION
 from ..runner.stating import Statement
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..space.within_limits import broken_in_words, feasible, nearest
 from ..strategies.energy_log import EnergyLog
 from ..tuning_methods.operator_floor import OperatorFloor
+from .board_offsets import board_labels, describe_offsets
 from .gains import choice_of_origin, describe_gain
 from .plan import SessionPlan
 from .references import Kind, references_of
-from .summary import by_goal, front_indices
+from .summary import by_goal, front_indices, starts_of
 
 _SOURCES = {
     "nvml": "measured on the board",
@@ -52,6 +54,7 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
         Figure("Measured", f"{len(table) - timed} ({percent(share)} of the valid ones)"),
         Figure("Failed", failed or "none"),
         *describe_limits(plan, table),
+        *describe_starts(table),
         Figure("Search", f"{plan.strategy}, seed {plan.seed}"),
         Figure("Budget", budget or "none"),
         *describe_statement(plan),
@@ -79,14 +82,14 @@ def describe_session(
     repeats = fold(table)
     compared = repeats.table if repeats is not None else table  # of repeats none is better than another
     best = next(iter(by_goal(compared, plan.objective.goal, plan.objective.limits)), None)
-    listings: list[Listing] = []
+    listings: list[Listing] = [*describe_offsets(plan.origin)]
     if best is None:
         outcome = list(_none_feasible(plan, compared) or _failure(table))
     else:
         measurement = compared.measurement(best)
         standing = describe_standing(plan, measurement)
         outcome = [*_best(plan, measurement), *standing, *describe_energy_search(plan, compared)]
-        listings = [_repeats(plan, measurement), _front(plan, compared)]
+        listings += [_repeats(plan, measurement), _front(plan, compared)]
     return Description(
         title=f"Session {session}: {plan.title}" if session is not None else plan.title,
         origin=f"{plan.gpu} ({plan.source})",
@@ -134,6 +137,13 @@ def describe_limits(plan: SessionPlan, table: ResultTable) -> Iterator[Figure]:
         yield Figure("Limits", "; ".join(map(str, limits)), note=f"kept by {kept.sum()} of {worked} configurations")
 
 
+def describe_starts(table: ResultTable) -> Iterator[Figure]:
+    """How often a service was started, and what that took; nothing of other workloads."""
+    count, seconds = starts_of(table)
+    if count:
+        yield Figure("Server started", f"{count} times" if count > 1 else "once", note=f"{duration(seconds)} in all")
+
+
 def _none_feasible(plan: SessionPlan, table: ResultTable) -> list[Figure]:
     """That nothing keeps the limits, and what comes nearest; empty where that is not why nothing is best."""
     index = nearest(table, plan.objective.limits)
@@ -159,6 +169,10 @@ def _best(plan: SessionPlan, best: Measurement) -> Iterator[Figure]:
     chosen = ", ".join(f"{name}={value}" for name, value in best.configuration.items())
     yield Figure(f"Best by {goal}", f"{number(best.values[goal.name])} {goal.name}", important=True)
     yield Figure("Its configuration", chosen)
+    if BOARD_CORRECTION in best.values:
+        board = board_labels(plan.origin).get(best.board, best.board)
+        note = f"energy times {best.values[BOARD_CORRECTION]:.4f}, as the reference board reports it"
+        yield Figure("Measured on", board, note=note)
     share = peak_share(plan, best)
     if share is not None:
         yield Figure("It reaches", share.words)

@@ -6,20 +6,26 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Event
+from typing import TYPE_CHECKING, cast
 
 from ...errors import InputError, WattridgeError
 from ...sensors.device_limits import DeviceLimits, limits_of
 from ...sensors.gpu import Gpu
+from ...sensors.service_load import ServesLoad
 from ...sensors.unmetered import NO_ENERGY
 from ..control.guard import DeviceGuard
 from ..metering.condition import Condition
 from ..metering.launching import require_here, require_launching
 from ..runner.base import Runner
+from ..runner.pool.gpu import PooledGpu
 from ..space.device_settings import SettingValues
 from ..space.search_space import SearchSpace
 from ..specification.model import Specification
 from ..specification.programs import programs_of
 from ..tuning_methods.fits import fit_of_sweep
+
+if TYPE_CHECKING:
+    from ..runner.service_modelled import ModelledBoard
 
 
 def limits_on(gpu: Gpu | None) -> DeviceLimits:
@@ -37,6 +43,9 @@ def require_runnable(spec: Specification, gpu: Gpu) -> tuple[DeviceLimits, tuple
 
     Nothing has been swept or measured then. Raises InputError and WattridgeError.
     """
+    if isinstance(gpu, PooledGpu):
+        gpu.require_runnable(spec)
+        return gpu.limits, ()
     require_here(gpu)
     if spec.refused:
         raise InputError(spec.refused, str(spec.path), "its space can be looked at, and recordings of it replayed")
@@ -49,6 +58,8 @@ def require_runnable(spec: Specification, gpu: Gpu) -> tuple[DeviceLimits, tuple
             raise InputError("a program takes real time", gpu.info.label, "choose --speed 1")
         said = not_its_own(gpu.info.source)
         return limits_on(gpu), (*((said,) if said else ()), *programs_of(spec))
+    if spec.service is not None:
+        return limits_on(gpu), _service_notes(spec, gpu)
     if gpu.info.real:
         from ..runner.languages import require_language
 
@@ -73,6 +84,8 @@ def runner_on(
 
     Raises WattridgeError where the first configuration cannot be prepared.
     """
+    if isinstance(gpu, PooledGpu):
+        return _pool_runner_on(spec, gpu, space, condition)
     from ...sensors.simulated.profiles import LaunchRefused
     from ..runner.simulated import SimulatedRunner
     from ..workloads.profiled import ProfiledKernel
@@ -82,6 +95,8 @@ def runner_on(
         from ..runner.command import CommandRunner
 
         return lambda: CommandRunner(gpu, spec, space, outer.nested("session"))
+    if spec.service is not None:
+        return _service_runner(spec, gpu, space, outer)
     if gpu.info.real:
         from ..runner.languages import open_runner
 
@@ -92,18 +107,88 @@ def runner_on(
     return lambda: SimulatedRunner(board, spec, space, outer.nested("session"), condition)
 
 
+def _pool_runner_on(
+    spec: Specification, gpu: PooledGpu, space: SearchSpace, condition: Condition | None
+) -> Callable[[], Runner]:
+    """What makes the runner over the boards of a pool. Raises as `bundle_of`."""
+    from ..runner.one_scale import OneScale
+    from ..runner.pool.bundle import bundle_of
+    from ..runner.pool.runner import PoolRunner
+
+    bundle, words = bundle_of(spec), condition.option if condition is not None else ""
+    source, repeats = gpu.info.source, spec.repeats
+
+    def make() -> Runner:
+        pool = PoolRunner(
+            gpu.pool, gpu.model, source, space, bundle, repeats=repeats, condition=words, on_remark=gpu.on_remark
+        )
+        return OneScale(pool, spec, space)
+
+    return make
+
+
+def _service_notes(spec: Specification, gpu: Gpu) -> tuple[str, ...]:
+    """What to know of a service before it is started. Raises InputError where it cannot be asked here."""
+    from ..runner.command import not_its_own
+    from ..workloads.service import Service
+
+    modelled = _models_services(gpu)
+    service = Service(spec, modelled=modelled is not None)
+    said: list[str] = []
+    if modelled is not None:
+        said.append(f"no server is run: {modelled.service_assumptions}")
+    else:
+        if gpu.clock.speed != 1:
+            raise InputError("a server takes real time", gpu.info.label, "choose --speed 1")
+        said += [line for line in (not_its_own(gpu.info.source, "a service"), *programs_of(spec)) if line]
+    if service.spec.boards:
+        if spec.device_settings:
+            what = "clocks and limits of several boards under one service cannot be set together"
+            raise InputError(what, f"{spec.path}: service.boards", "leave [device_settings] out")
+        said.append(f"the power of {1 + len(service.spec.boards)} boards adds up")
+    if names := service.argument_names:
+        said.append(f"a change of {', '.join(names)} starts the server again; the others do not")
+    return tuple(said)
+
+
+def _service_runner(spec: Specification, gpu: Gpu, space: SearchSpace, guard: DeviceGuard) -> Callable[[], Runner]:
+    from ..runner.service import ServiceRunner
+    from ..runner.service_here import ServiceHere
+    from ..runner.service_modelled import ServiceModelled
+    from ..workloads.service import Service
+
+    def make() -> Runner:
+        modelled = _models_services(gpu)
+        service = Service(spec, modelled=modelled is not None)
+        under_load = ServiceHere(gpu, service) if modelled is None else ServiceModelled(modelled, service)
+        return ServiceRunner(gpu, spec, space, guard.nested("session"), service, under_load)
+
+    return make
+
+
+def _models_services(gpu: Gpu) -> ModelledBoard | None:
+    """The board, where it answers requests by a model of its own."""
+    return cast("ModelledBoard", gpu) if isinstance(gpu, ServesLoad) and gpu.service_assumptions else None
+
+
 def allowed_settings(
     wanted: Mapping[str, SettingValues], gpu: Gpu, guard: DeviceGuard
 ) -> tuple[dict[str, SettingValues], tuple[str, ...]]:
     """The settings that may be made on this board, the rights for them obtained, and notes on the others."""
     if not wanted or gpu.info.source == "recorded":
         return dict(wanted), ()
+    if isinstance(gpu, PooledGpu):
+        fixed = {name: reason for name in wanted if (reason := gpu.why_not(name))}
+        return {name: values for name, values in wanted.items() if name not in fixed}, _as_they_are(fixed)
     if not guard.allowed:
         return {}, (f"{', '.join(wanted)} stay as they are: {guard.why_forbidden}",)
     notes = guard.open() if gpu.info.live else ()
     refused = {name: why for name in wanted if (why := guard.why_not(name))}
-    kept = tuple(f"{name} stays as it is: {why}" for name, why in refused.items())
-    return {name: values for name, values in wanted.items() if name not in refused}, (*notes, *kept)
+    return {name: values for name, values in wanted.items() if name not in refused}, (*notes, *_as_they_are(refused))
+
+
+def _as_they_are(refused: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"{name} stays as it is: {why}" for name, why in refused.items())
 
 
 def model_range(
@@ -113,6 +198,9 @@ def model_range(
     stop: Event | None,
 ) -> tuple[float, float]:
     """The clocks within 10 % of the model's optimum, from a sweep made now."""
+    if isinstance(gpu, PooledGpu):
+        remedy = "give graphics_clock_mhz as a list or as { points = n }"
+        raise InputError("a pool sweeps no clocks before a session", "graphics_clock_mhz = 'ridge'", remedy)
     fit, _ = fit_of_sweep(gpu, on_progress=on_progress, stop=stop, guard=guard)
     if fit.range_mhz is None:
         raise WattridgeError(

@@ -44,7 +44,9 @@ class Opened:
         """As it takes part in a comparison."""
         from ..analysis.compare import Compared
 
-        return Compared(self.name, self.plan.gpu, self.plan.source, self.table)
+        plan = self.plan
+        board = plan.origin.get("gpu", "") if plan.source != "recorded" else ""
+        return Compared(self.name, plan.gpu, plan.source, self.table, plan.title, board)
 
     @property
     def seconds(self) -> float:

@@ -29,8 +29,10 @@ from ..metering.condition import Condition
 from ..metering.meter_choice import BOARD
 from ..objectives import Goal, Limit, Objective
 from ..runner.base import Runner
+from ..runner.pool.gpu import PooledGpu
 from ..runner.replay import ReplayRunner
 from ..runner.settings_order import setting_names
+from ..service_figures import OF_ENERGY
 from ..session_state import Purpose
 from ..space.build import build_space
 from ..space.device_settings import resolve_device_settings
@@ -272,7 +274,9 @@ def plan_resume(
             gpu = open_gpu(record.origin.get("gpu"), seed=int(record.origin.get("sim_seed", "0")))
         require_board(record, gpu)
         space, spec = loaded.space, measured_specification(loaded)
-        if setting_names(space) and gpu.info.live:
+        if isinstance(gpu, PooledGpu):
+            gpu.require_settings(setting_names(space))
+        elif setting_names(space) and gpu.info.live:
             (guard or DeviceGuard(gpu)).open()  # fails now rather than at the first measurement
         require_runnable(spec, gpu)
         said = tuple(line for line in programs_of(spec) if line not in space.notes)
@@ -361,7 +365,7 @@ def _objective_without_energy(spec: Specification, objective: Objective, gpu: Gp
 
     Raises InputError where the objective itself needs more.
     """
-    known = {"time_s", *_reported(spec), *spec.parameters, *spec.constants}
+    known = {"time_s", *_reported(spec), *spec.parameters, *spec.constants} - set(OF_ENERGY)
     for name, text in spec.metrics.items():
         if known.issuperset(parse(text, f"{spec.path}: metrics.{name}").names):
             known.add(name)
@@ -385,6 +389,8 @@ def _reported(spec: Specification) -> tuple[str, ...]:
     """Figures that what is run reports by itself."""
     if spec.command is not None:
         return tuple(spec.command.values)
+    if spec.service is not None:
+        return spec.service.figures
     return returned_value(spec.kernel) if spec.kernel is not None else ()
 
 

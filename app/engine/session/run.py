@@ -16,7 +16,7 @@ from ...errors import InputError, WattridgeError
 from ...numbers import percent
 from ..measurement import Depth, Measurement, State
 from ..models.energy_cost_store import keep_model, kept_model
-from ..runner.base import KnowsFeatures, PreparationFailed, Prepares, Runner, StatesFigures, Times
+from ..runner.base import KnowsFeatures, OverBoards, PreparationFailed, Prepares, Runner, StatesFigures, Times
 from ..session_state import SessionState
 from ..space.result_table import ResultTable
 from ..store.database import Store
@@ -39,6 +39,7 @@ FLUSH_S = 0.05  # measurements are written and reported together, at most this o
 FLUSH_COUNT = 4096  # ... or this many at once
 AGAIN: Final = 8  # of the first configurations are measured again at the end, on a board as warm as it became,
 AGAIN_SHARE: Final = 3  # one of so many at most
+FINALISTS: Final = 6  # configurations that are measured on the reference board, where boards share a session
 SAME_TIME: Final = 0.01  # a second look at a time per launch that differs by more is worth a word
 
 
@@ -76,9 +77,10 @@ def run_session(
 def background_of(runner: Runner, plan: SessionPlan) -> strategies.Background:
     """What a strategy may know of the runner's rows and, unless it is resumed, of earlier sessions of the kernel."""
     prior = None if plan.resume is not None else lambda: kept_model(plan.board, plan.space.names)
+    boards = (lambda: len(runner.boards)) if isinstance(runner, OverBoards) else lambda: 1
     if not isinstance(runner, KnowsFeatures) or not runner.feature_names:
-        return strategies.Background(prior=prior, starts=plan.starts)
-    return strategies.Background(runner.feature_names, runner.features, prior, plan.starts)
+        return strategies.Background(prior=prior, boards=boards, starts=plan.starts)
+    return strategies.Background(runner.feature_names, runner.features, prior, boards, plan.starts)
 
 
 class _Ended(Exception):
@@ -326,10 +328,17 @@ class SessionRun(LiveSession):
             if each.depth is Depth.ENERGY and all(each.configuration[n] == in_force[n] for n in settings)
         ]
         worked = [each.row for each in alike if each.state is State.OK]
-        rows = worked[: min(AGAIN, len(self.table) // AGAIN_SHARE)]
+        rows = worked[: min(AGAIN, self._evaluated // AGAIN_SHARE)]
+        if isinstance(self._runner, OverBoards):  # what is best is settled on one board
+            rows = [*rows, *(row for row in self._finalists() if row not in rows)]
         with suppress(WattridgeError):  # the session itself is complete
             return {each.row: each for each in self._runner.measure(rows, self._stop)} if rows else {}
         return {}
+
+    def _finalists(self) -> list[int]:
+        """The rows that are best by the objective so far."""
+        full = [outcome for outcome in self._known.values() if outcome.final and math.isfinite(outcome.cost)]
+        return [outcome.row for outcome in sorted(full, key=lambda outcome: outcome.cost)[:FINALISTS]]
 
     # --- keeping ----------------------------------------------------------------------------------------------------
 

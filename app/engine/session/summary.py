@@ -16,11 +16,13 @@ from ..objectives import Goal, Limit
 from ..pareto import front
 from ..runner.baseline import Baseline
 from ..runner.stating import Statement
+from ..service_figures import START
 from ..session_state import SessionState
 from ..space.repeats import fold
 from ..space.result_table import STATES, ResultTable
 from ..space.within_limits import broken, broken_in_words, feasible, nearest
 from ..tuning_methods.operator_floor import OperatorFloor
+from .board_offsets import offsets_document
 from .gains import gain_of_origin
 from .plan import SessionPlan
 
@@ -67,9 +69,11 @@ def session_summary(
         "title": plan.title,
         "state": state.value if state is not None else None,
         "reason": reason,
+        "service_starts": _starts(compared),
         "notes": [*plan.space.notes, *([repeats.words] if repeats is not None else [])],
         "share_of_peak": share_to_json(plan, compared, best),
         "stated_for": _stated_for(plan),
+        "board_offsets": offsets_document(plan.origin),
         "sensor_gain": None if (gain := gain_of_origin(plan.origin)) is None else gain_to_json(gain),
         "vendor_library": None if (baseline := Baseline.of_origin(plan.origin)) is None else baseline.to_json(),
         "roofline_floor": None if (floor := OperatorFloor.of_origin(plan.origin)) is None else floor.to_json(),
@@ -94,6 +98,19 @@ def share_to_json(plan: SessionPlan, table: ResultTable, best: int | None) -> di
     """What the best reaches of the board's theoretical peak; None where that is not known."""
     share = peak_share(plan, table.measurement(best)) if best is not None else None
     return None if share is None else share.to_json()
+
+
+def starts_of(table: ResultTable) -> tuple[int, float]:
+    """How often a service was started for a configuration, and the seconds that took in all."""
+    if START not in table.value_names:
+        return 0, 0.0
+    took_s = table.values(START)[: len(table)]
+    return int((took_s > 0).sum()), float(np.nansum(took_s))
+
+
+def _starts(table: ResultTable) -> dict[str, Any] | None:
+    count, seconds = starts_of(table)
+    return {"count": count, "seconds": seconds} if count else None
 
 
 def by_goal(table: ResultTable, goal: Goal, limits: Sequence[Limit] = ()) -> list[int]:

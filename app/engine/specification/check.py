@@ -20,6 +20,7 @@ from ..space.build import BLOCK_SIZE_NAMES, MAX_PARAMETERS
 from ..space.device_settings import SettingValues
 from .compiler_options import check_options
 from .from_operator import with_operator
+from .keys import as_name, check_places, has_one_group
 from .model import (
     ARRAY_FILES,
     COMPILERS,
@@ -36,6 +37,7 @@ from .model import (
     VerifySpec,
     keys_of,
 )
+from .service import ServiceSpec, read_service
 from .toml_section import Section
 
 MAX_ENTRIES = 1000  # constants, metrics, restrictions
@@ -50,7 +52,17 @@ TYPES = (
 _BY_SUFFIX = {".cl": "OpenCL", ".f90": "Fortran", ".f95": "Fortran", ".f03": "Fortran", ".f": "Fortran"}
 _LIMITS = tuple(limits_of((8, 0)).as_names())
 _SECTIONS = (
-    *("restrictions", "kernel", "operator", "command", "constants", "parameters", "device_settings", "metrics"),
+    *(
+        "restrictions",
+        "kernel",
+        "operator",
+        "command",
+        "service",
+        "constants",
+        "parameters",
+        "device_settings",
+        "metrics",
+    ),
     *("objective", "limits", "search", "metering"),
 )
 _SEARCH_KEYS = ("strategy", "options", "max_evaluations", "max_fraction", "max_seconds", "patience", "seed", "start")
@@ -74,14 +86,16 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
         raise InputError(f"{len(restrictions)} restrictions", root.place("restrictions"), f"at most {MAX_ENTRIES}")
     for at, text in enumerate(restrictions):
         parse(text, f"{root.place('restrictions')}[{at}]").check_names(scope)
-    if "kernel" in root and "command" in root:
-        raise InputError("both a kernel and a command", str(path), "keep one of [kernel] and [command]")
+    if len(both := [f"[{kind}]" for kind in ("kernel", "command", "service") if kind in root]) > 1:
+        raise InputError(f"both {' and '.join(both)}", str(path), "keep one of them")
     kernel = _kernel(root.table("kernel", keys_of(KernelSpec)), path.parent, scope) if "kernel" in root else None
     named = (*tunable, *constants)
     if kernel is not None:
         _check_programs(kernel, root.table("kernel"), named)
     command = _command(root.table("command", keys_of(CommandSpec)), named) if "command" in root else None
-    measured = (*MEASURED, *(command.values if command else ()), *(returned_value(kernel) if kernel else ()))
+    service = _service(root, path.parent, named)
+    reported = command.values if command else service.figures if service else returned_value(kernel) if kernel else ()
+    measured = tuple(dict.fromkeys((*MEASURED, *reported)))
     metrics = _metrics(_bounded(root.table("metrics")), named, measured)
     search = root.table("search", _SEARCH_KEYS)
     return Specification(
@@ -92,6 +106,7 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
         constants=constants,
         kernel=kernel,
         command=command,
+        service=service,
         operator=operator,
         device_settings=settings,
         metrics=metrics,
@@ -132,14 +147,7 @@ def _bounded(section: Section) -> Section:
 
 
 def _constants(section: Section) -> dict[str, Value]:
-    return {_name(key, section): section.value(key) for key in section}
-
-
-def _name(key: str, section: Section) -> str:
-    """A key that expressions can use as a name."""
-    if not key.isidentifier() or not key.isascii() or len(key) > 100:
-        raise InputError(f"'{key}' is not a name", section.where, "use letters, digits and _, not a digit first")
-    return key
+    return {as_name(key, section): section.value(key) for key in section}
 
 
 def _parameters(section: Section) -> dict[str, tuple[Value, ...] | str]:
@@ -147,12 +155,12 @@ def _parameters(section: Section) -> dict[str, tuple[Value, ...] | str]:
     for key in section:
         given = section.raw(key)
         if isinstance(given, str):
-            parameters[_name(key, section)] = given
+            parameters[as_name(key, section)] = given
             continue
         values = tuple(section.plain(key, value) for value in section.items(key))
         if not values:
             raise section.wrong(key, "at least one value")
-        parameters[_name(key, section)] = values
+        parameters[as_name(key, section)] = values
     if len(parameters) > MAX_PARAMETERS:
         raise InputError(f"{len(parameters)} parameters", section.where, f"at most {MAX_PARAMETERS}")
     return parameters
@@ -284,7 +292,7 @@ def _returns(section: Section, language: str) -> str:
     returns = section.text("returns", "time_ms")
     if returns in MEASURED and returns not in RETURNED_TIMES:
         raise InputError(f"'{returns}' is measured", section.place("returns"), "give the value another name")
-    return returns if returns in RETURNED_TIMES else _name(returns, section)
+    return returns if returns in RETURNED_TIMES else as_name(returns, section)
 
 
 def returned_value(kernel: KernelSpec) -> tuple[str, ...]:
@@ -296,16 +304,9 @@ def returned_value(kernel: KernelSpec) -> tuple[str, ...]:
 def _check_programs(kernel: KernelSpec, section: Section, named: tuple[str, ...]) -> None:
     """The commands of a kernel use names that are there."""
     arrays = tuple(argument.name for argument in kernel.arguments if argument.value is None)
-    _check_places(kernel.generator, section.place("generator"), named)
+    check_places(kernel.generator, section.place("generator"), named)
     if kernel.verify is not None:
-        _check_places(kernel.verify.command, f"{section.place('verify')}.command", (*arrays, *named))
-
-
-def _check_places(text: str, where: str, scope: tuple[str, ...]) -> None:
-    """Every `{name}` of a command is a name of the scope."""
-    for used in re.findall(r"\{(\w+)\}", text):
-        if used not in scope:
-            raise unknown_name(used, text, where, scope, "name a parameter, constant or device setting")
+        check_places(kernel.verify.command, f"{section.place('verify')}.command", (*arrays, *named))
 
 
 def _repeats(section: Section) -> int:
@@ -353,7 +354,7 @@ def _argument(section: Section, folder: Path, scope: tuple[str, ...]) -> Argumen
     if kind == "bfloat16" and "shape" not in section:
         raise section.wrong("type", "float32 for a scalar: bfloat16 is for arrays,")
     return ArgumentSpec(
-        name=_name(section.text("name"), section),
+        name=as_name(section.text("name"), section),
         type=kind,
         shape=_expressions(section, "shape", scope),
         fill=fill,
@@ -391,19 +392,18 @@ def _command(section: Section, scope: tuple[str, ...]) -> CommandSpec:
         pattern = patterns.text(name)
         if not has_one_group(pattern):
             raise patterns.wrong(name, "a regular expression with one group, of at most 500 characters,")
-        values[_name(name, patterns)] = pattern
+        values[as_name(name, patterns)] = pattern
     run = section.text("run")
-    _check_places(run, section.place("run"), scope)
+    check_places(run, section.place("run"), scope)
     timeout_s = section.number("timeout_s", 300.0, least=0.001) or 300.0
     return CommandSpec(run, values, _repeats(section), timeout_s)
 
 
-def has_one_group(pattern: str) -> bool:
-    """Whether a pattern can find a figure: a regular expression with one group, of at most 500 characters."""
-    try:
-        return len(pattern) <= 500 and re.compile(pattern).groups == 1
-    except (re.error, RecursionError, OverflowError):
-        return False
+def _service(root: Section, folder: Path, named: tuple[str, ...]) -> ServiceSpec | None:
+    if "service" not in root:
+        return None
+    section = root.table("service", keys_of(ServiceSpec))
+    return read_service(section, folder, named, _repeats(section))
 
 
 def _metrics(section: Section, named: tuple[str, ...], measured: tuple[str, ...]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from ..objectives import Limit
 from ..operators.documents import document_of_operator
 from .model import ARRAY_FILES, KEYS, ArgumentSpec, Specification
 
-_SAME: Final = ("restrictions", "kernel", "command", "constants", "parameters", "metrics")
+_SAME: Final = ("restrictions", "kernel", "command", "service", "constants", "parameters", "metrics")
 _SEARCH: Final = ("strategy", "max_evaluations", "max_fraction", "max_seconds", "patience", "seed")
 
 

@@ -14,6 +14,7 @@ from ..metering.meter_choice import NO_METERS, MeterChoice
 from ..objectives import Limit, Objective
 from ..operators.shapes import Operator
 from ..space.device_settings import SettingValues
+from .service import ServiceSpec
 
 OPCODES: Final = {"FFMA": 0x023, "DFMA": 0x02B, "HMMA": 0x03C}  # fused multiply-adds, and products of tensor cores
 ARRAY_FILES = (".npy", ".bin", ".raw", ".dat")  # all but the first hold the bare numbers
@@ -108,6 +109,7 @@ class Specification:
     constants: Mapping[str, Value] = field(default_factory=dict)
     kernel: KernelSpec | None = None
     command: CommandSpec | None = None
+    service: ServiceSpec | None = None
     operator: Operator | None = None  # that the kernel was made of
     device_settings: Mapping[str, SettingValues] = field(default_factory=dict)  # resolved when a session is planned
     metrics: Mapping[str, str] = field(default_factory=dict)
@@ -128,7 +130,7 @@ class Specification:
     @property
     def repeats(self) -> int:
         """How often each configuration is measured."""
-        measured = self.kernel or self.command
+        measured = self.kernel or self.command or self.service
         return measured.repeats if measured is not None else 1
 
     def repeated(self, repeats: int) -> Specification:
@@ -137,6 +139,8 @@ class Specification:
             return replace(self, kernel=replace(self.kernel, repeats=repeats))
         if self.command is not None:
             return replace(self, command=replace(self.command, repeats=repeats))
+        if self.service is not None:
+            return replace(self, service=replace(self.service, repeats=repeats))
         return self
 
     @property
@@ -147,7 +151,7 @@ class Specification:
         return frozenset((*in_metrics, *(goal.name for goal in goals), *(limit.name for limit in self.limits)))
 
 
-def keys_of(kind: type[ArgumentSpec | VerifySpec | KernelSpec | CommandSpec]) -> tuple[str, ...]:
+def keys_of(kind: type[ArgumentSpec | VerifySpec | KernelSpec | CommandSpec | ServiceSpec]) -> tuple[str, ...]:
     """The keys of the table in a document that describes one of these."""
     return tuple(dict.fromkeys(KEYS.get(each.name, each.name) for each in fields(kind)))
 

@@ -51,6 +51,11 @@ _ALIVE = (SessionState.RUNNING.value, SessionState.PAUSED.value)
 _REMEDY = "free space or rights may be missing; WATTRIDGE_DATA names another folder"
 _AT_ONCE = 128  # rows in one call: SQLite keeps the interpreter to itself meanwhile, and Qt's thread waits
 
+# Columns that other figures of the same row replace: where several boards measured it, those of another one.
+_RESTATED = (
+    *("measured", "intervals", "message", "window_start_ns", "window_end_ns", "observed_clock_mhz", "event_reasons"),
+    *("power_source", "timestamp_s", "board"),
+)
 _UUID = "uuid"  # of the board, beside what a fit's document holds
 
 
@@ -128,10 +133,10 @@ class Store:
         own = [replace(m, values=_without(m.values, counted.get(m.row, ()))) for m in measurements]
         figures = [(measurement_to_row(measurement), measurement.row) for measurement in own]
         named = [name.strip() for name in MEASUREMENT_COLUMNS.split(",")]
-        chosen = [named.index(name) for name in ("measured", "intervals", "message")]
+        chosen = [named.index(name) for name in _RESTATED]
         with self._transaction():
             self._db.executemany(
-                "UPDATE measurements SET measured = ?, intervals = ?, message = ? WHERE session = ? AND row = ?",
+                f"UPDATE measurements SET {', '.join(f'{n} = ?' for n in _RESTATED)} WHERE session = ? AND row = ?",
                 [(*(columns[at] for at in chosen), session, row) for columns, row in figures],
             )
             self._db.execute("UPDATE sessions SET origin = ? WHERE id = ?", (json.dumps(dict(origin)), session))

@@ -1,8 +1,9 @@
 """The default strategy, for users who do not want to choose.
 
-A small sample comes first. Then Gaussian processes learn costs and failures, and the row that promises most by them is
-measured next, while that pays. After `learn_for` evaluations, when little is left to gain and a measurement may cost
-less than a proposal, a search with little computation takes over with everything that is known. With one goal, that is
+A small sample comes first, a smaller one where only settings of the board vary. Then Gaussian processes learn costs and
+failures, and the row that promises most by them is measured next, while that pays. After `learn_for` evaluations, when
+little is left to gain and a measurement may cost less than a proposal, a search with little computation takes over with
+everything that is known. With one goal, that is
 Bayesian optimisation and then greedy iterated local search from the best row; with a front, Bayesian optimisation of
 the front and then NSGA-II, with all that is known as its first generation.
 
@@ -13,12 +14,13 @@ depths (`two_depths`): what promises most is timed, and its energy measured wher
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
 
 from ..space.search_space import SearchSpace
-from .base import Background, CheckedOptions, Search, Strategy, option
+from .base import CheckedOptions, Search, Strategy, option
 from .bayesian_optimisation import (
     BayesianOptimisation,
     LearningOptions,
@@ -44,21 +46,25 @@ class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)
             500, "evaluations that a model proposes; then a quicker search takes over, at least 1", least=1
         )
 
-    def __init__(self, background: Background | None = None) -> None:
-        self._background = background or Background()
-
-    def informed(self, background: Background) -> Auto:
-        return Auto(background)
-
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         known = Evaluations(space, rng)
-        drawn = space.sample_latin_hypercube(rng, min(LearningOptions().first_samples, options.learn_for)).tolist()
-        first = self._background.first(drawn, STARTS_SHARE)
-        yield from sample_at_two_depths(known, first, batch, LearningOptions(), options.learn_for)
+        samples = max(LearningOptions().first_samples, self.background.boards())
+        drawn = space.sample_latin_hypercube(rng, min(samples, options.learn_for)).tolist()
+        first = self.background.first(drawn, STARTS_SHARE)
+        together = partial(self.at_once, batch, LearningOptions().together)
+        yield from sample_at_two_depths(known, first, together, options.learn_for)
         if len(known.outcome(next(iter(known))).front) > 1:
-            yield from MultiObjectiveBayesian().proceed(known, batch, LearningOptions(), options.learn_for)
-            yield from Nsga2().proceed(known, Nsga2.Options())
+            front = MultiObjectiveBayesian(self.background)
+            yield from front.proceed(known, batch, LearningOptions(), options.learn_for)
+            yield from Nsga2(self.background).proceed(known, Nsga2.Options())
         else:
-            model = BayesianOptimisation()
+            model = BayesianOptimisation(self.background)
             yield from model.proceed(known, batch, BayesianOptimisation.Options(), options.learn_for)
-            yield from GreedyIls().proceed(known, batch, GreedyIls.Options())
+            yield from GreedyIls(self.background).proceed(known, batch, GreedyIls.Options())
+
+
+def _first_samples(space: SearchSpace) -> int:
+    """How many rows come first: fewer where only a few settings of the board vary, since a model of them needs few."""
+    varying = [parameter for parameter in space.parameters if len(parameter.values) > 1]
+    usual = LearningOptions().first_samples
+    return min(usual, 2 + 2 * len(varying)) if all(each.device_setting for each in varying) else usual

@@ -18,7 +18,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -107,6 +107,7 @@ class Background:
     names: tuple[str, ...] = ()
     features: Callable[[Sequence[int]], npt.NDArray[np.float64]] | None = None
     prior: Callable[[], EnergyCostModel | None] | None = None  # what is kept of another problem, or another board
+    boards: Callable[[], int] = lambda: 1  # how many measure at the same time, now
     starts: tuple[int, ...] = ()
 
     def first(self, drawn: Sequence[int], share: float) -> list[int]:
@@ -177,9 +178,23 @@ class Strategy(ABC):
             cls.name, cls.label = name, label
             _REGISTRY[name] = cls
 
-    def informed(self, background: Background) -> Strategy:
-        """The strategy, for a search about which that much is known; itself where it has no use for it."""
-        return self
+    def __init__(self, background: Background | None = None) -> None:
+        self.background = background or Background()
+
+    def informed(self, background: Background) -> Self:
+        """The strategy, for a search about which that much is known."""
+        return type(self)(background)
+
+    def within(self, chosen: Strategy) -> Strategy:
+        """Another strategy, for a part of this one's space: it knows of the boards, but rows have other names there."""
+        return chosen.informed(Background(boards=self.background.boards))
+
+    def at_once(self, batch: int, most: int) -> int:
+        """How many rows to propose together, of a runner's `batch`: `most`, but never fewer than there are boards.
+
+        The fewer, the more is learnt from each; but a board without a row learns nothing.
+        """
+        return max(1, min(batch, most), self.background.boards())
 
     def report(self) -> Report:
         """What is to be kept of the search that was begun last, as far as it came."""
@@ -187,7 +202,10 @@ class Strategy(ABC):
 
     @abstractmethod
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Any) -> Search:
-        """Propose rows. `batch` is how many the runner can prepare at once; a strategy may yield fewer or more."""
+        """Propose rows. `batch` is how many the runner can prepare at once; a strategy may yield fewer or more.
+
+        Where several boards measure, fewer than `background.boards()` rows leave some of them without work.
+        """
 
 
 def names(*, but: str = "") -> tuple[str, ...]:

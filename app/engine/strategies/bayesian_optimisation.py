@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -48,7 +49,8 @@ class _Learning(Strategy):
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: LearningOptions) -> Search:
         known = Evaluations(space, rng)
-        yield from known.ask(space.sample_latin_hypercube(rng, options.first_samples).tolist())
+        samples = max(options.first_samples, self.background.boards())
+        yield from known.ask(space.sample_latin_hypercube(rng, samples).tolist())
         yield from self.proceed(known, batch, options)
 
     @abstractmethod
@@ -57,7 +59,7 @@ class _Learning(Strategy):
 
 
 def sample_at_two_depths(
-    known: Evaluations, first: list[int], batch: int, options: LearningOptions, until: float = math.inf
+    known: Evaluations, first: list[int], together: Callable[[], int], until: float = math.inf
 ) -> Search:
     """Time the first sample and learn at two depths; where timing saves nothing, that is the sample measured."""
     heard = yield from known.time(first)
@@ -65,7 +67,7 @@ def sample_at_two_depths(
         from .two_depths import TwoDepths
 
         goals = len(costs_of(heard[0]))
-        yield from TwoDepths(known, goals).proceed(max(1, min(batch, options.together)), until)
+        yield from TwoDepths(known, goals).proceed(together, until)
     if not len(known):
         yield from known.ask(first)
 
@@ -84,7 +86,7 @@ class BayesianOptimisation(_Learning, name="bayesian_optimisation", label="Bayes
         limits = len(_limited(known))
         surrogate, portfolio = Surrogate(known.space, 1, known.rng, limits), Portfolio(known.rng)
         choose = portfolio.choose if options.acquisition == "portfolio" else lambda: options.acquisition
-        most = max(1, min(batch, options.together))
+        together = partial(self.at_once, batch, options.together)
         rows = list(known)
         while rows:
             costs = yield from known.ask(rows)
@@ -92,7 +94,7 @@ class BayesianOptimisation(_Learning, name="bayesian_optimisation", label="Bayes
             portfolio.learn(costs)
             if len(known) >= until:
                 return
-            rows = surrogate.propose(most, lambda: partial(_promise, surrogate, choose()))
+            rows = surrogate.propose(together(), lambda: partial(_promise, surrogate, choose()))
 
 
 def _limited(known: Evaluations) -> tuple[float, ...]:
@@ -118,8 +120,9 @@ class MultiObjectiveBayesian(_Learning, name="multi_objective_bayesian", label="
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: LearningOptions) -> Search:
         known = Evaluations(space, rng)
-        first = space.sample_latin_hypercube(rng, options.first_samples).tolist()
-        yield from sample_at_two_depths(known, first, batch, options)
+        samples = max(options.first_samples, self.background.boards())
+        first = space.sample_latin_hypercube(rng, samples).tolist()
+        yield from sample_at_two_depths(known, first, partial(self.at_once, batch, options.together))
         yield from self.proceed(known, batch, options)
 
     def proceed(self, known: Evaluations, batch: int, options: LearningOptions, until: float = math.inf) -> Search:
@@ -129,12 +132,12 @@ class MultiObjectiveBayesian(_Learning, name="multi_objective_bayesian", label="
         first = known.outcome(rows[0])
         surrogate = Surrogate(known.space, len(costs_of(first)), known.rng, len(_limited(known)))
         remark = "" if first.front else NO_FRONT
-        most = max(1, min(batch, options.together))
+        together = partial(self.at_once, batch, options.together)
         while rows:
             surrogate.learn([known.outcome(row) for row in rows])
             if len(known) >= until:
                 return
-            rows = surrogate.propose(most, lambda: partial(_promise_of_front, known.rng))
+            rows = surrogate.propose(together(), lambda: partial(_promise_of_front, known.rng))
             yield from known.ask(rows, remark)
             remark = ""
 

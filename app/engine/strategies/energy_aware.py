@@ -72,11 +72,8 @@ class EnergyAware(Strategy, name="energy_aware", label="Energy-aware (genetic, w
         aim: str = option("energy", "what parents are chosen by", choices=("energy", "front", "time"))
 
     def __init__(self, background: Background | None = None) -> None:
-        self._background = background or Background()
+        super().__init__(background)
         self._rounds: _Rounds | None = None  # of the search that was begun last
-
-    def informed(self, background: Background) -> EnergyAware:
-        return EnergyAware(background)
 
     def report(self) -> Report:
         rounds = self._rounds
@@ -85,8 +82,8 @@ class EnergyAware(Strategy, name="energy_aware", label="Energy-aware (genetic, w
         return Report(rounds.log.to_origin(), rounds.knowledge.learnt)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        knowledge = _Knowledge(space, self._background, use_prior=options.use_prior)
-        self._rounds = rounds = _Rounds(Evaluations(space, rng), options, knowledge, self._background)
+        knowledge = _Knowledge(space, self.background, use_prior=options.use_prior)
+        self._rounds = rounds = _Rounds(Evaluations(space, rng), options, knowledge, self.background)
         yield from rounds.first()
         while not rounds.over:
             yield from rounds.next()

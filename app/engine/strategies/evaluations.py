@@ -134,15 +134,14 @@ class Evaluations:
             row = int(self.rng.choice(near))
         return row
 
-    def descend(self, row: int, step: Step, batch: int) -> Found:
+    def descend(self, row: int, step: Step, together: int) -> Found:
         """Go to a better neighbour until there is none; the local minimum and its cost.
 
         `step` selects it: the 'best' of all; the 'first' better one, which is the best of those already known, else
         the first of the others in random order; or 'ordered', the first parameter by parameter as the user wrote them.
-        A few neighbours are measured together where the runner prepares a batch ahead.
+        So many neighbours are measured `together` before it decides.
         """
         (cost,) = yield from self.ask([row])
-        together = max(1, min(batch, MOST_TOGETHER))
         while True:
             near = self.space.neighbours(row)
             order = near.tolist() if step == "ordered" else self.rng.permutation(near).tolist()
@@ -177,6 +176,26 @@ def delegate(
         return result
     finally:
         inner.close()
+
+
+def abreast(searches: Sequence[Search]) -> Search:
+    """Several searches at the same time: a batch holds what all of them ask for. It ends when all have."""
+    asked: dict[int, list[int]] = {}
+    outcomes: dict[int, Outcome] = {}
+    going = dict(enumerate(searches))
+    try:
+        while going:
+            for number, search in list(going.items()):
+                try:
+                    rows = asked.get(number)
+                    asked[number] = next(search) if rows is None else search.send([outcomes[row] for row in rows])
+                except StopIteration:
+                    del going[number]
+            batch = list(dict.fromkeys(row for number in going for row in asked[number]))
+            outcomes = {outcome.row: outcome for outcome in (yield batch)} if batch else {}
+    finally:
+        for search in searches:
+            search.close()
 
 
 def search_within(rows: npt.NDArray[np.int64], chosen: Strategy, known: Evaluations, batch: int, remark: str) -> Search:

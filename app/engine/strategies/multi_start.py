@@ -9,7 +9,7 @@ import numpy as np
 
 from ..space.search_space import SearchSpace
 from .base import CheckedOptions, Search, Strategy, option
-from .evaluations import Evaluations, Step
+from .evaluations import MOST_TOGETHER, Evaluations, Step
 
 
 class _MultiStart(Strategy):
@@ -27,7 +27,7 @@ class _MultiStart(Strategy):
         known = Evaluations(space, rng)
         while not known.exhausted:
             start, _ = yield from known.best_of_random(options.starts)
-            yield from known.descend(start, self.step, batch)
+            yield from known.descend(start, self.step, self.at_once(batch, MOST_TOGETHER))
 
 
 class Mls(_MultiStart, name="mls", label="Multi-start local search", step="best"):

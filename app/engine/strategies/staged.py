@@ -35,7 +35,7 @@ class Staged(Strategy, name="staged", label="In stages"):
         base_clock_mhz: int = option(0, "the base clock; 0: 60 % of the highest", least=0)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known, chosen = Evaluations(space, rng), strategies.get(options.base)
+        known, chosen = Evaluations(space, rng), self.within(strategies.get(options.base))
 
         def within(rows: Rows, key: Key) -> Generator[list[int], Sequence[Seen], list[Seen]]:
             inner = space.subset(rows)
@@ -63,7 +63,7 @@ class Staged(Strategy, name="staged", label="In stages"):
         try:
             clocks = Clocks(space)
         except InputError as lacking:  # there are no stages
-            whole = strategies.get("auto")
+            whole = self.within(strategies.get("auto"))
             remark = f"Not in stages: {lacking.what}. By {whole.label}."
             yield from search_within(np.arange(space.size), whole, known, batch, remark)
             return

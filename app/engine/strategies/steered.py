@@ -43,7 +43,7 @@ class Steered(Strategy, name="steered", label="Model-steered clocks"):
         first_samples: int = option(16, "random configurations at the highest clock; the best is swept", least=1)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known, chosen = Evaluations(space, rng), strategies.get(options.base)
+        known, chosen = Evaluations(space, rng), self.within(strategies.get(options.base))
         rows, remark = yield from self._steer(known, options)
         if rows is None:
             rows, remark = np.arange(space.size), f"Not steered: {remark}. By {chosen.label}."

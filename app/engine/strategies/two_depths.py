@@ -13,7 +13,7 @@ not help it is 0, and rows are measured at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -58,14 +58,14 @@ class TwoDepths:
         self._kept: list[bool] = []  # of them, those within the limits
         self._fitted = 0  # looks when the models were last fitted
 
-    def proceed(self, most: int, until: float = math.inf) -> Search:
-        """Until `until` rows are evaluated, or all; ends early where costs have no logarithm. `most` rows at once."""
+    def proceed(self, together: Callable[[], int], until: float = math.inf) -> Search:
+        """Until `until` rows are evaluated, or all, `together` at once; ends early where costs have no logarithm."""
         known = self._known
         yield from self._begin()
         while not known.exhausted and len(known) < until:
             if not self._learn():
                 return
-            to_time, to_measure = self._choose(most)
+            to_time, to_measure = self._choose(together())
             if not (to_time or to_measure):
                 return
             if to_time:

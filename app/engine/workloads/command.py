@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from ...errors import InputError
@@ -60,39 +60,47 @@ class Command:
             return ended
         if ended.timed_out:
             what = f"ended after {self.spec.timeout_s:g} s, its time limit"
-            raise CommandFailed(State.TIMEOUT, _with_last_words(what, ended))
+            raise CommandFailed(State.TIMEOUT, with_last_words(what, ended))
         if ended.exit_status != 0:
-            raise CommandFailed(State.RUNTIME, _with_last_words(ended.how, ended))
+            raise CommandFailed(State.RUNTIME, with_last_words(ended.how, ended))
         return ended
 
     def values(self, ended: Ended, stop: threading.Event | None = None) -> dict[str, float] | None:
-        """The figures in its output: where a pattern matches several times, the last; None where `stop` was set.
+        """The figures in its output, as `figures_in` reads them."""
+        return figures_in(self.spec.values, ended, stop)
 
-        Raises CommandFailed, also where a pattern takes too long.
-        """
-        found: dict[str, float] = {}
-        if not self.spec.values:
-            return found
+
+def figures_in(
+    patterns: Mapping[str, str], ended: Ended, stop: threading.Event | None = None
+) -> dict[str, float] | None:
+    """The figures in a program's output: where a pattern matches several times, the last; None where `stop` was set.
+
+    Raises CommandFailed, also where a pattern takes too long.
+    """
+    found: dict[str, float] = {}
+    if not patterns:
+        return found
+    try:
+        texts = last_matches(patterns, ended.output, stop=stop)
+    except TooSlow as error:
+        message = f"{error}: {patterns[error.name]} (avoid nested repetitions such as '(a+)+')"
+        raise CommandFailed(State.TIMEOUT, message) from None
+    except OSError as error:
+        raise CommandFailed(State.RUNTIME, f"its output cannot be searched: {error.strerror or error}") from None
+    if texts is None:
+        return None
+    for name, pattern in patterns.items():
+        text = texts[name]
         try:
-            texts = last_matches(self.spec.values, ended.output, stop=stop)
-        except TooSlow as error:
-            message = f"{error}: {self.spec.values[error.name]} (avoid nested repetitions such as '(a+)+')"
-            raise CommandFailed(State.TIMEOUT, message) from None
-        except OSError as error:
-            raise CommandFailed(State.RUNTIME, f"its output cannot be searched: {error.strerror or error}") from None
-        if texts is None:
-            return None
-        for name, pattern in self.spec.values.items():
-            text = texts[name]
-            try:
-                found[name] = float(text or "")
-            except ValueError:
-                what = "it is not in the output" if text is None else f"'{text[:60]}' is no number"
-                message = _with_last_words(f"{name}: {what} ({pattern})", ended)
-                raise CommandFailed(State.CORRECTNESS, message) from None
-        return {name: value for name, value in found.items() if not math.isnan(value)}
+            found[name] = float(text or "")
+        except ValueError:
+            what = "it is not in the output" if text is None else f"'{text[:60]}' is no number"
+            message = with_last_words(f"{name}: {what} ({pattern})", ended)
+            raise CommandFailed(State.CORRECTNESS, message) from None
+    return {name: value for name, value in found.items() if not math.isnan(value)}
 
 
-def _with_last_words(what: str, ended: Ended) -> str:
+def with_last_words(what: str, ended: Ended) -> str:
+    """What went wrong, and the end of what the program said."""
     said = (ended.errors.strip() or ended.output.strip())[-_SHOWN:]
     return f"{what}\n{said}" if said else what

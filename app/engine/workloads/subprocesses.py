@@ -56,14 +56,17 @@ def run_process(
     timeout_s: float | None = None,
     stop: threading.Event | None = None,
     grace_s: Callable[[], float] = lambda: 0.0,
+    ask_s: float = ASK_S,
+    on_output: Callable[[int, bytes], None] | None = None,
     now_ns: Callable[[], int] = time.monotonic_ns,
     environment: Mapping[str, str] | None = None,
 ) -> Ended:
     """Run a program to its end, its time limit's, or `stop` (at a terminal `grace_s()` later: it is interrupted too).
 
     Captured, it has no input. Otherwise it has this program's input and outputs; `output_to` is a file descriptor for
-    its output; `environment` is the user's own where none is given. What it started ends with it at a time limit, at
-    `stop`, and when this process ends, however that is. Raises OSError where it does not start.
+    its output; `environment` is the user's own where none is given. `on_output` is called on threads with 1 or 2, its
+    output or its errors, and what came there; `ask_s` is from asking it to end to killing it. What it started ends with
+    it at a time limit, at `stop`, and when this process ends, however that is. Raises OSError where it does not start.
     """
     pipe = subprocess.PIPE if capture else None
     group = capture or not _at_terminal()  # a program at a terminal stays in the group that the terminal reads for
@@ -81,7 +84,7 @@ def run_process(
         env=dict(environment) if environment is not None else original_environment(),
     )
     with ends_with_us(process.pid, group=group):
-        return _finished(process, group, begun, start_ns, timeout_s, stop, grace_s, now_ns)
+        return _finished(process, group, begun, start_ns, timeout_s, stop, grace_s, now_ns, ask_s, on_output)
 
 
 def _finished(
@@ -93,13 +96,16 @@ def _finished(
     stop: threading.Event | None,
     grace_s: Callable[[], float],
     now_ns: Callable[[], int],
+    ask_s: float,
+    on_output: Callable[[int, bytes], None] | None,
 ) -> Ended:
     """Wait for its end, or bring it about; an exception here, like a signal's, ends it too."""
     family = Family(process.pid, group)
     end: list[tuple[int, float]] = []
     waiter = threading.Thread(target=lambda: _wait(process, now_ns, end), name="program", daemon=True)
     waiter.start()
-    tails = [_Tail(stream) for stream in (process.stdout, process.stderr) if stream is not None]
+    streams = ((1, process.stdout), (2, process.stderr))
+    tails = [_Tail(stream, number, on_output) for number, stream in streams if stream is not None]
     timed_out = stopped = False
     stop_at = ask_at = float("inf")
     try:
@@ -115,7 +121,7 @@ def _finished(
             if (timed_out or stopped) and ask_at == float("inf"):
                 ask_at = now
                 _signal(process, family, "SIGTERM")
-            elif now - ask_at > ASK_S:
+            elif now - ask_at > ask_s:
                 _signal(process, family, "SIGKILL")
     except BaseException:
         _signal(process, family, "SIGTERM")
@@ -137,8 +143,10 @@ def _finished(
 class _Tail:
     """The last of a stream, read by a thread so that the program never waits for us."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: IO[bytes], number: int, heard: Callable[[int, bytes], None] | None) -> None:
         self._stream = stream
+        self._number = number
+        self._heard = heard
         self._chunks: deque[bytes] = deque()
         self._size = 0
         self._thread = threading.Thread(target=self._read, name="program's output", daemon=True)
@@ -149,6 +157,8 @@ class _Tail:
             while chunk := os.read(stream.fileno(), _CHUNK):
                 self._chunks.append(chunk)
                 self._size += len(chunk)
+                if self._heard is not None:
+                    self._heard(self._number, chunk)
                 while self._size - len(self._chunks[0]) >= MOST_OUTPUT:
                     self._size -= len(self._chunks.popleft())
 

@@ -6,7 +6,7 @@ import dataclasses
 import math
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...errors import PermissionRefused
@@ -15,13 +15,16 @@ from ..clock import Clock, HostClock
 from ..errors import NotSupported, SensorError
 from ..gpu import GpuInfo, GpuProcess, PowerLimit
 from ..load import Execution, Load
+from ..service_load import Argument, Served, ServiceLoad
 from . import laws
 from .counters import metrics_of
 from .figures import Twin
 from .individual import noise_seed
 from .physics import Physics
 from .sensor import BufferedPower, EnergyCounter, PolledPower
+from .serving import SimulatedService
 
+_MOVING_S: Final = 0.02  # between looks at a clock that a limit moves, while a service runs
 _UTILISATION_NS: Final = 200_000_000  # NVML averages it over 1/6 s to 1 s, depending on the board
 _NOT_SIMULATED: Final = (
     "video_clock_mhz",
@@ -35,7 +38,10 @@ _NOT_SIMULATED: Final = (
 
 
 class SimulatedGpu:
-    """Implements `Gpu` and `SettableGpu`, and runs loads. Thread-safe. The same seed gives the same readings."""
+    """Implements `Gpu`, `SettableGpu` and `ServesLoad`, and runs loads. Thread-safe.
+
+    The same seed gives the same readings.
+    """
 
     def __init__(self, twin: Twin, *, seed: int = 0, clock: Clock | None = None, index: int = 0) -> None:
         self.twin = twin
@@ -53,6 +59,8 @@ class SimulatedGpu:
         self._memory = PolledPower(sensors.memory, sensors, seed, 3, memory=True) if sensors.memory else None
         self._buffer = BufferedPower(sensors.buffer, sensors, seed, 4) if sensors.buffer else None
         self._counter = EnergyCounter(sensors, seed, 5) if sensors.counter_refresh_ms else None
+        self._service: SimulatedService | None = None
+        self.service_assumptions = "" if twin.service is None else twin.service.assumed
 
     # --- looking ----------------------------------------------------------------------------------------------------
 
@@ -175,6 +183,46 @@ class SimulatedGpu:
             memory_mhz = self._physics.locked_memory_mhz or clocks.memory_mhz[-1]
             limit_w = self._physics.limit_w
         return metrics_of(self.twin, load, clock_mhz, memory_mhz, limit_w)
+
+    # --- serving ----------------------------------------------------------------------------------------------------
+
+    def start_service(self, arguments: Mapping[str, Argument]) -> None:
+        """(Re)start the service of this board's model. Raises NotSupported where there is none, or of another kind.
+
+        Of the server's arguments it knows how many sequences are answered at once, as `serving.PLACES` names them.
+        """
+        self.stop_service()
+        self._service = SimulatedService(self.twin, self.seed, arguments)
+        self.clock.wait(self._service.start_s)
+
+    def serve(self, load: ServiceLoad, seconds: float) -> Served:
+        """Serve that load for so long on the board's clock. Raises SensorError while no service runs."""
+        service = self._service
+        if service is None:
+            raise SensorError("no service runs on the simulated GPU", self.info.label, "start it first")
+        with self._lock:
+            start_ns = self._now()
+            if self._physics.busy and not self._physics.serving:
+                raise SensorError("the simulated GPU runs something already", self.info.label, "end it first")
+            service.begin(load, start_ns)
+        end_ns = start_ns + round(seconds * 1e9)
+        while True:
+            with self._lock:
+                now_ns = self._now()
+                event_s = service.advance(now_ns, self._physics.clock_mhz, self._physics.memory_clock_mhz)
+                self._physics.serve(service.doing, now_ns)
+                moving = self._physics.moving
+            if now_ns >= end_ns:
+                return service.served(start_ns, now_ns)
+            wait_s = min(event_s, (end_ns - now_ns) / 1e9)
+            self.clock.wait(max(1e-9, min(wait_s, _MOVING_S) if moving else wait_s))
+
+    def stop_service(self) -> None:
+        """End it, and the requests under way with it. Safe to call twice."""
+        with self._lock:
+            if self._service is not None:
+                self._physics.serve(None, self._now())
+                self._service = None
 
     # --- setting ----------------------------------------------------------------------------------------------------
 

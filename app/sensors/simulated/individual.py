@@ -39,8 +39,8 @@ def individual(twin: Twin, number: int) -> Twin:
     drawn = random.Random(f"{number} of a model")  # of text: the same on every machine
     gain, work, static = (drawn.gauss(0.0, deviation) for deviation in (GAIN, _WORK, _STATIC))
     gain = max(-_MOST_GAIN, min(_MOST_GAIN, gain))
-    energy, power, sensors = twin.energy, twin.power, twin.sensors
-    return replace(
+    energy, power = twin.energy, twin.power
+    board = replace(
         twin,
         key=key,
         energy=replace(
@@ -50,8 +50,18 @@ def individual(twin: Twin, number: int) -> Twin:
             eps_onchip_pj_per_b=energy.eps_onchip_pj_per_b * (1 + work),
         ),
         power=replace(power, static_w=power.static_w * (1 + static), idle_w=power.idle_w * (1 + static)),
-        sensors=replace(sensors, gain=sensors.gain * (1 + gain)),
     )
+    return with_gain(board, twin.sensors.gain * (1 + gain))
+
+
+def with_gain(twin: Twin, gain: float) -> Twin:
+    """The board with a power sensor that reports so many times what it draws.
+
+    Its controller goes by the sensor, so a limit holds what is reported: where that is too much, the board slows early.
+    """
+    power, sensors = twin.power, twin.sensors
+    share = power.limit_share * sensors.gain / gain
+    return replace(twin, power=replace(power, limit_share=share), sensors=replace(sensors, gain=gain))
 
 
 def noise_seed(seed: int, key: str) -> int:

@@ -108,13 +108,15 @@ def waiting(twin: Twin, clock_mhz: float, memory_clock_mhz: int) -> OperatingPoi
     )
 
 
-def idle(twin: Twin) -> OperatingPoint:
-    """Clocks down. The figure of the file holds at the temperature at which idling settles."""
+def idle(twin: Twin, memory_clock_mhz: int | None = None) -> OperatingPoint:
+    """Clocks down, the memory's too unless it is locked. The file's figure holds where the temperature settles then."""
     power = twin.power
     leakage_w = power.static_w * power.leakage_share
     settled_c = twin.thermal.ambient_c + twin.thermal.resistance_c_per_w * power.idle_w
-    steady_w = power.idle_w - leakage_w * leakage_growth(twin, settled_c)
-    return OperatingPoint(twin.clocks.idle_mhz, float("inf"), steady_w, leakage_w, power.memory_idle_w, 0.0)
+    above_mhz = 0 if memory_clock_mhz is None else memory_clock_mhz - twin.clocks.idle_memory_mhz
+    above_w = power.memory_clock_w_per_mhz * above_mhz
+    steady_w = power.idle_w - leakage_w * leakage_growth(twin, settled_c) + above_w
+    return OperatingPoint(twin.clocks.idle_mhz, float("inf"), steady_w, leakage_w, power.memory_idle_w + above_w, 0.0)
 
 
 def leakage_growth(twin: Twin, temperature_c: float) -> float:

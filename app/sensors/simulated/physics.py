@@ -165,6 +165,7 @@ class Physics:
         self._cut(now_ns)
         self.locked_memory_mhz = clock_mhz
         self._points.clear()
+        self._idle = laws.idle(self._twin, clock_mhz)
         self._open(now_ns)
 
     def set_limit(self, limit_w: float, now_ns: int) -> None:

@@ -290,11 +290,13 @@ def _stored(store: Store, session: int) -> tuple[Compared, dict[str, str]]:
     loaded = store.load(session)
     record = loaded.record
     name = f"{record.shown_name} (session {session})"
-    return Compared(name, record.gpu, record.source, loaded.table), dict(record.units)
+    board = record.origin.get("gpu", "") if record.source != "recorded" else ""
+    return Compared(name, record.gpu, record.source, loaded.table, record.title, board), dict(record.units)
 
 
 def _recorded(path: Path) -> tuple[Compared, dict[str, str]]:
     from ...engine.formats.read import read_recording
 
     recording = read_recording(path)
-    return Compared(path.name.partition(".")[0], recording.device, "recorded", recording.table()), dict(recording.units)
+    name = path.name.partition(".")[0]
+    return Compared(name, recording.device, "recorded", recording.table(), recording.kernel), dict(recording.units)

@@ -42,12 +42,14 @@ _OF_PAGE = {  # the page of each part of the document
     "kernel": 0,
     "operator": 0,
     "command": 0,
+    "service": 0,
     "constants": 1,
     "parameters": 2,
     "restrictions": 3,
     "device_settings": 4,
     "metrics": 5,
     "objective": 6,
+    "limits": 6,
     "search": 7,
 }
 _KERNEL = (

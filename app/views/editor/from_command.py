@@ -10,7 +10,7 @@ from typing import Any
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QTableWidget, QTableWidgetItem, QWidget
 
-from ...engine.specification.check import has_one_group
+from ...engine.specification.keys import has_one_group
 from ...engine.specification.model import CommandSpec, Specification
 from ...engine.specification.new_document import NewSpecification, fields_of, from_command, patterns_in
 from ...engine.workloads.command import Command, CommandFailed

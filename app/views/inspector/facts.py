@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from ...engine.analysis.peak_share import peak_share
 from ...engine.analysis.quantities import format_number, parameter_text, quantities_of, quantity
 from ...engine.measurement import SPREADS, Measurement, State, scattered, spreads
+from ...engine.runner.board_correction import BOARD_CORRECTION, BOARD_NUMBER, BOARD_UNCERTAINTIES
 from ...engine.runner.stating import CORRECTION, UNCERTAINTY
 from ...engine.session.description import describe_statement
 from ...engine.session.gains import describe_gain
@@ -27,7 +28,16 @@ COMPILED = {
     "local_memory_byte": "Spills",
     "occupancy": "Theoretical occupancy",
 }
-_SHOWN_ELSEWHERE = {*COMPILED, "settled", "observed_clock_mhz", CORRECTION, UNCERTAINTY}
+_SHOWN_ELSEWHERE = {
+    *COMPILED,
+    "settled",
+    "observed_clock_mhz",
+    CORRECTION,
+    UNCERTAINTY,
+    BOARD_CORRECTION,
+    BOARD_NUMBER,
+    *BOARD_UNCERTAINTIES,
+}
 
 
 def title_as_html(measurement: Measurement, index: int, place: tuple[int, int] | None = None) -> str:
@@ -154,6 +164,9 @@ def _circumstances(measurement: Measurement) -> Rows:
         settled = "" if measurement.values.get("settled", 1.0) else "; not settled"
         rows.append(("Clock events", reasons + settled))
         rows.append(("Window", duration((end_ns - start_ns) / 1e9)))
+    if BOARD_CORRECTION in measurement.values:  # of several boards
+        rows.append(("Board", measurement.board))
+        rows.append(("Correction", f"energy times {measurement.values[BOARD_CORRECTION]:.4f}"))
     if measurement.power_source:
         rows.append(("Power from", measurement.power_source))
     if measurement.cost_s:

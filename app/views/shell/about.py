@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import QUrl, Signal, Slot
 from PySide6.QtWidgets import QDialog, QTextBrowser, QWidget
 
 from ...sensors.gpu import Gpu
@@ -13,9 +13,13 @@ from ..widgets import button, hbox, vbox
 from .diagnostics import board_facts, copy_diagnostics, versions
 from .log import open_log_folder
 
+LICENCES = "installing.md#licences"  # of the user guide
+
 
 class AboutWindow(QDialog):
     """Stays beside the main window."""
+
+    page_asked = Signal(str)  # a page of the user guide
 
     def __init__(self, gpu: Gpu, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -23,6 +27,8 @@ class AboutWindow(QDialog):
         self.setModal(False)
         self.text = QTextBrowser()
         self.text.setAccessibleName("About this program and this board")
+        self.text.setOpenLinks(False)
+        self.text.anchorClicked.connect(self._ask_for_page)
         tip = "All of this, the sensors' channels and the end of the log; no UUID and no serial number"
         self.copy = button("&Copy diagnostics", tip, self.copy_diagnostics)
         folder = button("&Log folder", "Open the folder in which the log lies", open_log_folder)
@@ -35,7 +41,9 @@ class AboutWindow(QDialog):
         self._gpu = gpu
         self.text.setHtml(
             "<h3>Wattridge</h3><p>Shows what a GPU draws while it works, and finds where it does the most work per "
-            "joule. Apache-2.0.</p>" + _table(board_facts(gpu)) + "<hr>" + _table(versions())
+            "joule. Apache-2.0. Qt and PySide6 are used under the LGPL, version 3, as shared libraries that you may "
+            f"replace. <a href='{LICENCES}'>All licences</a></p>"
+            + (_table(board_facts(gpu)) + "<hr>" + _table(versions()))
         )
 
     @Slot()
@@ -43,6 +51,10 @@ class AboutWindow(QDialog):
         """Put the diagnostics on the clipboard."""
         copy_diagnostics(self._gpu)
         self.copy.setText("Copied")
+
+    @Slot(QUrl)
+    def _ask_for_page(self, link: QUrl) -> None:
+        self.page_asked.emit(link.toString())
 
 
 def _table(facts: Sequence[tuple[str, str]]) -> str:

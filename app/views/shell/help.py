@@ -93,8 +93,11 @@ class HelpWindow(QDialog):
         self.pages.setCurrentRow(0)
 
     def show_page(self, name: str) -> None:
-        """Open a page of the guide by its file's name, or 'keys'."""
-        self.text.setSource(_KEYS if name == "keys" else _url(guide() / name))
+        """Open a page of the guide by its file's name, with a heading after a '#', or 'keys'."""
+        page, _, heading = name.partition("#")
+        url = QUrl(_KEYS) if name == "keys" else _url(guide() / page)
+        url.setFragment(heading)
+        self.text.setSource(url)
 
     @Slot(QListWidgetItem)
     def _open_item(self, item: QListWidgetItem | None) -> None:

@@ -38,11 +38,15 @@ class SideWindows(QObject):
         self.by_name: dict[str, QWidget] = {}  # those that were made
         boards.board_changed.connect(self._board_changed)
 
-    def show_help(self) -> None:
-        """The user guide and every shortcut."""
+    @Slot(str)
+    def show_help(self, page: str = "") -> None:
+        """The user guide and every shortcut; at a page where one is named, with its heading after a '#'."""
         from .help import HelpWindow
 
-        self._show(self._made("help", lambda: HelpWindow(self._window)))
+        made = self._made("help", lambda: HelpWindow(self._window))
+        if page:
+            made.show_page(page)
+        self._show(made)
 
     def show_sensors(self) -> None:
         """How fast and how sharp each power source is."""
@@ -151,7 +155,12 @@ class SideWindows(QObject):
         """Versions and the board's facts."""
         from .about import AboutWindow
 
-        self._show(self._made("about", lambda: AboutWindow(self._boards.current.gpu, self._window)))
+        def make() -> AboutWindow:
+            window = AboutWindow(self._boards.current.gpu, self._window)
+            window.page_asked.connect(self.show_help)
+            return window
+
+        self._show(self._made("about", make))
 
     def shutdown(self) -> None:
         """End what they have running."""

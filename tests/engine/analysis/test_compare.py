@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from statistics import mean, stdev
 
 import pytest
 
 from app.engine.analysis.compare import Compared, MeanChange, compare_sessions
+from app.engine.analysis.crossed import describe_kernels_by_boards, kernels_by_boards
+from app.engine.analysis.machines import describe_machines, over_machines
 from app.engine.measurement import Measurement, State
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
@@ -20,13 +23,15 @@ TABLE_6_2 = {
 }
 
 
-def session(name: str, gpu: str, efficiency: float, speed: float, source: str = "recorded") -> Compared:
+def session(
+    name: str, gpu: str, efficiency: float, speed: float, source: str = "recorded", kernel: str = "", board: str = ""
+) -> Compared:
     """Two clocks: the fastest, and the one of least energy with these changes in per cent."""
     table = ResultTable(space_of_table({"clock": [1, 2]}, [(1,), (2,)]))
     for row, (top_s, gops_w) in enumerate(((10.0, 50.0), (10.0 * (1 + speed / 100), 50.0 * (1 + efficiency / 100)))):
         values = {"time_s": 1 / top_s, "energy_j": 1 / gops_w, "TOP/s": top_s, "GOPS/W": gops_w}
         table.append(Measurement(row, table.space.configuration(row), State.OK, values))
-    return Compared(name, gpu, source, table)
+    return Compared(name, gpu, source, table, kernel, board)
 
 
 def test_the_means_over_kernels_and_boards_are_those_of_s1_table_6_2() -> None:
@@ -54,3 +59,93 @@ def test_changes_that_are_not_known_do_not_count() -> None:
     assert some.deviation == pytest.approx(math.sqrt(0.02))
     assert MeanChange.over([0.1, math.nan]).words == "+10.0 ± – %"
     assert MeanChange.over([math.nan]).words == "–"
+
+
+# --- kernels by boards ------------------------------------------------------------------------------------------------
+
+
+def table_6_2() -> list[Compared]:
+    return [
+        session(f"{gpu}, kernel {at}", gpu, *changes, kernel=f"kernel {at}")
+        for gpu, kernels in TABLE_6_2.items()
+        for at, changes in enumerate(kernels)
+    ]
+
+
+def test_the_table_of_kernels_by_boards_is_that_of_s1_with_its_means() -> None:
+    table = kernels_by_boards(compare_sessions(table_6_2()))
+    assert table is not None
+    assert table.boards == tuple(TABLE_6_2)
+    assert table.kernels == tuple(f"kernel {at}" for at in range(6))
+    for row, cells in enumerate(table.cells):
+        for column, cell in enumerate(cells):
+            expected = TABLE_6_2[table.boards[column]][row]
+            assert cell is not None
+            assert (100 * cell.efficiency_change.mean, 100 * cell.speed_change.mean) == pytest.approx(expected)
+    gains = [gain for gain, _ in TABLE_6_2["Titan RTX"]]
+    titan = table.of_boards[table.boards.index("Titan RTX")].efficiency
+    assert (100 * titan.mean, 100 * titan.deviation) == pytest.approx((mean(gains), stdev(gains)))
+    losses = [kernels[5][1] for kernels in TABLE_6_2.values()]
+    assert 100 * table.of_kernels[5].speed.deviation == pytest.approx(stdev(losses))
+    assert (table.of_all.efficiency.words, table.of_all.speed.words) == ("+42.0 ± 24.1 %", "-24.3 ± 12.1 %")
+    [described] = describe_kernels_by_boards(table)
+    assert described.listings[0].rows[0][1] == "+58.6 %, -26.5 %"
+    assert described.listings[0].rows[-1][-1] == "+42.0 ± 24.1 %, -24.3 ± 12.1 %"
+
+
+def test_many_boards_of_a_model_weigh_no_more_than_one_of_another() -> None:
+    sessions = [session(f"a {at}", "A100", 40 + at, -10, kernel="k") for at in range(5)]
+    table = kernels_by_boards(compare_sessions([*sessions, session("v", "V100", 20, -20, kernel="k")]))
+    assert table is not None
+    [[of_a100, of_v100]] = table.cells
+    assert of_a100 is not None
+    assert of_v100 is not None
+    assert (of_a100.sessions, 100 * of_a100.efficiency_change.mean) == (5, pytest.approx(42))
+    assert 100 * of_a100.efficiency_change.deviation == pytest.approx(stdev(range(5)))
+    assert 100 * table.of_all.efficiency.mean == pytest.approx((42 + 20) / 2)
+
+
+def test_what_was_not_tuned_is_a_dash_and_one_kernel_on_one_model_has_no_table() -> None:
+    some = [s for s in table_6_2() if (s.gpu, s.kernel) != ("V100", "kernel 2")]
+    table = kernels_by_boards(compare_sessions(some))
+    assert table is not None
+    assert table.cells[2][3] is None
+    [described] = describe_kernels_by_boards(table)
+    assert described.listings[0].rows[2][4] == "–"
+    same = [session(name, "A100", 20, -10, kernel="k") for name in "ab"]
+    assert kernels_by_boards(compare_sessions(same)) is None
+
+
+def test_what_is_best_is_not_carried_to_another_kernel_whose_parameters_are_called_alike() -> None:
+    sessions = [session(gpu, gpu, 20, -10, kernel=kernel) for gpu in ("A100", "V100") for kernel in ("x", "y")]
+    carried = compare_sessions(sessions).carried
+    assert len(carried) == 2 * 2 * 2, "of each kernel each way, for time and for energy"
+
+
+# --- averages over machines -------------------------------------------------------------------------------------------
+
+
+def test_configurations_are_averaged_over_machines_with_their_deviations() -> None:
+    gains = (20.0, 24.0, 31.0)
+    sessions = [session(f"s{at}", "A100", g, -10, kernel="k", board=f"GPU-{at}") for at, g in enumerate(gains)]
+    [found] = over_machines([*sessions, session("v", "V100", 20, -10, kernel="k"), session("o", "A100", 1, 1)])
+    assert (found.kernel, found.gpu, found.sessions, found.boards) == ("k", "A100", ("s0", "s1", "s2"), 3)
+    best = found.points[0]
+    assert best.configuration == {"clock": 2}
+    energies = [1 / (50 * (1 + gain / 100)) for gain in gains]
+    energy = best.figures["energy_j"]
+    assert (energy.mean, energy.deviation, energy.count) == pytest.approx((mean(energies), stdev(energies), 3))
+    assert energy.interval is not None
+    half = 4.302653 * stdev(energies) / math.sqrt(3)  # Student's t, 2 degrees of freedom
+    assert energy.interval == pytest.approx((energy.mean - half, energy.mean + half))
+    assert best.figures["time_s"].deviation == pytest.approx(0.0)
+    [described] = describe_machines(found)
+    assert described.title == "k: averages over 3 sessions on 3 boards"
+    assert "± " in str(described.listings[0].rows[0][1])
+
+
+def test_what_only_one_machine_measured_has_no_average() -> None:
+    one, other = (session(name, "A100", 20, -10, kernel="k") for name in "ab")
+    other.table.append(Measurement(0, {"clock": 1}, State.TIMEOUT, error="too long"))
+    assert [point.figures["energy_j"].count for point in over_machines([one, other])[0].points] == [2, 2]
+    assert over_machines([one]) == ()

@@ -62,9 +62,9 @@ def test_it_ends_when_the_time_is_over(vectors: Recorded) -> None:
 def test_a_score_counts_what_is_only_timed_as_a_share_of_an_evaluation(vectors: Recorded) -> None:
     yardstick = Yardstick(Baseline(vectors.costs))
     best, other = int(np.argmin(vectors.costs)), int(np.argmax(vectors.costs))
-    timed = yardstick.advantage([other] * 5 + [best], [Depth.TIME] * 5 + [Depth.ENERGY])
+    timed = yardstick.advantage([other] * 8 + [best], [Depth.TIME] * 8 + [Depth.ENERGY])
     late = yardstick.advantage([other] * 2 + [best])
-    assert (timed[yardstick.points >= 3] == 1).all(), "5 times 0.28 and one evaluation"
+    assert (timed[yardstick.points >= 3] == 1).all(), "8 times 0.17 and one evaluation"
     assert (timed[yardstick.points < 2] == 0).all(), "a time alone finds no winner"
     assert np.array_equal(timed >= 1, late >= 1), "as two evaluations before it"
     looks = run("test_time_then_measure", {"chunk": 5}, vectors, yardstick, np.random.default_rng(1), 1)

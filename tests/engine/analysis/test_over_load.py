@@ -10,15 +10,21 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from app.engine.analysis.charts import Analysed, load_curves
 from app.engine.analysis.costs import costs_of
+from app.engine.analysis.description import describe_analysis
+from app.engine.analysis.document import document_of
 from app.engine.analysis.over_load import OverLoad, models_over_load, over_load, settings_at
 from app.engine.analysis.over_load_description import (
     describe_models_over_load,
     describe_over_load,
     over_load_to_json,
 )
+from app.engine.analysis.session import analyse
 from app.engine.analysis.tradeoff import Load
+from app.engine.chart import Chart
 from app.engine.measurement import Configuration, Measurement, State
+from app.engine.objectives import Goal, Limit, Objective
 from app.engine.space.result_table import ResultTable
 from app.engine.space.search_space import Parameter, SearchSpace
 
@@ -194,3 +200,16 @@ def test_each_load_has_its_frequency_model_or_the_reason_why_not() -> None:
         assert not each.fit.identifiable
     [described] = describe_models_over_load(models_over_load(few))
     assert all("needs at least" in str(row[-1]) for row in described.listings[0].rows)
+
+
+def test_an_analysis_has_it_and_its_chart_draws_what_is_best_somewhere(table: ResultTable) -> None:
+    analysis = analyse(table, Objective(Goal("energy_j", maximise=False), (), (Limit("power_w", True, 1000.0),)))
+    assert analysis.over_load is not None
+    chart = load_curves(Analysed(analysis, None))  # type: ignore[arg-type]
+    assert isinstance(chart, Chart)
+    assert "Output tokens per joule" in chart.y_title
+    assert len(chart.series) >= 3  # a setting for each load, and what else is on the front
+    assert all(len(each.x) == len(LOADS) for each in chart.series)
+    assert document_of(analysis)["over_load"]["load"] == "concurrency"
+    titles = [each.title for each in describe_analysis(analysis)]
+    assert "Least energy at each concurrency" in titles

@@ -48,6 +48,9 @@ class Machine:
     def install(self) -> dict[str, list[str]]:
         return installing.install(Asking.NEVER, places=self.places)
 
+    def library_files(self) -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in self.library.rglob("*") if path.is_file()}
+
     def wattridge(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """The command as nobody."""
         data = self.stand_in.folder / "data"
@@ -256,11 +259,11 @@ def test_a_helper_that_a_package_brought_is_left_to_the_package(machine: Machine
         (machine.library / name).write_bytes(content)
     assert unsafe_tree(str(machine.library)) == "", "its files are on the list, the mark among them"
     assert installing.installation(machine.library).current
-    before = {path: path.read_bytes() for path in machine.library.rglob("*") if path.is_file()}
+    before = machine.library_files()
     for do in (installing.install, installing.remove):
         with pytest.raises(WattridgeError, match="came with the package wattridge"):
             do(Asking.NEVER, places=machine.places)
-    assert {path: path.read_bytes() for path in machine.library.rglob("*") if path.is_file()} == before
+    assert machine.library_files() == before
     assert machine.policy.is_file()
 
 
@@ -557,6 +560,37 @@ def test_where_a_board_cannot_be_put_back_nothing_is_removed(machine: Machine) -
     assert any("its record stays" in note for note in report["notes"])
     assert [path.name for path in Path(machine.places.records).iterdir()] == [f"{machine.board}.json"]
     assert not machine.library.exists()
+
+
+def test_a_package_puts_every_board_back_before_it_is_removed(machine: Machine) -> None:
+    """The program that its removal runs: also what a user kept goes back, and where it cannot, that is said."""
+    machine.install()
+    before = machine.stand_in.settings()
+    kept_by_a_user(machine)
+    assert machine.stand_in.settings() != before
+    files = machine.library_files()
+
+    def put_back() -> tuple[int, dict[str, Any]]:
+        program = installing.setup_program("put back", machine.places)
+        done = subprocess.run(
+            [PYTHON, "-I", "-S", "-B", "-"], input=program, capture_output=True, text=True, check=False, env=PATHS
+        )
+        return done.returncode, json.loads(done.stdout)
+
+    with machine.session():
+        status, said = put_back()
+        assert status == 1
+        assert f"a session sets {machine.board} just now" in said["error"]
+    machine.stand_in.fault("nvmlDeviceResetGpuLockedClocks", 999)
+    status, said = put_back()
+    assert status == 1
+    assert "is not put back" in said["error"]
+    machine.stand_in.no_faults()
+    status, said = put_back()
+    assert (status, said["done"]) == (0, ["every board is as it was"])
+    assert machine.stand_in.settings() == before
+    assert list(Path(machine.places.records).iterdir()) == []
+    assert machine.library_files() == files, "the package manager removes them"
 
 
 def test_a_board_that_is_being_set_keeps_its_helper(machine: Machine) -> None:

@@ -6,10 +6,12 @@ import json
 import sys
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from app.cli import main
+from app.engine.doctor import examine as examining
 from app.engine.doctor.checks import BY_NAME, CHECKS, Check
 from app.engine.doctor.examine import examine
 from app.engine.doctor.finding import State
@@ -44,6 +46,25 @@ def test_one_that_crashes_hangs_or_prints_nonsense_costs_one_line_each() -> None
     assert found["hangs"].what == "no answer within 0.5 s"
     assert all(f.remedy == f"install {n} again" for n, f in found.items() if f.state is State.WRONG)
     assert all("\n" not in finding.what for finding in found.values())
+
+
+def test_children_that_cannot_be_ended_hold_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where they hang in a driver: more of them than are looked at at once, and others behind them."""
+    for_ever, really = threading.Event(), examining.run_process
+
+    def run(words: Sequence[str], **options: Any) -> Any:
+        if words == ["hangs"]:
+            for_ever.wait()
+        return really(words, **options)
+
+    monkeypatch.setattr(examining, "run_process", run)
+    monkeypatch.setattr(examining, "_END_S", 0.1)
+    checks = [*(_check(f"hangs {number}", 0.1) for number in range(5)), _check("well")]
+    words = {"well": [sys.executable, "-I", "-S", "-c", _WELL]}
+    found = {check.name: each for check, each in examine(checks, command=lambda each: words.get(each.name, ["hangs"]))}
+    for_ever.set()
+    assert found["well"].state is State.OK
+    assert [each.remedy for each in found.values() if each.state is State.WRONG] == ["reboot"] * 5
 
 
 def test_stopping_ends_what_runs() -> None:

@@ -17,6 +17,7 @@ from app.engine.measurement import State
 from app.engine.metering.characterisation.store import one_look, save_characterisation, stored_characterisation
 from app.engine.runner.base import OnPreparation
 from app.engine.runner.kernels.process import KernelFailed
+from app.engine.runner.kernels.wire import Message
 from app.engine.session.events import EngineFault, Event, MeasurementsAdded, Preparing
 from app.engine.session.live_session import SessionResult
 from app.engine.session.run import SessionRun, run_session
@@ -158,6 +159,37 @@ def test_the_first_rows_compile_while_the_sensor_is_looked_at(bench: type[Bench]
     assert one.runner.compiled == 4
     assert [measured.state for measured in one.rows()] == [State.OK] * 3
     assert one.runner.compiled == 5, "only the third was left to compile"
+
+
+def test_arguments_references_and_the_spare_process_are_there_when_the_look_is_done(
+    bench: type[Bench], virtual_board: VirtualBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    did: list[str] = []
+
+    class Noting(ProcessOfNone):
+        def __init__(self, board: VirtualBoard) -> None:
+            super().__init__(board)
+            did.append("start")
+
+        def post(self, message: Message, blocks: Sequence[bytes] = ()) -> None:
+            did.append(message["do"])
+            super().post(message, blocks)
+
+        def request(self, message: Message, blocks: Sequence[bytes] = (), **how: object) -> Message:
+            did.append(message["do"])
+            return super().request(message, blocks, **how)
+
+    monkeypatch.setattr("app.engine.runner.kernels.gpu.RunnerProcess", lambda *_: Noting(virtual_board))
+    one = bench("draws_w = [200, 300]", sensors=virtual_board)
+    one.runner.prepare([0, 1], threading.Event(), lambda *_: None)
+    look = did.index("begin")  # the first launches
+    assert did[:look].count("start") == 3, (
+        "the session's, the spare one, that of the look: none opens its context later"
+    )
+    assert did[:look].count("comparer") >= 1
+    did.clear()
+    assert [measured.state for measured in one.rows()] == [State.OK] * 2
+    assert not {"start", "arguments", "comparer"} & set(did)
 
 
 def test_where_another_process_looks_its_look_is_awaited(bench: type[Bench], virtual_board: VirtualBoard) -> None:

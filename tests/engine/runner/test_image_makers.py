@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -95,6 +96,12 @@ def test_images_are_made_by_one_process_that_stays(library: LibraryMaker) -> Non
     assert process_of(first) == process_of(second) != os.getpid()
 
 
+def test_the_first_process_starts_before_anything_is_asked(library: LibraryMaker) -> None:
+    wait_for(lambda: bool(library._idle), "it stands")
+    [process] = library._idle
+    assert process_of(library.make("one", ())) == process.pid
+
+
 def test_what_it_says_without_end_is_cut(library: LibraryMaker) -> None:
     assert library.make(f"warns {MAX_MESSAGE + 1}", ()).said == "x" * MAX_MESSAGE
 
@@ -105,6 +112,13 @@ def test_a_crash_costs_one_image_and_another_process_takes_over(library: Library
         library.make("crash", ())
     assert process_of(library.make("two", ())) != before
     assert not alive(before)
+
+
+def test_a_process_that_was_ended_while_it_was_idle_costs_no_image(library: LibraryMaker) -> None:
+    before = process_of(library.make("one", ()))
+    os.kill(before, signal.SIGKILL)
+    wait_for(lambda: library._idle[0].has_ended, "it ends")
+    assert process_of(library.make("two", ())) != before
 
 
 def test_a_text_without_end_costs_its_time_and_no_more() -> None:
@@ -133,6 +147,16 @@ def test_several_threads_share_the_processes_and_each_gets_its_own_image(library
         made = list(threads.map(lambda text: library.make(text, ()), texts))
     assert [each.image.partition(b"|")[0].decode() for each in made] == texts
     assert len({process_of(each) for each in made}) <= 4
+
+
+def test_a_text_without_end_holds_no_other_up(library: LibraryMaker) -> None:
+    before = process_of(library.make("one", ()))
+    with ThreadPoolExecutor(1) as threads:
+        endless = threads.submit(library.make, "hang", ())
+        wait_for(lambda: not library._idle, "the process is asked")
+        assert process_of(library.make("two", ())) != before
+        library.close()
+        assert isinstance(endless.exception(PATIENCE_S), KernelFailed)
 
 
 def test_closing_ends_what_compiles_and_what_waits(library: LibraryMaker) -> None:

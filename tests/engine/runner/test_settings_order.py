@@ -52,6 +52,21 @@ def test_a_batch_changes_the_clock_once_for_each_and_begins_with_the_one_in_forc
     assert len(both) == len(set(both))
 
 
+@given(st.sets(st.integers(0, 71), min_size=1), st.sampled_from((None, 1, 4)))
+@settings(max_examples=40)
+def test_a_service_is_started_once_for_each_of_its_arguments(rows: set[int], running: int | None) -> None:
+    ordered = by_setting(sorted(rows), space(), DeviceGuard(FakeBoard()), {"tile": running})
+    assert sorted(ordered) == sorted(rows)
+    starts = runs_of(ordered, "tile")
+    assert len(starts) == len(set(starts))
+    if (running,) in starts:
+        assert starts[0] == (running,)
+    for (tile,) in starts:
+        of_it = [row for row in ordered if space().configuration(row)["tile"] == tile]
+        clocks = runs_of(of_it, "graphics_clock_mhz")
+        assert len(clocks) == len(set(clocks)), "and of these each clock is set once"
+
+
 def test_from_one_clock_to_the_next_the_cap_stays_where_it_can() -> None:
     guard = DeviceGuard(FakeBoard())
     ordered = by_setting(range(72), space(), guard)

@@ -95,6 +95,18 @@ def test_the_next_kernel_is_loaded_while_the_board_warms_up_and_never_while_it_i
         assert not [what for what, from_ns, until_ns, _ in diary.done if from_ns < end_ns and until_ns > start_ns]
 
 
+def test_a_long_kernel_is_launched_once_to_check_it_and_once_to_time_it(
+    bench: type[Bench], virtual_board: VirtualBoard, compiled: Bench
+) -> None:
+    one = bench("launch_ms = [40]\ndraws_w = [150, 250, 350, 450]", sensors=virtual_board)
+    timed(one)
+    began_ns = virtual_board.clock.now_ns()
+    found = timed(one)
+    row_s = (virtual_board.clock.now_ns() - began_ns) / 1e9 / len(found)
+    assert all(m.values["time_s"] == pytest.approx(0.04) for m in found.values())
+    assert 0.08 <= row_s < 0.09
+
+
 def test_a_kernel_that_fails_while_it_is_loaded_ahead_costs_only_itself(
     diary: Diary, compiled: Bench, virtual_board: VirtualBoard, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from app.engine.formats.kernel_tuner import write_cache
 from app.engine.formats.own import About
 from app.engine.formats.read import read_recording
 from app.engine.formats.t4 import write_t4
-from app.engine.measurement import Depth, State
+from app.engine.measurement import Depth, Measurement, State
 from app.engine.objectives import Goal, Objective
 from app.engine.session.description import describe_session
 from app.engine.session.live_session import SessionResult
@@ -63,6 +63,21 @@ def test_rows_are_timed_and_some_of_them_measured_and_both_are_counted() -> None
     timed = np.isin(table.rows(), failed) | table.timed()
     assert np.isnan(table.values("energy_j")[timed]).all()
     assert np.isfinite(table.values("energy_j")[~timed]).all()
+
+
+def test_a_third_of_those_measured_are_measured_again_at_the_end_however_many_were_timed() -> None:
+    class Stating(FakeTimer):
+        def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
+            return measurements
+
+        def conclude(self) -> dict[str, str]:
+            return {}
+
+    runner = Stating(SPACE)
+    with Store() as store:
+        result = run(store, runner)
+    assert (result.progress.evaluated, result.progress.timed) == (6, 54)
+    assert runner.measured[6:] == runner.measured[:2]
 
 
 def test_the_best_is_one_that_was_measured() -> None:

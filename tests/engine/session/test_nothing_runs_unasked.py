@@ -50,6 +50,21 @@ maximise = "points"
 [search]
 strategy = "brute_force"
 """
+SERVICE = """
+[service]
+start = "./measure {k}"
+stop = "./verify"
+url = "http://127.0.0.1:9"
+[service.client]
+run = "./generate {k}"
+values = { points = "points ([0-9]+)" }
+[parameters]
+k = [1, 2]
+[objective]
+maximise = "points"
+[search]
+strategy = "brute_force"
+"""
 
 
 class Programs:
@@ -107,7 +122,7 @@ LOOKS: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("text", [KERNEL, COMMAND], ids=["kernel", "command"])
+@pytest.mark.parametrize("text", [KERNEL, COMMAND, SERVICE], ids=["kernel", "command", "service"])
 @pytest.mark.parametrize("look", LOOKS)
 def test_looking_runs_nothing(tmp_path: Path, programs: Programs, look: str, text: str) -> None:
     LOOKS[look](specification(tmp_path, text))

@@ -58,3 +58,20 @@ def test_afterwards_a_quicker_search_goes_on_with_what_is_known(outcome: Callabl
     assert len(set(all_rows)) == len(all_rows), "no configuration is measured twice"
     goals = slice(0, 2 if outcome is front else 1)
     assert (np.array([distances(row)[goals] for row in all_rows]).min(axis=0) == 0).all()
+
+
+@pytest.mark.parametrize("name", ["auto", "bayesian_optimisation", "multi_objective_bayesian", "random_sample"])
+@pytest.mark.parametrize("outcome", [one_goal, front])
+def test_no_board_is_left_without_a_row_while_rows_are_left(name: str, outcome: Callable[[int], Outcome]) -> None:
+    boards = [16]
+    chosen = base.get(name).informed(base.Background(boards=lambda: boards[0]))
+    search = chosen.search(SPACE, np.random.default_rng(4), 16, chosen.Options())
+    asked, sizes = next(search), []
+    while sum(sizes) < 100:
+        sizes.append(len(asked))
+        boards[0] = 16 if sum(sizes) < 60 else 5  # the others were lost
+        asked = search.send([outcome(row) for row in asked])
+    assert all(size >= 16 for size in sizes[:3])
+    assert sizes[-1] >= 5
+    if name != "random_sample":
+        assert sizes[-1] < 16, "the fewer at once, the more each teaches"

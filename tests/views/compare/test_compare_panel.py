@@ -32,15 +32,17 @@ def panel(store: Store, qtbot: QtBot) -> ComparePanel:
     return made
 
 
-def keep(store: Store, title: str, gpu: str, clocks: int) -> SessionPlan:
-    """A stored session that has ended."""
+def keep(store: Store, name: str, gpu: str, clocks: int) -> SessionPlan:
+    """A stored session of one kernel that has ended, under a name of the user's."""
     from app.engine.session_state import SessionState
+    from app.engine.store.record import Label
 
     table = filled(grid_space(clocks))
-    plan = plan_for(table.space, OBJECTIVE, title=title, gpu=gpu)
+    plan = plan_for(table.space, OBJECTIVE, title="gemm", gpu=gpu)
     session = store.create_session(plan)
     store.append(session, [table.measurement(i) for i in range(len(table))])
     store.finish(session, SessionState.DONE)
+    store.label(session, Label(name))
     return plan
 
 

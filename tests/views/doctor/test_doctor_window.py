@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from lab import ready
+from PySide6.QtCore import QObject
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
@@ -14,6 +15,7 @@ from app.engine.doctor import examine as examining
 from app.engine.doctor.checks import CHECKS, Check
 from app.engine.doctor.finding import Finding, missing, ok, wrong
 from app.views.doctor import window as doctor_window
+from app.views.doctor.first_look import FirstLook
 
 Open = Callable[..., Any]
 
@@ -63,14 +65,12 @@ def test_the_first_start_offers_it_once_where_something_is_amiss(
     assert window.banner.text == f"Missing or wrong on this machine: {CHECKS[1].title}, {CHECKS[2].title}"
     window.banner.offered.click()
     assert len(window.side_windows.by_name["doctor"].found) == 3
-    again = open_program()
-    again.offer_doctor()
-    assert again.first_look is None
+    first = program.first_look
+    program.offer_doctor()
+    assert program.first_look is first, "once, ever"
 
 
-def test_a_first_start_on_a_machine_without_faults_says_nothing(
-    qtbot: QtBot, open_program: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_first_start_on_a_machine_without_faults_says_nothing(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[bool] = []
 
     def examine(*_: Any, **__: Any) -> Iterator[tuple[Check, Finding]]:
@@ -78,8 +78,11 @@ def test_a_first_start_on_a_machine_without_faults_says_nothing(
         return iter([(CHECKS[0], ok("all well"))])
 
     monkeypatch.setattr(examining, "examine", examine)
-    program = open_program()
-    program.offer_doctor()
-    window = ready(qtbot, program)
-    qtbot.waitUntil(lambda: bool(looked) and not program.first_look.busy)
-    assert not window.banner.text
+    parent = QObject()
+    look = FirstLook(parent)
+    said: list[str] = []
+    look.amiss.connect(lambda what, _: said.append(what))
+    look.look()
+    qtbot.waitUntil(lambda: bool(looked) and not look.busy)
+    assert not said
+    look.shutdown()

@@ -50,7 +50,25 @@ def test_the_entry_is_put_in_and_taken_out(tmp_path: Path, monkeypatch: pytest.M
     for entry in entries if validate is not None else []:
         subprocess.run([str(validate), str(entry)], check=True, timeout=20)
     assert main(["install-desktop", "--remove"]) == 0
-    assert [path for path in data.rglob("*wattridge*") if path.is_file()] == []
+    assert list(data.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a desktop entry is of Linux")
+def test_what_others_put_into_the_desktop_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", [sys.executable])
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    theirs = {
+        tmp_path / "applications" / "other.desktop": "[Desktop Entry]\nType=Application\nName=Other\nExec=true\n",
+        tmp_path / "mime" / "packages" / "other.xml": (resources() / "desktop" / "wattridge.xml").read_text(),
+        tmp_path / "icons" / "hicolor" / "16x16" / "apps" / "other.png": "",
+    }
+    for path, text in theirs.items():
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    assert main(["install-desktop"]) == main(["install-desktop", "--remove"]) == 0
+    assert all(path.is_file() for path in theirs)
+    assert not [path for path in tmp_path.rglob("wattridge*") if path.is_file()]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a desktop entry is of Linux")

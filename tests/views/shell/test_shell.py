@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fakes import FakeGpu, working
 from lab import ready
-from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, QUrl
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QToolBar, QWidget
 from pytestqt.qtbot import QtBot
@@ -21,6 +21,7 @@ from app.paths import resources
 from app.sensors.select import open_gpu
 from app.views.focus import lies_behind
 from app.views.plots import theme
+from app.views.shell.about import LICENCES
 from app.views.shell.diagnostics import diagnostics, nameless
 from app.views.shell.log import Log, last_lines
 from app.views.shell.tour import place_beside
@@ -223,6 +224,11 @@ def test_diagnostics_have_versions_and_board_but_identify_neither_board_nor_user
     assert about.copy.text() == "Copied"
     assert "Board X" in about.text.toPlainText()
     assert "0f1e2d3c" not in about.text.toPlainText() + QGuiApplication.clipboard().text()
+    about.text.anchorClicked.emit(QUrl(LICENCES))
+    guide = window.side_windows.by_name["help"]
+    assert "PySide6-Essentials" in guide.text.toPlainText()
+    assert guide.text.textCursor().block().text() == "Licences"
+    guide.close()
 
 
 @pytest.mark.parametrize(

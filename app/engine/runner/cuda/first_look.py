@@ -50,7 +50,8 @@ def look_once(gpu: CudaGpu, load: Future[Compiled], stop: threading.Event, on_pr
 
 def _look(gpu: CudaGpu, load: Future[Compiled], estimate: Estimate, stop: threading.Event) -> None:
     estimate.begin(STARTING)
-    load_fitting()
+    fitting = threading.Thread(target=load_fitting, name="fitting loads", daemon=True)  # while processes start
+    fitting.start()
     image = None
     while image is None:
         try:
@@ -62,6 +63,8 @@ def _look(gpu: CudaGpu, load: Future[Compiled], estimate: Estimate, stop: thread
         if stop.is_set():
             return
     with closing(WaveGpu(gpu.sensors, backend=gpu.backend, image=image)) as board:
+        gpu.processes.await_opened()
+        fitting.join()
         estimate.begin(LOOKING)
         found = quick_look(board, wave_loads(board), estimate=estimate, stop=stop)
     if found is not None:

@@ -20,7 +20,7 @@ class CudaGpu(ProcessGpu):
         # the runner sees this board alone: CUDA numbers boards in another order than NVML
         uuid = sensors.info.uuid
         visible = {"CUDA_VISIBLE_DEVICES": uuid} if uuid.startswith(("GPU-", "MIG-")) else {}
-        remedy = "is the board free, its driver whole?" + other_library(backend)
+        remedy = "end what holds the board; wattridge doctor looks at its driver." + other_library(backend)
         # ... and so may this process's own, which sees them all
         device = uuid if uuid.startswith("GPU-") and not isolated else "0"
         super().__init__(sensors, backend, device, visible, context="CUDA context", remedy=remedy, isolated=isolated)

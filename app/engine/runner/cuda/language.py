@@ -8,15 +8,15 @@ from ...specification.model import Specification
 from ...workloads.kernel_features import FEATURES
 from ...workloads.source_kernel import Build, Prepared, SourceKernel
 from ..base import OnPreparation
+from ..kernels.compiler import Compiler
 from ..kernels.drift import Drift
 from ..kernels.language import MakesKernel
 from .comparer import SOURCE
-from .compiler import cuda_compiler, symbol
+from .compiler import symbol
 from .features import image_features
 from .first_look import look_once
 from .gpu import CudaGpu
 from .square_wave import wave_build, wave_launch
-from .toolchain import Toolchain
 
 
 class CudaLanguage:
@@ -25,11 +25,11 @@ class CudaLanguage:
     comparer: Build | None = Build(SOURCE, (), (), ())
     feature_names: tuple[str, ...] = tuple(FEATURES)
 
-    def __init__(self, gpu: CudaGpu, *, toolchain: Toolchain | None = None, jobs: int | None = None) -> None:
-        """Raises WattridgeError where there is no compiler."""
+    def __init__(self, gpu: CudaGpu, compiler: Compiler) -> None:
+        """`compiler` is for its compute capability."""
         self._gpu = gpu
-        self.compiler = cuda_compiler(gpu.compute_capability, toolchain=toolchain, jobs=jobs)
-        self._load = self.compiler.submit(wave_build())
+        self.compiler = compiler
+        self._load = compiler.submit(wave_build())
         self.drift: Drift | None = Drift(self._load, wave_launch(gpu.limits.multiprocessors))
 
     def kernel(self, spec: Specification, make: MakesKernel = SourceKernel.of) -> SourceKernel:

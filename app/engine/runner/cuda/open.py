@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 from ....errors import WattridgeError
 from ....sensors.gpu import Gpu
 from ...control.guard import DeviceGuard
 from ...metering.condition import Condition
 from ...space.search_space import SearchSpace
 from ...specification.model import Specification
+from ..kernels.compiler import Compiler
 from ..kernels.opened import Opened, opened
 from ..kernels.runner import KernelRunner
 from ..kernels.script_side import ScriptSide
 from .backends import find_library, usable_libraries
+from .compiler import cuda_compiler
 from .gpu import CudaGpu
 from .language import CudaLanguage
 from .toolchain import Toolchain, find_toolchain
@@ -53,8 +57,19 @@ def open_cuda(
 
     Unless `isolated`, kernels are launched in this process, which one that faults takes along.
     """
-    gpu = CudaGpu(sensors, backend=backend, isolated=isolated)
-    return opened(gpu, lambda: CudaLanguage(gpu, toolchain=toolchain, jobs=jobs))
+
+    def compiler(capability: tuple[int, int]) -> Compiler:
+        return cuda_compiler(capability, toolchain=toolchain, jobs=jobs)
+
+    known = sensors.info.compute_capability
+    with ExitStack() as undo:
+        ahead = compiler(known) if known is not None else None  # a library is loaded while the context is made
+        if ahead is not None:
+            undo.callback(ahead.close)
+        gpu = CudaGpu(sensors, backend=backend, isolated=isolated)
+        made = opened(gpu, lambda: CudaLanguage(gpu, ahead or compiler(gpu.compute_capability)))
+        undo.pop_all()
+    return made
 
 
 def open_cuda_runner(

@@ -88,7 +88,7 @@ class Compiler:
         parts = (self._maker.identity, build.text, *build.options, *map(str, build.include))
         for part in parts:
             digest.update(part.encode() + b"\0")
-        for path, text in _included(build):
+        for path, text in included(build):
             digest.update(str(path).encode() + b"\0" + text + b"\0")
         return digest.hexdigest()
 
@@ -160,7 +160,7 @@ def _cache_folder() -> Path | None:
     return None
 
 
-def _included(build: Build) -> Iterator[tuple[Path, bytes]]:
+def included(build: Build) -> Iterator[tuple[Path, bytes]]:
     """The files that a text includes, and those which they include, as far as they are found: not the toolkit's own."""
     waiting = [*build.sources, *_named_in(build.text.encode(), build.include)]
     seen: set[Path] = set()

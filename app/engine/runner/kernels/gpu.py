@@ -29,7 +29,7 @@ class ProcessGpu:
         environment: Mapping[str, str] | None = None,
         *,
         context: str,
-        remedy: str = "is the board free, its driver whole?",
+        remedy: str = "end what holds the board; wattridge doctor looks at its driver",
         isolated: bool = True,
     ) -> None:
         """Starts the runner process and waits for its context. Raises WattridgeError, with the remedy, without one.

@@ -47,8 +47,15 @@ class LoadedKernels:
 
     def use_arguments(self, calls: CallPlan) -> None:
         """Make arguments and references, where they differ from the last: shapes may depend on parameters."""
-        if calls == self._calls:
-            return
+        if calls != self._calls:
+            self.make_arguments(calls)
+            self._gpu.processes.current.ready()
+
+    def make_arguments(self, calls: CallPlan) -> None:
+        """The same, on the host and without waiting for it: nothing of it runs on the device until a kernel is loaded.
+
+        What is wrong with them is raised by the first kernel.
+        """
         self._on_wait()
         for kept in self._scratch.glob("*.npy"):
             kept.unlink()
@@ -61,7 +68,6 @@ class LoadedKernels:
         self._calls, self.last = calls, None
         self._loaded.clear()
         self._gpu.prepare(messages)
-        self._gpu.processes.current.ready()
 
     def load(self, name: str, prepared: Prepared, image: bytes) -> dict[str, float]:
         """Load a kernel under a name; what the driver reports of it. Raises KernelFailed."""

@@ -121,6 +121,12 @@ class OwnProcess:
     def keep_spare(self) -> None:
         """There is none."""
 
+    def inform_spare(self) -> None:
+        """There is none."""
+
+    def await_opened(self) -> None:
+        """There is none."""
+
     def await_spare(self) -> None:
         """There is none."""
 

@@ -39,7 +39,7 @@ class AskedProcess:
 
     def __init__(self, what: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         """Starts it and returns at once; `ready` waits. `what` it is, in words. Raises OSError."""
-        self._what = what
+        self.what = what
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -67,6 +67,15 @@ class AskedProcess:
     def pid(self) -> int:
         """Of the process."""
         return self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether nothing that was posted is still on its way."""
+        return self._answered + self._inbox.qsize() >= self._posted
 
     def ready(self) -> None:
         """Wait until the context stands and everything posted is answered. Raises KernelFailed, InputError."""
@@ -169,7 +178,7 @@ class AskedProcess:
             with suppress(ValueError):
                 how = signal.Signals(-code).name
         last = " ".join(list(self._errors)[-3:]).strip()
-        return f"the {self._what} ended by {how}" + (f": {last}" if last else "")
+        return f"the {self.what} ended by {how}" + (f": {last}" if last else "")
 
     def _read(self, stream: IO[bytes]) -> None:
         while True:
@@ -225,10 +234,22 @@ class RunnerProcesses:
     def keep_spare(self) -> None:
         """Have a spare one; returns at once."""
         if self._spare is None:
-            self._spare, self._spare_stands, self._spare_outdated = self._fresh(), False, False
+            self._spare, self._spare_stands, self._spare_outdated = self._start(), False, True
+        self.inform_spare()
+
+    def inform_spare(self) -> None:
+        """Post to the spare one what it has to know, once this one has calculated the references; returns at once."""
+        if self._spare is not None and self._current is not None and self._current.has_answered:
+            self._update_spare(self._spare)
+
+    def await_opened(self) -> None:
+        """Wait until the spare one has its context: making one disturbs what the board runs."""
+        if self._spare is not None:
+            with suppress(KernelFailed, InputError):
+                self._spare.ready()
 
     def await_spare(self) -> None:
-        """Wait until the spare one stands, where there is one: making a context disturbs what the board runs."""
+        """Wait until the spare one could take over, where there is one."""
         if self._spare is None or (self._spare_stands and not self._spare_outdated):
             return
         self._update_spare(self._spare)

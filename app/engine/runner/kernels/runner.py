@@ -52,7 +52,7 @@ from .verifying import verify_by_program
 
 LEAST_BATCH: Final = 16
 MOST_BATCH: Final = 64
-WAIT_S: Final = 0.005  # for the compiler, before the GPU is kept busy
+WAIT_S: Final = 0.06  # for the compiler, before the GPU is kept busy: ending that takes as long
 TURN_S: Final = 0.05  # between looks while the GPU is kept busy
 
 
@@ -137,12 +137,18 @@ class KernelRunner:
         self._looked: _Candidate | None = None  # the last that ran: its time per launch is looked at once more
 
     def prepare(self, rows: Sequence[int], stop: threading.Event, on_progress: OnPreparation) -> None:
-        """What the board needs before its first measurement; the first rows compile meanwhile."""
+        """What the board needs before its first measurement; the first rows compile meanwhile, their arguments and
+        references are made, and a spare process starts."""
         for row in rows[: self.batch]:
             candidate = self._candidate(row, Depth.ENERGY)
             if isinstance(candidate, _Candidate) and row not in self._ahead:
                 self._ahead[row] = candidate, self._compiler.submit(candidate.prepared.build)
+        first = next(iter(self._ahead.values()), None)
+        if first is not None:
+            self._kernels.make_arguments(first[0].prepared.calls)
+        self._gpu.processes.keep_spare()
         self._language.prepare(stop, on_progress)
+        self._gpu.processes.inform_spare()
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows in the order in which they are compiled, those of one device setting together."""

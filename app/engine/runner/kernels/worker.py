@@ -319,9 +319,13 @@ class Worker:
         self.pump()
 
     def _warm(self, loaded: Loaded) -> None:
-        """Queue launches that do not count, and return at once: the host may load the next kernel meanwhile."""
+        """Queue launches that do not count, and return at once: the host may load the next kernel meanwhile.
+
+        None where one takes much longer than that: it is itself long enough for its beginning not to count.
+        """
         self._stop_launching()
-        loaded.kernel.launch(_launches(WARM_S, loaded.launch_s))
+        if loaded.launch_s < 2 * WARM_S:
+            loaded.kernel.launch(_launches(WARM_S, loaded.launch_s))
         self._warmed = loaded, self._backend.mark()
 
     def _few(self, loaded: Loaded, seconds: float) -> Message:

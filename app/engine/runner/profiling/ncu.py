@@ -28,6 +28,7 @@ from ...specification.model import Specification
 from ...workloads.hardware_counters import METRICS, OTHER_NAMES
 from ...workloads.source_kernel import KernelRefused
 from ...workloads.subprocesses import Ended, run_process
+from ..cuda.compiler import cuda_compiler
 from ..cuda.gpu import CudaGpu
 from ..cuda.language import CudaLanguage
 from ..cuda.toolchain import Toolchain
@@ -136,7 +137,7 @@ class NcuProfiler:
         """Every row's kernel, compiled: nothing is compiled under the profiler. The failure of one that cannot be."""
         with closing(CudaGpu(self._sensors, backend=self._backend)) as gpu:
             self._backend, self._environment = gpu.backend, gpu.environment
-            language = CudaLanguage(gpu, toolchain=self._toolchain)
+            language = CudaLanguage(gpu, cuda_compiler(gpu.compute_capability, toolchain=self._toolchain))
             with closing(language.compiler) as compiler:
                 kernel = language.kernel(self._spec)
                 waiting = {}

@@ -1,0 +1,129 @@
+"""Runs one session for an assistant: a job as a line of JSON on standard input, what happens as lines on its output.
+
+The specification is read, checked and run here, once: what was checked is what runs. Real boards are read-only
+(the environment says so to everything below). Another line, or the end of the input, stops the session.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import IO, Any, Final
+
+from ...blas_threads import use_one_core
+from ...engine.control.guard import DeviceGuard
+from ...engine.control.rights import Asking
+from ...engine.objectives import Goal, parse_front
+from ...engine.session.events import EngineFault, Event, MeasurementsAdded, Preparing, SessionRemark, SessionStarted
+from ...engine.session.plan import SearchOptions
+from ...engine.session.planning import plan_specification
+from ...engine.session.run import run_session
+from ...engine.session_state import Progress
+from ...engine.store.database import Store
+from ...errors import WattridgeError
+from ...numbers import as_json
+from ...sensors.select import open_gpu
+from .allowed import Folders, check_board, load_allowed
+
+_LONGEST_JOB: Final = 1 << 20  # bytes
+_EVERY_S: Final = 0.2  # between two lines of progress
+
+
+class _Teller:
+    """Writes lines for the server; what is printed by anything else goes nowhere."""
+
+    def __init__(self) -> None:
+        self._sink = os.fdopen(os.dup(1), "wb")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        self._last = 0.0
+
+    def tell(self, **message: Any) -> None:
+        self._sink.write(json.dumps(as_json(message), allow_nan=False).encode("ascii") + b"\n")
+        self._sink.flush()
+
+    def on_event(self, event: Event) -> None:
+        """The events that an assistant is told of."""
+        if isinstance(event, SessionStarted):
+            space = event.plan.space
+            self.tell(started={"session": event.session, "valid": space.size, "notes": list(space.notes)})
+        elif isinstance(event, MeasurementsAdded):
+            if time.monotonic() - self._last >= _EVERY_S:
+                self._last = time.monotonic()
+                self.tell(progress=_progress(event.progress))
+        elif isinstance(event, Preparing):
+            self.tell(preparing={"what": event.what, "done_s": event.done_s, "at_most_s": event.total_s})
+        elif isinstance(event, SessionRemark):
+            self.tell(remark=event.text)
+        elif isinstance(event, EngineFault):
+            self.tell(remark=f"{event.what} {event.remedy}".strip())
+
+
+def main() -> int:
+    """Run the job. 0 where there was a session, however it ended."""
+    use_one_core()
+    teller = _Teller()
+    stop = threading.Event()
+    source = open(0, "rb", buffering=0)  # noqa: SIM115  (without a buffer, whose lock would outlive the interpreter)
+    job = json.loads(source.readline(_LONGEST_JOB))
+    threading.Thread(target=_stop_at_next_line, args=(source, stop), name="server", daemon=True).start()
+    try:
+        _run(job, teller, stop)
+    except WattridgeError as error:
+        teller.tell(refused=error.as_json()["error"])
+        return 1
+    return 0
+
+
+def _run(job: Mapping[str, Any], teller: _Teller, stop: threading.Event) -> None:
+    specification = load_allowed(job["specification"], Folders([Path(folder) for folder in job["folders"]]))
+    selector, options = check_board(job["gpu"]), _options(job)
+    with (
+        closing(open_gpu(selector, seed=job.get("sim_seed", 0), speed=float("inf"))) as gpu,
+        closing(DeviceGuard(gpu, allow_control=False, asking=Asking.NEVER, by="an assistant")) as guard,
+    ):
+        plan = plan_specification(specification, gpu, options, guard=guard)
+        with Store() as store:
+            result = run_session(plan, store, teller.on_event, stop)
+    teller.tell(progress=_progress(result.progress))
+    teller.tell(ended={"session": result.session, "state": result.state.value, "reason": result.reason})
+
+
+def _options(job: Mapping[str, Any]) -> SearchOptions:
+    goal = Goal(job["maximise"], True) if "maximise" in job else None
+    return SearchOptions(
+        strategy=job.get("strategy"),
+        objective=Goal(job["minimise"], False) if goal is None and "minimise" in job else goal,
+        front=parse_front(job["front"]) if "front" in job else None,
+        max_evaluations=job["max_evaluations"],
+        max_seconds=job["max_seconds"],
+        seed=job.get("seed"),
+    )
+
+
+def _progress(progress: Progress) -> dict[str, Any]:
+    return {
+        "session": progress.session,
+        "state": progress.state.value,
+        "evaluated": progress.evaluated,
+        "timed": progress.timed,
+        "failed": progress.failed,
+        "budget": progress.budget,
+        "elapsed_s": progress.elapsed_s,
+        "eta_s": progress.eta_s,
+        "best_value": progress.best_value,
+    }
+
+
+def _stop_at_next_line(source: IO[bytes], stop: threading.Event) -> None:
+    source.readline(_LONGEST_JOB)
+    stop.set()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

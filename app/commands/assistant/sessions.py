@@ -1,0 +1,165 @@
+"""The sessions that an assistant started: each a process of its own (`session_child`), bounded in time and number."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from typing import Any, Final
+
+from ...engine.children.ending import ends_with_us, prepare_for_the_end
+from ...engine.children.python import python_command, python_environment
+from ...engine.children.reaper import Family
+from ...engine.control.rights import READ_ONLY
+from ...errors import InputError, WattridgeError
+
+MOST_SESSIONS: Final = 100  # that one server starts
+START_S: Final = 120.0
+_LEFT_S: Final = 300.0  # beyond its own limit: for warming up before and stating figures after
+_END_S: Final = 10.0
+_LONGEST_LINE: Final = 1 << 20
+_OVER: Final = ("refused", "ended")
+
+
+class StartedSession:
+    """One process. What it said last is kept; it is ended when it takes too long."""
+
+    def __init__(self, job: Mapping[str, Any], longest_s: float) -> None:
+        """Raises WattridgeError where it does not start."""
+        prepare_for_the_end()
+        try:
+            self._process = subprocess.Popen(
+                python_command(f"{__package__}.session_child"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=python_environment({READ_ONLY: "1"}),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise WattridgeError(f"it does not start: {error.strerror or error}", "session", "try again") from None
+        self._holding = ExitStack()
+        self._holding.enter_context(ends_with_us(self._process.pid, group=True))
+        self._said: dict[str, Any] = {}
+        self._changed = threading.Condition()
+        self._reader = threading.Thread(target=self._read, name="assistant's session", daemon=True)
+        self._limit = threading.Timer(longest_s + _LEFT_S, self._kill)
+        self._limit.daemon = True
+        self._limit.start()
+        self._reader.start()
+        self._tell(job)
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What is known: `started`, `progress`, `refused`, `ended`, `remarks`."""
+        with self._changed:
+            return dict(self._said)
+
+    @property
+    def over(self) -> bool:
+        """It ended, or was never begun."""
+        return any(key in self.said for key in _OVER)
+
+    def wait(self, seconds: float, stop: threading.Event, *until: str) -> None:
+        """Until it said one of these, or is over, or so long, or nobody wants to know."""
+        end = time.monotonic() + seconds
+        with self._changed:
+            while not stop.is_set() and not any(key in self._said for key in (*until, *_OVER)):
+                left = end - time.monotonic()
+                if left <= 0:
+                    return
+                self._changed.wait(min(left, 0.1))
+
+    def ask_to_stop(self) -> None:
+        """What was measured is kept."""
+        self._tell({"stop": True})
+
+    def close(self) -> None:
+        """Stop it, and end it where it does not."""
+        with suppress(OSError, ValueError):
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_END_S)
+        self._kill()
+        self._reader.join()
+        self._holding.close()
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _tell(self, message: Mapping[str, Any]) -> None:
+        with suppress(OSError, ValueError):
+            assert self._process.stdin is not None
+            self._process.stdin.write(json.dumps(message).encode("ascii") + b"\n")
+            self._process.stdin.flush()
+
+    def _kill(self) -> None:
+        """End it, and what it started."""
+        if self._process.poll() is None:
+            if os.name == "posix":
+                Family(self._process.pid, group=True).signal(signal.SIGKILL)
+            else:
+                self._process.kill()
+        self._process.wait()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as stream:
+            while line := stream.readline(_LONGEST_LINE):
+                with suppress(ValueError):
+                    said = json.loads(line)
+                    with self._changed:
+                        remark = said.pop("remark", None)
+                        if remark is not None:
+                            self._said["remarks"] = [*self._said.get("remarks", []), remark][-20:]
+                        self._said.update(said)
+                        self._changed.notify_all()
+        self._process.wait()
+        self._limit.cancel()
+        with self._changed:
+            if not any(key in self._said for key in _OVER):
+                self._said["ended"] = {"state": "interrupted", "reason": "its process ended"}
+            self._changed.notify_all()
+
+
+class StartedSessions:
+    """All of one server, by their numbers; one runs at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._runs: dict[str, StartedSession] = {}
+
+    def start(self, job: Mapping[str, Any], longest_s: float) -> tuple[str, StartedSession]:
+        """Begin one. Raises WattridgeError while another one runs, or where too many were started."""
+        with self._lock:
+            running = [number for number, each in self._runs.items() if not each.over]
+            if running:
+                remedy = f"wait for it, or stop_session with run {running[0]}"
+                raise WattridgeError(f"run {running[0]} has not ended", "start_session", remedy)
+            if len(self._runs) >= MOST_SESSIONS:
+                raise WattridgeError(
+                    f"{MOST_SESSIONS} sessions were started", "start_session", "start the server again"
+                )
+            number = str(len(self._runs) + 1)
+            started = self._runs[number] = StartedSession(job, longest_s)
+        return number, started
+
+    def get(self, number: str) -> StartedSession:
+        """Raises InputError for one that was not started here."""
+        with self._lock:
+            if number not in self._runs:
+                remedy = "start_session says the number; list_sessions names what is stored"
+                raise InputError(f"there is no run {number}", "run", remedy)
+            return self._runs[number]
+
+    def close(self) -> None:
+        """End those that run."""
+        with self._lock:
+            runs = list(self._runs.values())
+        for each in runs:
+            each.close()

@@ -1,0 +1,266 @@
+"""`wattridge pool` and `worker`, and the boards of a pool for `tune`: Dask carries the work, TLS guards it."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import InputError, WattridgeError
+from ..input_files import is_there
+from .arguments import add_board
+from .terminal import print_json, say, show, stop_on_interrupt
+
+if TYPE_CHECKING:
+    from ..engine.runner.pool.boards import PoolBoard
+    from ..engine.runner.pool.certificates import Certificates
+    from ..engine.runner.pool.gpu import PooledGpu
+    from ..engine.runner.pool.pool import Pool
+
+_EXTRA = "pip install 'wattridge[pool]'"
+_LISTEN = "127.0.0.1:8786"
+_WAIT_S = 20.0  # for the first board of a pool
+
+
+# --- pool -------------------------------------------------------------------------------------------------------------
+
+
+def pool_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge pool`."""
+    parser.add_argument(
+        "action",
+        choices=("certificates", "scheduler", "boards"),
+        help="make the certificates of a new pool; run its scheduler; list its boards",
+    )
+    parser.add_argument("scheduler", nargs="?", metavar="SCHEDULER", help="tls://HOST:PORT, of which boards are listed")
+    parser.add_argument(
+        "--listen", metavar="HOST:PORT", default=_LISTEN, help=f"where the scheduler listens (default {_LISTEN})"
+    )
+    add_certificates(parser)
+
+
+def add_certificates(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--certificates", metavar="FOLDER", help="the pool's certificates (default: `pool` in the data folder)"
+    )
+
+
+def pool(arguments: Namespace) -> int:
+    """Make a pool's certificates, run its scheduler, or list its boards."""
+    if arguments.action != "boards" and arguments.scheduler is not None:
+        raise InputError(f"'{arguments.scheduler}' has no meaning here", f"pool {arguments.action}", "leave it out")
+    if arguments.action == "certificates":
+        return _make_certificates(arguments)
+    require_dask()
+    return _run_scheduler(arguments) if arguments.action == "scheduler" else _list_boards(arguments)
+
+
+def _make_certificates(arguments: Namespace) -> int:
+    from ..engine.runner.pool.certificates import make_certificates
+
+    made = make_certificates(_folder(arguments))
+    if arguments.json:
+        print_json({"folder": str(made.folder), "files": [str(path) for path in made.files]})
+        return 0
+    show(*(str(path) for path in made.files))
+    say("Copy these three files to every machine of the pool, and to nobody else: who has the key can run programs")
+    say("as the accounts that run its workers.")
+    return 0
+
+
+def _run_scheduler(arguments: Namespace) -> int:
+    import asyncio
+
+    from ..engine.runner.pool.network import parse_pool_address
+    from ..engine.runner.pool.scheduler import start_scheduler
+
+    address, certificates = parse_pool_address(arguments.listen), certificates_of(arguments)
+
+    async def run() -> None:
+        scheduler = await start_scheduler(address, certificates)
+        if arguments.json:
+            print_json({"scheduler": scheduler.address})
+        else:
+            show(scheduler.address)
+            say(f"on each machine with boards: wattridge worker {scheduler.address}")
+        try:
+            with stop_on_interrupt() as stop:
+                while not stop.is_set():
+                    await asyncio.sleep(0.2)
+        finally:
+            await scheduler.close()
+
+    asyncio.run(run())
+    return 0
+
+
+def _list_boards(arguments: Namespace) -> int:
+    if arguments.scheduler is None:
+        raise InputError("no scheduler", "pool boards", "name it: wattridge pool boards tls://HOST:PORT")
+    with open_pool(arguments.scheduler, certificates_of(arguments)) as pool:
+        boards = sorted(pool.boards(), key=lambda each: each.label)
+    if arguments.json:
+        print_json([{"key": b.key, "name": b.info.name, "source": b.info.source, "host": b.host} for b in boards])
+    else:
+        show(*([each.label for each in boards] or ["no boards yet"]))
+    return 0
+
+
+# --- worker -----------------------------------------------------------------------------------------------------------
+
+
+def worker_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge worker`."""
+    parser.add_argument("scheduler", metavar="SCHEDULER", help="tls://HOST:PORT of `wattridge pool scheduler`")
+    add_board(parser)
+    add_certificates(parser)
+    parser.add_argument(
+        "--allow-control", action="store_true", help="sessions may set these boards' clocks and caps, which return"
+    )
+
+
+def worker(arguments: Namespace) -> int:
+    """Offer the boards of this machine to a pool until Ctrl+C; one process each, started again where it dies."""
+    require_dask()
+    from ..engine.children.supervised import Supervisor
+    from ..engine.runner.pool.network import parse_pool_address
+    from ..engine.session.pool.local import worker_children
+
+    address, certificates = parse_pool_address(arguments.scheduler), certificates_of(arguments)
+    selectors = selectors_of(arguments.gpu) or ([arguments.gpu] if arguments.gpu else boards_here())
+    children = worker_children(
+        selectors,
+        address,
+        certificates,
+        seed=arguments.sim_seed,
+        speed=arguments.speed,
+        allow_control=arguments.allow_control,
+    )
+    with stop_on_interrupt() as stop:
+        supervisor = Supervisor(children, say)
+        try:
+            told: set[str] = set()
+            while not stop.wait(0.2):
+                for child in children:
+                    if child.ready is not None and child.name not in told:
+                        told.add(child.name)
+                        say(f"{child.ready['board']} is offered to {address}")
+                if all(child.failed for child in children):
+                    return 1
+        finally:
+            supervisor.close()
+    return 0
+
+
+def boards_here() -> list[str]:
+    """The selectors of this machine's boards. Raises InputError where there are none."""
+    from ..sensors.select import amd_boards, real_boards
+
+    found = [uuid for _, uuid, _ in (*real_boards(), *amd_boards())]
+    if not found:
+        raise InputError("there is no board here", "worker", "name simulated ones: --gpu simulated:a100,simulated:a100")
+    return found
+
+
+# --- the boards of a pool, for `tune` ---------------------------------------------------------------------------------
+
+
+def add_pool(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("several boards")
+    group.add_argument(
+        "--pool", metavar="SCHEDULER", help="measure on the boards of this pool; --gpu 0,1 is one of this machine's own"
+    )
+    group.add_argument("--model", metavar="NAME", help="on those of this model, where the pool has several")
+    add_certificates(parser)
+
+
+def is_pooled(arguments: Namespace) -> bool:
+    """Whether several boards are asked for. Raises InputError where they are named in two ways."""
+    several = selectors_of(arguments.gpu) is not None
+    if arguments.pool is not None and arguments.gpu is not None:
+        raise InputError("both --pool and --gpu", "usage", "leave --gpu out: the pool has its boards")
+    return several or arguments.pool is not None
+
+
+def selectors_of(text: str | None) -> list[str] | None:
+    """The boards of a comma-separated list; None where it names one. Raises InputError for one named twice."""
+    if text is None or "," not in text or is_there(Path(text)):
+        return None
+    selectors = [each.strip() for each in text.split(",")]
+    real = [each.lower() for each in selectors if not each.lower().startswith("simulated:")]
+    if not all(selectors) or len(set(real)) < len(real):
+        raise InputError(f"'{text}' is no list of boards", "--gpu", "as in 0,1,2,3")
+    return selectors
+
+
+@contextmanager
+def pooled_gpu(arguments: Namespace, speed: float) -> Iterator[PooledGpu]:
+    """The boards that are asked for, as one: those of `--pool`, or of a pool of this machine's own."""
+    require_dask()
+    from ..engine.runner.pool.gpu import PooledGpu
+    from ..engine.session.pool.local import LocalPool
+
+    with ExitStack() as stack:
+        selectors = selectors_of(arguments.gpu)
+        if selectors is not None:
+            allow = arguments.allow_control
+            local = LocalPool(selectors, seed=arguments.sim_seed, speed=speed, allow_control=allow, on_line=say)
+            stack.callback(local.close)
+            pool = stack.enter_context(open_pool(local.address, local.certificates, len(selectors)))
+        else:
+            pool = stack.enter_context(open_pool(arguments.pool, certificates_of(arguments)))
+        yield PooledGpu(pool, chosen_model(pool, arguments.model), on_remark=say)
+
+
+@contextmanager
+def open_pool(scheduler: str, certificates: Certificates, boards: int = 1) -> Iterator[Pool]:
+    """The pool of a scheduler, once so many boards are there."""
+    import time
+
+    from ..engine.runner.pool.dask_pool import DaskPool
+    from ..engine.runner.pool.network import parse_pool_address
+
+    pool = DaskPool(parse_pool_address(scheduler), certificates)
+    try:
+        until = time.monotonic() + _WAIT_S
+        with stop_on_interrupt() as stop:
+            while len(pool.boards()) < boards and time.monotonic() < until and not stop.wait(0.1):
+                pass
+        yield pool
+    finally:
+        pool.close()
+
+
+def chosen_model(pool: Pool, model: str | None) -> Sequence[PoolBoard]:
+    """The boards of the model that is asked for, or of the only one. Raises WattridgeError and InputError."""
+    from ..engine.runner.pool.boards import models_of
+
+    models = models_of(pool.boards())
+    if not models:
+        raise WattridgeError("the pool has no boards", "pool", "on a machine with boards: wattridge worker SCHEDULER")
+    if model is None and len(models) > 1:
+        what = f"the pool has boards of several models: {', '.join(models)}"
+        raise InputError(what, "pool", "name one with --model: energy is compared on boards of one model")
+    if model is not None and model not in models:
+        raise InputError(f"the pool has no board of the model '{model}'", "--model", f"one of {', '.join(models)}")
+    return models[model or next(iter(models))]
+
+
+def certificates_of(arguments: Namespace) -> Certificates:
+    """The certificates that the options name. Raises InputError."""
+    from ..engine.runner.pool.certificates import find_certificates
+
+    return find_certificates(_folder(arguments))
+
+
+def require_dask() -> None:
+    """Raises WattridgeError where Dask is not installed."""
+    if find_spec("distributed") is None:
+        raise WattridgeError("several boards need Dask", "pool", _EXTRA)
+
+
+def _folder(arguments: Namespace) -> Path | None:
+    return None if arguments.certificates is None else Path(arguments.certificates)

@@ -1,0 +1,342 @@
+"""`DaskPool`: the pool of a Dask scheduler, whose workers have a board each. Dask lives on a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import secrets
+import threading
+from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from distributed import Client
+from distributed.client import Future
+from distributed.scheduler import KilledWorker
+
+from ....errors import WattridgeError
+from ....plain_text import shortened
+from ....sensors.remote.fields import Garbled
+from . import tasks
+from .boards import PoolBoard, parse_board
+from .certificates import Certificates
+from .messages import error_line
+from .network import security_of, settle
+from .pool import Came, Failure, Heard, Left, Remark, Said, Unanswered
+
+LOOK_S: Final = 0.5  # between looks at who is there
+CONNECT_S: Final = 10.0
+ANSWER_S: Final = 30.0  # of the scheduler, until it counts as gone
+_AGAIN_S: Final = 1.0
+_CLOSE_S: Final = 5.0
+
+
+@dataclass(slots=True)
+class _Sent:
+    """A request on its way."""
+
+    board: str
+    address: str
+    future: Future
+    waiting: asyncio.Task[None]
+
+
+class _Client(Client):  # type: ignore[misc]  # Dask has no types
+    """A client that ends when it loses its scheduler: a new one knows all that is to be known there.
+
+    Dask's own connects again by itself, without its subscriptions and without what it was about to send.
+    """
+
+    async def _reconnect(self) -> None:
+        for state in self.futures.values():
+            state.cancel()
+        await self._close()
+
+
+class DaskPool:
+    """Implements `Pool`. A scheduler that is gone is tried again until it is closed."""
+
+    def __init__(self, address: str, certificates: Certificates, *, connect_s: float = CONNECT_S) -> None:
+        """Raises WattridgeError where no scheduler answers within so long, or it is not of this pool."""
+        settle()
+        self._address, self._security = address, security_of(certificates)
+        self._connect_s = connect_s
+        self._heard: queue.SimpleQueue[Heard] = queue.SimpleQueue()
+        self._mutex = threading.Lock()
+        self._boards: dict[str, PoolBoard] = {}
+        # Of the thread alone from here on.
+        self._name = f"wattridge-{secrets.token_hex(8)}"
+        self._client: Client | None = None
+        self._addresses: dict[str, str] = {}  # of boards' workers
+        self._known: dict[str, str] = {}  # addresses -> boards' keys; empty for a worker that is none of ours
+        self._sent: dict[int, _Sent] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._missing: set[str] = set()  # addresses that the last look did not find any more
+        self._loop = asyncio.new_event_loop()
+        self._closing = asyncio.Event()
+        self._ready = threading.Event()
+        self._failed: WattridgeError | None = None
+        self._thread = threading.Thread(target=self._run, name="pool", daemon=True)
+        self._thread.start()
+        self._ready.wait()
+        if self._failed is not None:
+            self.close()
+            raise self._failed
+
+    # --- the seam -----------------------------------------------------------------------------------------------------
+
+    def boards(self) -> tuple[PoolBoard, ...]:
+        with self._mutex:
+            return tuple(self._boards.values())
+
+    def send(self, board: str, number: int, line: bytes) -> None:
+        self._call(self._submit, board, number, line)
+
+    def cancel(self, number: int) -> None:
+        self._call(self._cancel, number)
+
+    def end_until(self, session: str, number: int) -> None:
+        self._call(self._begin, self._broadcast({"op": tasks.END_UNTIL, "session": session, "number": number}))
+
+    def heard(self, timeout_s: float) -> Heard | None:
+        try:
+            return self._heard.get(timeout=timeout_s) if timeout_s > 0 else self._heard.get_nowait()
+        except queue.Empty:
+            return None
+
+    def close(self) -> None:
+        self._call(self._closing.set)
+        self._thread.join()
+
+    # --- the thread ---------------------------------------------------------------------------------------------------
+
+    def _call(self, function: Any, *arguments: Any) -> None:
+        with suppress(RuntimeError):  # it is closed
+            self._loop.call_soon_threadsafe(function, *arguments)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.set_exception_handler(lambda *_: None)  # Dask leaves tasks behind whose failure is heard elsewhere
+        try:
+            self._loop.run_until_complete(self._live())
+            for task in (left := [each for each in asyncio.all_tasks(self._loop) if not each.done()]):
+                task.cancel()
+            if left:
+                self._loop.run_until_complete(asyncio.wait(left, timeout=_CLOSE_S))
+            self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        finally:
+            self._loop.close()
+            self._ready.set()
+
+    async def _live(self) -> None:
+        first = True
+        while not self._closing.is_set():
+            try:
+                self._client = await self._connected()
+                self._client.subscribe_topic(self._name, self._take_part)
+                await asyncio.wait_for(self._look(), ANSWER_S)
+                if first:
+                    self._ready.set()
+                else:
+                    self._heard.put(Remark("the scheduler of the pool is there again"))
+                first = False
+                await self._watch()
+            except Exception as error:  # noqa: BLE001 - Dask raises of every kind where a scheduler is lost
+                if first:
+                    self._failed = self._unreachable(error)
+                    break
+            if not self._closing.is_set() and self._client is not None:
+                self._heard.put(Remark("the scheduler of the pool is lost; it is tried again"))
+            await self._leave()
+            await self._pause(_AGAIN_S)
+        await self._leave()
+        self._ready.set()
+
+    async def _connected(self) -> Client:
+        client = _Client(
+            self._address,
+            security=self._security,
+            asynchronous=True,
+            set_as_default=False,
+            timeout=self._connect_s,
+            heartbeat_interval="5s",
+            name="wattridge",
+        )
+        try:
+            return await asyncio.wait_for(_awaited(client), 2 * self._connect_s)
+        except BaseException:
+            await _ended(client)
+            raise
+
+    def _unreachable(self, error: BaseException) -> WattridgeError:
+        said = shortened(str(error) or type(error).__name__, 160)
+        remedy = "start it with `wattridge pool scheduler`, with the certificates of this pool on both machines"
+        return WattridgeError(f"the scheduler of the pool cannot be reached: {said}", self._address, remedy)
+
+    async def _watch(self) -> None:
+        """Look who is there until the pool is closed. Raises where the scheduler is lost."""
+        while not await self._pause(LOOK_S):
+            await asyncio.wait_for(self._look(), ANSWER_S)
+
+    async def _pause(self, seconds: float) -> bool:
+        """Wait for so long; True where the pool is closed meanwhile."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._closing.wait(), seconds)
+        return self._closing.is_set()
+
+    async def _leave(self) -> None:
+        """Let go of the scheduler; nothing that was sent is answered any more."""
+        client, self._client = self._client, None
+        for number in list(self._sent):
+            self._unanswered(number, Failure.BROKEN, "the scheduler was lost")
+        for key in list(self._addresses):
+            self._left(key, "the scheduler was lost")
+        self._known.clear()
+        self._missing.clear()
+        if client is not None:
+            await _ended(client)
+
+    # --- boards -------------------------------------------------------------------------------------------------------
+
+    async def _look(self) -> None:
+        """Who is there now. Raises where the scheduler does not answer."""
+        assert self._client is not None, "it is connected"
+        if self._client.status != "running":
+            raise ConnectionError("the connection was lost")
+        here = set(await self._client.scheduler.ncores())
+        gone = self._known.keys() - here
+        for address in gone & self._missing:  # requests that its death fails have been heard of by now
+            self._forget_worker(address)
+        self._missing = gone - self._missing
+        if here - self._known.keys():
+            identity = await self._client.scheduler.identity(n_workers=-1)
+            for address, worker in identity["workers"].items():
+                if address not in self._known:
+                    self._meet(address, worker)
+
+    def _forget_worker(self, address: str) -> None:
+        key = self._known.pop(address)
+        for number in [number for number, sent in self._sent.items() if sent.address == address]:
+            self._unanswered(number, Failure.BROKEN, "its worker left")
+        if key and self._addresses.get(key) == address:
+            self._left(key, "its worker left")
+
+    def _meet(self, address: str, worker: dict[str, Any]) -> None:
+        """A worker that was not known: a board joins where it has one."""
+        self._known[address] = ""
+        told = worker.get(tasks.ANNOUNCED)
+        if not isinstance(told, str):
+            return
+        try:
+            board = parse_board(told.encode())
+        except (Garbled, WattridgeError) as error:
+            self._heard.put(Remark(f"a worker at {shortened(address)} is left out: {error}"))
+            return
+        before = self._addresses.get(board.key)
+        if before is not None:  # its worker was started again, and the scheduler has not noticed yet
+            self._forget_worker(before)
+            self._known[before] = ""
+        self._known[address] = board.key
+        self._addresses[board.key] = address
+        with self._mutex:
+            self._boards[board.key] = board
+        self._heard.put(Came(board))
+
+    def _left(self, key: str, why: str) -> None:
+        del self._addresses[key]
+        with self._mutex:
+            del self._boards[key]
+        self._heard.put(Left(key, why))
+
+    # --- requests -----------------------------------------------------------------------------------------------------
+
+    def _submit(self, board: str, number: int, line: bytes) -> None:
+        address = self._addresses.get(board)
+        if address is None or self._client is None:
+            self._heard.put(Unanswered(number, board, Failure.BROKEN, "its worker left"))
+            return
+        try:
+            future = self._client.submit(
+                tasks.answer,
+                number,
+                line,
+                self._name,
+                key=f"{self._name}-{number}",
+                workers=[address],
+                allow_other_workers=False,
+                resources={tasks.GPU_RESOURCE: 1},
+                pure=False,
+                retries=0,
+            )
+        except Exception as error:  # noqa: BLE001 - the connection was lost just now, in one of many ways
+            self._heard.put(Unanswered(number, board, Failure.BROKEN, shortened(str(error))))
+            return
+        self._sent[number] = _Sent(board, address, future, self._loop.create_task(self._wait(number, future)))
+
+    async def _wait(self, number: int, future: Future) -> None:
+        try:
+            line = await future
+        except KilledWorker:
+            self._unanswered(number, Failure.LOST, "its worker died")
+        except asyncio.CancelledError:
+            self._unanswered(number, Failure.BROKEN, "the scheduler was lost")
+        except Exception as error:  # noqa: BLE001 - whatever a worker raised: its board takes no part
+            what = shortened(f"{type(error).__name__}: {error}", 300)
+            self._answered(number, error_line(number, WattridgeError(f"its worker failed: {what}")))
+        else:
+            self._answered(number, line if isinstance(line, bytes) else b"")
+
+    def _answered(self, number: int, line: bytes) -> None:
+        sent = self._sent.pop(number, None)
+        if sent is not None:
+            self._heard.put(Said(number, sent.board, line))
+
+    def _unanswered(self, number: int, how: Failure, why: str) -> None:
+        sent = self._sent.pop(number, None)
+        if sent is not None:
+            self._heard.put(Unanswered(number, sent.board, how, why))
+            self._release(sent)
+
+    def _cancel(self, number: int) -> None:
+        sent = self._sent.pop(number, None)
+        if sent is not None:
+            self._release(sent)
+
+    def _release(self, sent: _Sent) -> None:
+        if not sent.waiting.done():
+            sent.waiting.cancel()
+            self._begin(_cancelled(sent.future))
+
+    def _take_part(self, event: Any) -> None:
+        """A part of an answer that a worker published."""
+        with suppress(TypeError, ValueError):
+            _, (number, line) = event
+            sent = self._sent.get(number)
+            if sent is not None and isinstance(line, bytes):
+                self._heard.put(Said(number, sent.board, line))
+
+    async def _broadcast(self, message: dict[str, Any]) -> None:
+        if self._client is not None and self._addresses:
+            with suppress(OSError, asyncio.TimeoutError):
+                workers = list(self._addresses.values())
+                await self._client.scheduler.broadcast(msg=message, workers=workers, on_error="ignore")
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def _awaited(client: Client) -> Client:
+    return await client
+
+
+async def _cancelled(future: Future) -> None:
+    with suppress(Exception):
+        await future.cancel()
+
+
+async def _ended(client: Client) -> None:
+    with suppress(Exception):
+        await asyncio.wait_for(client.close(), _CLOSE_S)

@@ -1,0 +1,380 @@
+"""What goes to the worker of a board and what comes back: lines of JSON, in bounds, and nothing else.
+
+A request names what is to be done, the session that it is for, and its number, which only grows:
+
+    {"do": "open", "session": "...", "number": 1, "specification": "sgemm.toml", "files": {...}, "space": {...}, ...}
+    {"do": "measure", ..., "rows": [5, 3], "depth": "energy"}        each row is reported as soon as it is known
+    {"do": "features", ..., "rows": [...]}
+    {"do": "restate", ..., "measurements": [...]}
+    {"do": "conclude", ...}
+    {"do": "close", ...}
+
+The answer to each is one line, and before it come parts: that its turn has come, and each row that is measured:
+
+    {"number": 7, "begun": true}
+    {"number": 7, "measured": {"row": 5, "state": "ok", "values": {...}, ...}}
+    {"number": 7, "answer": {...}}                                   or "error": {"kind", "what", "remedy"}
+
+Neither end trusts the other: a line is at most so long, every field has its type and its range, texts are cut and hold
+no control characters. A row's configuration is never sent: it follows from the space, which both ends have. NaN is
+null.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from ....plain_text import visible
+from ....sensors.errors import SensorError
+from ....sensors.remote.fields import Garbled, line_of, list_of, number_of, object_of, parse_line, text_of, whole_of
+from ....sensors.remote.messages import error_document, parse_error, sensor_error
+from ...measurement import Depth, Measurement, State
+from ...space.packing import space_to_row
+from ...space.search_space import Parameter, SearchSpace
+from .bundle import Bundle, bundle_message, parse_bundle
+
+_T = TypeVar("_T")
+
+LONGEST_REQUEST: Final = 96 << 20
+LONGEST_ANSWER: Final = 8 << 20
+MOST_ROWS: Final = 1024  # in one request
+_MOST_ROW: Final = 1 << 40
+_MOST_CODES: Final = 256 << 20  # bytes of a space, unpacked
+_MOST_PARAMETERS: Final = 512
+_MOST_VALUES: Final = 1 << 16  # of one parameter
+_MOST_FIGURES: Final = 1024
+_LONGEST_ERROR: Final = 8192
+_SESSION: Final = re.compile(r"[0-9a-f]{32}\Z")
+_NAME: Final = re.compile(r"[^\x00-\x1f\x7f]{1,200}\Z")
+_VERBS: Final = ("open", "measure", "features", "restate", "conclude", "close")
+_DTYPES: Final = ("|u1", "<u2", "<u4", "<u8")
+_STATES: Final = {state.value: state for state in State}
+_DEPTHS: Final = {depth.value: depth for depth in Depth}
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWork:
+    """What a worker needs of a session before it can measure rows of it."""
+
+    session: str  # 32 hexadecimal digits, drawn for it
+    bundle: Bundle
+    space: SearchSpace
+    repeats: int = 1
+    condition: str = ""  # that figures are stated for, where the user chose one
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One thing that a worker is asked to do. What goes with it has the fields of its verb; the others are empty."""
+
+    do: str
+    session: str
+    number: int
+    rows: tuple[int, ...] = ()
+    depth: Depth = Depth.ENERGY
+    work: SessionWork | None = None  # of 'open'
+    measurements: tuple[Mapping[str, Any], ...] = ()  # of 'restate', unread: the session's space is needed for that
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What the runner beside a board can do for a session."""
+
+    timed: frozenset[str]
+    features: tuple[str, ...]
+    batch: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a worker says of a request: a row that is known, or that all is done, or what failed."""
+
+    number: int
+    begun: bool = False
+    measured: Any = None  # unread
+    answer: Mapping[str, Any] | None = None  # unread
+    error: SensorError | None = None
+
+
+class UnknownSession(SensorError):
+    """The worker does not know the session (any more): it is to be opened there."""
+
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+
+def request_line(request: Request) -> bytes:
+    """As it is sent."""
+    message: dict[str, Any] = {"do": request.do, "session": request.session, "number": request.number}
+    if request.work is not None:
+        work = request.work
+        described, codes = space_to_row(work.space)
+        message |= bundle_message(work.bundle)
+        message |= {"space": described, "codes": base64.b64encode(codes).decode("ascii")}
+        message |= {"repeats": work.repeats, "condition": work.condition}
+    if request.rows:
+        message |= {"rows": list(request.rows), "depth": request.depth.value}
+    if request.measurements:
+        message["measurements"] = list(request.measurements)
+    return line_of(message)
+
+
+def parse_request(line: bytes) -> Request:
+    """What is asked. Raises Garbled."""
+    message = parse_line(line, LONGEST_REQUEST)
+    do, session, number = message.get("do"), message.get("session"), whole_of(message.get("number"), 1 << 62)
+    if do not in _VERBS or not isinstance(session, str) or not _SESSION.match(session):
+        raise Garbled("a request for what nobody does")
+    if do == "open":
+        return Request(do, session, number, work=_parse_work(session, message))
+    if do == "restate":
+        measurements = [object_of(each) for each in list_of(message.get("measurements"), MOST_ROWS)]
+        return Request(do, session, number, measurements=tuple(measurements))
+    if do in ("conclude", "close"):
+        return Request(do, session, number)
+    rows = tuple(whole_of(row, _MOST_ROW) for row in list_of(message.get("rows"), MOST_ROWS))
+    return Request(do, session, number, rows, _one_of(_DEPTHS, message.get("depth")))
+
+
+def _parse_work(session: str, message: Mapping[str, Any]) -> SessionWork:
+    repeats = whole_of(message.get("repeats"), 1 << 20)
+    if repeats < 1:
+        raise Garbled("a number of repeats that is none")
+    bundle = parse_bundle({name: message.get(name) for name in ("specification", "files")})
+    space = _parse_space(message.get("space"), message.get("codes"))
+    return SessionWork(session, bundle, space, repeats, text_of(message.get("condition")))
+
+
+def _parse_space(described: Any, codes: Any) -> SearchSpace:
+    """A space whose codes are those of its parameters' values. Raises Garbled."""
+    if not isinstance(described, str) or not isinstance(codes, str):
+        raise Garbled("no search space")
+    try:
+        told = json.loads(described)
+        packed = base64.b64decode(codes, validate=True)
+    except (ValueError, RecursionError, binascii.Error):
+        raise Garbled("a search space that is none") from None
+    told = object_of(told)
+    parameters = tuple(_parse_parameter(each) for each in list_of(told.get("parameters"), _MOST_PARAMETERS))
+    rows, columns = (whole_of(each, _MOST_ROW) for each in list_of(told.get("shape"), 2, exactly=True))
+    if told.get("dtype") not in _DTYPES or columns != len(parameters) or not parameters:
+        raise Garbled("a search space of another shape than it says")
+    dtype = np.dtype(told["dtype"])
+    size = rows * columns * dtype.itemsize
+    if size > _MOST_CODES:
+        raise Garbled("a search space that is too large")
+    try:
+        unpacking = zlib.decompressobj()
+        unpacked = unpacking.decompress(packed, size + 1)
+    except zlib.error:
+        raise Garbled("a search space that is damaged") from None
+    if len(unpacked) != size:
+        raise Garbled("a search space of another size than it says")
+    table = np.frombuffer(unpacked, dtype=dtype).reshape(rows, columns)
+    if rows and any(int(table[:, at].max()) >= len(each.values) for at, each in enumerate(parameters)):
+        raise Garbled("a search space with values that it does not name")
+    return SearchSpace(parameters, table, cartesian=rows)
+
+
+def _parse_parameter(told: Any) -> Parameter:
+    name, values, setting = list_of(told, 3, exactly=True)
+    if not isinstance(name, str) or not _NAME.match(name) or not isinstance(setting, bool):
+        raise Garbled("a parameter that is none")
+    kept = tuple(list_of(values, _MOST_VALUES))
+    if not kept or not all(_is_value(value) for value in kept):
+        raise Garbled("a parameter with values that are none")
+    return Parameter(name, kept, setting)
+
+
+def _is_value(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) <= 4096
+    return isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value))
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+def measured_line(number: int, measurement: Measurement) -> bytes:
+    """A row that is known, as it is sent."""
+    return line_of({"number": number, "measured": measurement_document(measurement)})
+
+
+def answer_line(number: int, answer: Mapping[str, Any]) -> bytes:
+    """That all is done, as it is sent."""
+    return line_of({"number": number, "answer": answer})
+
+
+def begun_line(number: int) -> bytes:
+    """That its turn has come, as it is sent."""
+    return line_of({"number": number, "begun": True})
+
+
+def error_line(number: int, error: Exception) -> bytes:
+    """What failed, as it is sent."""
+    unknown = {"unknown_session": True} if isinstance(error, UnknownSession) else {}
+    return line_of({"number": number, "error": {**error_document(error), **unknown}})
+
+
+def parse_answer(line: bytes, where: str) -> Answer:
+    """What came back. Raises Garbled."""
+    message = parse_line(line, LONGEST_ANSWER)
+    number = whole_of(message.get("number"), 1 << 62)
+    if "error" in message:
+        told = object_of(message["error"])
+        kind, what, remedy = parse_error(told)
+        unknown = told.get("unknown_session") is True
+        error = UnknownSession(what, where, remedy) if unknown else sensor_error(kind, what, where, remedy)
+        return Answer(number, error=error)
+    if message.get("begun") is True:
+        return Answer(number, begun=True)
+    if "answer" in message:
+        return Answer(number, answer=object_of(message["answer"]))
+    if "measured" in message:
+        return Answer(number, measured=object_of(message["measured"]))
+    raise Garbled("an answer to nothing")
+
+
+def abilities_document(abilities: Abilities) -> dict[str, Any]:
+    """The answer to 'open'."""
+    return {
+        "timed": sorted(abilities.timed),
+        "features": list(abilities.features),
+        "batch": abilities.batch,
+        "notes": list(abilities.notes),
+    }
+
+
+def parse_abilities(told: Mapping[str, Any]) -> Abilities:
+    """The answer to 'open'. Raises Garbled."""
+    batch = whole_of(told.get("batch"), 1 << 16)
+    if not batch:
+        raise Garbled("a batch of nothing")
+    timed, features = (_names(told.get(name)) for name in ("timed", "features"))
+    notes = tuple(text_of(note) for note in list_of(told.get("notes"), 64))
+    return Abilities(frozenset(timed), features, batch, notes)
+
+
+def parse_features(told: Mapping[str, Any], rows: int, features: int) -> list[list[float]]:
+    """The answer to 'features': a list for each row, NaN where unknown. Raises Garbled."""
+    found = list_of(told.get("features"), rows, exactly=True)
+    return [[_or_nan(each) for each in list_of(row, features, exactly=True)] for row in found]
+
+
+def parse_origin(told: Mapping[str, Any]) -> dict[str, str]:
+    """The answer to 'conclude': how a board's figures are stated. Raises Garbled."""
+    origin = object_of(told.get("origin"))
+    if not all(isinstance(text, str) and len(text) <= 1 << 16 and _NAME.match(name) for name, text in origin.items()):
+        raise Garbled("an origin that is none")
+    return {name: visible(text) for name, text in origin.items()}
+
+
+# --- measurements -----------------------------------------------------------------------------------------------------
+
+
+def measurement_document(measurement: Measurement) -> dict[str, Any]:
+    """As it is sent, without its configuration."""
+    return {
+        "row": int(measurement.row),
+        "state": measurement.state.value,
+        "depth": measurement.depth.value,
+        "values": {name: _or_null(value) for name, value in measurement.values.items()},
+        "intervals": {name: [_or_null(end) for end in ends] for name, ends in measurement.intervals.items()},
+        "error": measurement.error[:_LONGEST_ERROR],
+        "message": measurement.message[:_LONGEST_ERROR],
+        "window_ns": list(measurement.window_ns) if measurement.window_ns else None,
+        "observed_clock_mhz": _or_null(measurement.observed_clock_mhz),
+        "event_reasons": int(measurement.event_reasons),
+        "power_source": measurement.power_source,
+        "source": measurement.source,
+        "timestamp_s": _or_null(measurement.timestamp_s),
+        "cost_s": _or_null(measurement.cost_s),
+    }
+
+
+def parse_measurement(told: Any, space: SearchSpace, board: str, source: str) -> Measurement:
+    """A measurement of a row of this space, made by this board. Raises Garbled."""
+    document = object_of(told)
+    row = whole_of(document.get("row"), space.size)
+    if document.get("source") != source:
+        raise Garbled("a measurement of another kind of board")
+    window = document.get("window_ns")
+    values = object_of(document.get("values"), _MOST_FIGURES)
+    intervals = object_of(document.get("intervals"), _MOST_FIGURES)
+    if not all(_NAME.match(name) for name in (*values, *intervals)):
+        raise Garbled("a figure with a name that is none")
+    return Measurement(
+        row=row,
+        configuration=space.configuration(row),
+        state=_one_of(_STATES, document.get("state")),
+        values={name: _or_nan(value) for name, value in values.items()},
+        intervals={name: _pair(ends) for name, ends in intervals.items()},
+        error=_lines(document.get("error")),
+        message=_lines(document.get("message")),
+        window_ns=None if window is None else _window(window),
+        observed_clock_mhz=_or_nan(document.get("observed_clock_mhz")),
+        event_reasons=whole_of(document.get("event_reasons"), 1 << 62),
+        power_source=text_of(document.get("power_source")),
+        source=source,
+        timestamp_s=_or_nan(document.get("timestamp_s")),
+        cost_s=number_of(document.get("cost_s")),
+        depth=_one_of(_DEPTHS, document.get("depth")),
+        board=board,
+    )
+
+
+# --- pieces -----------------------------------------------------------------------------------------------------------
+
+
+def _or_null(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _or_nan(value: Any) -> float:
+    return math.nan if value is None else number_of(value)
+
+
+def _pair(told: Any) -> tuple[float, float]:
+    low, high = (_or_nan(end) for end in list_of(told, 2, exactly=True))
+    return low, high
+
+
+def _window(told: Any) -> tuple[int, int]:
+    start, end = (whole_of(each, 1 << 62) for each in list_of(told, 2, exactly=True))
+    return start, end
+
+
+def _names(told: Any) -> tuple[str, ...]:
+    names = list_of(told, _MOST_FIGURES)
+    if not all(isinstance(name, str) and _NAME.match(name) for name in names):
+        raise Garbled("a figure with a name that is none")
+    return tuple(names)
+
+
+def _lines(told: Any) -> str:
+    """What a compiler or driver said: its lines, without any other control character."""
+    if not isinstance(told, str):
+        raise Garbled("a text that is none")
+    return "\n".join(visible(line) for line in told[:_LONGEST_ERROR].splitlines())
+
+
+def _one_of(known: Mapping[str, _T], word: Any) -> _T:
+    if not isinstance(word, str) or word not in known:
+        raise Garbled("a word that is none of those known")
+    return known[word]
+
+
+def rows_of(measurements: Sequence[Measurement]) -> list[dict[str, Any]]:
+    """Measurements as 'restate' sends them."""
+    return [measurement_document(each) for each in measurements]

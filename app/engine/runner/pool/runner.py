@@ -1,0 +1,516 @@
+"""`PoolRunner`: hands the rows of a session out to the boards of a pool, and takes what comes back.
+
+A board gets a few rows at a time and the next ones before it is done, so that it never waits; the fewer are left, the
+fewer it gets. Rows whose worker died with them are measured again, alone, and once: a second death is their result.
+Rows whose worker left, or whose scheduler did, go to the others; so nothing is lost, and what arrives twice is taken
+once.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import cycle
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ....errors import WattridgeError
+from ....sensors.remote.fields import Garbled, list_of
+from ...measurement import Depth, Measurement, State
+from ...space.search_space import SearchSpace
+from ...workloads.kernel_features import FEATURES
+from ..settings_order import settings_of
+from .boards import PoolBoard
+from .bundle import Bundle
+from .gpu import ORIGIN, boards_document
+from .messages import (
+    MOST_ROWS,
+    Abilities,
+    Answer,
+    Request,
+    SessionWork,
+    UnknownSession,
+    parse_abilities,
+    parse_answer,
+    parse_features,
+    parse_measurement,
+    parse_origin,
+    request_line,
+    rows_of,
+)
+from .pool import Came, Failure, Left, Pool, Remark, Said, Unanswered
+
+MOST_AT_ONCE: Final = 32  # rows in one request
+AHEAD: Final = 2  # requests that a board has at once: one that it works on and the next
+MOST_BATCH: Final = 1024
+TURN_S: Final = 0.05
+DRAIN_S: Final = 10.0  # for what is being measured when the session stops
+OPEN_S: Final = 180.0  # for the first board to be ready for the session
+PATIENCE_S: Final = 600.0  # without any board
+CONCLUDE_S: Final = 60.0
+CLOSE_S: Final = 5.0
+_RESTATED: Final = 256  # measurements in one request
+_DEATHS: Final = 2  # of workers, until a row counts as the reason
+
+
+@dataclass(slots=True)
+class _Seat:
+    """A board that takes part, or is getting ready to."""
+
+    board: PoolBoard
+    opening: int = 0  # the request that gets it ready
+    abilities: Abilities | None = None  # None until it is ready
+    refused: str = ""  # why it does not take part
+    requests: set[int] = field(default_factory=set)  # rows that it measures now, or next
+    measured: int = 0
+
+
+@dataclass(slots=True)
+class _Sent:
+    """A request that is under way."""
+
+    board: str
+    do: str
+    rows: dict[int, None] = field(default_factory=dict)  # those not yet known
+    job: _Job | None = None
+    begun: bool = False  # the board works on it
+    answer: Mapping[str, Any] | None = None
+    failed: str = ""
+
+
+@dataclass(slots=True)
+class _Job:
+    """Rows that the session waits for."""
+
+    waiting: deque[int]
+    depth: Depth
+    only: str = ""  # the board that they are for; empty for any
+    under_way: set[int] = field(default_factory=set)  # requests
+    found: deque[Measurement] = field(default_factory=deque)
+
+
+class PoolRunner:
+    """Implements `Runner`, `Times`, `KnowsFeatures`, `StatesFigures` and `OverBoards`. The pool is not its own.
+
+    Boards of its model that join later take part from then on.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        model: str,
+        source: str,
+        space: SearchSpace,
+        bundle: Bundle,
+        *,
+        repeats: int = 1,
+        condition: str = "",
+        on_remark: Callable[[str], None] = lambda _: None,
+        stop: threading.Event | None = None,
+    ) -> None:
+        """Waits until one board is ready. Raises WattridgeError where none becomes so."""
+        self.source = source
+        self.on_remark = on_remark
+        self._pool, self._model, self._space = pool, model, space
+        self._work = SessionWork(secrets.token_hex(16), bundle, space, repeats, condition)
+        self._last = 0  # number of a request
+        self._sent: dict[int, _Sent] = {}
+        self._seats: dict[str, _Seat] = {}
+        self._deaths: dict[int, int] = {}  # of workers that had this row
+        self._board_of: dict[int, str] = {}  # of rows that were measured in full
+        self._origins: dict[str, dict[str, str]] = {}  # what each board that took part says of its figures
+        self._alone_since = time.monotonic()  # without a board that is ready
+        for board in pool.boards():
+            self._welcome(board)
+        first = self._first_ready(stop or threading.Event())
+        self.timed: frozenset[str] = first.timed
+        self.feature_names: tuple[str, ...] = tuple(name for name in first.features if name in FEATURES)
+        there = sum(not seat.refused for seat in self._seats.values())
+        self.batch = min(MOST_BATCH, first.batch * there)
+
+    # --- the seams ----------------------------------------------------------------------------------------------------
+
+    @property
+    def boards(self) -> tuple[PoolBoard, ...]:
+        return tuple(seat.board for seat in self._ready())
+
+    def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
+        """Measure the rows, whichever board is free. What was measured in full before is measured on the same board."""
+        return self._look_at(rows, Depth.ENERGY, stop)
+
+    def time(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
+        """Time the rows in the same way."""
+        return self._look_at(rows, Depth.TIME, stop)
+
+    def measure_on(self, wanted: Sequence[tuple[str, int]], stop: threading.Event) -> Iterator[Measurement]:
+        """Measure each row on the board of that key, the boards in parallel; pairs of one that leaves are left out."""
+        rows: dict[str, list[int]] = {}
+        for board, row in wanted:
+            rows.setdefault(board, []).append(row)
+        jobs = [_Job(deque(self._by_setting(own)), Depth.ENERGY, board) for board, own in rows.items()]
+        return self._work_off(jobs, stop)
+
+    def features(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
+        """What the boards' compilers know of the rows; NaN where none answered."""
+        found = np.full((len(rows), len(self.feature_names)), np.nan)
+        seats = self._ready()
+        size = min(MOST_ROWS, max(1, math.ceil(len(rows) / max(1, len(seats)))))
+        starts = range(0, len(rows) if seats else 0, size)
+        asked = [
+            (seat, Request("features", "", 0, tuple(int(row) for row in rows[start : start + size])))
+            for start, seat in zip(starts, cycle(seats), strict=False)
+        ]
+        for start, (seat, request), answer in zip(starts, asked, self._ask(asked), strict=True):
+            if answer is None or seat.abilities is None:
+                continue
+            try:
+                known = parse_features(answer, len(request.rows), len(seat.abilities.features))
+                columns = [seat.abilities.features.index(name) for name in self.feature_names]
+            except (Garbled, ValueError) as error:
+                self._refuse(seat, str(error))
+                continue
+            found[start : start + len(known)] = np.asarray(known).reshape(len(known), -1)[:, columns]
+        return found
+
+    def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
+        """Each as its own board states it; as it is where that board has left."""
+        places: dict[str, list[int]] = {}
+        for at, each in enumerate(measurements):
+            places.setdefault(each.board, []).append(at)
+        parts = [
+            (seat, own[start : start + _RESTATED])
+            for seat in self._ready()
+            if (own := places.get(seat.board.key))
+            for start in range(0, len(own), _RESTATED)
+        ]
+        asked = [
+            (seat, Request("restate", "", 0, measurements=tuple(rows_of([measurements[at] for at in part]))))
+            for seat, part in parts
+        ]
+        stated = list(measurements)
+        for (seat, part), answer in zip(parts, self._ask(asked), strict=True):
+            told = self._restated(seat, answer, len(part))
+            if [each.row for each in told] == [stated[at].row for at in part]:
+                for at, new in zip(part, told, strict=True):
+                    stated[at] = new
+        return stated
+
+    def conclude(self) -> Mapping[str, str]:
+        """Let the boards keep what they learnt; which boards took part, and how each one's figures are stated."""
+        asked = [(seat, Request("conclude", "", 0)) for seat in self._ready()]
+        for (seat, _), answer in zip(asked, self._ask(asked), strict=True):
+            if answer is not None:
+                try:
+                    self._origins[seat.board.key] |= parse_origin(answer)
+                except Garbled as error:
+                    self.on_remark(f"{seat.board.label}: {error.what}")
+        return {ORIGIN: boards_document(self._origins)}
+
+    def close(self) -> None:
+        """Let the boards end what they do for this session, and put back what it set. The pool stays open."""
+        for number in list(self._sent):
+            self._pool.cancel(number)
+        self._sent.clear()
+        self._pool.end_until(self._work.session, self._last)
+        self._ask([(seat, Request("close", "", 0)) for seat in self._ready()], CLOSE_S)
+
+    # --- rows ---------------------------------------------------------------------------------------------------------
+
+    def _look_at(self, rows: Sequence[int], depth: Depth, stop: threading.Event) -> Iterator[Measurement]:
+        return self._work_off([_Job(deque(self._by_setting(rows)), depth)], stop)
+
+    def _work_off(self, jobs: Sequence[_Job], stop: threading.Event) -> Iterator[Measurement]:
+        """All that these jobs find, as it comes. A job for one board ends where that leaves."""
+        try:
+            while not stop.is_set() and (left := [job for job in jobs if self._goes_on(job)]):
+                for job in left:
+                    self._hand_out(job)
+                self._hear(TURN_S)
+                for job in left:
+                    while job.found:
+                        yield job.found.popleft()
+            for job in jobs:
+                yield from self._drained(job)
+        finally:
+            for job in jobs:
+                self._give_up(job)
+
+    def _goes_on(self, job: _Job) -> bool:
+        if job.only and (job.only not in self._seats or self._seats[job.only].refused):
+            return False
+        return bool(job.waiting or job.under_way or job.found)
+
+    def _drained(self, job: _Job) -> Iterator[Measurement]:
+        """What the boards were at when the session stopped."""
+        if not job.under_way:
+            return
+        self._pool.end_until(self._work.session, self._last)
+        job.waiting.clear()
+        until = time.monotonic() + DRAIN_S
+        while job.under_way and time.monotonic() < until:
+            self._hear(TURN_S)
+            while job.found:
+                yield job.found.popleft()
+
+    def _give_up(self, job: _Job) -> None:
+        if not job.under_way:
+            return
+        self._pool.end_until(self._work.session, self._last)
+        for number in list(job.under_way):
+            self._pool.cancel(number)
+            self._forget(number)
+
+    def _by_setting(self, rows: Sequence[int]) -> list[int]:
+        """The rows, those of one device setting together: a board changes its clocks as seldom as can be."""
+        asked = [int(row) for row in rows]
+        if not any(each.device_setting for each in self._space.parameters):
+            return asked
+        return sorted(asked, key=lambda row: tuple(settings_of(self._space, self._space.configuration(row)).values()))
+
+    def _hand_out(self, job: _Job) -> None:
+        """Give the free boards rows, in turns, as long as there are both."""
+        if not job.waiting:
+            return
+        seats = self._ready() if not job.only else [seat for seat in (self._seats[job.only],) if seat.abilities]
+        here = {seat.board.key for seat in seats}
+        for turn in range(AHEAD):
+            for seat in seats:
+                if len(seat.requests) == turn and (rows := self._rows_for(job, seat, len(seats), here)):
+                    number = self._send(seat, Request("measure", "", 0, tuple(rows), job.depth), job)
+                    job.under_way.add(number)
+                    seat.requests.add(number)
+
+    def _rows_for(self, job: _Job, seat: _Seat, seats: int, here: Collection[str]) -> list[int]:
+        """The next rows of a job for a board: one that cost a worker alone, others together, fewer towards the end."""
+        size = min(MOST_AT_ONCE, max(1, math.ceil(len(job.waiting) / (seats * AHEAD))))
+        chosen: list[int] = []
+        of_others: list[int] = []
+        while job.waiting and len(chosen) < size:
+            row = job.waiting.popleft()
+            own = self._board_of.get(row) if job.depth is Depth.ENERGY and not job.only else None
+            if own is not None and own != seat.board.key and own in here:
+                of_others.append(row)
+                continue
+            alone = row in self._deaths
+            if alone and chosen:
+                job.waiting.appendleft(row)
+                break
+            chosen.append(row)
+            if alone:
+                break
+        job.waiting.extendleft(reversed(of_others))
+        return chosen
+
+    # --- requests -----------------------------------------------------------------------------------------------------
+
+    def _send(self, seat: _Seat, request: Request, job: _Job | None = None) -> int:
+        self._last += 1
+        numbered = replace(request, session=self._work.session, number=self._last)
+        self._sent[self._last] = _Sent(seat.board.key, request.do, dict.fromkeys(request.rows), job)
+        self._pool.send(seat.board.key, self._last, request_line(numbered))
+        return self._last
+
+    def _ask(
+        self, requests: Sequence[tuple[_Seat, Request]], timeout_s: float = CONCLUDE_S
+    ) -> list[Mapping[str, Any] | None]:
+        """The answers to requests of several boards, waited for; None for each that there is none to."""
+        numbers = [self._send(seat, request) for seat, request in requests]
+        sent = [self._sent[number] for number in numbers]
+        until = time.monotonic() + timeout_s
+        while any(each.answer is None and not each.failed for each in sent) and time.monotonic() < until:
+            self._hear(TURN_S)
+        for number, (seat, _), each in zip(numbers, requests, sent, strict=True):
+            if number in self._sent:
+                self._pool.cancel(number)
+                self._forget(number)
+            if each.failed:
+                self.on_remark(f"{seat.board.label}: {each.failed}")
+        return [each.answer for each in sent]
+
+    def _forget(self, number: int) -> _Sent | None:
+        sent = self._sent.pop(number, None)
+        if sent is not None:
+            if sent.board in self._seats:
+                self._seats[sent.board].requests.discard(number)
+            if sent.job is not None:
+                sent.job.under_way.discard(number)
+        return sent
+
+    # --- what is heard ------------------------------------------------------------------------------------------------
+
+    def _hear(self, timeout_s: float) -> None:
+        """Take in whatever happened, waiting for the first of it."""
+        heard = self._pool.heard(timeout_s)
+        while heard is not None:
+            match heard:
+                case Said():
+                    self._take(heard)
+                case Unanswered():
+                    self._unanswered(heard)
+                case Came():
+                    self._welcome(heard.board)
+                case Left():
+                    self._dismiss(heard)
+                case Remark():
+                    self.on_remark(heard.text)
+            heard = self._pool.heard(0.0)
+        if any(self._ready()):
+            self._alone_since = time.monotonic()
+        elif time.monotonic() - self._alone_since > PATIENCE_S:
+            what = f"no board of the pool has been there for {PATIENCE_S / 60:.0f} min"
+            raise WattridgeError(what, self._model, "see to its workers, then resume the session")
+
+    def _take(self, said: Said) -> None:
+        """A line that came back. One that is garbled ends its board's part in the session."""
+        sent = self._sent.get(said.number)
+        seat = self._seats.get(said.board)
+        if sent is None or seat is None or sent.board != said.board:
+            return  # nobody waits for it any more
+        try:
+            answer = parse_answer(said.line, seat.board.label)
+            if answer.number != said.number:
+                raise Garbled("an answer to something else")
+            self._take_answer(said.number, sent, seat, answer)
+        except Garbled as error:
+            self._refuse(seat, error.what)
+
+    def _take_answer(self, number: int, sent: _Sent, seat: _Seat, answer: Answer) -> None:
+        """Raises Garbled."""
+        if answer.begun:
+            sent.begun = True
+            return
+        if answer.measured is not None:
+            self._take_measured(sent, seat, answer.measured)
+            return
+        if answer.error is not None:
+            self._forget(number)
+            sent.failed = answer.error.what
+            if isinstance(answer.error, UnknownSession):  # another session was there meanwhile
+                self._again(sent)
+                self._welcome(seat.board)
+            elif sent.do in ("open", "measure"):
+                self._refuse(seat, answer.error.what)
+                self._again(sent)
+            return
+        assert answer.answer is not None, "it is one of these"
+        if sent.do == "open":
+            seat.abilities = parse_abilities(answer.answer)
+            self._origins.setdefault(seat.board.key, {"label": seat.board.label, "host": seat.board.host})
+        elif sent.do == "measure":
+            for told in list_of(answer.answer.get("measured"), MOST_ROWS):  # what came as parts comes once more
+                self._take_measured(sent, seat, told)
+        sent.answer = answer.answer
+        self._forget(number)
+        self._again(sent)
+
+    def _take_measured(self, sent: _Sent, seat: _Seat, told: Any) -> None:
+        """Raises Garbled."""
+        measurement = parse_measurement(told, self._space, seat.board.key, self.source)
+        if sent.job is None or measurement.row not in sent.rows:
+            return  # known already
+        if measurement.depth is not sent.job.depth:
+            raise Garbled("a row that was measured in another way than asked for")
+        del sent.rows[measurement.row]
+        seat.measured += 1
+        self._deaths.pop(measurement.row, None)
+        if measurement.depth is Depth.ENERGY:
+            self._board_of[measurement.row] = seat.board.key
+        sent.job.found.append(measurement)
+
+    def _unanswered(self, heard: Unanswered) -> None:
+        sent = self._forget(heard.number)
+        if sent is None:
+            return
+        sent.failed = heard.why
+        seat = self._seats.get(sent.board)
+        if sent.do == "open" and seat is not None and seat.opening == heard.number:
+            del self._seats[sent.board]  # it comes again with its next worker
+            if any(each.key == sent.board for each in self._pool.boards()):
+                self._welcome(seat.board)
+        if heard.how is Failure.LOST and sent.begun and sent.job is not None:
+            for row in list(sent.rows):
+                self._deaths[row] = self._deaths.get(row, 0) + 1
+                if self._deaths[row] >= _DEATHS:
+                    del sent.rows[row]
+                    sent.job.found.append(self._killing(row, sent.job.depth, heard))
+        self._again(sent)
+
+    def _killing(self, row: int, depth: Depth, heard: Unanswered) -> Measurement:
+        """The result of a row with which workers die."""
+        said = f"the worker died {_DEATHS} times while it was measured"
+        failed = Measurement.failed(
+            row, self._space.configuration(row), State.RUNTIME, said, source=self.source, depth=depth
+        )
+        return replace(failed, board=heard.board)
+
+    def _again(self, sent: _Sent) -> None:
+        """Rows of a request that is over go back to their job, before the others."""
+        if sent.job is not None and sent.rows:
+            sent.job.waiting.extendleft(reversed(list(sent.rows)))
+            sent.rows.clear()
+
+    # --- boards -------------------------------------------------------------------------------------------------------
+
+    def _ready(self) -> list[_Seat]:
+        return [seat for seat in self._seats.values() if seat.abilities is not None and not seat.refused]
+
+    def _welcome(self, board: PoolBoard) -> None:
+        """Get a board of the model ready for the session, from the start."""
+        if board.model != self._model:
+            return
+        before = self._seats.get(board.key)
+        if before is not None and before.refused:
+            return
+        seat = self._seats[board.key] = _Seat(board)
+        seat.opening = self._send(seat, Request("open", "", 0, work=self._work))
+
+    def _dismiss(self, left: Left) -> None:
+        seat = self._seats.get(left.board)
+        if seat is None or seat.refused:
+            return
+        del self._seats[left.board]
+        self.on_remark(f"{seat.board.label} left the pool: {left.why}")
+
+    def _refuse(self, seat: _Seat, why: str) -> None:
+        """A board takes no part any more; what it had goes to the others."""
+        if seat.refused:
+            return
+        seat.refused = why
+        self.on_remark(f"{seat.board.label} takes no part: {why}")
+        for number in [number for number, sent in self._sent.items() if sent.board == seat.board.key]:
+            self._pool.cancel(number)
+            sent = self._forget(number)
+            if sent is not None:
+                sent.failed = why
+                self._again(sent)
+
+    def _first_ready(self, stop: threading.Event) -> Abilities:
+        """Those of the first board that is ready. Raises WattridgeError."""
+        until = time.monotonic() + OPEN_S
+        while not (ready := self._ready()):
+            refused = [seat for seat in self._seats.values() if seat.refused]
+            if refused and len(refused) == len(self._seats):
+                raise WattridgeError(refused[0].refused, refused[0].board.label, "see its worker's machine")
+            if time.monotonic() > until or stop.is_set():
+                raise WattridgeError("no board of the pool got ready", self._model, "see to its workers")
+            self._hear(TURN_S)
+        abilities = ready[0].abilities
+        assert abilities is not None, "it is ready"
+        return abilities
+
+    def _restated(self, seat: _Seat, answer: Mapping[str, Any] | None, most: int) -> list[Measurement]:
+        if answer is None:
+            return []
+        try:
+            told = list_of(answer.get("measurements"), most)
+            return [parse_measurement(each, self._space, seat.board.key, self.source) for each in told]
+        except Garbled as error:
+            self.on_remark(f"{seat.board.label}: {error.what}")
+            return []

@@ -1,0 +1,308 @@
+"""`ServiceRunner`: measures a service under load: throughput, latencies, and what its boards draw for a token.
+
+A window opens when throughput and power are steady, and closes when both are known well enough, or at its time limit.
+On a simulated board that models a service no server is run. On another one server and requests are real, but draw
+nothing there: power and energy are that board's own, and every measurement says so.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+import numpy as np
+
+from ...numbers import percent
+from ...sensors.gpu import LIVE, Gpu
+from ...sensors.service_load import Served
+from ..control.guard import DeviceGuard
+from ..control.obeying import disobeyed
+from ..measurement import Configuration, Measurement, State, Value
+from ..metering.confidence import Interval
+from ..metering.power_source import Energy
+from ..metering.steady_window import Look, look
+from ..metering.window import Window
+from ..service_figures import START
+from ..space.search_space import SearchSpace
+from ..specification.model import Specification
+from ..workloads.command import CommandFailed
+from ..workloads.served_figures import faults_in_words, figures_of_requests, work_of
+from ..workloads.service import Service
+from .figures import Figures, Intervals, measurement_of
+from .settings_order import by_setting, setting_names, settings_of
+
+_LOOK_EACH: Final = 1.15  # times as long as at the look before: a long window is not looked at all the time
+_HOPELESS: Final = 20  # requests that failed, and none that did not, after which a configuration has failed
+_GENERATOR_S: Final = 60.0  # for the load generator to start
+_LATE_S: Final = 0.01  # after it was due, that a request of a hundred may leave without a remark,
+_LATE_SHARE: Final = 0.05  # or so much of the latency
+_BEHIND: Final = 0.95  # of the rate that is asked for: below that the service falls behind
+
+
+class ServiceUnderLoad(Protocol):
+    """A service that is asked: a real one (`ServiceHere`), or a board's model of one (`ServiceModelled`)."""
+
+    assumptions: str  # what of the figures is assumed rather than measured
+
+    @property
+    def started_with(self) -> Mapping[str, Value | None]:
+        """The server's arguments by name; None before a start."""
+        ...
+
+    def prepare(self, configuration: Configuration, stop: threading.Event) -> float | None: ...
+
+    def begin(self, configuration: Configuration) -> int: ...
+
+    def take(self, stop: threading.Event) -> Served | None: ...
+
+    def end_load(self) -> None: ...
+
+    def energy(self, start_ns: int, end_ns: int) -> Energy: ...
+
+    def window(self, start_ns: int, end_ns: int, time_s: float) -> Window: ...
+
+    def run_client(
+        self, configuration: Configuration, stop: threading.Event
+    ) -> tuple[int, int, float, dict[str, float]] | None: ...
+
+    def drop(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """One window, with its figures and what they may be off by."""
+
+    window: Window
+    figures: Figures
+    rate_half: float  # of the throughput, relative, 95 %
+    said: tuple[str, ...]
+
+
+class ServiceRunner:
+    """Implements `Runner`. Takes over the guard: closing the runner restores the board's settings."""
+
+    def __init__(
+        self,
+        gpu: Gpu,
+        spec: Specification,
+        space: SearchSpace,
+        guard: DeviceGuard,
+        service: Service,
+        under_load: ServiceUnderLoad,
+    ) -> None:
+        self.source: str = gpu.info.source
+        # a start costs most, then a change of clocks: the more rows are known at once, the fewer there are of both
+        self.batch = 256 if service.argument_names else 8 if setting_names(space) else 1
+        self._gpu = gpu
+        self._spec = spec
+        self._space = space
+        self._guard = guard
+        self._service = service
+        self._under_load = under_load
+        self._unmet = ""  # by the board, of the setting in force
+
+    def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
+        """Measure the rows, those of one start together, and of these those of one setting."""
+        for row in by_setting(rows, self._space, self._guard, self._under_load.started_with):
+            if stop.is_set():
+                return
+            measurement = self._measure(row, stop)
+            if measurement is None:
+                return
+            yield measurement
+
+    def close(self) -> None:
+        """End the service where it was started here, and restore the board's settings."""
+        try:
+            self._under_load.close()
+        finally:
+            self._guard.restore()
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _measure(self, row: int, stop: threading.Event) -> Measurement | None:
+        """One configuration; None when stopped."""
+        configuration = self._space.configuration(row)
+        settings = settings_of(self._space, configuration)
+        if self._guard.apply(**settings):
+            self._unmet = self._guard.unmet()
+            if self._gpu.clock.wait(self._guard.settling_s, stop):
+                return None
+        begun_ns = self._gpu.clock.now_ns()
+        started_s = 0.0
+        try:
+            seen: list[_Seen] = []
+            for _ in range(self._spec.repeats):
+                took_s = self._under_load.prepare(configuration, stop)
+                if took_s is None:
+                    return None
+                started_s += took_s
+                one = (
+                    self._run(configuration, stop) if self._service.spec.client.run else self._look(configuration, stop)
+                )
+                if one is None:
+                    return None
+                seen.append(one)
+        except CommandFailed as failure:
+            self._under_load.drop()  # whatever it was, the next configuration finds a server that was started for it
+            cost_s, source = self._since_s(begun_ns), self.source
+            return Measurement.failed(row, configuration, failure.state, str(failure), source=source, cost_s=cost_s)
+        return self._measured(row, configuration, seen, started_s, settings, self._since_s(begun_ns))
+
+    def _look(self, configuration: Configuration, stop: threading.Event) -> _Seen | None:
+        """One window under the load of a configuration; None when stopped. Raises CommandFailed."""
+        spec, under_load = self._service.spec, self._under_load
+        served: list[Served] = []
+        try:
+            load_ns = under_load.begin(configuration)
+            began_ns = 0  # when the first request could leave: the load generator takes a moment to start
+            next_s = spec.least_s
+            while True:
+                new = under_load.take(stop)
+                if stop.is_set():
+                    return None
+                if new is not None:
+                    served.append(new)
+                    began_ns = began_ns or new.start_ns
+                if not began_ns:
+                    if self._since_s(load_ns) > _GENERATOR_S:
+                        raise CommandFailed(
+                            State.RUNTIME, f"the load generator did not start within {_GENERATOR_S:g} s"
+                        )
+                    continue
+                now_ns = served[-1].end_ns
+                elapsed_s = (now_ns - began_ns) / 1e9
+                self._check_hope(served, elapsed_s)
+                if elapsed_s < min(next_s, spec.most_s):
+                    continue
+                next_s = elapsed_s * _LOOK_EACH
+                found = self._best_window(served, began_ns, now_ns)
+                long_enough = found.end_s - found.start_s >= spec.least_s
+                if elapsed_s >= spec.most_s or (long_enough and found.narrow(spec.precision)):
+                    return self._seen(configuration, served, began_ns, found)
+        finally:
+            under_load.end_load()
+
+    def _best_window(self, served: Sequence[Served], began_ns: int, now_ns: int) -> Look:
+        times_ns, work = work_of(served)
+        energy = self._under_load.energy(began_ns, now_ns)
+        return look((times_ns - began_ns) / 1e9, work, energy.times_s, energy.power_w, (now_ns - began_ns) / 1e9)
+
+    def _check_hope(self, served: Sequence[Served], elapsed_s: float) -> None:
+        """Raises CommandFailed where requests fail and none is answered, or where none ended in all the time."""
+        ended = sum(len(each.requests) for each in served)
+        failed = sum(int(each.requests.failed.sum()) for each in served)
+        if failed == ended >= _HOPELESS or (failed == ended > 0 and elapsed_s >= self._service.spec.most_s):
+            raise CommandFailed(State.RUNTIME, f"all of {failed} requests failed: {faults_in_words(served)}")
+        if not ended and elapsed_s >= self._service.spec.most_s:
+            raise CommandFailed(State.TIMEOUT, f"no request was answered within {elapsed_s:.1f} s")
+
+    def _seen(self, configuration: Configuration, served: Sequence[Served], began_ns: int, found: Look) -> _Seen:
+        start_ns, end_ns = (began_ns + round(each * 1e9) for each in (found.start_s, found.end_s))
+        figures = figures_of_requests(served, start_ns, end_ns)
+        work_per_s = figures.get("output_tokens_per_s", 0.0) or figures["requests_per_s"]
+        if not work_per_s > 0:
+            raise CommandFailed(
+                State.TIMEOUT, f"nothing was answered in full within {found.end_s - found.start_s:.1f} s"
+            )
+        window = self._under_load.window(start_ns, end_ns, 1.0 / work_per_s)
+        return _Seen(
+            window, figures, found.rate_half, (*self._doubts(configuration, figures, found, served), *window.said)
+        )
+
+    def _doubts(
+        self, configuration: Configuration, figures: Figures, found: Look, served: Sequence[Served]
+    ) -> Iterator[str]:
+        """What speaks against the figures of a window."""
+        spec = self._service.spec
+        if not found.steady:
+            yield f"throughput or power was not steady within {spec.most_s:g} s"
+        elif not found.narrow(spec.precision):
+            known = max(found.rate_half, found.power_half)
+            words = f"to ±{percent(known)}" if math.isfinite(known) else "to nothing"
+            yield f"after {spec.most_s:g} s throughput and power are known {words} only"
+        late_s = figures.get("sent_late_p99_s", 0.0)
+        if late_s > max(_LATE_S, _LATE_SHARE * figures.get("e2e_p50_s", 0.0)):
+            yield f"the load generator was up to {1e3 * late_s:.0f} ms late: other work keeps this machine busy"
+        if figures.get("errors"):
+            yield f"{figures['errors']:.0f} of {figures['requests']:.0f} requests failed: {faults_in_words(served)}"
+        asked = self._service.load(configuration).rate_per_s
+        if figures["requests_per_s"] < _BEHIND * asked * (1 - found.rate_half):
+            yield f"the service falls behind: {figures['requests_per_s']:.4g} of {asked:.4g} requests/s are answered"
+
+    def _run(self, configuration: Configuration, stop: threading.Event) -> _Seen | None:
+        """One run of the program that is the client; None when stopped. Raises CommandFailed."""
+        found = self._under_load.run_client(configuration, stop)
+        if found is None:
+            return None
+        start_ns, end_ns, time_s, figures = found
+        rate = figures.get("output_tokens_per_s", 0.0) or figures.get("requests_per_s", 0.0)
+        window = self._under_load.window(start_ns, end_ns, 1.0 / rate if rate > 0 else time_s)
+        return _Seen(window, figures, math.nan, window.said)
+
+    def _measured(
+        self,
+        row: int,
+        configuration: Configuration,
+        seen: Sequence[_Seen],
+        started_s: float,
+        settings: Mapping[str, float],
+        cost_s: float,
+    ) -> Measurement:
+        measured = measurement_of(
+            self._spec,
+            row,
+            configuration,
+            [each.window for each in seen],
+            source=self.source,
+            cost_s=cost_s,
+            reported=[{**each.figures, **_of_energy(each)} for each in seen],
+            more={START: started_s} if started_s else None,
+        )
+        said = [words for each in seen for words in each.said]
+        if self.source in LIVE:
+            asked_mhz = settings.get("graphics_clock_mhz")
+            clock_mhz, reasons = measured.observed_clock_mhz, measured.event_reasons
+            said += [self._unmet, disobeyed(self._gpu, asked_mhz, clock_mhz, reasons)]
+        message = "; ".join(dict.fromkeys(words for words in said if words))
+        intervals = {**measured.intervals, **_intervals(measured.values, measured.intervals, seen)}
+        return replace(measured, message=message, intervals=intervals)
+
+    def _since_s(self, begun_ns: int) -> float:
+        return (self._gpu.clock.now_ns() - begun_ns) / 1e9
+
+
+def _of_energy(seen: _Seen) -> Figures:
+    """What a token and a request cost, as far as their rates are known."""
+    rates = {"energy_per_token_j": "output_tokens_per_s", "energy_per_request_j": "requests_per_s"}
+    power_w = seen.window.power_w
+    return {
+        name: power_w / seen.figures[rate]
+        for name, rate in rates.items()
+        if seen.figures.get(rate, 0.0) > 0 and math.isfinite(power_w)
+    }
+
+
+def _intervals(values: Mapping[str, float], known: Mapping[str, Interval], seen: Sequence[_Seen]) -> Intervals:
+    """The 95 % intervals of the throughput, and with it of the energy for a token, never narrower than known."""
+    rate = float(np.mean([each.rate_half for each in seen])) / math.sqrt(len(seen))
+    if not math.isfinite(rate):
+        return {}
+    low_w, high_w = known.get("power_w", (math.nan, math.nan))
+    power = (high_w - low_w) / 2 / values["power_w"] if values.get("power_w") else math.nan
+    halves = dict.fromkeys(("time_s", "output_tokens_per_s", "requests_per_s"), rate)
+    if math.isfinite(power):
+        halves |= dict.fromkeys(("energy_j", "energy_per_token_j", "energy_per_request_j"), math.hypot(rate, power))
+    found: Intervals = {}
+    for name, half in halves.items():
+        value = values.get(name, math.nan)
+        if math.isfinite(value) and half > 0:
+            low, high = known.get(name, (value, value))
+            wide = max(half * abs(value), (high - low) / 2)
+            found[name] = (max(0.0, value - wide), value + wide)
+    return found

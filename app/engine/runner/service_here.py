@@ -1,0 +1,173 @@
+"""A real service on real time: its process, its client, and what all its boards draw meanwhile."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from ...sensors.gpu import LIVE, Gpu
+from ...sensors.service_load import Served
+from ..measurement import Configuration, State, Value
+from ..metering.beside import meters_beside
+from ..metering.power_source import Energy
+from ..metering.span import Span, read_span
+from ..metering.watching import Watch, watch
+from ..metering.window import Window
+from ..workloads.command import CommandFailed
+from ..workloads.generated_load import GeneratedLoad
+from ..workloads.service import RunningService, Service
+
+_PAUSE_S: Final = 0.25  # between two looks at what the load generator reports
+
+
+class ServiceHere:
+    """Implements `ServiceUnderLoad` with a server of this machine, or one that is attached to."""
+
+    assumptions = ""
+
+    def __init__(self, gpu: Gpu, service: Service) -> None:
+        self._gpu = gpu
+        self._service = service
+        self._watches: list[Watch] = []
+        self._running: RunningService | None = None
+        self._started_with: dict[str, Value] = {}
+        self._load: GeneratedLoad | None = None
+
+    @property
+    def started_with(self) -> dict[str, Value | None]:
+        names = self._service.argument_names
+        return {name: self._started_with.get(name) if self._running is not None else None for name in names}
+
+    def prepare(self, configuration: Configuration, stop: threading.Event) -> float | None:
+        """Have it run with the arguments of a configuration; the seconds that a start took, 0 without one.
+
+        None where `stop` was set. Raises CommandFailed.
+        """
+        if not self._watches:
+            self._watch_boards()
+        wanted = self._service.arguments(configuration)
+        running = self._running
+        if running is not None and wanted == self._started_with and not running.why_ended:
+            return 0.0
+        self.drop()
+        self._running = self._service.start(configuration, stop)
+        if self._running is None:
+            return None
+        self._started_with = wanted
+        return 0.0 if math.isnan(self._running.start_s) else self._running.start_s
+
+    def _watch_boards(self) -> None:
+        """All that it runs on, each once. Raises InputError and SensorError for one that is not there."""
+        self._watches = [watch(self._gpu)]
+        for name in self._service.spec.boards:
+            other = watch(name)
+            if other.gpu.info.uuid in {each.gpu.info.uuid for each in self._watches}:
+                other.release()
+            else:
+                self._watches.append(other)
+
+    def begin(self, configuration: Configuration) -> int:
+        """Begin the load of a configuration; when that was, on the board's clock. Raises CommandFailed."""
+        assert self._running is not None
+        load = self._service.load(configuration)
+        self._load = GeneratedLoad(self._service.spec.client, self._running.url, load)
+        return self._gpu.clock.now_ns()
+
+    def take(self, stop: threading.Event) -> Served | None:
+        """What became of requests since the last call; None where nothing was reported. Raises CommandFailed."""
+        assert self._load is not None
+        assert self._running is not None
+        self._gpu.clock.wait(_PAUSE_S, stop)
+        served = self._load.take()
+        if how := self._running.why_ended:
+            raise CommandFailed(State.RUNTIME, f"the server ended under load: {how}")
+        if served is not None and served.problem:
+            raise CommandFailed(State.RUNTIME, served.problem)
+        return served
+
+    def end_load(self) -> None:
+        """Drop what is under way. Safe to call twice."""
+        if self._load is not None:
+            self._load.end()
+            self._load = None
+
+    def energy(self, start_ns: int, end_ns: int) -> Energy:
+        """What all the boards drew between two times."""
+        return _added([_energy_of(read_span(each, start_ns, end_ns)) for each in self._watches])
+
+    def window(self, start_ns: int, end_ns: int, time_s: float) -> Window:
+        """The figures of the boards, `time_s` for each unit of work: the power is of all, the rest of the session's."""
+        spans = [read_span(each, start_ns, end_ns) for each in self._watches]
+        energy, own = _added([_energy_of(span) for span in spans]), spans[0]
+        real = self._gpu.info.source in LIVE
+        words = own.power_source if len(spans) == 1 else f"{own.power_source}, {len(spans)} boards together"
+        window = Window(
+            time_s=time_s,
+            power_w=energy.mean_power_w,
+            power_interval_w=energy.power_interval_w,
+            observed_clock_mhz=own.clock_mhz.mean,
+            memory_power_w=math.nan,
+            temperature_c=own.temperature_c,
+            core_voltage_mv=own.core_voltage_mv,
+            memory_clock_mhz=own.memory_clock_mhz,
+            event_reasons=own.event_reasons,
+            window_ns=(start_ns, end_ns),
+            power_source=words if real else f"{words}, {self._gpu.info.source}",
+            settled=None,
+            condition=own.condition,
+            said=(f"energy is not known: {energy.unknown}",) if energy.unknown else (),
+        )
+        beside = meters_beside(self._gpu.info)
+        return window if beside is None or len(spans) > 1 else beside.told(window, steady=False)
+
+    def run_client(
+        self, configuration: Configuration, stop: threading.Event
+    ) -> tuple[int, int, float, dict[str, float]] | None:
+        """Run the program that is the client: start and end, seconds on the wall, figures; None where stopped."""
+        assert self._running is not None
+        found = self._service.run_client(configuration, self._running, stop, self._gpu.clock.now_ns)
+        if found is None:
+            return None
+        ended, figures = found
+        if how := self._running.why_ended:
+            raise CommandFailed(State.RUNTIME, f"the server ended under load: {how}")
+        return ended.start_ns, ended.end_ns, ended.time_s, figures
+
+    def drop(self) -> None:
+        """End load and server: the next configuration starts it again."""
+        self.end_load()
+        if self._running is not None:
+            self._running.end()
+            self._running = None
+
+    def close(self) -> None:
+        """End everything. Safe to call twice."""
+        self.drop()
+        for each in self._watches:
+            each.release()
+        self._watches = []
+
+
+def _energy_of(span: Span) -> Energy:
+    return Energy(span.times_s, span.power_w, span.energy_j, span.mean_power_w, span.power_interval_w, span.unknown)
+
+
+def _added(energies: Sequence[Energy]) -> Energy:
+    """Of all boards together: their intervals add up, as the sensors of one model may be off alike."""
+    first, *others = energies
+    if not others:
+        return first
+    unknown = next((each.unknown for each in energies if each.unknown), "")
+    if unknown:
+        return replace(first, energy_j=math.nan, mean_power_w=math.nan, power_interval_w=None, unknown=unknown)
+    power_w = first.power_w + sum(np.interp(first.times_s, each.times_s, each.power_w) for each in others)
+    ends = [each.power_interval_w for each in energies]
+    known = [each for each in ends if each is not None]
+    interval = (sum(low for low, _ in known), sum(high for _, high in known)) if len(known) == len(ends) else None
+    total_j, total_w = (sum(getattr(each, name) for each in energies) for name in ("energy_j", "mean_power_w"))
+    return Energy(first.times_s, power_w, total_j, total_w, interval)

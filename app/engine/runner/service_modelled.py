@@ -1,0 +1,179 @@
+"""A service that a simulated board models: no server runs, and the board's clock passes as fast as it can."""
+
+from __future__ import annotations
+
+import math
+import threading
+from contextlib import suppress
+from typing import Final, Protocol
+
+import numpy as np
+
+from ...sensors.channel import Reading
+from ...sensors.errors import NotSupported, SensorError
+from ...sensors.gpu import Gpu
+from ...sensors.service_load import Requests, Served, ServesLoad, ServiceLoad
+from ..measurement import Configuration, State, Value
+from ..metering.characterisation.store import known_characterisation
+from ..metering.power_source import Energy, PowerSource, find_sensor
+from ..metering.window import Window
+from ..workloads.command import CommandFailed
+from ..workloads.service import Service
+
+TAKEN_S: Final = 1.0  # of a load at once
+_POLLED_S: Final = 0.1  # between two readings where the board keeps no buffer of power, at least
+
+
+class ModelledBoard(Gpu, ServesLoad, Protocol):
+    """A board that is both."""
+
+
+class ServiceModelled:
+    """Implements `ServiceUnderLoad` with a board that implements `ServesLoad`."""
+
+    def __init__(self, gpu: ModelledBoard, service: Service) -> None:
+        self._gpu = gpu
+        self._service = service
+        self.assumptions = gpu.service_assumptions
+        self._started_with: dict[str, Value] | None = None
+        self._load: ServiceLoad | None = None
+        self._buffered = False
+        with suppress(SensorError):
+            gpu.power_samples(gpu.clock.now_ns())
+            self._buffered = True
+        known = None
+        with suppress(OSError):  # without a data folder one can measure too
+            known = known_characterisation(gpu.info)
+        self._sensor = find_sensor(gpu, known, buffered=self._buffered)
+        self._source: PowerSource | None = None  # of the load
+        self._newest_ns = 0
+        self._readings: list[Reading] = []
+
+    @property
+    def started_with(self) -> dict[str, Value | None]:
+        started = self._started_with or {}
+        return {name: started.get(name) for name in self._service.argument_names}
+
+    def prepare(self, configuration: Configuration, stop: threading.Event) -> float | None:
+        """As of `ServiceHere`: the seconds that a start took pass on the board's clock."""
+        if stop.is_set():
+            return None
+        wanted = self._service.arguments(configuration)
+        if wanted == self._started_with:
+            return 0.0
+        self.drop()
+        begun_ns = self._gpu.clock.now_ns()
+        try:
+            self._gpu.start_service(wanted)
+        except NotSupported as error:
+            raise CommandFailed(State.CONSTRAINTS, str(error)) from None
+        self._started_with = wanted
+        return (self._gpu.clock.now_ns() - begun_ns) / 1e9
+
+    def begin(self, configuration: Configuration) -> int:
+        """Begin the load of a configuration; when that was, on the board's clock. Raises CommandFailed."""
+        self._load = self._service.load(configuration)
+        self._source = None if self._sensor is None else PowerSource(self._sensor, kept_s=math.inf)
+        self._newest_ns = self._gpu.clock.now_ns()
+        self._readings = []
+        return self._newest_ns
+
+    def take(self, stop: threading.Event) -> Served | None:
+        """What became of requests in the next second of the board's clock."""
+        assert self._load is not None
+        parts: list[Served] = []
+        step_s = TAKEN_S if self._buffered else max(_POLLED_S, self._sensor.poll_s if self._sensor else 0.0)
+        while not stop.is_set() and sum(each.end_ns - each.start_ns for each in parts) < TAKEN_S * 1e9 - 1e3:
+            parts.append(self._gpu.serve(self._load, step_s))
+            self._read()
+        return _joined(parts) if parts else None
+
+    def end_load(self) -> None:
+        """Nothing is left under way: the next load is another one."""
+        self._load = None
+
+    def energy(self, start_ns: int, end_ns: int) -> Energy:
+        """What the board drew between two times."""
+        if self._source is None:
+            return Energy(np.empty(0), np.empty(0), unknown="the board reports no power")
+        return self._source.energy(start_ns, end_ns)
+
+    def window(self, start_ns: int, end_ns: int, time_s: float) -> Window:
+        """The figures of the board, `time_s` for each unit of work."""
+        energy = self.energy(start_ns, end_ns)
+        reasons = 0
+        for each in self._readings:
+            if start_ns <= each.time_ns <= end_ns:
+                value = self._value(each, "event_reasons")
+                reasons |= 0 if math.isnan(value) else int(value)
+        return Window(
+            time_s=time_s,
+            power_w=energy.mean_power_w,
+            power_interval_w=energy.power_interval_w,
+            observed_clock_mhz=self._mean("graphics_clock_mhz", start_ns, end_ns),
+            memory_power_w=math.nan,
+            temperature_c=self._mean("temperature_c", start_ns, end_ns),
+            core_voltage_mv=self._mean("core_voltage_mv", start_ns, end_ns),
+            memory_clock_mhz=self._mean("memory_clock_mhz", start_ns, end_ns),
+            event_reasons=reasons,
+            window_ns=(start_ns, end_ns),
+            power_source=f"{self._sensor.words if self._sensor else 'none'}, {self._gpu.info.source}",
+            settled=None,
+            said=(f"energy is not known: {energy.unknown}",) if energy.unknown else (),
+        )
+
+    def run_client(
+        self, configuration: Configuration, stop: threading.Event
+    ) -> tuple[int, int, float, dict[str, float]] | None:
+        """A program cannot ask a model. Raises CommandFailed."""
+        raise CommandFailed(
+            State.CONSTRAINTS, "a program cannot ask a service that is simulated: use the load generator"
+        )
+
+    def drop(self) -> None:
+        """End the service: the next configuration starts it again."""
+        self._gpu.stop_service()
+        self._started_with = None
+
+    def close(self) -> None:
+        """End everything. Safe to call twice."""
+        self.drop()
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        reading = self._gpu.read()
+        self._readings.append(reading)
+        if self._source is None or self._sensor is None:
+            return
+        if self._sensor.channel is not None:
+            self._source.poll(reading.time_ns, self._value(reading, self._sensor.channel))
+            return
+        samples = self._gpu.power_samples(self._newest_ns)
+        self._source.add_samples((each.time_ns, each.power_w) for each in samples)
+        self._newest_ns = samples[-1].time_ns if samples else self._newest_ns
+
+    def _value(self, reading: Reading, name: str) -> float:
+        names = [each.name for each in self._gpu.channels]
+        return reading.values[names.index(name)] if name in names else math.nan
+
+    def _mean(self, name: str, start_ns: int, end_ns: int) -> float:
+        values = [self._value(each, name) for each in self._readings if start_ns <= each.time_ns <= end_ns]
+        values = [value for value in values if not math.isnan(value)]
+        return float(np.mean(values)) if values else math.nan
+
+
+def _joined(parts: list[Served]) -> Served:
+    faults: dict[str, int] = {}
+    for each in parts:
+        for words, count in each.faults.items():
+            faults[words] = faults.get(words, 0) + count
+    return Served(
+        start_ns=parts[0].start_ns,
+        end_ns=parts[-1].end_ns,
+        requests=Requests.joined([each.requests for each in parts]),
+        idle_s=sum(each.idle_s for each in parts),
+        output_tokens=sum(each.output_tokens for each in parts),
+        problem=next((each.problem for each in parts if each.problem), ""),
+        faults=faults,
+    )

@@ -1,0 +1,58 @@
+"""Boards of one model that shared a session: what the session keeps of how they differ, and how it is described."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..description import Cell, Listing
+from ..metering.board_offsets import BoardOffset, offsets_from_json
+from ..runner.one_scale import OFFSETS
+from ..runner.pool.gpu import boards_of_origin
+
+_TITLE = "Boards, over the reference board: ratios with their 95 % intervals; figures are on its scale"
+
+
+def offsets_of_origin(origin: Mapping[str, str]) -> tuple[dict[str, BoardOffset], str]:
+    """The offsets of a session's boards by their keys, and the reference's; none of a session on one board."""
+    try:
+        return offsets_from_json(json.loads(origin[OFFSETS]))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return {}, ""
+
+
+def board_labels(origin: Mapping[str, str]) -> dict[str, str]:
+    """What a session calls its boards, by their keys."""
+    return {key: facts.get("label") or key for key, facts in boards_of_origin(origin).items()}
+
+
+def offsets_document(origin: Mapping[str, str]) -> dict[str, Any] | None:
+    """For `--json`; None of a session on one board."""
+    offsets, reference = offsets_of_origin(origin)
+    if not offsets:
+        return None
+    boards = {
+        key: {
+            "shared": offset.shared,
+            **{
+                name: {"ratio": ratio.value, "ratio_interval": list(ratio.interval), "differs": ratio.differs}
+                for name, ratio in offset.ratios.items()
+            },
+        }
+        for key, offset in offsets.items()
+    }
+    return {"reference": reference, "boards": boards}
+
+
+def describe_offsets(origin: Mapping[str, str]) -> Iterator[Listing]:
+    """How each board differs from the reference; nothing of a session on one board."""
+    offsets, reference = offsets_of_origin(origin)
+    labels = board_labels(origin)
+    rows: list[list[Cell]] = []
+    for number, (key, offset) in enumerate(offsets.items(), 1):
+        figures = [offset.ratios[name].words for name in ("energy_j", "time_s", "power_w")]
+        figures = ["reference", "", ""] if key == reference else figures
+        rows.append([number, labels.get(key, key), *figures, offset.shared or None])
+    if len(rows) > 1:
+        yield Listing(_TITLE, ("", "board", "energy", "time", "power", "configurations shared"), rows)

@@ -1,0 +1,300 @@
+"""What a board draws while nothing works on it: bare, with a CUDA context, with a model loaded, at each memory clock.
+
+Most of a server's day is idle, and a context or a model keeps many boards at high clocks. Nothing is set unless memory
+clocks are asked for, which go through the guard and are put back; programs that were started end with the look.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Final
+
+from ...blas_threads import original_environment
+from ...errors import WattridgeError
+from ...sensors.channel import Reading
+from ...sensors.errors import NotSupported, SensorError
+from ...sensors.gpu import Gpu, ListsProcesses
+from ..board_settings import why_not_set
+from ..children.python import python_command, python_environment
+from ..control.guard import DeviceGuard
+from ..metering.characterisation.store import known_characterisation
+from ..metering.confidence import Interval
+from ..metering.power_source import PowerSource, find_sensor
+from ..workloads.subprocesses import Ended, run_process
+
+NO_BOOST: Final = {"CUDA_DISABLE_PERF_BOOST": "1"}  # contexts of a process with it leave the clocks down
+BARE, CONTEXT, CONTEXT_NO_BOOST, LOADED, LOADED_NO_BOOST, MEMORY = (
+    *("bare", "context", "context_no_boost", "loaded", "loaded_no_boost"),
+    "memory_clock",
+)
+WORDS: Final[Mapping[str, str]] = {
+    BARE: "nothing of ours on it",
+    CONTEXT: "a CUDA context",
+    CONTEXT_NO_BOOST: "a CUDA context, CUDA_DISABLE_PERF_BOOST=1",
+    LOADED: "the program, loaded",
+    LOADED_NO_BOOST: "the program, loaded, CUDA_DISABLE_PERF_BOOST=1",
+    MEMORY: "the memory clock locked",
+}
+_CHANNELS: Final = ("graphics_clock_mhz", "memory_clock_mhz", "temperature_c", "utilisation_percent")
+_WORKS_FROM: Final = 2.0  # per cent: below, it idles
+_LOOK_S: Final = 0.1
+LOADING_S: Final = 0.25  # between looks whether a program that loads still runs
+_MOST_LINES: Final = 200  # characters of a program's last words
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class IdleLook:
+    """One look at an idle board. A figure that is not known is NaN; `why_not` says why a look was not made."""
+
+    condition: str  # a key of WORDS
+    power_w: float = math.nan
+    interval_w: Interval | None = None  # 95 %
+    graphics_clock_mhz: float = math.nan
+    memory_clock_mhz: float = math.nan
+    temperature_c: float = math.nan
+    utilisation_percent: float = math.nan
+    processes: int | None = None  # that held the board meanwhile, ours included; None: not known
+    why_not: str = ""
+    notes: tuple[str, ...] = ()
+    asked_memory_mhz: float | None = None
+
+    @property
+    def words(self) -> str:
+        """The condition, with the memory clock that was asked for."""
+        clock = "" if self.asked_memory_mhz is None else f" at {self.asked_memory_mhz:g} MHz"
+        return WORDS[self.condition] + clock
+
+
+@dataclass(frozen=True, slots=True)
+class IdleProgram:
+    """A program that loads a model and waits, and how long it takes until it idles."""
+
+    words: Sequence[str]
+    loads_s: float = 30.0
+    folder: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IdleStudy:
+    """All looks at one board."""
+
+    gpu: str
+    source: str
+    power_source: str
+    looks: tuple[IdleLook, ...] = field(default_factory=tuple)
+
+    def power_w(self, condition: str) -> float:
+        """Of the first look at that condition; NaN without one."""
+        return next((each.power_w for each in self.looks if each.condition == condition), math.nan)
+
+
+def study_idle(
+    gpu: Gpu,
+    guard: DeviceGuard,
+    *,
+    seconds: float = 10.0,
+    settle_s: float = 5.0,
+    contexts: bool = True,
+    program: IdleProgram | None = None,
+    memory_clocks: bool = False,
+    stop: threading.Event | None = None,
+    progress: Progress = lambda words: None,
+) -> IdleStudy:
+    """Look at every condition that this board and these options allow; the others say why they were not looked at.
+
+    `seconds` and `settle_s` are on the board's clock. What was set is put back, and what was started ended, however
+    this ends. Raises WattridgeError where the board reports no power.
+    """
+    stop = stop or threading.Event()
+    looker = _Looker(gpu, seconds, settle_s, stop)
+    looks: list[IdleLook] = []
+
+    def add(look: IdleLook | None) -> None:
+        if look is not None:
+            looks.append(look)
+            progress(look.words)
+
+    add(looker.look(BARE))
+    if contexts:
+        held = IdleProgram(python_command(_holder()), loads_s=2.0)
+        for condition, more in ((CONTEXT, {}), (CONTEXT_NO_BOOST, NO_BOOST)):
+            add(_beside(looker, condition, held, python_environment({**_only(gpu), **more}), _no_context(gpu)))
+    if program is not None:
+        for condition, more in ((LOADED, {}), (LOADED_NO_BOOST, NO_BOOST)):
+            add(_beside(looker, condition, program, {**original_environment(), **_only(gpu), **more}, _elsewhere(gpu)))
+    if memory_clocks:
+        for look in _at_memory_clocks(looker, guard):
+            add(look)
+    return IdleStudy(gpu.info.label, gpu.info.source, looker.words, tuple(looks))
+
+
+# --- looking ----------------------------------------------------------------------------------------------------------
+
+
+class _Looker:
+    """Looks at one board for so long, once it has settled."""
+
+    def __init__(self, gpu: Gpu, seconds: float, settle_s: float, stop: threading.Event) -> None:
+        self.gpu, self.stop = gpu, stop
+        self._seconds, self._settle_s = seconds, settle_s
+        self._at = {each.name: i for i, each in enumerate(gpu.channels) if each.available}
+        self._buffered = True
+        try:
+            gpu.power_samples(gpu.clock.now_ns())
+        except SensorError:
+            self._buffered = False
+        sensor = find_sensor(gpu, known_characterisation(gpu.info), buffered=self._buffered)
+        if sensor is None:
+            raise NotSupported("this board reports no power", gpu.info.label, "choose another board, or a power meter")
+        self._sensor = sensor
+        self.words = sensor.words
+
+    def look(self, condition: str) -> IdleLook | None:
+        """One look; None where it was stopped."""
+        clock = self.gpu.clock
+        if clock.wait(self._settle_s, self.stop):
+            return None
+        source, readings = PowerSource(self._sensor, kept_s=math.inf), list[Reading]()
+        start_ns = clock.now_ns()
+        end_ns = start_ns + round(self._seconds * 1e9)
+        while clock.now_ns() < end_ns:
+            if clock.wait(_LOOK_S if self._buffered else self._sensor.poll_s, self.stop):
+                return None
+            self._note(source, readings)
+        clock.wait(2 * _LOOK_S)  # until the buffer shows the last of it
+        self._note(source, [])
+        energy = source.energy(start_ns, end_ns)
+        seen = {name: self._mean(readings, name) for name in _CHANNELS}
+        processes = _processes(self.gpu)
+        notes = [energy.unknown] if energy.unknown else []
+        if seen["utilisation_percent"] > _WORKS_FROM:
+            notes.append(f"something worked on it: utilisation {seen['utilisation_percent']:.0f} %")
+        if condition == BARE and processes:
+            notes.append(f"not bare: {processes} process{'es' if processes > 1 else ''} held it")
+        return IdleLook(
+            condition,
+            energy.mean_power_w,
+            energy.power_interval_w,
+            graphics_clock_mhz=seen["graphics_clock_mhz"],
+            memory_clock_mhz=seen["memory_clock_mhz"],
+            temperature_c=seen["temperature_c"],
+            utilisation_percent=seen["utilisation_percent"],
+            processes=processes,
+            notes=tuple(notes),
+        )
+
+    def _note(self, source: PowerSource, readings: list[Reading]) -> None:
+        reading = self.gpu.read()
+        readings.append(reading)
+        if self._buffered:
+            source.add_samples(self.gpu.power_samples(source.newest_ns))
+        elif self._sensor.channel is not None:
+            source.poll(reading.time_ns, reading.values[self._at[self._sensor.channel]])
+
+    def _mean(self, readings: Sequence[Reading], name: str) -> float:
+        if name not in self._at:
+            return math.nan
+        known = [value for each in readings if not math.isnan(value := each.values[self._at[name]])]
+        return fmean(known) if known else math.nan
+
+
+# --- conditions -------------------------------------------------------------------------------------------------------
+
+
+def _beside(
+    looker: _Looker, condition: str, program: IdleProgram, environment: Mapping[str, str], why_not: str
+) -> IdleLook | None:
+    """A look while a program runs that does nothing; None where it was stopped."""
+    if why_not:
+        return IdleLook(condition, why_not=why_not)
+    with _running(program, environment) as ended:
+        clock = looker.gpu.clock
+        until_ns = clock.now_ns() + round(program.loads_s * 1e9)
+        while not ended and clock.now_ns() < until_ns:
+            if clock.wait(LOADING_S, looker.stop):
+                return None
+        look = looker.look(condition) if not ended else None
+        if ended:
+            last = ended[0]
+            said = (last.errors.strip() or last.output.strip() or last.how).splitlines()[-1][:_MOST_LINES]
+            return IdleLook(condition, why_not=f"the program ended before it was looked at: {said}")
+    return look
+
+
+@contextmanager
+def _running(program: IdleProgram, environment: Mapping[str, str]) -> Iterator[list[Ended]]:
+    """While inside, the program runs; how it ended stands in the list once it has."""
+    stop, ended = threading.Event(), list[Ended]()
+
+    def run() -> None:
+        try:
+            ended.append(run_process(program.words, folder=program.folder, stop=stop, environment=environment))
+        except (OSError, ValueError) as error:
+            said = getattr(error, "strerror", None) or str(error)
+            ended.append(Ended(1, 0, 0, 0.0, "", f"{program.words[0]}: {said}", timed_out=False, stopped=False))
+
+    thread = threading.Thread(target=run, name="idle program", daemon=True)
+    thread.start()
+    try:
+        yield ended
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _at_memory_clocks(looker: _Looker, guard: DeviceGuard) -> Iterator[IdleLook | None]:
+    gpu = looker.gpu
+    why = why_not_set(gpu, "memory_clock_mhz") or guard.why_forbidden
+    if why:
+        yield IdleLook(MEMORY, why_not=why)
+        return
+    try:
+        for clock in gpu.memory_clocks_mhz():
+            guard.make({"memory_clock_mhz": clock})
+            look = looker.look(MEMORY)
+            yield None if look is None else replace(look, asked_memory_mhz=clock)
+            if look is None:
+                return
+    except WattridgeError as error:
+        yield IdleLook(MEMORY, why_not=error.what)
+    finally:
+        guard.restore()
+
+
+def _processes(gpu: Gpu) -> int | None:
+    """How many hold the board; None where it does not report that."""
+    try:
+        return len(gpu.processes()) if isinstance(gpu, ListsProcesses) else None
+    except SensorError:
+        return None
+
+
+def _holder() -> str:
+    from ..runner.cuda import hold_context
+
+    return hold_context.__name__
+
+
+def _only(gpu: Gpu) -> dict[str, str]:
+    """The environment in which a program of CUDA's sees that board alone."""
+    return {"CUDA_VISIBLE_DEVICES": gpu.info.uuid} if gpu.info.source == "nvml" else {}
+
+
+def _elsewhere(gpu: Gpu) -> str:
+    if not gpu.info.live:
+        return f"a program has no part in what a {gpu.info.source} board draws"
+    return "" if gpu.info.here else "the board is in another machine: run this there"
+
+
+def _no_context(gpu: Gpu) -> str:
+    if gpu.info.source != "nvml":
+        return f"a {gpu.info.source} board has no CUDA contexts"
+    return _elsewhere(gpu)

@@ -1,0 +1,273 @@
+"""A service as a workload: started or attached to, waited for, asked, and ended. Nothing is started before `start`."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import math
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from ...errors import InputError
+from ...sensors.service_load import ServiceLoad
+from ..expressions.expression import parse
+from ..measurement import Configuration, State, Value
+from ..specification.keys import groups_of
+from ..specification.model import Specification
+from ..specification.service import FREE_PORT, ServiceSpec, is_url
+from .background_program import BackgroundProgram
+from .command import CommandFailed, figures_in, with_last_words
+from .command_line import CommandLine, fill_places
+from .generated_load import require_generator
+from .matching import TooSlow, last_matches
+from .subprocesses import Ended, run_process
+
+_ASK_S: Final = 2.0  # for one answer to the question whether it is ready
+_LOOK_S: Final = 0.1  # between two of them
+_STOP_COMMAND_S: Final = 30.0
+_SHOWN: Final = 2000
+_STEP: Final = re.compile(r'(\w[\w-]*)|\[(\d+)\]|\["([^"]*)"\]')
+
+
+class Service:
+    """The service of a specification: its commands and its client's load, for a configuration."""
+
+    def __init__(self, spec: Specification, *, modelled: bool = False) -> None:
+        """`modelled`: a board answers by its model, and no program is run.
+
+        Raises InputError where a command makes no sense, or a program or a package is not there.
+        """
+        if spec.service is None:
+            raise InputError("there is no [service]", str(spec.path), "add one with start = 'PROGRAM' or attach = URL")
+        self.spec: ServiceSpec = spec.service
+        self._constants = dict(spec.constants)
+        self._where = f"{spec.path}: service"
+        self._folder = spec.path.resolve().parent
+        client = self.spec.client
+        self._start, self._stop, self._run = (
+            CommandLine(text, self._folder, f"{self._where}.{key}") if text and not modelled else None
+            for key, text in (("start", self.spec.start), ("stop", self.spec.stop), ("client.run", client.run))
+        )
+        self.argument_names = self.spec.arguments(tuple(spec.parameters) + tuple(spec.device_settings))
+        if modelled and client.run:
+            what, remedy = "a program cannot ask a simulated service", "give rate or concurrency instead of run"
+            raise InputError(what, f"{self._where}.client", remedy)
+        if modelled:
+            return
+        if not client.run:
+            require_generator()
+        if client.prompts is not None and not client.prompts.is_file():
+            raise InputError("there is no such file of prompts", str(client.prompts), "name one with a prompt a line")
+
+    def arguments(self, configuration: Configuration) -> dict[str, Value]:
+        """The arguments of the server among a configuration."""
+        return {name: configuration[name] for name in self.argument_names if name in configuration}
+
+    def load(self, configuration: Configuration) -> ServiceLoad:
+        """What its clients ask for. Raises CommandFailed where that is no rate or number."""
+        client, scope = self.spec.client, {**self._constants, **configuration}
+        key, text = ("rate", client.rate) if client.rate else ("concurrency", client.concurrency)
+        number = parse(text, f"{self._where}.client.{key}").number(scope)
+        sound = 1e-6 <= number <= 1e6 if key == "rate" else 1 <= number <= 1e5 and number == round(number)
+        if not sound:
+            raise CommandFailed(State.CONSTRAINTS, f"a {key} of {number:g} cannot be asked for")
+        lengths = [sum(ends) / 2 for ends in (client.prompt_tokens, client.output_tokens)]
+        if key == "rate":
+            return ServiceLoad(rate_per_s=number, input_tokens=lengths[0], output_tokens=lengths[1])
+        return ServiceLoad(concurrency=int(number), input_tokens=lengths[0], output_tokens=lengths[1])
+
+    def start(self, configuration: Configuration, stop: threading.Event) -> RunningService | None:
+        """Start it, or find the one to attach to, and wait until it is ready; None where `stop` was set meanwhile.
+
+        Raises CommandFailed, and nothing of it is left running then.
+        """
+        scope = {**self._constants, **configuration}
+        if FREE_PORT in f"{self.spec.start}{self.spec.url}{self.spec.ready}":
+            scope[FREE_PORT] = _free_port()
+        url, ready = fill_places([self.spec.attach or self.spec.url, self.spec.ready], scope)
+        program: BackgroundProgram | None = None
+        begun = time.monotonic()
+        if self._start is not None:
+            program = BackgroundProgram(self._start.words(scope), folder=self._folder, ask_s=self.spec.stop_s)
+        running = RunningService(url, program, lambda: self._ask_to_end(scope))
+        try:
+            stopped = not self._wait_until_ready(running, ready, stop)
+        except BaseException:
+            running.end()
+            raise
+        if stopped:
+            running.end()
+            return None
+        running.start_s = time.monotonic() - begun if program is not None else math.nan
+        return running
+
+    def run_client(
+        self, configuration: Configuration, running: RunningService, stop: threading.Event, now_ns: Callable[[], int]
+    ) -> tuple[Ended, dict[str, float]] | None:
+        """Run the program that is its client, and read its figures; None where `stop` was set. Raises CommandFailed."""
+        assert self._run is not None
+        client = self.spec.client
+        port = urlsplit(running.url).port if running.url else None
+        scope = {**self._constants, **({FREE_PORT: port} if port else {}), **configuration}
+        words = self._run.words(scope)
+        try:
+            ended = run_process(words, folder=self._folder, timeout_s=client.timeout_s, stop=stop, now_ns=now_ns)
+        except (OSError, ValueError) as error:
+            raise CommandFailed(State.RUNTIME, f"{words[0]}: {getattr(error, 'strerror', None) or error}") from None
+        if ended.stopped:
+            return None
+        if ended.timed_out:
+            what = f"the client was ended after {client.timeout_s:g} s, its time limit"
+            raise CommandFailed(State.TIMEOUT, with_last_words(what, ended))
+        if ended.exit_status != 0:
+            raise CommandFailed(State.RUNTIME, with_last_words(f"the client: {ended.how}", ended))
+        values = figures_in(client.values, ended, stop)
+        return None if values is None else (ended, {**values, **_picked(client.json, ended)})
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _wait_until_ready(self, running: RunningService, ready: str, stop: threading.Event) -> bool:
+        """Whether it is, by the time limit; False where `stop` was set. Raises CommandFailed."""
+        deadline = time.monotonic() + self.spec.ready_s
+        answers = is_url(ready) or not ready
+        why, heard = "", ""
+        while not stop.is_set():
+            if how := running.why_ended:
+                raise CommandFailed(State.RUNTIME, f"the server ended before it was ready: {how}")
+            if answers:
+                why = why_not_ready(ready or running.url, anything=not ready)
+                if not why:
+                    return True
+            elif running.heard != heard:
+                heard = running.heard
+                if _matches(ready, heard, stop):
+                    return True
+                why = f"nothing that it printed matches {ready}"
+            if time.monotonic() > deadline:
+                what = f"the server was not ready after {self.spec.ready_s:g} s" + (f": {why}" if why else "")
+                raise CommandFailed(State.TIMEOUT, _with(what, running.heard))
+            stop.wait(_LOOK_S)
+        return False
+
+    def _ask_to_end(self, scope: Mapping[str, Value]) -> None:
+        """Run the command that ends it."""
+        if self._stop is not None:
+            with suppress(OSError, ValueError):
+                run_process(self._stop.words(scope), folder=self._folder, timeout_s=_STOP_COMMAND_S)
+
+
+class RunningService:
+    """One that was started, or attached to."""
+
+    def __init__(self, url: str, program: BackgroundProgram | None, ask_to_end: Callable[[], None]) -> None:
+        self.url = url
+        self.program = program  # None: it is not ours
+        self.start_s = math.nan  # until it was ready
+        self._ask_to_end = ask_to_end
+
+    @property
+    def heard(self) -> str:
+        """What it has printed lately."""
+        return "" if self.program is None else self.program.heard
+
+    @property
+    def why_ended(self) -> str:
+        """How it ended by itself, with its last words; empty while it runs."""
+        if self.program is None:
+            return ""
+        try:
+            ended = self.program.ended
+        except (OSError, ValueError) as error:
+            return f"it does not start: {getattr(error, 'strerror', None) or error}"
+        return "" if ended is None else with_last_words(ended.how, ended)
+
+    def end(self) -> None:
+        """End it with all that it started, where it is ours. Safe to call twice."""
+        if self.program is not None:
+            if not self.why_ended:
+                self._ask_to_end()
+            self.program.end()
+
+
+def why_not_ready(url: str, *, anything: bool = False) -> str:
+    """Why a URL does not answer with success (`anything`: with whatever); empty where it does."""
+    parts = urlsplit(url)
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    try:
+        with closing(kind(parts.hostname or "", parts.port, timeout=_ASK_S)) as connection:
+            connection.request("GET", path)
+            status = connection.getresponse().status
+    except TimeoutError:
+        return f"{url} does not answer"
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        return f"{url}: {getattr(error, 'strerror', None) or type(error).__name__}"
+    return "" if anything or 200 <= status < 300 else f"{url} answers with HTTP status {status}"
+
+
+def _matches(pattern: str, text: str, stop: threading.Event) -> bool:
+    grouped = pattern if groups_of(pattern) == 1 else f"({pattern})"
+    try:
+        found = last_matches({"ready": grouped}, text, stop=stop)
+    except TooSlow as error:
+        raise CommandFailed(State.TIMEOUT, f"{error} (avoid nested repetitions such as '(a+)+')") from None
+    except OSError as error:
+        raise CommandFailed(State.RUNTIME, f"its output cannot be searched: {error.strerror or error}") from None
+    return found is not None and found["ready"] is not None
+
+
+def _picked(paths: Mapping[str, str], ended: Ended) -> dict[str, float]:
+    """The figures at these paths of its output, or of the last line of it, as JSON. Raises CommandFailed."""
+    if not paths:
+        return {}
+    document: Any = None
+    for text in (ended.output, *reversed(ended.output.strip().splitlines()[-20:])):
+        try:
+            document = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(document, dict | list):
+            break
+    if not isinstance(document, dict | list):
+        raise CommandFailed(State.CORRECTNESS, with_last_words("the client's output holds no JSON", ended))
+    return {name: _number(name, at_path(document, path), path, ended) for name, path in paths.items()}
+
+
+def at_path(document: Any, path: str) -> Any:
+    """What a path such as `summary.ttft[0]["p95 ms"]` leads to; None where it leads nowhere."""
+    for step in _STEP.finditer(path.removeprefix("$")):
+        name, index, quoted = step.groups()
+        key: Any = int(index) if index is not None else quoted if quoted is not None else name
+        try:
+            document = document[key]
+        except (LookupError, TypeError):
+            return None
+    return document
+
+
+def _number(name: str, found: Any, where: str, ended: Ended) -> float:
+    try:
+        number = math.nan if isinstance(found, bool) else float(found)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        what = "it is not in the output" if found is None else f"'{str(found)[:60]}' is no number"
+        raise CommandFailed(State.CORRECTNESS, with_last_words(f"{name}: {what} ({where})", ended))
+    return number
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def _with(what: str, said: str) -> str:
+    said = said.strip()[-_SHOWN:]
+    return f"{what}\n{said}" if said else what

@@ -1,0 +1,141 @@
+"""Offsets between boards, fitted to figures that are drawn from the model they assume, and from worse ones."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from app.engine.measurement import Measurement, State
+from app.engine.metering.board_offsets import FIGURES, fit_offsets, offsets_from_json, offsets_to_json
+from app.engine.runner.board_correction import BOARD_CORRECTION, corrected, uncorrected
+from app.engine.session.load import load_specification
+from app.engine.specification.model import evaluate_metrics
+from app.paths import resources
+from app.sensors.event_reasons import LIMITING
+
+SPEC = load_specification(resources() / "examples" / "gemm.toml")
+CONFIGURATION = {"block_size_x": 16, "block_size_y": 16, "tile_size_x": 4, "tile_size_y": 4}
+TRUTH = {"a": (1.0, 1.0), "b": (1.03, 1.0), "c": (0.97, 1.01), "d": (1.01, 0.99)}  # of power and time
+NOISE, TIME_NOISE, APART = 0.004, 0.001, 0.006
+
+
+def measured(row: int, board: str, power_w: float, time_s: float, **facts: object) -> Measurement:
+    values = {"time_s": time_s, "power_w": power_w, "energy_j": power_w * time_s}
+    own = 1.96 * NOISE
+    ends = {name: (values[name] * (1 - own), values[name] * (1 + own)) for name in ("power_w", "energy_j")}
+    values |= evaluate_metrics(SPEC, CONFIGURATION, values)
+    return Measurement(row, CONFIGURATION, State.OK, values, ends, board=board, **facts)  # type: ignore[arg-type]
+
+
+def draw(
+    rng: np.random.Generator, truth: Mapping[str, tuple[float, float]], rows: int, apart: float = 0.0
+) -> list[Measurement]:
+    """Every board on every row; by `apart` single rows differ from their board's ratio."""
+    found = []
+    for row in range(rows):
+        power_w, time_s = rng.uniform(100, 400), rng.uniform(1e-3, 1e-2)
+        for board, (more, longer) in truth.items():
+            rest = math.exp(NOISE * rng.standard_normal() + apart * rng.standard_normal())
+            other = math.exp(TIME_NOISE * rng.standard_normal())
+            found.append(measured(row, board, power_w * more * rest, time_s * longer * other))
+    return found
+
+
+@pytest.mark.parametrize("apart", [0.0, APART])
+@pytest.mark.parametrize("boards", ["ab", "abcd"])
+def test_the_intervals_hold_the_truth_in_95_of_100(boards: str, apart: float) -> None:
+    truth = {board: TRUTH[board] for board in boards}
+    held = []
+    for seed in range(400):
+        offsets = fit_offsets(draw(np.random.default_rng(seed), truth, 8, apart), "a")
+        assert set(offsets) == set(boards)
+        for board in boards[1:]:
+            more, longer = truth[board]
+            for name, true in zip(FIGURES, (longer, more, more * longer), strict=True):
+                low, high = offsets[board].ratios[name].interval
+                held.append(low <= true <= high)
+    assert np.mean(held) == pytest.approx(0.95, abs=0.025)
+
+
+def test_a_board_that_differs_from_row_to_row_is_known_less_well_and_so_is_what_it_measures() -> None:
+    held, plain = [], []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        offset = fit_offsets(draw(rng, TRUTH, 8, APART), "a")["b"]
+        reference, of_b = draw(rng, {"a": TRUTH["a"], "b": TRUTH["b"]}, 1, APART)
+        true = reference.values["energy_j"]
+        low, high = corrected(of_b, offset, SPEC).intervals["energy_j"]
+        slack = 1.96 * NOISE  # of what the reference itself reports of the row
+        held.append(low * (1 - slack) <= true <= high * (1 + slack))
+        plain.append(offset.ratios["energy_j"].differs)
+    assert np.mean(held) >= 0.93
+    assert np.median(plain) == pytest.approx(math.sqrt(2) * APART, rel=0.25)
+
+
+def test_the_offset_of_energy_is_that_of_time_and_power_also_where_boards_measured_different_rows() -> None:
+    found = draw(np.random.default_rng(1), TRUTH, 12)
+    some = [each for each in found if (each.row + ord(each.board)) % 3]
+    offsets = fit_offsets(some, "a")
+    for board in "bcd":
+        ratios = offsets[board].ratios
+        assert ratios["energy_j"].value == pytest.approx(ratios["time_s"].value * ratios["power_w"].value, rel=1e-12)
+        assert ratios["power_w"].value == pytest.approx(TRUTH[board][0], abs=0.01)
+
+
+def test_boards_are_linked_through_others_and_left_out_where_too_little_links_them() -> None:
+    found = draw(np.random.default_rng(2), TRUTH, 12)
+    chain = [e for e in found if e.board in {"a": "ab", "b": "ab"}.get("a" if e.row < 6 else "", "bc")]
+    offsets = fit_offsets(chain, "a")
+    assert offsets["c"].ratios["power_w"].value == pytest.approx(TRUTH["c"][0], abs=0.012)
+    assert offsets["c"].ratios["power_w"].half > offsets["b"].ratios["power_w"].half
+    few = [each for each in found if each.board == "a" or (each.board == "b" and each.row < 2)]
+    assert set(fit_offsets(few, "a")) == {"a"}
+    apart = [each for each in found if each.board == ("a" if each.row < 6 else "b")]
+    assert set(fit_offsets(apart, "a")) == {"a"}
+
+
+def test_what_is_at_a_limit_is_not_fitted_and_not_corrected_but_less_certain() -> None:
+    rng = np.random.default_rng(3)
+    found = draw(rng, {"a": TRUTH["a"], "b": TRUTH["b"]}, 8)
+    capped = [measured(row, board, 700.0, 1e-3, event_reasons=LIMITING) for row in range(8, 20) for board in "ab"]
+    offset = fit_offsets([*found, *capped], "a")["b"]
+    assert offset.ratios["power_w"].value == pytest.approx(TRUTH["b"][0], abs=0.01)
+    given = corrected(capped[-1], offset, SPEC)
+    assert given.values["power_w"] == 700.0
+    low, high = given.intervals["power_w"]
+    assert low < 700.0 / TRUTH["b"][0] < 700.0 < high
+
+
+def test_boards_that_cannot_be_of_one_model_are_left_out() -> None:
+    found = draw(np.random.default_rng(4), {"a": (1.0, 1.0), "b": (2.5, 1.0)}, 8)
+    assert set(fit_offsets(found, "a")) == {"a"}
+
+
+def test_a_correction_can_be_taken_back() -> None:
+    found = draw(np.random.default_rng(5), TRUTH, 8, APART)
+    offsets = fit_offsets(found, "a")
+    for own in found:
+        given = corrected(own, offsets[own.board], SPEC)
+        share = given.values["energy_j"] / own.values["energy_j"]
+        assert given.values[BOARD_CORRECTION] == pytest.approx(share)
+        assert given.values["GFLOPS/W"] != own.values["GFLOPS/W"] or own.board == "a"
+        back = uncorrected(given, SPEC)
+        assert dict(back.values) == pytest.approx(dict(own.values), rel=1e-9)
+        assert set(back.intervals) == set(own.intervals)
+        for name, ends in own.intervals.items():
+            assert back.intervals[name] == pytest.approx(ends, rel=1e-6)
+
+
+def test_offsets_survive_as_text_and_damage_is_refused() -> None:
+    offsets = fit_offsets(draw(np.random.default_rng(6), TRUTH, 8), "a")
+    document = json.loads(json.dumps(offsets_to_json(offsets, "a")))
+    assert offsets_from_json(document) == (offsets, "a")
+    document["boards"]["b"]["time_s"][1] = -1.0
+    with pytest.raises(ValueError):
+        offsets_from_json(document)
+    with pytest.raises(ValueError):
+        offsets_from_json({"reference": "z", "boards": {}})

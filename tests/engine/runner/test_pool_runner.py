@@ -1,0 +1,250 @@
+"""The pool's runner: rows go to whichever board is free, and whatever becomes of the boards, each comes back once."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
+
+import pytest
+from engine_fakes import FakeRunner, InOrder, grid, plan
+from fake_pool import FakePool
+from pool_sides import BUNDLE, MODEL, ScriptedSide, board
+
+from app.engine.measurement import Depth, State
+from app.engine.runner.base import OverBoards
+from app.engine.runner.pool.gpu import boards_of_origin
+from app.engine.runner.pool.messages import error_line, parse_answer
+from app.engine.runner.pool.runner import PoolRunner
+from app.engine.session.run import run_session
+from app.engine.session_state import SessionState
+from app.engine.space.search_space import SearchSpace
+from app.engine.store.database import Store
+from app.errors import WattridgeError
+from app.sensors.errors import GpuLost
+
+SPACE = grid()
+ROWS = list(range(SPACE.size))
+
+
+def side(key: str, before: Callable[[int], None] = lambda _: None) -> ScriptedSide:
+    return ScriptedSide(key, SPACE, before)
+
+
+@contextmanager
+def running(*sides: ScriptedSide, space: SearchSpace = SPACE) -> Iterator[tuple[FakePool, PoolRunner, list[str]]]:
+    said: list[str] = []
+    pool = FakePool(*sides)
+    runner = PoolRunner(pool, MODEL, "simulated", space, BUNDLE, on_remark=said.append)
+    try:
+        yield pool, runner, said
+    finally:
+        runner.close()
+        pool.close()
+
+
+def once_each(rows: list[int]) -> bool:
+    return sorted(rows) == ROWS
+
+
+def test_every_row_is_measured_once_by_some_board_and_says_which() -> None:
+    sides = [side(key) for key in "abc"]
+    with running(*sides) as (_, runner, said):
+        found = list(runner.measure(ROWS, threading.Event()))
+    assert once_each([each.row for each in found])
+    assert all(each.row in next(s for s in sides if s.board.key == each.board).measured for each in found)
+    assert {each.configuration["x"] for each in found} == set(range(10)), "configurations follow from the space"
+    assert any(each.state is State.RUNTIME and each.error == "launch failed" for each in found)
+    assert said == []
+
+
+def test_no_board_waits_while_there_are_rows_and_the_last_ones_are_shared() -> None:
+    both_work = threading.Barrier(2, timeout=20)
+    met: Counter[str] = Counter()
+
+    def meet(key: str) -> Callable[[int], None]:
+        def before(_row: int) -> None:
+            met[key] += 1
+            if met[key] <= 30:
+                both_work.wait()
+
+        return before
+
+    sides = [side(key, meet(key)) for key in "ab"]
+    with running(*sides) as (_, runner, _):
+        found = list(runner.measure(ROWS, threading.Event()))
+    assert once_each([each.row for each in found])
+    assert all(len(s.requests[-1]) < len(s.requests[0]) for s in sides), "fewer at a time towards the end"
+
+
+def test_rows_of_a_worker_that_died_are_measured_again_and_none_twice() -> None:
+    dies = threading.Event()
+    pools: list[FakePool] = []
+
+    def before(row: int) -> None:
+        if not dies.is_set() and row > 4:
+            dies.set()
+            pools[0].kill("b")
+
+    with running(side("a"), side("b", before)) as (pool, runner, said):
+        pools.append(pool)
+        found = list(runner.measure(ROWS, threading.Event()))
+    assert dies.is_set()
+    assert once_each([each.row for each in found])
+    assert said == [f"{board('b').label} left the pool: its worker died"]
+
+
+def test_a_row_with_which_two_workers_die_is_a_failed_result() -> None:
+    pools: list[FakePool] = []
+    sides: dict[str, ScriptedSide] = {}
+
+    def before(key: str) -> Callable[[int], None]:
+        def kill(row: int) -> None:
+            if row == 42:
+                pools[0].kill(key)
+                sides[key].forget()
+                pools[0].join(sides[key])
+
+        return kill
+
+    sides |= {key: side(key, before(key)) for key in "ab"}
+    with running(*sides.values()) as (pool, runner, _):
+        pools.append(pool)
+        found = {each.row: each for each in runner.measure(ROWS, threading.Event())}
+    assert once_each(list(found))
+    assert found[42].state is State.RUNTIME
+    assert "died 2 times" in found[42].error
+    assert found[41].error == "", "those that went with it the first time are measured"
+
+
+def test_when_all_boards_are_gone_the_session_waits_for_one_that_comes() -> None:
+    gone = threading.Event()
+    pools: list[FakePool] = []
+    first = side("a")
+
+    def before(row: int) -> None:
+        if row == 20 and not gone.is_set():
+            gone.set()
+            pools[0].lose("a")
+            first.forget()
+            pools[0].join(first)
+
+    first._before = before
+    with running(first) as (pool, runner, _):
+        pools.append(pool)
+        found = list(runner.measure(ROWS, threading.Event()))
+    assert gone.is_set()
+    assert once_each([each.row for each in found])
+
+
+def test_without_a_board_for_long_the_session_fails_with_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.engine.runner.pool.runner.PATIENCE_S", 0.1)
+    with running(side("a")) as (pool, runner, _):
+        pool.lose("a")
+        with pytest.raises(WattridgeError, match="no board of the pool") as error:
+            list(runner.measure(ROWS, threading.Event()))
+    assert "resume" in error.value.remedy
+
+
+def test_a_board_that_joins_later_takes_part_and_one_of_another_model_does_not() -> None:
+    late, other = side("b"), side("c")
+    other.board = board("c", "v100")
+    go_on = threading.Event()
+    first = side("a", lambda row: None if row < 10 else (go_on.wait(20), None)[1])
+    with running(first) as (pool, runner, _):
+        measuring = runner.measure(ROWS, threading.Event())
+        found = list(islice(measuring, 5))
+        pool.join(late)
+        pool.join(other)
+        late._before = lambda _: go_on.set()
+        found += list(measuring)
+        assert {each.key for each in runner.boards} == {"a", "b"}
+    assert once_each([each.row for each in found])
+    assert late.measured
+    assert not other.verbs
+
+
+def test_a_board_whose_lines_are_garbled_takes_no_part_and_the_others_do_its_rows() -> None:
+    with running(side("a"), side("b")) as (pool, runner, said):
+        pool.garble = lambda key, line: line.replace(b'"ok"', b'"__import__"') if key == "b" else line
+        found = list(runner.measure(ROWS, threading.Event()))
+        assert [each.key for each in runner.boards] == ["a"]
+    assert once_each([each.row for each in found])
+    assert {each.board for each in found if each.state is State.OK} == {"a"}
+    assert len(said) == 1
+    assert "takes no part: a word that is none of those known" in said[0]
+
+
+def test_when_a_board_is_lost_beside_its_worker_the_others_do_its_rows() -> None:
+    def lost(key: str, line: bytes) -> bytes:
+        answer = parse_answer(line, "there")
+        if key == "b" and answer.answer is not None and "measured" in answer.answer:
+            return error_line(answer.number, GpuLost("the board fell off the bus", "node7"))
+        return line
+
+    with running(side("a"), side("b")) as (pool, runner, said):
+        pool.garble = lost
+        found = list(runner.measure(ROWS, threading.Event()))
+    assert once_each([each.row for each in found]), "what it reported before stays"
+    assert said == [f"{board('b').label} takes no part: the board fell off the bus"]
+
+
+def test_rows_are_measured_on_a_named_board_and_no_longer_once_that_left() -> None:
+    sides = [side("a"), side("b")]
+    with running(*sides) as (pool, runner, _):
+        assert isinstance(runner, OverBoards)
+        found = list(runner.measure_on([("b", row) for row in (3, 4, 5)], threading.Event()))
+        assert [(each.row, each.board) for each in found] == [(3, "b"), (4, "b"), (5, "b")]
+        pool.lose("b")
+        assert list(runner.measure_on([("b", 6)], threading.Event())) == []
+        assert 6 not in sides[0].measured
+
+
+def test_what_was_measured_is_measured_again_on_the_same_board() -> None:
+    with running(side("a"), side("b")) as (_, runner, _):
+        boards = {each.row: each.board for each in runner.measure(ROWS, threading.Event())}
+        again = {each.row: each.board for each in runner.measure(ROWS[:20], threading.Event())}
+    assert again == {row: boards[row] for row in ROWS[:20]}
+
+
+def test_timing_is_at_its_own_depth() -> None:
+    with running(side("a"), side("b")) as (_, runner, _):
+        found = list(runner.time(ROWS[:9], threading.Event()))
+    assert {each.depth for each in found} == {Depth.TIME}
+    assert sorted(each.row for each in found) == ROWS[:9]
+
+
+def test_when_the_session_stops_what_is_measured_by_then_is_kept() -> None:
+    stop = threading.Event()
+
+    def before(_row: int) -> None:
+        stop.wait(20)
+
+    sides = [side("a", before), side("b", before)]
+    with running(*sides) as (_, runner, _):
+        measuring = runner.measure(ROWS, stop)
+        threading.Timer(0.1, stop.set).start()
+        found = list(measuring)
+    measured = [row for each in sides for row in each.measured]
+    assert sorted(each.row for each in found) == sorted(measured)
+    assert 0 < len(measured) < len(ROWS)
+
+
+def test_a_session_over_boards_is_stored_with_the_board_of_every_row_and_what_each_board_says() -> None:
+    pool = FakePool(side("a"), side("b"))
+    make = partial(PoolRunner, pool, MODEL, "simulated", SPACE, BUNDLE)
+    whole = plan(SPACE, FakeRunner(SPACE), strategy=InOrder.name, make_runner=make)
+    with Store() as store:
+        result = run_session(whole, store, lambda _: None, threading.Event())
+        table = store.load(result.session).table
+        origin = store.session(result.session).origin
+    pool.close()
+    assert result.state is SessionState.DONE
+    assert once_each(table.rows().tolist())
+    assert {table.measurement(at).board for at in range(len(table))} == {"a", "b"}
+    told = boards_of_origin(origin)
+    assert told["a"] == {"label": board("a").label, "host": "host-of-a", "condition": "50 °C"}
+    assert boards_of_origin({"boards": "[[["}) == {}

@@ -1,0 +1,264 @@
+"""A pool of four simulated boards, with real processes: what is killed costs no row, and TLS guards what listens."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("distributed", reason="needs the extra [pool]")
+pytest.importorskip("cryptography", reason="needs the extra [pool]")
+
+import psutil
+
+from app import cli
+from app.engine.children.python import python_command, python_environment
+from app.engine.measurement import State
+from app.engine.runner.pool.certificates import Certificates, make_certificates
+from app.engine.runner.pool.dask_pool import DaskPool
+from app.engine.runner.pool.gpu import PooledGpu
+from app.engine.session.events import Event, MeasurementsAdded
+from app.engine.session.load import load_specification
+from app.engine.session.plan import SearchOptions
+from app.engine.session.planning import plan_specification
+from app.engine.session.run import run_session
+from app.engine.session_state import SessionState
+from app.engine.store.database import Store
+from app.errors import WattridgeError
+from app.paths import resources
+
+BOARDS = 4
+LONG_S = 120.0
+
+
+class Cluster:
+    """`wattridge pool scheduler` and, with four boards, `wattridge worker`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.certificates = make_certificates(folder / "certificates")
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.address = f"tls://127.0.0.1:{port}"
+        self.scheduler = self._start_scheduler()
+        self.parent = self._start_parent()
+        self.pool = DaskPool(self.address, self.certificates, connect_s=LONG_S)
+        wait_for(lambda: len(self.pool.boards()) == BOARDS)
+
+    def _start_scheduler(self) -> subprocess.Popen[bytes]:
+        return self._start("pool", "scheduler", "--listen", self.address)
+
+    def _start_parent(self) -> subprocess.Popen[bytes]:
+        return self._start("worker", self.address, "--gpu", ",".join(["simulated:a100"] * BOARDS), "--speed", "inf")
+
+    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+        command = python_command("app", *words, "--certificates", str(self.certificates.folder))
+        quiet = subprocess.DEVNULL
+        return subprocess.Popen(command, stdout=quiet, stderr=quiet, env=python_environment())
+
+    def workers(self) -> list[int]:
+        return [each.pid for each in psutil.Process(self.parent.pid).children()]
+
+    def kill_worker(self) -> None:
+        os.kill(self.workers()[0], signal.SIGKILL)
+
+    def kill_scheduler(self) -> None:
+        self.scheduler.kill()
+        self.scheduler.wait()
+        self.scheduler = self._start_scheduler()
+
+    def kill_parent(self) -> None:
+        """The parent of the workers, which end with it; then start it again."""
+        workers = [psutil.Process(pid) for pid in self.workers()]
+        self.parent.kill()
+        self.parent.wait()
+        psutil.wait_procs(workers, LONG_S)
+        assert not any(each.is_running() for each in workers), "no worker outlives its parent"
+        self.parent = self._start_parent()
+
+    def close(self) -> None:
+        self.pool.close()
+        for process in (self.parent, self.scheduler):
+            process.terminate()
+            process.wait()
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + LONG_S
+    while not condition():
+        assert time.monotonic() < until, "it took too long"
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("pool")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WATTRIDGE_DATA", str(folder / "data"))
+        made = Cluster(folder)
+    yield made
+    made.close()
+
+
+def test_kills_of_a_worker_the_scheduler_and_their_parent_cost_no_row_and_double_none(cluster: Cluster) -> None:
+    rows = 160
+    kills = {20: cluster.kill_worker, 60: cluster.kill_scheduler, 110: cluster.kill_parent}
+    killed: list[int] = []
+
+    def on_event(event: Event) -> None:
+        if isinstance(event, MeasurementsAdded):
+            for at in [at for at in kills if at <= event.length]:
+                killed.append(at)
+                kills.pop(at)()
+
+    remarks: list[str] = []
+    gpu = PooledGpu(cluster.pool, cluster.pool.boards(), on_remark=remarks.append)
+    specification = load_specification(resources() / "examples" / "gemm.toml")
+    plan = plan_specification(specification, gpu, SearchOptions(max_evaluations=rows, strategy="random_sample"))
+    with Store() as store:
+        result = run_session(plan, store, on_event, threading.Event())
+        table = store.load(result.session).table
+    assert (result.state, result.reason) == (SessionState.DONE, "the budget is used up")
+    assert killed == [20, 60, 110]
+    assert len(set(table.rows().tolist())) == len(table) == rows, "nothing is lost, and nothing twice"
+    measured = [table.measurement(at) for at in range(rows)]
+    assert len({each.board for each in measured}) == BOARDS
+    assert all("died" not in each.error for each in measured if each.state is State.RUNTIME)
+    assert any("left the pool" in line for line in remarks)
+    wait_for(lambda: len(cluster.pool.boards()) == BOARDS)
+
+
+# --- what listens -----------------------------------------------------------------------------------------------------
+
+
+def listening(pids: list[int]) -> list[tuple[str, int]]:
+    found = []
+    for pid in pids:
+        connections = psutil.Process(pid).net_connections(kind="all")
+        found += [(each.laddr.ip, each.laddr.port) for each in connections if each.status == psutil.CONN_LISTEN]
+        assert not [each for each in connections if each.type == socket.SOCK_DGRAM]
+    return found
+
+
+@contextmanager
+def connected(address: tuple[str, int], certificates: Certificates | None) -> Iterator[ssl.SSLSocket]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if certificates is not None:
+        context.load_cert_chain(certificates.certificate, certificates.key)
+    with socket.create_connection(address, timeout=LONG_S) as raw, context.wrap_socket(raw) as secured:
+        yield secured
+
+
+def heard_from(address: tuple[str, int], certificates: Certificates | None) -> bytes:
+    """The first bytes that the other side sends; nothing where it turns away."""
+    with suppress(ssl.SSLError, ConnectionError), connected(address, certificates) as secured:
+        return secured.recv(64)
+    return b""
+
+
+def test_whatever_listens_hears_only_those_with_a_certificate_of_the_pool(cluster: Cluster, tmp_path: Path) -> None:
+    wait_for(lambda: len(cluster.pool.boards()) == BOARDS)
+    addresses = listening([cluster.scheduler.pid, cluster.parent.pid, *cluster.workers()])
+    assert len(addresses) == 1 + BOARDS, "the scheduler and each worker, once; no pages, and nothing of their parent"
+    assert {ip for ip, _ in addresses} == {"127.0.0.1"}
+    foreign = make_certificates(tmp_path / "foreign")
+    for address in addresses:
+        assert heard_from(address, cluster.certificates), "who has the pool's certificate is greeted"
+        assert heard_from(address, None) == b""
+        assert heard_from(address, foreign) == b""
+        with socket.create_connection(address, timeout=LONG_S) as plain, suppress(ConnectionError):
+            plain.sendall(b"GET / HTTP/1.0\r\n\r\n" + bytes(64))
+            assert b"HTTP" not in plain.recv(64)
+
+
+def test_with_the_certificates_of_another_pool_nobody_takes_part(cluster: Cluster, tmp_path: Path) -> None:
+    foreign = make_certificates(tmp_path / "foreign")
+    with pytest.raises(WattridgeError, match="cannot be reached") as error:
+        DaskPool(cluster.address, foreign, connect_s=1.0)
+    assert "certificates of this pool" in error.value.remedy
+
+
+def test_a_worker_with_the_certificates_of_another_pool_is_not_taken_and_says_so(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    foreign = make_certificates(tmp_path / "foreign")
+    words = ["worker", cluster.address, "--gpu", "simulated:v100", "--certificates", str(foreign.folder)]
+    command, environment = python_command("app", *words), python_environment()
+    worker = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment, text=True)
+    assert worker.stderr is not None
+    with worker.stderr:
+        said = worker.stderr.readline()
+        assert said == f"no scheduler of this pool answers at {cluster.address} yet; it is tried again\n"
+        assert not any("V100" in each.label for each in cluster.pool.boards())
+        worker.terminate()
+        worker.wait()
+
+
+def test_a_scheduler_that_is_not_there_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    made = make_certificates(tmp_path / "pool")
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+        with pytest.raises(WattridgeError, match="cannot be reached"):
+            DaskPool(f"tls://127.0.0.1:{port}", made, connect_s=0.5)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_scheduler_that_cannot_listen_is_one_line(tmp_path: Path) -> None:
+    made = make_certificates(tmp_path / "pool")
+    words = ["pool", "scheduler", "--certificates", str(made.folder), "--listen", "203.0.113.9:8786"]
+    command = python_command("app", *words)
+    done = subprocess.run(
+        command, env=python_environment(), capture_output=True, text=True, check=False, timeout=LONG_S
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("wattridge: tls://203.0.113.9:8786: the scheduler cannot listen: ")
+    assert done.stderr.count("\n") == 1
+
+
+# --- the commands -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [["pool", "scheduler", "--listen", "0.0.0.0:8786"], ["worker", "node:8786"]])
+def test_without_certificates_nothing_listens_and_nothing_is_reached(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(words) == 2
+    said = capsys.readouterr().err
+    assert "pool-key.pem of a pool's certificates is missing" in said
+    assert said.count("\n") == 1
+
+
+def test_the_boards_of_a_pool_are_listed(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    wait_for(lambda: len(cluster.pool.boards()) == BOARDS)
+    folder = str(cluster.certificates.folder)
+    assert cli.main(["pool", "boards", cluster.address, "--certificates", folder]) == 0
+    assert capsys.readouterr().out.count("NVIDIA A100-PCIE-40GB (simulated) on ") == BOARDS
+
+
+def test_boards_are_named_in_one_way(capsys: pytest.CaptureFixture[str]) -> None:
+    example = str(resources() / "examples" / "gemm.toml")
+    assert cli.main(["tune", example, "--gpu", "0,1,0"]) == 2
+    assert "is no list of boards" in capsys.readouterr().err
+    assert cli.main(["tune", example, "--gpu", "0", "--pool", "node:8786"]) == 2
+    assert "both --pool and --gpu" in capsys.readouterr().err
+
+
+def test_the_boards_of_one_machine_tune_together(capsys: pytest.CaptureFixture[str]) -> None:
+    example = str(resources() / "examples" / "gemm.toml")
+    boards = "simulated:a100,simulated:a100"
+    assert cli.main(["tune", example, "--gpu", boards, "--max-evaluations", "12"]) == 0
+    with Store() as store:
+        table = store.load(1).table
+    assert len(table) == 12
+    assert len({table.measurement(at).board for at in range(12)}) == 2

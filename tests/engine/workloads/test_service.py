@@ -1,0 +1,352 @@
+"""A service: started, waited for, asked, ended; each way in which it fails is a clear result, and nothing is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.engine.measurement import State
+from app.engine.session.load import load_specification
+from app.engine.workloads.command import CommandFailed
+from app.engine.workloads.generated_load import GeneratedLoad
+from app.engine.workloads.load_generator import Answer, Garbage
+from app.engine.workloads.served_figures import figures_of_requests
+from app.engine.workloads.service import RunningService, Service, at_path, why_not_ready
+from app.sensors.service_load import Served
+
+SERVER = Path(__file__).parents[1] / "service_stand_in.py"
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals end the programs")
+
+
+def written(folder: Path, server: str = "", service: str = "", client: str = "concurrency = 2") -> Path:
+    """A specification of the stand-in with these options."""
+    path = folder / "spec.toml"
+    path.write_text(
+        f"""
+[service]
+start = "{sys.executable} -I -S {SERVER} {{free_port}} --log {folder / "log"} {server}"
+url = "http://127.0.0.1:{{free_port}}"
+{service or 'ready = "ready to serve"'}
+stop_s = 0.5
+[service.client]
+prompt_tokens = 5
+output_tokens = 4
+{client}
+[parameters]
+n = [1, 2]
+[objective]
+maximise = "output_tokens_per_s"
+"""
+    )
+    return path
+
+
+def service_of(folder: Path, server: str = "", service: str = "", client: str = "concurrency = 2") -> Service:
+    return Service(load_specification(written(folder, server, service, client)))
+
+
+def processes(folder: Path) -> list[int]:
+    """Those that the stand-in said it has, by its log."""
+    log = folder / "log"
+    return [int(line.split()[0]) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def alive(process: int) -> bool:
+    """Whether it runs; one that has ended and that nobody waited for does not."""
+    try:
+        with open(f"/proc/{process}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] != b"Z"
+    except OSError:
+        return False
+
+
+def all_gone(folder: Path, patience_s: float = 10.0) -> bool:
+    deadline = time.monotonic() + patience_s
+    while any(map(alive, processes(folder))):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@contextmanager
+def started(service: Service) -> Iterator[RunningService]:
+    running = service.start({"n": 1}, threading.Event())
+    assert running is not None
+    try:
+        yield running
+    finally:
+        running.end()
+
+
+def asked(service: Service, running: RunningService, until: Callable[[list[Served]], bool]) -> list[Served]:
+    """What becomes of its client's requests until that is enough."""
+    load = GeneratedLoad(service.spec.client, running.url, service.load({"n": 1}))
+    served: list[Served] = []
+    deadline = time.monotonic() + 20.0
+    try:
+        while not until(served) and time.monotonic() < deadline:
+            time.sleep(0.05)
+            if (new := load.take()) is not None:
+                assert not new.problem, new.problem
+                served.append(new)
+    finally:
+        load.end()
+    assert until(served), "too few requests ended"
+    return served
+
+
+def ended(count: int) -> Callable[[list[Served]], bool]:
+    return lambda served: sum(len(each.requests) for each in served) >= count
+
+
+# --- its start and its end --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ready", ["", 'ready = "http://127.0.0.1:{free_port}/health"', 'ready = "ready to (serve)"'])
+def test_it_is_waited_for_and_ended_with_all_that_it_started(tmp_path: Path, ready: str) -> None:
+    service = service_of(tmp_path, "--child", ready or "ready_s = 20")
+    assert not processes(tmp_path), "nothing runs before a start"
+    with started(service) as running:
+        assert 0 < running.start_s < 20
+        assert not running.why_ended
+        assert len(processes(tmp_path)) == 2
+        assert all(map(alive, processes(tmp_path)))
+    assert all_gone(tmp_path)
+
+
+def test_one_that_ignores_being_asked_to_end_is_killed(tmp_path: Path) -> None:
+    begun = time.monotonic()
+    with started(service_of(tmp_path, "--fault stubborn", "ready_s = 20")):
+        pass
+    assert all_gone(tmp_path)
+    assert time.monotonic() - begun < 15
+
+
+FAILURES = {  # server, what is written of the service -> state, words
+    "it ends at once": ("--fault exit", "ready_s = 20", State.RUNTIME, "ended before it was ready: exit status 1"),
+    "its words are told": ("--fault exit", "ready_s = 20", State.RUNTIME, "no such model"),
+    "it is slow to start": ("--fault slow", "ready_s = 0.5", State.TIMEOUT, "not ready after 0.5 s"),
+    "it prints something else": (
+        "",
+        'ready = "Uvicorn running"\nready_s = 0.8',
+        State.TIMEOUT,
+        "nothing that it printed",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FAILURES)
+def test_one_that_does_not_get_ready_is_a_clear_result(tmp_path: Path, case: str) -> None:
+    server, service, state, words = FAILURES[case]
+    with pytest.raises(CommandFailed, match=words) as raised:
+        service_of(tmp_path, server, service).start({"n": 1}, threading.Event())
+    assert raised.value.state is state
+    assert all_gone(tmp_path)
+
+
+def test_one_that_answers_with_an_error_is_not_ready(tmp_path: Path) -> None:
+    with started(service_of(tmp_path, "--fault unwell", 'ready = "ready to serve"')) as running:
+        assert "HTTP status 503" in why_not_ready(f"{running.url}/health")
+        assert why_not_ready(f"{running.url}/health", anything=True) == ""
+    assert "http" in why_not_ready(running.url)
+
+
+def test_a_stop_ends_the_waiting(tmp_path: Path) -> None:
+    stop = threading.Event()
+    threading.Timer(0.5, stop.set).start()
+    assert service_of(tmp_path, "--fault slow", "ready_s = 60").start({"n": 1}, stop) is None
+    assert not any(map(alive, processes(tmp_path)))
+
+
+def test_one_that_is_attached_to_is_left_running(tmp_path: Path) -> None:
+    with started(service_of(tmp_path)) as other:
+        path = tmp_path / "attached.toml"
+        client = "[service.client]\nrate = 5\n[parameters]\nn = [1]\n[objective]\nminimise = 'energy_j'\n"
+        path.write_text(f'[service]\nattach = "{other.url}"\nready_s = 10\n{client}')
+        running = Service(load_specification(path)).start({"n": 1}, threading.Event())
+        assert running is not None
+        running.end()
+        assert not other.why_ended
+        assert all(map(alive, processes(tmp_path)))
+
+
+# --- its client -------------------------------------------------------------------------------------------------------
+
+
+def test_latencies_of_a_stream_are_those_of_the_server(tmp_path: Path) -> None:
+    service = service_of(tmp_path, "--prefill 0.1 --token 0.05", client="concurrency = 2")
+    with started(service) as running:
+        served = asked(service, running, ended(8))
+    figures = figures_of_requests(served, served[0].start_ns, served[-1].end_ns)
+    assert figures["ttft_p50_s"] >= 0.1
+    assert figures["tpot_p50_s"] >= 0.9 * 0.05
+    assert figures["e2e_p50_s"] == pytest.approx(figures["ttft_p50_s"] + 3 * figures["tpot_p50_s"], rel=0.2)
+    assert figures["errors"] == 0
+    assert 0.5 < figures["output_tokens_per_s"] / (figures["requests_per_s"] * 4) < 2
+    assert figures["input_tokens_per_s"] == pytest.approx(5 * figures["requests_per_s"])
+
+
+def test_latency_counts_from_when_a_request_was_due_so_that_a_stall_is_seen(tmp_path: Path) -> None:
+    service = service_of(tmp_path, "--fault stall --token 0", client="rate = 60\nstream = false")
+    with started(service) as running:
+        served = asked(service, running, ended(120))
+    figures = figures_of_requests(served, served[0].start_ns, served[-1].end_ns)
+    assert figures["e2e_p99_s"] > 0.8
+    waited = np.concatenate([(each.requests.ended_ns - each.requests.due_ns) / 1e9 for each in served])
+    assert (waited > 0.2).sum() > 20, "all that were due within the stall waited, not the one that was under way"
+
+
+def test_open_loop_keeps_its_rate_whatever_the_server_does(tmp_path: Path) -> None:
+    service = service_of(tmp_path, "--prefill 0.5", client="rate = 40")
+    with started(service) as running:
+        served = asked(service, running, ended(80))
+    due = np.sort(np.concatenate([each.requests.due_ns for each in served]))
+    rate = (len(due) - 1) / ((due[-1] - due[0]) / 1e9)
+    assert rate == pytest.approx(40, rel=0.4), "of a Poisson process; a closed loop of one would reach 2"
+    assert all((each.requests.sent_ns >= each.requests.due_ns).all() for each in served)
+
+
+EVENTS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda each: (
+        st.lists(each, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(("choices", "delta", "content", "text", "usage", "completion_tokens", "error", "x")),
+            each,
+            max_size=3,
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.binary(max_size=40) | EVENTS.map(lambda event: json.dumps(event).encode()))
+def test_whatever_a_server_sends_is_counted_or_refused(data: bytes) -> None:
+    answer = Answer(3)
+    with suppress(Garbage):
+        assert answer.hear(data, 7) >= 0
+    row = answer.row(1, 9, False)
+    assert len(row) == 8
+    assert all(isinstance(each, int) for each in row)
+
+
+# --- figures ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("ttft.p95", 0.4),
+        ("$.runs[1].rate", 7),
+        ('runs[0]["p 99"]', 3),
+        ("runs[5].rate", None),
+        ("ttft.p95.deeper", None),
+        ("nothing", None),
+    ],
+)
+def test_a_path_into_json(path: str, found: float | None) -> None:
+    document = {"ttft": {"p95": 0.4}, "runs": [{"p 99": 3}, {"rate": 7}]}
+    assert at_path(document, path) == found
+
+
+def test_a_program_as_the_client(tmp_path: Path) -> None:
+    printed = '{"throughput": {"tokens": 120.5}}'
+    script = tmp_path / "bench.sh"
+    script.write_text(f"#!/bin/sh\necho noise\necho 'TTFT p95: 41 ms' $1\necho '{printed}'\n")
+    script.chmod(0o755)
+    client = """run = "./bench.sh {n}"
+values = { ttft_ms = 'TTFT p95: ([0-9.]+) ms 2' }
+json = { output_tokens_per_s = "throughput.tokens" }"""
+    path = written(tmp_path)
+    path.write_text(path.read_text().replace("prompt_tokens = 5\noutput_tokens = 4\nconcurrency = 2", client))
+    service = Service(load_specification(path))
+    with started(service) as running:
+        found = service.run_client({"n": 2}, running, threading.Event(), time.monotonic_ns)
+        assert found is not None
+        assert found[1] == {"ttft_ms": 41.0, "output_tokens_per_s": 120.5}
+        with pytest.raises(CommandFailed, match="ttft_ms: it is not in the output"):
+            service.run_client({"n": 1}, running, threading.Event(), time.monotonic_ns)
+
+
+# --- Wattridge is killed ----------------------------------------------------------------------------------------------
+
+
+def children_of(process: int) -> set[int]:
+    """Its descendants."""
+    found: set[int] = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_bytes().rpartition(b")")[2].split()[1])
+            except (OSError, IndexError):
+                continue
+            if parent == process:
+                found |= {int(entry.name), *children_of(int(entry.name))}
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_nothing_is_left_running_however_wattridge_ends(tmp_path: Path) -> None:
+    running: dict[signal.Signals, tuple[subprocess.Popen[bytes], Path]] = {}
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGKILL):
+        folder = tmp_path / number.name
+        folder.mkdir()
+        path = written(folder, "--child", client="concurrency = 2")
+        path.write_text(path.read_text().replace("stop_s = 0.5", "stop_s = 0.5\nleast_s = 300\nmost_s = 300"))
+        words = [sys.executable, "-m", "app", "tune", str(path), "--gpu", "simulated:a100", "--speed", "1"]
+        environment = {**os.environ, "XDG_DATA_HOME": str(folder), "HOME": str(folder)}
+        quiet = subprocess.DEVNULL
+        process = subprocess.Popen(
+            words, cwd=SERVER.parents[2], env=environment, stdout=quiet, stderr=quiet, start_new_session=True
+        )
+        running[number] = process, folder
+    families: dict[signal.Signals, set[int]] = {}
+    try:
+        for number, (process, folder) in running.items():
+            deadline = time.monotonic() + 60
+            while "load_generator" not in _commands(children_of(process.pid)):
+                assert process.poll() is None, "it ended by itself"
+                assert time.monotonic() < deadline, "no load was begun"
+                time.sleep(0.1)
+            families[number] = children_of(process.pid)
+            assert len(processes(folder)) == 2
+        for number, (process, _) in running.items():
+            process.send_signal(number)
+        for number, (process, folder) in running.items():
+            process.wait(30)
+            assert all_gone(folder, 20), number
+            deadline = time.monotonic() + 20
+            while any(map(alive, families[number])) and time.monotonic() < deadline:
+                time.sleep(0.1)
+            assert not any(map(alive, families[number])), number
+    finally:
+        for process, folder in running.values():
+            process.kill()
+            process.wait()
+            for each in processes(folder):
+                if alive(each):
+                    os.kill(each, signal.SIGKILL)
+
+
+def _commands(found: set[int]) -> str:
+    lines = []
+    for process in found:
+        try:
+            lines.append(Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace"))
+        except OSError:
+            continue
+    return " ".join(lines)
