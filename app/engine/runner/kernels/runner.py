@@ -191,11 +191,12 @@ class KernelRunner:
         return self._stating.restate(measurements) if self._metered else measurements
 
     def conclude(self) -> Mapping[str, str]:
+        origin = {"compiler": self._compiler.identity}
         if not self._metered:
-            return {}
+            return origin
         self._stating.keep()
         baseline = self._vendor.baseline(self._stating.state)
-        return {**self._stating.statement.to_origin(), **(baseline.to_origin() if baseline else {})}
+        return {**origin, **self._stating.statement.to_origin(), **(baseline.to_origin() if baseline else {})}
 
     def close(self) -> None:
         """Restore the board's settings and end the compilers. The board's processes go with the board."""
