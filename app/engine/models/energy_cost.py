@@ -8,11 +8,12 @@ and the one of least energy, with x the features of a kernel:
     y_0(tau) = 1 / (c (s + (1 - s) tau))       s: the fastest one's share of its work; c: its energy over the least
     y(x, tau) = y_0(tau) + sum of the trees of (x, ln tau)
 
-`s` is fitted with a prior (SHARE), since a few kernels of nearly one time hardly show it; where all draw the same power,
-as at a limit, it is 0. [Zhang2024] gives target and weight, with squared error; [Zheng2020] the settings that were the
-start: depth 10, step 0.2. Held out, shallower trees with smaller steps over parts of rows and columns, and the start from
-y_0 instead of a constant, have about half the error (`tests/benchmarks/energy_search.txt`); on kernels that an H200
-measured, the share, and a depth of 2 instead of 4, take off another quarter (`tests/benchmarks/operators.txt`).
+`s` is fitted with a prior (SHARE), since a few kernels of nearly one time hardly show it; where all draw the same
+power, as at a limit, it is 0. [Zhang2024] gives target and weight, with squared error; [Zheng2020] the settings that
+were the start: depth 10, step 0.2. Held out, shallower trees with smaller steps over parts of rows and columns, and
+the start from y_0 instead of a constant, have about half the error (`tests/benchmarks/energy_search.txt`); on kernels
+that an H200 measured, the share, and a depth of 2 instead of 4, take off another quarter
+(`tests/benchmarks/operators.txt`).
 
 Nothing in it has a unit but what it is scaled by, so that a model of another shape or board can stand in for c tau: a
 prior. Whether it helps is tested on what has been measured; if it does not, it is dropped.
