@@ -16,7 +16,16 @@ from ...errors import InputError, WattridgeError
 from ...numbers import percent
 from ..measurement import Depth, Measurement, State
 from ..models.energy_cost_store import keep_model, kept_model
-from ..runner.base import KnowsFeatures, OverBoards, PreparationFailed, Prepares, Runner, StatesFigures, Times
+from ..runner.base import (
+    CompilesAhead,
+    KnowsFeatures,
+    OverBoards,
+    PreparationFailed,
+    Prepares,
+    Runner,
+    StatesFigures,
+    Times,
+)
 from ..session_state import SessionState
 from ..space.result_table import ResultTable
 from ..store.database import Store
@@ -188,6 +197,8 @@ class SessionRun(LiveSession):
                 batch = strategies.Batch.of(rows)
                 if batch.remark:
                     self._on_event(SessionRemark(self.session, batch.remark))
+                if batch.likely and isinstance(self._runner, CompilesAhead):
+                    self._runner.expect(batch.likely)
                 rows = search.send(self._outcomes(batch))
         except StopIteration:
             return
