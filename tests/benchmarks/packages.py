@@ -238,9 +238,8 @@ def left(there: System, before: set[str], of_others: set[str]) -> None:
     more = sorted(there.files() - before - of_others)
     own = [path for path in more if path.startswith(f"home/{USER}/")]
     others = [path for path in more if path not in own]
-    print(
-        f"left: {len(own)} files and folders of the user's own below {HOME}; others: {others or 'none'}\n", flush=True
-    )
+    shown = ", ".join(others[:12]) + (f" and {len(others) - 12} more" if len(others) > 12 else "")
+    print(f"left: {len(own)} files and folders of the user's own in {HOME}; others: {shown or 'none'}\n", flush=True)
 
 
 def main(dist: str, work: str, *suites: str) -> None:

@@ -227,9 +227,7 @@ def _fitted_share(tau: Floats, y: Floats) -> float:
     return _KEPT * float(min(_SHARES, key=cost))
 
 
-def _start(
-    level: float, share: float, prior: EnergyCostModel | None, sample: Sample, least_time_s: float
-) -> Floats:
+def _start(level: float, share: float, prior: EnergyCostModel | None, sample: Sample, least_time_s: float) -> Floats:
     """y before the trees: by work and time, or by the prior; shape (kernels,)."""
     if prior is None:
         relative = share + (1.0 - share) * sample.time_s / least_time_s
