@@ -46,7 +46,7 @@ class OneScale:
         Closing it closes the runner.
         """
         self._runner, self._spec, self._space = runner, spec, space
-        self.source = runner.source
+        self.source, self.batch = runner.source, runner.batch
         self.timed: frozenset[str] = runner.timed if isinstance(runner, Times) else frozenset()
         self.feature_names: tuple[str, ...] = runner.feature_names if isinstance(runner, KnowsFeatures) else ()
         self._reference = reference
@@ -56,10 +56,6 @@ class OneScale:
         self._held: dict[int, Measurement] = {}  # shared rows that nobody asked for yet
         self._offsets: dict[str, BoardOffset] = {}
         self._numbers: dict[str, int] = {}  # of the boards, the reference first and then as they joined
-
-    @property
-    def batch(self) -> int:
-        return self._runner.batch
 
     @property
     def boards(self) -> Sequence[SharedBoard]:
@@ -110,6 +106,10 @@ class OneScale:
         own = [uncorrected(each, self._spec) for each in measurements]
         if isinstance(self._runner, StatesFigures):
             own, self._seen = list(self._runner.restated(own)), list(self._runner.restated(self._seen))
+        noted = {(each.row, each.board) for each in self._seen}
+        for each in own:  # of a session that is resumed: boards that are no longer here are linked by the second looks
+            if (each.row, each.board) not in noted:
+                self._note(each)
         self._fit()
         settled = {each.row: each for each in self._seen if each.board == self._reference and each.state is State.OK}
         return [
