@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -53,6 +54,7 @@ class OneScale:
         self._shared: list[int] = []  # rows
         self._seen: list[Measurement] = []  # as their boards reported them
         self._boards_of: dict[int, list[str]] = {}  # that measured a row in full
+        self._measured: Counter[str] = Counter()  # how much by each board
         self._held: dict[int, Measurement] = {}  # shared rows that nobody asked for yet
         self._offsets: dict[str, BoardOffset] = {}
         self._numbers: dict[str, int] = {}  # of the boards, the reference first and then as they joined
@@ -175,6 +177,7 @@ class OneScale:
         if measured.depth is Depth.ENERGY:
             self._seen.append(measured)
             self._boards_of.setdefault(measured.row, []).append(measured.board)
+            self._measured[measured.board] += 1
 
     def _given(self, own: Measurement) -> Measurement:
         """On the reference board's scale; as it is while there is no other board."""
@@ -199,7 +202,7 @@ class OneScale:
         if self._reference in keys and self._reference not in did:
             return self._reference
         others = [key for key in keys if key not in did]
-        return min(others, key=lambda key: sum(each.board == key for each in self._seen), default=self._reference)
+        return min(others, key=self._measured.__getitem__, default=self._reference)
 
 
 @contextmanager
