@@ -27,6 +27,7 @@ from app.engine.measurement import Measurement, State
 from app.engine.runner.pool.certificates import Certificates, make_certificates
 from app.engine.runner.pool.dask_pool import DaskPool
 from app.engine.runner.pool.gpu import PooledGpu
+from app.engine.session.board_offsets import offsets_of_origin
 from app.engine.session.events import Event, MeasurementsAdded
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
@@ -281,6 +282,9 @@ def test_the_boards_of_one_machine_tune_together(capsys: pytest.CaptureFixture[s
     boards = "simulated:a100,simulated:a100"
     assert cli.main(["tune", example, "--gpu", boards, "--max-evaluations", "12"]) == 0
     with Store() as store:
-        table = store.load(1).table
-    assert len(table) == 12
-    assert len({table.measurement(at).board for at in range(12)}) == 2
+        loaded = store.load(1)
+    assert len(loaded.table) == 12
+    offsets, reference = offsets_of_origin(loaded.record.origin)
+    assert len(offsets) == 2, "both boards measured the shared configurations"
+    [other] = set(offsets) - {reference}
+    assert offsets[other].ratios["energy_j"].value == pytest.approx(1.0, abs=0.03), "they are one and the same board"
