@@ -2,7 +2,7 @@
 
 A specification's kernel may be compiled for a GPU and launched there. What else a specification can name is refused:
 programs, generators, functions of the host, services, meters, compiler options that could start a program, files and
-includes outside the folders, and settings of real boards.
+and includes outside the folders. Settings of real boards are left out when a session is planned: it may set nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from ...engine.session.load import load_specification
 from ...engine.specification.model import ARRAY_FILES, KernelSpec, Specification
 from ...errors import InputError, PermissionRefused
 from ...paths import private_folder, resources
-from ...sensors.gpu import Gpu
 
 SUFFIXES: Final = (".toml", ".json")
 MOST_BYTES: Final = 1 << 20  # of a specification or a source
@@ -132,13 +131,6 @@ def check_board(selector: str) -> str:
     return selector
 
 
-def why_not_on(gpu: Gpu, specification: Specification) -> str:
-    """Why a specification may not run on a board: settings of a real one are nothing for an assistant."""
-    if gpu.info.live and specification.device_settings:
-        return f"it sets {', '.join(specification.device_settings)} of a real board; a simulated one may be set"
-    return ""
-
-
 # --- inside -----------------------------------------------------------------------------------------------------------
 
 
@@ -167,6 +159,7 @@ def _why_files_refused(kernel: KernelSpec, base: Path, folders: Folders) -> str:
     for path in (*sources, *references, *kernel.include, *(base / fill for fill in fills)):
         if not holds(path):
             return f"{path.name} is not in the folders"
+    searched = [*kernel.include, *(path.parent for path in sources)]  # as the compiler is told
     waiting, seen = list(sources), set()
     while waiting:
         path = _real(waiting.pop())
@@ -180,7 +173,7 @@ def _why_files_refused(kernel: KernelSpec, base: Path, folders: Folders) -> str:
         for name in _includes(path):
             if name is None or os.path.isabs(name) or ".." in Path(name).parts:
                 return f"{path.name} includes a file by a macro, by .. or from the top of the disk"
-            there = [place / name for place in (path.parent, *kernel.include) if (place / name).is_file()]
+            there = [place / name for place in (path.parent, *searched) if (place / name).is_file()]
             if not all(holds(each) for each in there):
                 return f"{name}, which {path.name} includes, is not in the folders"
             waiting += there

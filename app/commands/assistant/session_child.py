@@ -26,10 +26,10 @@ from ...engine.session.planning import plan_specification
 from ...engine.session.run import run_session
 from ...engine.session_state import Progress
 from ...engine.store.database import Store
-from ...errors import PermissionRefused, WattridgeError
+from ...errors import WattridgeError
 from ...numbers import as_json
 from ...sensors.select import open_gpu
-from .allowed import Folders, check_board, load_allowed, why_not_on
+from .allowed import Folders, check_board, load_allowed
 
 _LONGEST_JOB: Final = 1 << 20  # bytes
 _EVERY_S: Final = 0.2  # between two lines of progress
@@ -50,7 +50,8 @@ class _Teller:
     def on_event(self, event: Event) -> None:
         """The events that an assistant is told of."""
         if isinstance(event, SessionStarted):
-            self.tell(started={"session": event.session, "valid": event.plan.space.size})
+            space = event.plan.space
+            self.tell(started={"session": event.session, "valid": space.size, "notes": list(space.notes)})
         elif isinstance(event, MeasurementsAdded):
             if time.monotonic() - self._last >= _EVERY_S:
                 self._last = time.monotonic()
@@ -86,8 +87,6 @@ def _run(job: Mapping[str, Any], teller: _Teller, stop: threading.Event) -> None
         closing(open_gpu(selector, seed=job.get("sim_seed", 0), speed=float("inf"))) as gpu,
         closing(DeviceGuard(gpu, allow_control=False, asking=Asking.NEVER, by="an assistant")) as guard,
     ):
-        if why := why_not_on(gpu, specification):
-            raise PermissionRefused(f"an assistant may not run this: {why}", gpu.info.label, "choose a simulated board")
         plan = plan_specification(specification, gpu, options, guard=guard)
         with Store() as store:
             result = run_session(plan, store, teller.on_event, stop)

@@ -153,7 +153,7 @@ class Tools:
         gpu = check_board(given.get("gpu", "simulated:a100"))
         space = _command(["space", str(specification.path), "--gpu", gpu], stop)
         settings = list(specification.device_settings)
-        return _answer({"name": specification.name, "space": space, "sets": settings, "simulated_only": bool(settings)})
+        return _answer({"name": specification.name, "space": space, "set_on_simulated_boards_only": settings})
 
     def _start(self, given: Mapping[str, Any], stop: threading.Event) -> dict[str, Any]:
         load_allowed(given["specification"], self._folders)  # refused here at once; the process checks what it reads

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from app.commands.assistant.allowed import Folders, check_board, load_allowed, why_not_on
+from app.commands.assistant.allowed import Folders, check_board, load_allowed
 from app.errors import InputError, PermissionRefused, WattridgeError
 from app.paths import resources
-from app.sensors.select import open_gpu
 
 KERNEL = 'extern "C" __global__ void add(float *c, const float *a, const float *b) { c[0] = a[0] + b[0]; }\n'
 SPECIFICATION = """
@@ -148,6 +147,17 @@ def test_includes_outside_the_folders_are_refused_however_they_are_written(folde
     _refused(folder, _write(folder), "may not run this")
 
 
+def test_an_include_is_looked_for_where_the_compiler_would(folder: Path) -> None:
+    (folder / "other").mkdir()
+    (folder / "other" / "second.cu").write_text("")
+    (folder / "other" / "hidden.h").write_text('#include "/etc/passwd"\n')
+    (folder / "add.cu").write_text(f'#include "hidden.h"\n{KERNEL}')
+    _write(folder)
+    text = (folder / "add.toml").read_text().replace('source = "add.cu"', 'source = ["add.cu", "other/second.cu"]')
+    (folder / "add.toml").write_text(text)
+    _refused(folder, "add.toml", "may not run this", "hidden.h")
+
+
 def test_a_program_a_service_and_a_bare_space_are_refused(folder: Path) -> None:
     (folder / "command.toml").write_text('[command]\nrun = "/bin/sh -c id"\n[parameters]\nn = [1, 2]\n')
     _refused(folder, "command.toml", "runs a program")
@@ -205,15 +215,3 @@ def test_boards_that_are_listed_may_be_used(selector: str) -> None:
 def test_other_devices_machines_and_files_are_not(selector: str) -> None:
     with pytest.raises(InputError):
         check_board(selector)
-
-
-def test_settings_of_a_real_board_are_refused_and_of_a_simulated_one_are_not(folder: Path) -> None:
-    name = _write(folder, after="[device_settings]\npower_limit_w = [150, 200]")
-    specification = load_allowed(name, Folders([folder]))
-    gpu = open_gpu("simulated:a100", speed=float("inf"))
-    try:
-        assert not why_not_on(gpu, specification)
-        gpu.info = type("Info", (), {"live": True, "label": "GPU 0"})()  # type: ignore[assignment]
-        assert "power_limit_w" in why_not_on(gpu, specification)
-    finally:
-        gpu.close()

@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from app.cli import main
+from app.commands.assistant import sessions as sessions_module
 from app.commands.assistant import tools as tools_module
 from app.commands.assistant.allowed import Folders
 from app.commands.assistant.tools import NOTICE, Tools
+from app.engine.children.ending import prepare_for_the_end
 from app.engine.children.python import python_command, python_environment
 from app.engine.store.database import Store
+from app.errors import WattridgeError
 from app.paths import resources
 
 Ask = Callable[..., Any]
@@ -109,6 +113,32 @@ def test_an_assistant_tunes_and_reports_and_runs_no_program(ask: Ask, folder: Pa
     assert last.id != session
     assert last.state == "stopped"
     assert 0 <= last.evaluated < 10_000
+
+
+def test_every_process_that_it_starts_is_read_only(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    seen: list[Any] = []
+
+    def start(*_: Any, env: Any = None, environment: Any = None, **__: Any) -> NoReturn:
+        seen.append(env if environment is None else environment)
+        raise OSError(2, "no such file")
+
+    prepare_for_the_end()  # a process too
+    monkeypatch.setenv("WATTRIDGE_READ_ONLY", "0")
+    monkeypatch.setattr(tools_module, "run_process", start)
+    monkeypatch.setattr(sessions_module.subprocess, "Popen", start)
+    made = Tools(Folders([folder]))
+    board, session = {"gpu": "0", "seconds": 1.0}, {"session": 1}
+    file = {"specification": "examples/gemm.toml", "gpu": "0"}
+    for name, given in (
+        ("read_board", board),
+        ("start_session", file),
+        ("session_front", session),
+        ("list_boards", {}),
+    ):
+        with pytest.raises((OSError, WattridgeError)):
+            made.by_name[name].call(given, threading.Event())
+    made.close()
+    assert [environment["WATTRIDGE_READ_ONLY"] for environment in seen if environment] == ["1"] * 4
 
 
 def test_what_is_long_is_shortened_and_said_so(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
