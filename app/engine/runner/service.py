@@ -18,6 +18,7 @@ import numpy as np
 from ...numbers import percent
 from ...sensors.gpu import LIVE, Gpu
 from ...sensors.service_load import Served
+from ...sensors.service_trace import note_served
 from ..control.guard import DeviceGuard
 from ..control.obeying import disobeyed
 from ..measurement import Configuration, Measurement, State, Value
@@ -168,6 +169,7 @@ class ServiceRunner:
                     return None
                 if new is not None:
                     served.append(new)
+                    note_served(self._gpu.info, new.end_ns, figures_of_requests([new], new.start_ns, new.end_ns))
                     began_ns = began_ns or new.start_ns
                 if not began_ns:
                     if self._since_s(load_ns) > _GENERATOR_S:
