@@ -299,9 +299,8 @@ def _guarded_call(call: Callable[[], int]) -> int:
 
 
 def _why_no_window() -> WattridgeError | None:
-    from .qt_libraries import lend_fonts, why_no_display, why_no_libraries
+    from .qt_libraries import why_no_display, why_no_libraries
 
-    lend_fonts()
     return why_no_display() or why_no_libraries()
 
 

@@ -11,6 +11,7 @@ UNKNOWN: Final = "–"
 MINUS: Final = "−"  # of numbers that are read in a window or a chart, not copied from a terminal
 # The unit in which a figure is stored, by the end of its name: time_s, power_limit_w.
 UNITS_OF_ENDINGS: Final[Mapping[str, str]] = {
+    "_per_s": "1/s",
     "_s": "s",
     "_j": "J",
     "_w": "W",

@@ -62,29 +62,26 @@ def missing_packages() -> tuple[str, ...]:
     on_x11 = platform.startswith("xcb") or (not platform and not os.environ.get("WAYLAND_DISPLAY"))
     if on_x11 and os.environ.get("DISPLAY"):
         needed |= _X11
-    _lend_libraries()
+    lend_to_qt()
     return tuple(package for library, package in needed.items() if not _loads(library))
 
 
-def _lend_libraries() -> None:
-    """What the frozen program brings for machines without any graphics: the system's own come first.
+def lend_to_qt() -> None:
+    """Libraries and a typeface that the frozen program brings, where the machine has none. Before Qt is imported.
 
     A library that is loaded is found by its name when another needs it; they are loaded in the order in which they
     need each other, which one that fails waits for.
     """
     folder = frozen_folder()
-    waiting = [] if folder is None else sorted((folder / "system").glob("*.so*"))
+    if folder is None:
+        return
+    if not any(map(os.path.exists, _FONT_CONFIGURATIONS)):
+        os.environ.setdefault("FONTCONFIG_FILE", str(folder / "fonts" / "fonts.conf"))
+    waiting = sorted((folder / "system").glob("*.so*"))
     while left := [path for path in waiting if not _loads(path.name) and not _loads(str(path))]:
         if left == waiting:
             return
         waiting = left
-
-
-def lend_fonts() -> None:
-    """The typeface that the frozen program brings, where the system has no fonts. To be called before Qt starts."""
-    folder = frozen_folder()
-    if folder is not None and not any(map(os.path.exists, _FONT_CONFIGURATIONS)):
-        os.environ.setdefault("FONTCONFIG_FILE", str(folder / "fonts" / "fonts.conf"))
 
 
 def _loads(library: str) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from app import qt_libraries
 from app.engine.children.python import python_environment
 from app.engine.control import rights
 from app.engine.runner.kernels.process import RunnerProcess
@@ -135,6 +136,39 @@ def test_control_from_a_folder_that_others_can_write_is_refused(
     monkeypatch.setattr(rights, "unsafe", lambda path: looked_at.append(path) or "")
     assert rights.helper_command("GPU-x", "board") == [sys.executable, RUN, "app.engine.control.helper", "GPU-x"]
     assert sys.executable in looked_at, "root's own folder is looked at whole, the program in it"
+
+
+@pytest.mark.parametrize("system_has", [(), ("libEGL.so.1",), ("libEGL.so.1", "libGLdispatch.so.0", "libxcb.so.1")])
+def test_a_frozen_program_lends_qt_what_the_system_lacks(
+    system_has: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the order in which they need each other, and nothing in place of the system's own."""
+    needs = {"libEGL.so.1": "libGLdispatch.so.0", "libGLdispatch.so.0": "libxcb.so.1", "libxcb.so.1": ""}
+    (tmp_path / "system").mkdir()
+    for name in needs:
+        (tmp_path / "system" / name).touch()
+    loaded = ["", *system_has]
+
+    def loads(library: str) -> bool:
+        name = Path(library).name
+        if name in loaded:
+            return True
+        if library == name or needs[name] not in loaded:
+            return False
+        loaded.append(name)
+        return True
+
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(sys, "_MEIPASS", str(tmp_path), raising=False)
+    monkeypatch.setattr(qt_libraries, "_loads", loads)
+    monkeypatch.setattr(qt_libraries, "_FONT_CONFIGURATIONS", (str(tmp_path / "no fonts.conf"),))
+    monkeypatch.setenv("FONTCONFIG_FILE", "the user's")
+    qt_libraries.lend_to_qt()
+    assert sorted(loaded[1:]) == sorted(needs)
+    assert os.environ["FONTCONFIG_FILE"] == "the user's"
+    monkeypatch.delenv("FONTCONFIG_FILE")
+    qt_libraries.lend_to_qt()
+    assert os.environ["FONTCONFIG_FILE"] == str(tmp_path / "fonts" / "fonts.conf")
 
 
 def test_a_python_runs_them_without_the_working_directory() -> None:

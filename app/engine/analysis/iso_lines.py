@@ -47,7 +47,7 @@ class IsoLine:
 
 
 _SLACK = 1e-9  # of the logarithms: a line along the edge is within
-_RATES = ("flop", "op/s", "ops", "b/s", "/s", "bandwidth", "throughput", "it/s")
+_RATES = ("tokens_per_s", "requests_per_s", "flop", "op/s", "ops", "b/s", "/s", "bandwidth", "throughput", "it/s")
 
 
 def role_of(name: str) -> Role | None:

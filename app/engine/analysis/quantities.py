@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ...numbers import MINUS, number
+from ...numbers import MINUS, name_and_unit, number
 from ..formats.names import DEVICE_SETTINGS, unit_of
 from ..measurement import Measurement, Value
+from ..service_figures import latency_figures
 from ..store.record import NewSession
 from .iso_lines import Role, role_of
 
@@ -45,6 +46,11 @@ _LABELS: Final = {
     "time_own_s": "Time on its own board",
     "recent_power_1s_w": "Recent power, 1 s",
     "recent_power_30s_w": "Recent power, 30 s",
+    **{
+        name: f"{short}, {name.split('_')[1].replace('p', '', 1)}{'' if 'mean' in name else ' %'}"
+        for latency, short in (("ttft", "First token"), ("tpot", "Per output token"), ("e2e", "Whole answer"))
+        for name in latency_figures(latency)
+    },
 }
 
 
@@ -54,7 +60,7 @@ def quantity(name: str, *, units: Mapping[str, str] | None = None, parameter: bo
         return Quantity(name, name, "")
     unit = unit_of(name, {})
     if unit and unit != name:  # the name ends in its unit; times are shown in ms
-        own = DEVICE_SETTINGS.get(name, name).rpartition("_")[0].replace("_", " ").capitalize()
+        own = name_and_unit(DEVICE_SETTINGS.get(name, name))[0].replace("_", " ").capitalize()
         label = _LABELS.get(name, own)
         return Quantity(name, label, "ms", 1e3) if unit == "s" else Quantity(name, label, unit)
     unit = (units or {}).get(name, "")

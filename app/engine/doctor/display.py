@@ -10,7 +10,7 @@ import importlib
 import sys
 from typing import Any, Final
 
-from ...qt_libraries import has_display, why_no_display, why_no_libraries
+from ...qt_libraries import has_display, lend_to_qt, why_no_display, why_no_libraries
 from .finding import Finding, as_missing, as_wrong, missing, ok, wrong
 
 _SYSTEM_FONTS: Final = 0  # FcSetSystem
@@ -43,6 +43,7 @@ def display() -> Finding:
     none = why_no_display()
     if none is not None:
         return as_missing(none)
+    lend_to_qt()
     try:
         gui: Any = importlib.import_module("PySide6.QtGui")
     except ImportError as error:
@@ -59,6 +60,7 @@ def fonts() -> Finding:
     """There is a font to draw text with, where the system's list of fonts decides."""
     if not sys.platform.startswith("linux"):
         return ok("the system's own")
+    lend_to_qt()
     try:
         library = ctypes.CDLL("libfontconfig.so.1")
     except OSError:

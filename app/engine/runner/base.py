@@ -17,7 +17,11 @@ class Runner(Protocol):
     """A local GPU, a simulated one, or the replay of a recording."""
 
     source: str  # nvml, simulated or recorded
-    batch: int  # how many rows are worth handing over at once
+
+    @property
+    def batch(self) -> int:
+        """How many rows are worth handing over at once."""
+        ...
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows one after another, in an order of the runner's choice, yielding each as soon as it is known.

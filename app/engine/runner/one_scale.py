@@ -137,7 +137,8 @@ class OneScale:
         return list(dict.fromkeys((*map(int, rows), *spread)))[:SHARED]
 
     def _compare(self, keys: Sequence[str], stop: threading.Event) -> None:
-        """Let these boards measure what the others have measured too; other rows where too few of them worked."""
+        """Let these boards and the reference measure the same rows; others where too few of them worked."""
+        keys = list(dict.fromkeys((self._reference, *keys)))
         for attempt in range(TRIES):
             wanted = [(key, row) for row in self._shared for key in keys if key not in self._boards_of.get(row, ())]
             with _released(self._runner.measure_on(wanted, stop)) as measuring:
@@ -148,7 +149,6 @@ class OneScale:
                 return
             drawn = np.random.default_rng(attempt).integers(self._space.size, size=SHARED).tolist()
             self._shared += [row for row in dict.fromkeys(drawn) if row not in self._shared]
-            keys = list({*keys, self._reference})
 
     def _hold(self) -> None:
         """Keep what the shared rows showed until they are asked for: the reference's where it has it."""
@@ -177,7 +177,9 @@ class OneScale:
             self._boards_of.setdefault(measured.row, []).append(measured.board)
 
     def _given(self, own: Measurement) -> Measurement:
-        """On the reference board's scale."""
+        """On the reference board's scale; as it is while there is no other board."""
+        if len(self._numbers) == 1 and own.board in self._numbers:
+            return own
         offset = self._offsets.get(own.board)
         if offset is not None:
             return corrected(own, offset, self._spec, self._numbers[own.board])

@@ -9,6 +9,7 @@ from typing import Any
 from ..description import Cell, Listing
 from ..metering.board_offsets import BoardOffset, offsets_from_json
 from ..runner.one_scale import OFFSETS
+from ..runner.pool.gpu import boards_of_origin
 
 _TITLE = "Boards, over the reference board: ratios with their 95 % intervals; figures are on its scale"
 
@@ -23,11 +24,7 @@ def offsets_of_origin(origin: Mapping[str, str]) -> tuple[dict[str, BoardOffset]
 
 def board_labels(origin: Mapping[str, str]) -> dict[str, str]:
     """What a session calls its boards, by their keys."""
-    try:
-        known = json.loads(origin["boards"])
-        return {str(key): str(each.get("label") or key) for key, each in known.items()}
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return {}
+    return {key: facts.get("label") or key for key, facts in boards_of_origin(origin).items()}
 
 
 def offsets_document(origin: Mapping[str, str]) -> dict[str, Any] | None:

@@ -26,7 +26,11 @@ def programs_of(spec: Specification) -> tuple[str, ...]:
             lines.append(("as a meter beside the board", selector.removeprefix("command:")))
     said = [f"starting it runs, {when}: {shortened(command, _MOST)}" for when, command in lines]
     if spec.service is not None and not spec.service.client.run:
-        said.append(f"starting it sends requests to {spec.service.attach or spec.service.url}")
+        client = spec.service.client
+        also = [f"the prompts of {client.prompts}"] if client.prompts is not None else []
+        also += [f"the key that {client.key_from} holds"] if client.key_from else []
+        words = f", with {' and '.join(also)}" if also else ""
+        said.append(f"starting it sends requests to {spec.service.attach or spec.service.url}{words}")
     if kernel is not None and kernel.language in OF_THE_HOST:
         said.append(f"starting it runs {kernel.name} of its source as a program on this computer")
     return tuple(said)

@@ -1,8 +1,9 @@
 """The default strategy, for users who do not want to choose.
 
-A small sample comes first. Then Gaussian processes learn costs and failures, and the row that promises most by them is
-measured next, while that pays. After `learn_for` evaluations, when little is left to gain and a measurement may cost
-less than a proposal, a search with little computation takes over with everything that is known. With one goal, that is
+A small sample comes first, a smaller one where only settings of the board vary. Then Gaussian processes learn costs and
+failures, and the row that promises most by them is measured next, while that pays. After `learn_for` evaluations, when
+little is left to gain and a measurement may cost less than a proposal, a search with little computation takes over with
+everything that is known. With one goal, that is
 Bayesian optimisation and then greedy iterated local search from the best row; with a front, Bayesian optimisation of
 the front and then NSGA-II, with all that is known as its first generation.
 
@@ -60,3 +61,10 @@ class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)
             model = BayesianOptimisation(self.background)
             yield from model.proceed(known, batch, BayesianOptimisation.Options(), options.learn_for)
             yield from GreedyIls(self.background).proceed(known, batch, GreedyIls.Options())
+
+
+def _first_samples(space: SearchSpace) -> int:
+    """How many rows come first: fewer where only a few settings of the board vary, since a model of them needs few."""
+    varying = [parameter for parameter in space.parameters if len(parameter.values) > 1]
+    usual = LearningOptions().first_samples
+    return min(usual, 2 + 2 * len(varying)) if all(each.device_setting for each in varying) else usual

@@ -22,6 +22,7 @@ Floats = npt.NDArray[np.float64]
 Levels = npt.NDArray[np.intp]
 Powers = tuple[tuple[int, int], ...]  # of a product of sizes: their columns with their exponents, 1 or -1
 
+MOST_SMOOTH_LEVELS: Final = 256  # the same of clocks and limits, of which one step matters where all else is known
 MOST_LEVELS: Final = 64  # more values than that share levels, so that a table over all pairs stays small
 MOST_PAIRS: Final = 30  # of sizes multiplied and divided, those with the most values first
 _MOST_VALUES: Final = 512  # of such a size
@@ -59,6 +60,11 @@ class Features:
         self.axes = [*own, *_powers_of_two(self._sizes), *_products(self._sizes)]  # and those of `products`
         self.first = len(self.axes)  # axes that are there from the beginning
         self._of_powers = {axis.powers: index for index, axis in enumerate(self.axes) if axis.powers}
+
+    @property
+    def smooth(self) -> bool:
+        """Nothing varies but settings of the board, so that costs change little from one row to the next."""
+        return bool(self.own) and all(axis.smooth for axis in self.axes)
 
     def products(self, of: Sequence[int]) -> list[int]:
         """The axes of the products and ratios of every two of some axes, where these are products themselves.
@@ -100,9 +106,10 @@ def _own_axis(column: int, parameter: Parameter) -> Axis:
     if any(isinstance(value, str) for value in values):
         return Axis((column,), own % MOST_LEVELS, None)
     positions = scaled(np.array([float(value) for value in values]))
-    if len(values) <= MOST_LEVELS:
+    most = MOST_SMOOTH_LEVELS if smooth else MOST_LEVELS
+    if len(values) <= most:
         return Axis((column,), own, positions if len(values) > 2 else None, smooth=smooth)
-    return Axis((column,), *_merged(positions, MOST_LEVELS), smooth=smooth)
+    return Axis((column,), *_merged(positions, most), smooth=smooth)
 
 
 def _sizes(parameter: Parameter) -> list[int]:

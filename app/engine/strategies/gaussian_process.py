@@ -34,6 +34,10 @@ _LOG_LENGTH_SMOOTH: Final = (1.0, 0.7, math.log(0.1), math.log(30.0))
 _LOGIT_SHARE: Final = (1.0, 1.5, -6.0, 6.0)
 _LOGIT_SHARE_DERIVED: Final = (-2.0, 2.0, -6.0, 6.0)
 _LOG_NOISE: Final = (math.log(1e-3), 0.7, math.log(1e-6), math.log(0.1))
+# The same where nothing but settings of the board varies: the cost is one smooth function of all of them together.
+_LOG_LENGTH_ALONE: Final = (-0.7, 0.7, -3.0, 2.0)
+_LOGIT_SHARE_ALONE: Final = (3.0, 0.5, 1.0, 6.0)
+_LOG_NOISE_ALONE: Final = (-8.0, 1.5, -12.0, -2.0)
 _LENGTH_DERIVED: Final = 0.5
 _PRIOR_POINTS: Final = 5.0  # weight of the expectation that s^2 is the variance of the values, which is about 1
 
@@ -352,9 +356,12 @@ def _similarity(axis: Axis, length: float) -> tuple[Floats, Floats]:
 
 def _priors(features: Features, axes: Sequence[int]) -> Floats:
     """Mean, standard deviation, lower and upper bound of every hyperparameter, in the order of theta."""
+    share, smooth, noise = _LOGIT_SHARE, _LOG_LENGTH_SMOOTH, _LOG_NOISE
+    if features.smooth:
+        share, smooth, noise = _LOGIT_SHARE_ALONE, _LOG_LENGTH_ALONE, _LOG_NOISE_ALONE
     rows = []
     for axis in (features.axes[index] for index in axes):
-        rows.append(_LOGIT_SHARE_DERIVED if axis.derived else _LOGIT_SHARE)
+        rows.append(_LOGIT_SHARE_DERIVED if axis.derived else share)
         if axis.positions is not None and not axis.derived:
-            rows.append(_LOG_LENGTH_SMOOTH if axis.smooth else _LOG_LENGTH)
-    return np.array([*rows, _LOG_NOISE])
+            rows.append(smooth if axis.smooth else _LOG_LENGTH)
+    return np.array([*rows, noise])

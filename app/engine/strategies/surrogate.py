@@ -1,7 +1,8 @@
 """The model of a Bayesian search: Gaussian processes of every goal's cost and of whether a configuration works at all.
 
 Costs are modelled by their normal scores (ranks mapped to a bell curve): times of a kernel span decades, and only
-their order matters to a search. Failed configurations have no costs; a process of their own learns where they lie.
+their order matters to a search. Over nothing but clocks and limits they are smooth, and their logarithms tell more.
+Failed configurations have no costs; a process of their own learns where they lie.
 Where there are limits, a process of each learns how far configurations are beyond it, and what promises most is weighed
 by the chance that it keeps them all (constrained expected improvement [Gardner2014]). The candidates are the whole
 space, or a pool where it is large.
@@ -37,6 +38,8 @@ FIT_POINTS: Final = 256  # of them, for the hyperparameters: bounds the cost, ch
 _GROWTH: Final = 1.15  # a model is refitted when it has grown by that
 _ROOM: Final = 32  # points that it can hold between two fits, at least
 _ITERATIONS: Final = 12
+_ITERATIONS_SMOOTH: Final = 30
+_FEW: Final = 32  # points of a smooth space up to which the models are refitted with each
 _FEWEST: Final = 3  # points below which there is no model of a cost
 _AROUND: Final = 8  # best points whose neighbours are candidates
 _NEAR: Final = 0.3  # of a limit: what is nearer counts as it is, what is farther by its logarithm
@@ -63,6 +66,7 @@ class Surrogate:
     def __init__(self, space: SearchSpace, goals: int, rng: np.random.Generator, limits: int = 0) -> None:
         self.candidates = Candidates(space, rng)
         features = Features(space)
+        self._smooth = features.smooth
         self._rng = rng
         self._rows: list[int] = []
         self._costs: list[tuple[float, ...]] = []  # inf where it failed
@@ -168,7 +172,7 @@ class Surrogate:
             works &= np.isfinite(np.asarray(self._excess)).all(axis=1)
         scores: Floats = np.full(costs.shape, np.nan)
         for goal, column in enumerate(costs.T):
-            scores[works, goal] = normal_scores(column[works])
+            scores[works, goal] = log_scores(column[works]) if self._smooth else normal_scores(column[works])
         return scores, works
 
     def _kept(self, works: Mask) -> Mask:
@@ -203,7 +207,7 @@ class Surrogate:
         needed = (*self._cost_models, *self._limit_models) if works.sum() >= _FEWEST else ()
         if not works.all() or not needed:
             needed = (*needed, self._works_model)
-        grown = len(self._rows) >= self._fitted * _GROWTH
+        grown = len(self._rows) >= self._fitted * (1.0 if self._smooth and len(self._rows) <= _FEW else _GROWTH)
         if grown or any(len(fresh) > model.room for model in needed) or not len(self.candidates.open):
             self._fit(scores, works)
             return
@@ -234,6 +238,7 @@ class Model:
 
     def __init__(self, features: Features) -> None:
         self._kernel = Kernel.by_default(features)
+        self._iterations = _ITERATIONS_SMOOTH if features.smooth else _ITERATIONS
         self.posterior: Posterior | None = None
         self._points: list[int] = []  # indices of the surrogate's points
 
@@ -248,7 +253,7 @@ class Model:
         known = values[points]
         if known.std() > 0:
             few = np.linspace(0, len(points) - 1, min(len(points), FIT_POINTS)).astype(np.intp)
-            self._kernel = fit_kernel(self._kernel, rows[points[few]], known[few], _ITERATIONS)
+            self._kernel = fit_kernel(self._kernel, rows[points[few]], known[few], self._iterations)
         capacity = len(points) + max(_ROOM, int(len(points) * (_GROWTH - 1)) + 1)
         self.posterior = Posterior(self._kernel, rows[points], candidates, capacity)
 
@@ -296,6 +301,15 @@ def normal_scores(costs: Floats) -> Floats:
         return np.empty(0)
     quantiles: Floats = ndtri((rankdata(costs) - 0.5) / len(costs))
     return quantiles
+
+
+def log_scores(costs: Floats) -> Floats:
+    """Logarithms, standardised, the smallest cost lowest; normal scores where signs differ."""
+    if not len(costs) or not ((costs > 0).all() or (costs < 0).all()):
+        return normal_scores(costs)
+    logs = np.sign(costs) * np.log(np.abs(costs))
+    spread = float(logs.std())
+    return np.asarray((logs - logs.mean()) / spread if spread > 0 else np.zeros(len(costs)))
 
 
 class Candidates:

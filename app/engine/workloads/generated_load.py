@@ -72,7 +72,8 @@ class GeneratedLoad:
         self._tokens += float(made[streamed].sum())
         self._pieces += float(rows[streamed, 6].sum())
         pieces = [report["chunks"] for report in reports]
-        known = self._pieces > 0 and all(each is not None for each in pieces)
+        streamed_all = all(each is not None for each in pieces)
+        for_each = self._tokens / self._pieces if self._pieces else 1.0  # until the first answer has said it
         faults: Counter[str] = Counter()
         for report in reports:
             faults.update(report["faults"])
@@ -82,7 +83,7 @@ class GeneratedLoad:
             end_ns=reports[-1]["to"],
             requests=Requests(due, sent, first, last_token, rows[:, 4], made, rows[:, 7] > 0),
             idle_s=sum(report["idle"] for report in reports) / 1e9,
-            output_tokens=sum(pieces) * self._tokens / self._pieces if known else math.nan,
+            output_tokens=sum(pieces) * for_each if streamed_all else math.nan,
             problem=broken,
             faults=faults,
         )

@@ -132,7 +132,7 @@ class Generator:
         if not self._under_way:
             self._idle_ns += time.monotonic_ns() - self._idle_since_ns
         self._under_way += 1
-        answer = _Answer(words)
+        answer = Answer(words)
         fault = ""
         try:
             async with session.request(
@@ -180,7 +180,7 @@ class Generator:
         wanted = {"max_tokens": output_tokens, "stream": self._stream}
         return json.dumps({**named, **asked, **wanted, **usage, **extra}).encode(), words
 
-    async def _listen(self, response: aiohttp.ClientResponse, answer: _Answer) -> None:
+    async def _listen(self, response: aiohttp.ClientResponse, answer: Answer) -> None:
         """Server-sent events to their end."""
         rest = b""
         async for data in response.content.iter_any():
@@ -194,7 +194,7 @@ class Generator:
         if not answer.complete:
             raise Garbage("the stream ended early" if answer.chunks else "the answer is no stream of events")
 
-    async def _read(self, response: aiohttp.ClientResponse, answer: _Answer) -> None:
+    async def _read(self, response: aiohttp.ClientResponse, answer: Answer) -> None:
         """An answer in one piece."""
         body = bytearray()
         async for data in response.content.iter_any():
@@ -236,7 +236,7 @@ class Generator:
                 os._exit(0)
 
 
-class _Answer:
+class Answer:
     """What has come of one answer."""
 
     __slots__ = ("chunks", "complete", "first_ns", "input_tokens", "output_tokens", "sent_ns")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -113,6 +114,13 @@ def test_a_crash_costs_one_image_and_another_process_takes_over(library: Library
     assert not alive(before)
 
 
+def test_a_process_that_was_ended_while_it_was_idle_costs_no_image(library: LibraryMaker) -> None:
+    before = process_of(library.make("one", ()))
+    os.kill(before, signal.SIGKILL)
+    wait_for(lambda: library._idle[0].has_ended, "it ends")
+    assert process_of(library.make("two", ())) != before
+
+
 def test_a_text_without_end_costs_its_time_and_no_more() -> None:
     library = LibraryMaker("fake_library", "fake", compile_s=0.3)
     before = process_of(library.make("one", ()))
@@ -139,6 +147,16 @@ def test_several_threads_share_the_processes_and_each_gets_its_own_image(library
         made = list(threads.map(lambda text: library.make(text, ()), texts))
     assert [each.image.partition(b"|")[0].decode() for each in made] == texts
     assert len({process_of(each) for each in made}) <= 4
+
+
+def test_a_text_without_end_holds_no_other_up(library: LibraryMaker) -> None:
+    before = process_of(library.make("one", ()))
+    with ThreadPoolExecutor(1) as threads:
+        endless = threads.submit(library.make, "hang", ())
+        wait_for(lambda: not library._idle, "the process is asked")
+        assert process_of(library.make("two", ())) != before
+        library.close()
+        assert isinstance(endless.exception(PATIENCE_S), KernelFailed)
 
 
 def test_closing_ends_what_compiles_and_what_waits(library: LibraryMaker) -> None:

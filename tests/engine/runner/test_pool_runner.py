@@ -15,9 +15,10 @@ from fake_pool import FakePool
 from pool_sides import BUNDLE, MODEL, ScriptedSide, board
 
 from app.engine.measurement import Depth, State
+from app.engine.runner.base import OverBoards
 from app.engine.runner.pool.gpu import boards_of_origin
 from app.engine.runner.pool.messages import error_line, parse_answer
-from app.engine.runner.pool.runner import PoolRunner, SharesBoards
+from app.engine.runner.pool.runner import PoolRunner
 from app.engine.session.run import run_session
 from app.engine.session_state import SessionState
 from app.engine.space.search_space import SearchSpace
@@ -194,11 +195,11 @@ def test_when_a_board_is_lost_beside_its_worker_the_others_do_its_rows() -> None
 def test_rows_are_measured_on_a_named_board_and_no_longer_once_that_left() -> None:
     sides = [side("a"), side("b")]
     with running(*sides) as (pool, runner, _):
-        assert isinstance(runner, SharesBoards)
-        found = list(runner.measure_on("b", [3, 4, 5], threading.Event()))
+        assert isinstance(runner, OverBoards)
+        found = list(runner.measure_on([("b", row) for row in (3, 4, 5)], threading.Event()))
         assert [(each.row, each.board) for each in found] == [(3, "b"), (4, "b"), (5, "b")]
         pool.lose("b")
-        assert list(runner.measure_on("b", [6], threading.Event())) == []
+        assert list(runner.measure_on([("b", 6)], threading.Event())) == []
         assert 6 not in sides[0].measured
 
 

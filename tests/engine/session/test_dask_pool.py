@@ -37,7 +37,7 @@ from app.errors import WattridgeError
 from app.paths import resources
 
 BOARDS = 4
-LONG_S = 60.0
+LONG_S = 120.0
 
 
 class Cluster:
@@ -186,6 +186,22 @@ def test_with_the_certificates_of_another_pool_nobody_takes_part(cluster: Cluste
     with pytest.raises(WattridgeError, match="cannot be reached") as error:
         DaskPool(cluster.address, foreign, connect_s=1.0)
     assert "certificates of this pool" in error.value.remedy
+
+
+def test_a_worker_with_the_certificates_of_another_pool_is_not_taken_and_says_so(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    foreign = make_certificates(tmp_path / "foreign")
+    words = ["worker", cluster.address, "--gpu", "simulated:v100", "--certificates", str(foreign.folder)]
+    command, environment = python_command("app", *words), python_environment()
+    worker = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment, text=True)
+    assert worker.stderr is not None
+    with worker.stderr:
+        said = worker.stderr.readline()
+        assert said == f"no scheduler of this pool answers at {cluster.address} yet; it is tried again\n"
+        assert not any("V100" in each.label for each in cluster.pool.boards())
+        worker.terminate()
+        worker.wait()
 
 
 def test_a_scheduler_that_is_not_there_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

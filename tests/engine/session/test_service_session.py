@@ -24,6 +24,7 @@ from app.engine.session.summary import session_summary
 from app.engine.space.result_table import ResultTable
 from app.engine.specification.check import specification_of
 from app.engine.specification.document import document_of
+from app.engine.specification.programs import programs_of
 from app.engine.store.database import Store
 from app.engine.workloads.background_program import BackgroundProgram
 from app.errors import InputError, WattridgeError
@@ -206,6 +207,16 @@ def test_what_makes_no_sense_is_one_line(tmp_path: Path, key: str, value: object
         specification_of(described, tmp_path / "spec.toml")
     assert words in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_what_a_start_runs_and_sends_where_is_said_before(tmp_path: Path) -> None:
+    described = document()
+    client = {"rate": 1, "prompts": "prompts.txt", "key_from": "MY_KEY"}
+    described["service"] = {**described["service"], "client": client}  # type: ignore[dict-item]
+    said = "; ".join(programs_of(specification_of(described, tmp_path / "spec.toml")))
+    assert str(SERVER) in said
+    assert "sends requests to http://127.0.0.1:{free_port}" in said
+    assert f"the prompts of {tmp_path / 'prompts.txt'} and the key that MY_KEY holds" in said
 
 
 @posix

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
-import re
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.engine.measurement import State
 from app.engine.session.load import load_specification
 from app.engine.workloads.command import CommandFailed
 from app.engine.workloads.generated_load import GeneratedLoad
-from app.engine.workloads.served_figures import faults_in_words, figures_of_requests
+from app.engine.workloads.load_generator import Answer, Garbage
+from app.engine.workloads.served_figures import figures_of_requests
 from app.engine.workloads.service import RunningService, Service, at_path, why_not_ready
 from app.sensors.service_load import Served
 
@@ -184,19 +187,6 @@ def test_one_that_is_attached_to_is_left_running(tmp_path: Path) -> None:
 # --- its client -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("fault", "words"),
-    [("refuse", "HTTP status 503"), ("garbage", "the answer is no stream of events"), ("die", "no connection|cut")],
-)
-def test_requests_that_fail_are_counted_with_what_they_met(tmp_path: Path, fault: str, words: str) -> None:
-    service = service_of(tmp_path, f"--fault {fault}", 'ready = "ready to serve"')
-    with started(service) as running:
-        served = asked(service, running, lambda so_far: sum(sum(each.faults.values()) for each in so_far) >= 3)
-    assert re.search(words, faults_in_words(served))
-    failed = sum(int(each.requests.failed.sum()) for each in served)
-    assert failed >= 3
-
-
 def test_latencies_of_a_stream_are_those_of_the_server(tmp_path: Path) -> None:
     service = service_of(tmp_path, "--prefill 0.1 --token 0.05", client="concurrency = 2")
     with started(service) as running:
@@ -228,6 +218,30 @@ def test_open_loop_keeps_its_rate_whatever_the_server_does(tmp_path: Path) -> No
     rate = (len(due) - 1) / ((due[-1] - due[0]) / 1e9)
     assert rate == pytest.approx(40, rel=0.4), "of a Poisson process; a closed loop of one would reach 2"
     assert all((each.requests.sent_ns >= each.requests.due_ns).all() for each in served)
+
+
+EVENTS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda each: (
+        st.lists(each, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(("choices", "delta", "content", "text", "usage", "completion_tokens", "error", "x")),
+            each,
+            max_size=3,
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.binary(max_size=40) | EVENTS.map(lambda event: json.dumps(event).encode()))
+def test_whatever_a_server_sends_is_counted_or_refused(data: bytes) -> None:
+    answer = Answer(3)
+    with suppress(Garbage):
+        assert answer.hear(data, 7) >= 0
+    row = answer.row(1, 9, False)
+    assert len(row) == 8
+    assert all(isinstance(each, int) for each in row)
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------

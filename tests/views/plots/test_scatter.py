@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QMainWindow
 from pytestqt.qtbot import QtBot
 
 from app.engine.measurement import Measurement, State
-from app.engine.objectives import Goal
+from app.engine.objectives import Goal, Limit
 from app.engine.pareto import front
 from app.engine.space.result_table import ResultTable
 from app.views.front.points import FrontPoints
@@ -289,3 +289,17 @@ def test_failed_measurements_have_no_point() -> None:
     failed = next(row for row in range(space.size) if measured(space, row).state is not State.OK)
     assert shown.point_of(failed) is None
     assert OBJECTIVE.front == (SPEED, EFFICIENCY)
+
+
+def test_the_front_is_of_the_points_that_keep_the_limits() -> None:
+    space = grid_space()
+    table = filled(space)
+    free = FrontPoints(table, SPEED, EFFICIENCY)
+    free.update()
+    fastest = float(free.x[free.front].max())
+    limited = FrontPoints(table, SPEED, EFFICIENCY, limits=(Limit(SPEED.name, True, 0.99 * fastest),))
+    limited.update()
+    assert len(limited) == len(free), "the others are shown, dimmed"
+    assert not limited.within.all()
+    assert limited.within[limited.front].all()
+    assert limited.x[limited.front].max() < fastest

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from lab import OBJECTIVE, Lab, filled, grid_space, measured, plan_for
 from PySide6.QtCore import Qt
@@ -10,6 +12,7 @@ from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
 from app.engine.measurement import Measurement, State
+from app.engine.objectives import Limit
 from app.engine.space.result_table import ResultTable
 from app.views.table.results_model import ResultsModel
 from app.views.table.results_table import ResultsView
@@ -47,6 +50,31 @@ def test_heads_have_units_and_the_session_s_goals_come_first(qapp: object) -> No
         "Energy (J)",
         "Power (W)",
     ]
+
+
+def test_what_breaks_a_limit_says_so_and_which(qapp: object) -> None:
+    space = grid_space()
+    table = ResultTable(space)
+    for row, time_s in enumerate((0.01, 0.03)):
+        table.append(Measurement(row, space.configuration(row), State.OK, {"time_s": time_s}))
+    plan = plan_for(space, replace(OBJECTIVE, limits=(Limit("time_s", True, 0.02),)))
+    model = ResultsModel()
+    model.set_session(table, plan)
+    assert shown(model, "State") == ["ok", "over a limit"]
+    assert model.data(model.index(1, 0), Qt.ItemDataRole.ToolTipRole) == "time_s is 0.03, more than 0.02"
+    assert model.data(model.index(0, 0), Qt.ItemDataRole.ForegroundRole) is None
+    assert model.data(model.index(1, 0), Qt.ItemDataRole.ForegroundRole) is not None
+
+
+def test_rates_and_latencies_of_a_service_have_their_units(qapp: object) -> None:
+    space = grid_space()
+    table = ResultTable(space)
+    values = {"output_tokens_per_s": 602.0, "ttft_p95_s": 0.041, "energy_per_token_j": 0.5}
+    table.append(Measurement(0, space.configuration(0), State.OK, values))
+    model = model_of(table)
+    assert shown(model, "Output tokens (1/s)") == ["602"]
+    assert shown(model, "First token, 95 % (ms)") == ["41"]
+    assert shown(model, "Energy per token (J)") == ["0.5"]
 
 
 def test_times_are_shown_in_milliseconds_and_the_unknown_as_a_dash(qapp: object) -> None:

@@ -7,6 +7,7 @@ each image takes 0.6 s (`tests/benchmarks/compilers.txt`).
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from typing import Final
 
@@ -15,11 +16,12 @@ from ...measurement import State
 from .image_maker import COMPILE_S, MAX_MESSAGE, Compiled, NotCompiled, session_ended, took_too_long
 from .process import AskedProcess, KernelFailed
 
+WORTH_S: Final = 0.05  # what waits for longer has another process started
 MOST_RESIDENT_BYTE: Final = 1 << 30  # a process that has grown beyond it is not asked again
 
 
 class LibraryMaker:
-    """Implements `ImageMaker` by processes that stay: one that starts at once, and as many as are asked at once.
+    """Implements `ImageMaker` by processes that stay: one that starts at once, and others where images have to wait.
 
     A process that crashes, hangs or grows costs the image that it makes, and another takes its place.
     """
@@ -75,22 +77,36 @@ class LibraryMaker:
     def _take(self) -> AskedProcess:
         """One that stands and is idle, once there is one. Raises NotCompiled where none starts."""
         with self._changed:
-            before = self._not_started
+            before, began = self._not_started, time.monotonic()
             self._waiting += 1
             try:
-                while not self._idle or self._closed:
+                while not self._stands() or self._closed:
                     if self._closed:
                         raise session_ended()
                     if self._not_started > before and not self._standing and not self._starting:
                         raise NotCompiled(self._why_not)
-                    # as many again as stand: where those are soon done with all that waits, no more are started
-                    if len(self._starting) < min(self._waiting, max(1, len(self._standing))):
+                    if self._worth_another(time.monotonic() - began):
                         self._start()
                     else:
-                        self._changed.wait()
+                        self._changed.wait(WORTH_S)
                 return self._idle.pop()
             finally:
                 self._waiting -= 1
+
+    def _stands(self) -> bool:
+        """Whether one is idle: what ended while it was, by whoever's doing, costs no image. The condition is held."""
+        while self._idle and self._idle[-1].has_ended:
+            ended = self._idle.pop()
+            self._standing.discard(ended)
+            ended.kill()
+        return bool(self._idle)
+
+    def _worth_another(self, waited_s: float) -> bool:
+        """At most as many start as stand, and none for what is soon its turn. The condition is held."""
+        standing = len(self._standing)
+        if len(self._starting) >= min(self._waiting, max(1, standing)):
+            return False
+        return not standing or waited_s > WORTH_S
 
     def _give_back(self, process: AskedProcess, stays: bool) -> None:
         with self._changed:

@@ -69,6 +69,10 @@ class AskedProcess:
         return self._process.pid
 
     @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    @property
     def has_answered(self) -> bool:
         """Whether nothing that was posted is still on its way."""
         return self._answered + self._inbox.qsize() >= self._posted

@@ -15,7 +15,7 @@ from ....sensors.remote.fields import Garbled, number_of, object_of, parse_line,
 from ....sensors.remote.messages import Hello, hello_message, parse_hello
 
 LONGEST_GREETING: Final = 1 << 20
-_KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9:./@_-]{0,159}\Z")
+_KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9:./@#_-]{0,159}\Z")
 _MOST_OF_A_LIMIT: Final = 1 << 40
 
 

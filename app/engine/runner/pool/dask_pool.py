@@ -42,6 +42,18 @@ class _Sent:
     waiting: asyncio.Task[None]
 
 
+class _Client(Client):  # type: ignore[misc]  # Dask has no types
+    """A client that ends when it loses its scheduler: a new one knows all that is to be known there.
+
+    Dask's own connects again by itself, without its subscriptions and without what it was about to send.
+    """
+
+    async def _reconnect(self) -> None:
+        for state in self.futures.values():
+            state.cancel()
+        await self._close()
+
+
 class DaskPool:
     """Implements `Pool`. A scheduler that is gone is tried again until it is closed."""
 
@@ -59,6 +71,7 @@ class DaskPool:
         self._addresses: dict[str, str] = {}  # of boards' workers
         self._known: dict[str, str] = {}  # addresses -> boards' keys; empty for a worker that is none of ours
         self._sent: dict[int, _Sent] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
         self._missing: set[str] = set()  # addresses that the last look did not find any more
         self._loop = asyncio.new_event_loop()
         self._closing = asyncio.Event()
@@ -105,7 +118,6 @@ class DaskPool:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.set_exception_handler(lambda *_: None)  # Dask leaves tasks behind whose failure is heard elsewhere
-        self._tasks: set[asyncio.Task[None]] = set()
         try:
             self._loop.run_until_complete(self._live())
             for task in (left := [each for each in asyncio.all_tasks(self._loop) if not each.done()]):
@@ -123,26 +135,26 @@ class DaskPool:
             try:
                 self._client = await self._connected()
                 self._client.subscribe_topic(self._name, self._take_part)
-                await self._look()
-            except (TimeoutError, OSError, ValueError, TypeError) as error:
-                if first:
-                    self._failed = self._unreachable(error)
-                    break
-            else:
+                await asyncio.wait_for(self._look(), ANSWER_S)
                 if first:
                     self._ready.set()
                 else:
                     self._heard.put(Remark("the scheduler of the pool is there again"))
                 first = False
                 await self._watch()
+            except Exception as error:  # noqa: BLE001 - Dask raises of every kind where a scheduler is lost
+                if first:
+                    self._failed = self._unreachable(error)
+                    break
+            if not self._closing.is_set() and self._client is not None:
+                self._heard.put(Remark("the scheduler of the pool is lost; it is tried again"))
             await self._leave()
-            if not self._closing.is_set():
-                await self._pause(_AGAIN_S)
+            await self._pause(_AGAIN_S)
         await self._leave()
         self._ready.set()
 
     async def _connected(self) -> Client:
-        client = Client(
+        client = _Client(
             self._address,
             security=self._security,
             asynchronous=True,
@@ -163,17 +175,13 @@ class DaskPool:
         return WattridgeError(f"the scheduler of the pool cannot be reached: {said}", self._address, remedy)
 
     async def _watch(self) -> None:
-        """Look who is there, until the scheduler is gone or the pool is closed."""
+        """Look who is there until the pool is closed. Raises where the scheduler is lost."""
         while not await self._pause(LOOK_S):
-            try:
-                await asyncio.wait_for(self._look(), ANSWER_S)
-            except (TimeoutError, OSError, ValueError, TypeError):
-                self._heard.put(Remark("the scheduler of the pool does not answer; it is tried again"))
-                return
+            await asyncio.wait_for(self._look(), ANSWER_S)
 
     async def _pause(self, seconds: float) -> bool:
         """Wait for so long; True where the pool is closed meanwhile."""
-        with suppress(asyncio.TimeoutError):
+        with suppress(TimeoutError):
             await asyncio.wait_for(self._closing.wait(), seconds)
         return self._closing.is_set()
 
@@ -192,8 +200,10 @@ class DaskPool:
     # --- boards -------------------------------------------------------------------------------------------------------
 
     async def _look(self) -> None:
-        """Who is there now. Raises OSError where the scheduler does not answer."""
+        """Who is there now. Raises where the scheduler does not answer."""
         assert self._client is not None, "it is connected"
+        if self._client.status != "running":
+            raise ConnectionError("the connection was lost")
         here = set(await self._client.scheduler.ncores())
         gone = self._known.keys() - here
         for address in gone & self._missing:  # requests that its death fails have been heard of by now
@@ -224,8 +234,9 @@ class DaskPool:
             self._heard.put(Remark(f"a worker at {shortened(address)} is left out: {error}"))
             return
         before = self._addresses.get(board.key)
-        if before is not None:  # its worker was started again
+        if before is not None:  # its worker was started again, and the scheduler has not noticed yet
             self._forget_worker(before)
+            self._known[before] = ""
         self._known[address] = board.key
         self._addresses[board.key] = address
         with self._mutex:
@@ -245,18 +256,22 @@ class DaskPool:
         if address is None or self._client is None:
             self._heard.put(Unanswered(number, board, Failure.BROKEN, "its worker left"))
             return
-        future = self._client.submit(
-            tasks.answer,
-            number,
-            line,
-            self._name,
-            key=f"{self._name}-{number}",
-            workers=[address],
-            allow_other_workers=False,
-            resources={tasks.GPU_RESOURCE: 1},
-            pure=False,
-            retries=0,
-        )
+        try:
+            future = self._client.submit(
+                tasks.answer,
+                number,
+                line,
+                self._name,
+                key=f"{self._name}-{number}",
+                workers=[address],
+                allow_other_workers=False,
+                resources={tasks.GPU_RESOURCE: 1},
+                pure=False,
+                retries=0,
+            )
+        except Exception as error:  # noqa: BLE001 - the connection was lost just now, in one of many ways
+            self._heard.put(Unanswered(number, board, Failure.BROKEN, shortened(str(error))))
+            return
         self._sent[number] = _Sent(board, address, future, self._loop.create_task(self._wait(number, future)))
 
     async def _wait(self, number: int, future: Future) -> None:

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import cycle
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -60,22 +60,6 @@ _RESTATED: Final = 256  # measurements in one request
 _DEATHS: Final = 2  # of workers, until a row counts as the reason
 
 
-@runtime_checkable
-class SharesBoards(Protocol):
-    """A runner with several boards, each of which can be asked for by its key."""
-
-    @property
-    def boards(self) -> tuple[PoolBoard, ...]:
-        """Those that take part now."""
-        ...
-
-    def measure_on(
-        self, board: str, rows: Sequence[int], stop: threading.Event, depth: Depth = Depth.ENERGY
-    ) -> Iterator[Measurement]:
-        """As `measure`, on that board alone. Ends early where the board leaves."""
-        ...
-
-
 @dataclass(slots=True)
 class _Seat:
     """A board that takes part, or is getting ready to."""
@@ -113,7 +97,7 @@ class _Job:
 
 
 class PoolRunner:
-    """Implements `Runner`, `Times`, `KnowsFeatures`, `StatesFigures` and `SharesBoards`. The pool is not its own.
+    """Implements `Runner`, `Times`, `KnowsFeatures`, `StatesFigures` and `OverBoards`. The pool is not its own.
 
     Boards of its model that join later take part from then on.
     """
@@ -165,11 +149,13 @@ class PoolRunner:
         """Time the rows in the same way."""
         return self._look_at(rows, Depth.TIME, stop)
 
-    def measure_on(
-        self, board: str, rows: Sequence[int], stop: threading.Event, depth: Depth = Depth.ENERGY
-    ) -> Iterator[Measurement]:
-        """Measure the rows on that board alone. Ends early where it leaves."""
-        return self._look_at(rows, depth, stop, board)
+    def measure_on(self, wanted: Sequence[tuple[str, int]], stop: threading.Event) -> Iterator[Measurement]:
+        """Measure each row on the board of that key, the boards in parallel; pairs of one that leaves are left out."""
+        rows: dict[str, list[int]] = {}
+        for board, row in wanted:
+            rows.setdefault(board, []).append(row)
+        jobs = [_Job(deque(self._by_setting(own)), Depth.ENERGY, board) for board, own in rows.items()]
+        return self._work_off(jobs, stop)
 
     def features(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
         """What the boards' compilers know of the rows; NaN where none answered."""
@@ -237,21 +223,29 @@ class PoolRunner:
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
-    def _look_at(
-        self, rows: Sequence[int], depth: Depth, stop: threading.Event, only: str = ""
-    ) -> Iterator[Measurement]:
-        job = _Job(deque(self._by_setting(rows)), depth, only)
+    def _look_at(self, rows: Sequence[int], depth: Depth, stop: threading.Event) -> Iterator[Measurement]:
+        return self._work_off([_Job(deque(self._by_setting(rows)), depth)], stop)
+
+    def _work_off(self, jobs: Sequence[_Job], stop: threading.Event) -> Iterator[Measurement]:
+        """All that these jobs find, as it comes. A job for one board ends where that leaves."""
         try:
-            while (job.waiting or job.under_way or job.found) and not stop.is_set():
-                if only and (only not in self._seats or self._seats[only].refused):
-                    break
-                self._hand_out(job)
+            while not stop.is_set() and (left := [job for job in jobs if self._goes_on(job)]):
+                for job in left:
+                    self._hand_out(job)
                 self._hear(TURN_S)
-                while job.found:
-                    yield job.found.popleft()
-            yield from self._drained(job)
+                for job in left:
+                    while job.found:
+                        yield job.found.popleft()
+            for job in jobs:
+                yield from self._drained(job)
         finally:
-            self._give_up(job)
+            for job in jobs:
+                self._give_up(job)
+
+    def _goes_on(self, job: _Job) -> bool:
+        if job.only and (job.only not in self._seats or self._seats[job.only].refused):
+            return False
+        return bool(job.waiting or job.under_way or job.found)
 
     def _drained(self, job: _Job) -> Iterator[Measurement]:
         """What the boards were at when the session stopped."""
@@ -282,7 +276,9 @@ class PoolRunner:
 
     def _hand_out(self, job: _Job) -> None:
         """Give the free boards rows, in turns, as long as there are both."""
-        seats = [seat for seat in self._ready() if not job.only or seat.board.key == job.only]
+        if not job.waiting:
+            return
+        seats = self._ready() if not job.only else [seat for seat in (self._seats[job.only],) if seat.abilities]
         here = {seat.board.key for seat in seats}
         for turn in range(AHEAD):
             for seat in seats:

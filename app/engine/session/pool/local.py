@@ -14,7 +14,7 @@ from ...children.scratch import scratch_folder
 from ...children.supervised import Child, Supervisor
 from ...runner.pool.certificates import Certificates, make_certificates
 
-READY_S: Final = 60.0
+READY_S: Final = 180.0
 _PACKAGE: Final = __package__
 
 

@@ -18,6 +18,7 @@ from distributed.comm.addressing import get_address_host
 from distributed.utils import get_ip
 
 from ....sensors.select import open_gpu
+from ....standard_error import say
 from ...children.scratch import scratch_folder
 from ...control.guard import DeviceGuard
 from ...runner.pool import tasks
@@ -26,6 +27,7 @@ from ...runner.pool.network import security_of, settle
 from .board_work import BoardWork
 from .child import run_child
 
+_SAY_S: Final = 5.0  # without a scheduler, until the user hears of it
 _IDLE_LOOK_S: Final = 5.0
 _CLOSE_S: Final = 3.0
 _AGAIN_S: Final = 0.5
@@ -108,14 +110,37 @@ async def _offer(
         local_directory=str(folder),
     )
     try:
-        await worker
-        ready({"board": work.board.label, "address": worker.address})
-        await _until_over(worker, work, end)
+        if await _has_started(worker, scheduler, end):
+            ready({"board": work.board.label, "address": worker.address})
+            await _until_over(worker, work, end)
     finally:
         work.abandon()
         with suppress(Exception):
             await asyncio.wait_for(worker.close(executor_wait=False, nanny=False), _CLOSE_S)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _has_started(worker: BoardWorker, scheduler: str, end: asyncio.Event) -> bool:
+    """Wait until the scheduler has taken the worker; False where the parent is gone before. Raises OSError.
+
+    Dask tries again by itself for as long as nobody answers, or whoever does has certificates of another pool.
+    """
+    starting, ended = asyncio.create_task(_started(worker)), asyncio.create_task(end.wait())
+    try:
+        done, _ = await asyncio.wait((starting, ended), timeout=_SAY_S, return_when=asyncio.FIRST_COMPLETED)
+        if not done:
+            say(f"no scheduler of this pool answers at {scheduler} yet; it is tried again")
+            await asyncio.wait((starting, ended), return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            starting.result()
+        return starting.done()
+    finally:
+        starting.cancel()
+        ended.cancel()
+
+
+async def _started(worker: BoardWorker) -> None:
+    await worker
 
 
 async def _until_over(worker: BoardWorker, work: BoardWork, end: asyncio.Event) -> None:
