@@ -42,8 +42,10 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    # -m puts the working directory first. Unless this package lies there, nothing is to be imported from it.
+    # -m puts the working directory first. Unless this package lies there, nothing is to be imported from it. A frozen
+    # program has its own library in that place.
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    if not sys.flags.safe_path and os.path.realpath(sys.path[0]) != os.path.realpath(here):
+    isolated = sys.flags.safe_path or getattr(sys, "frozen", False)
+    if not isolated and os.path.realpath(sys.path[0]) != os.path.realpath(here):
         del sys.path[0]
     sys.exit(main())

@@ -70,6 +70,20 @@ def test_a_frozen_program_starts_its_runner(frozen: Path) -> None:
     assert frozen.read_text().split() == [RUN, "app.engine.runner.kernels.worker"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the script is started by its first line")
+def test_a_frozen_program_calls_its_own_commands(frozen: Path, tmp_path: Path) -> None:
+    """Its library stays on the path, although what lies first there is no folder of ours."""
+    program = Path(sys.executable)
+    entry = program.read_text().replace(f"sys.path.insert(0, {str(APP.parent)!r})", (
+        f"sys.path[:0] = ['/base_library.zip', {str(APP.parent)!r}]\n"
+        "import atexit\natexit.register(lambda: print(sys.path[0]))"
+    ))  # fmt: skip
+    program.write_text(entry)
+    done = subprocess.run(module_command("app", "strategies", "--json"), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "/base_library.zip"
+
+
 @pytest.mark.skipif(os.name != "posix", reason="the reaper is of POSIX")
 def test_a_frozen_program_that_is_killed_takes_what_it_started_with_it(frozen: Path, tmp_path: Path) -> None:
     told, python = tmp_path / "pid", Path(sys.executable).read_text().splitlines()[0].removeprefix("#!")
@@ -186,7 +200,8 @@ def test_nothing_else_names_the_interpreter_in_a_command_line() -> None:
     """A list that begins with `sys.executable` is a command line that no frozen program can run."""
     naming = set()
     for path in APP.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if "sys.executable" in text else ():
             if isinstance(node, ast.List | ast.Tuple) and node.elts and ast.unparse(node.elts[0]) == "sys.executable":
                 naming.add(path.relative_to(APP).as_posix())
     assert naming <= set(_NAMES_IT)

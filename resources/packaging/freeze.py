@@ -54,7 +54,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("dist"), help="where the folder and the archive go")
     parser.add_argument("--work", type=Path, default=Path("build"), help="for the environment and what it makes")
-    parser.add_argument("--extras", default="cuda,opencl,meters", help="of pyproject.toml, to be inside")
+    parser.add_argument("--extras", default="cuda,opencl,pool,service,meters", help="of pyproject.toml, to be inside")
     parser.add_argument("--no-archive", action="store_true", help="only the folder, for a package made of it")
     parser.add_argument("--wheel", type=Path, help="of Wattridge, instead of one that is built here")
     arguments = parser.parse_args()
@@ -103,7 +103,7 @@ def freeze(python: Path, work: Path, out: Path) -> Path:
         words += ["--hidden-import", "cuda.bindings.driver"]
     if "nvidia" in here:  # libraries and headers that NVRTC finds beside each other
         words += ["--collect-data", "nvidia", "--collect-binaries", "nvidia", "--hidden-import", "nvidia"]
-    for package in ("xgboost", "pyopencl"):  # which find their own files
+    for package in ("xgboost", "pyopencl", "dask", "distributed"):  # which find their own files
         if package in here:
             words += ["--collect-all", package]
     run(python, "-m", "PyInstaller", *words, str(entry))
