@@ -124,6 +124,7 @@ PANELS: tuple[PanelSpec, ...] = (
         "understand",
     ),
     PanelSpec("compare", "Com&pare", "ComparePanel", "Shift+F8", "Sessions and boards side by side", "understand"),
+    PanelSpec("idle", "I&dle", "IdlePanel", "", "What the board draws without work", "understand"),
     PanelSpec("control", "Cont&rol", "ControlPanel", "Ctrl+L", "Clocks and power limit by hand", "control", early=True),
     PanelSpec("sessions", "S&essions", "SessionsPanel", "Ctrl+H", "Find, name, open and export sessions", "library"),
     PanelSpec(

@@ -71,6 +71,9 @@ def command_of(view: str, panels: Panels, context: Context, seconds: float) -> J
             return lambda: CommandLine(("sessions",), "The stored sessions")
         case "boards":
             return lambda: CommandLine(("gpus",), "Every board")
+        case "idle":
+            info = context.gpu.info
+            return lambda: CommandLine(("idle", "--gpu", info.uuid), f"What {info.label} draws without work")
     raise InputError(f"no command gives what {view.capitalize()} shows", view, "go to another view, and copy there")
 
 

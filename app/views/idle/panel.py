@@ -1,0 +1,142 @@
+"""What the shown board draws while nothing works on it: looked at on demand, with what a year of it costs."""
+
+from __future__ import annotations
+
+import shlex
+import threading
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QTextBrowser, QWidget
+
+from ...errors import InputError
+from ..context import Context
+from ..plots.descriptions import rich_text
+from ..plots.label import PlainLabel
+from ..threads.tasks import LatestTask
+from ..widgets import button, hbox, vbox
+
+if TYPE_CHECKING:
+    from ...engine.analysis.tradeoff import Load
+    from ...engine.tuning_methods.idle import IdleProgram, IdleStudy
+
+_EMPTY = (
+    "How much does this board draw while nothing works on it?\n"
+    "Look takes about 15 seconds for each condition. Nothing is set on a real board."
+)
+_LOADS_S = 30.0
+
+
+class IdlePanel(QWidget):
+    """Looks off Qt's thread. Usable without a window: `IdlePanel(context)`."""
+
+    seconds, settle_s = 10.0, 5.0  # of each look, on the board's clock
+
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self.study: IdleStudy | None = None
+        self.contexts = QCheckBox("Also with a CUDA &context")
+        self.contexts.setToolTip("A process opens one and launches nothing, with and without CUDA_DISABLE_PERF_BOOST=1")
+        self.contexts.setChecked(True)
+        self.program = QLineEdit()
+        self.program.setPlaceholderText("a command that loads a model and waits, run by Look")
+        self.program.setAccessibleName("Program that loads a model")
+        self.look = button("&Look", "Measure the idle board now", self.start)
+        self.end = button("&Stop", "End the look and what it started", self.stop)
+        self.note = PlainLabel(wrap=True)
+        self.found = QTextBrowser()
+        self.found.setAccessibleName("What the idle board draws")
+        vbox(
+            hbox(self.look, self.end, self.contexts),
+            hbox(PlainLabel("With"), self.program),
+            self.note,
+            self.found,
+            of=self,
+        )
+        self._task = LatestTask(self)
+        self._task.done.connect(self._show)
+        self._task.failed.connect(self._failed)
+        context.boards.board_changed.connect(self._board_changed)
+        self._idle(_EMPTY)
+
+    def start(self) -> None:
+        """Look at the shown board now."""
+        from ...engine.control.guard import DeviceGuard
+        from ...engine.tuning_methods.idle import study_idle
+
+        try:
+            program = self._program()
+        except InputError as error:
+            self._context.bridge.report(error.what, error.remedy)
+            return
+        gpu, contexts = self._context.gpu, self.contexts.isChecked()
+        simulated = gpu.info.source == "simulated"  # which has nothing to protect
+        seconds, settle_s = self.seconds, self.settle_s
+
+        def job(stop: threading.Event) -> IdleStudy:
+            return study_idle(
+                gpu,
+                DeviceGuard(gpu),
+                seconds=seconds,
+                settle_s=settle_s,
+                contexts=contexts,
+                program=program,
+                memory_clocks=simulated,
+                stop=stop,
+            )
+
+        self.look.setEnabled(False)
+        self.end.setEnabled(True)
+        self.note.setText("Looking …")
+        self._task.run(job)
+
+    def stop(self) -> None:
+        """End the look that is under way, and what it started."""
+        self._task.shutdown()
+        self._idle("Stopped.")
+
+    def shutdown(self) -> None:
+        """Called by the window before it closes."""
+        self._task.shutdown()
+
+    def _program(self) -> IdleProgram | None:
+        from ...engine.tuning_methods.idle import IdleProgram
+
+        try:
+            words = shlex.split(self.program.text())
+        except ValueError as error:
+            raise InputError(f"not a command line: {error}", "Idle", "close every quote") from None
+        return IdleProgram(words, loads_s=_LOADS_S) if words else None
+
+    def _load(self) -> Load:
+        """A year of nothing but idling."""
+        from ...engine.analysis.tradeoff import HOURS_PER_YEAR, Load
+
+        return Load(hours_per_year=HOURS_PER_YEAR)
+
+    def _idle(self, note: str) -> None:
+        self.look.setEnabled(True)
+        self.end.setEnabled(False)
+        self.note.setText(note)
+
+    @Slot(object)
+    def _show(self, study: IdleStudy) -> None:
+        from ...engine.session.idle_costs import describe_idle
+
+        self.study = study
+        self._idle("")
+        self.found.setHtml(rich_text([describe_idle(study, self._load())]))
+
+    @Slot(str, str)
+    def _failed(self, what: str, remedy: str) -> None:
+        self._idle("")
+        self._context.bridge.report(what, remedy)
+
+    @Slot(object)
+    def _board_changed(self, _board: object) -> None:
+        """What was found belongs to the board before."""
+        self._task.shutdown()
+        self.study = None
+        self.found.clear()
+        self._idle(_EMPTY)
