@@ -91,7 +91,7 @@ def main() -> int:
     describe(root, documents, f"{version}-1")
     package = out / f"wattridge_{version}-1_amd64.deb"
     set_modes(root)
-    freeze.run("dpkg-deb", "--root-owner-group", "-Zxz", "-z3", "--build", root, package)
+    freeze.run("dpkg-deb", "--root-owner-group", "-Zxz", "--build", root, package)
     print(f"{package}: {package.stat().st_size / 1e6:.0f} MB")
     return 0
 
