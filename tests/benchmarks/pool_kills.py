@@ -134,6 +134,8 @@ def main(kills: int) -> int:
             died = [m for at in range(len(table)) if (m := table.measurement(at)).state is State.RUNTIME]
             sessions, stored, failed, wrong = sessions + 1, stored + len(rows), failed + len(died), wrong + (not good)
             took = time.monotonic() - began
+            if not good:
+                print(f"session {sessions}: {result.reason}")
             print(f"{took:6.0f} s  session {sessions}: {result.state}, {len(rows)} rows; killed so far {dict(killed)}")
     pool.close()
     parts.close()

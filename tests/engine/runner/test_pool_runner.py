@@ -17,7 +17,7 @@ from pool_sides import BUNDLE, MODEL, ScriptedSide, board
 from app.engine.measurement import Depth, State
 from app.engine.runner.base import OverBoards
 from app.engine.runner.pool.gpu import boards_of_origin
-from app.engine.runner.pool.messages import error_line, parse_answer
+from app.engine.runner.pool.messages import BoardBusy, error_line, parse_answer
 from app.engine.runner.pool.runner import PoolRunner
 from app.engine.session.run import run_session
 from app.engine.session_state import SessionState
@@ -190,6 +190,27 @@ def test_when_a_board_is_lost_beside_its_worker_the_others_do_its_rows() -> None
         found = list(runner.measure(ROWS, threading.Event()))
     assert once_each([each.row for each in found]), "what it reported before stays"
     assert said == [f"{board('b').label} takes no part: the board fell off the bus"]
+
+
+def test_a_board_that_another_session_has_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.engine.runner.pool.runner.BUSY_S", 0.01)
+    busy = [True, True]
+
+    def garble(_: str, line: bytes) -> bytes:
+        answer = parse_answer(line, "there")
+        if answer.answer is not None and "batch" in answer.answer and busy:
+            busy.pop()
+            return error_line(answer.number, BoardBusy("it is busy"))
+        return line
+
+    pool, said = FakePool(), list[str]()
+    pool.garble = garble
+    pool.join(side("a"))
+    runner = PoolRunner(pool, MODEL, "simulated", SPACE, BUNDLE, on_remark=said.append)
+    assert [each.row for each in runner.measure([3], threading.Event())] == [3]
+    assert said == [f"{board('a').label} is busy with another session; it is asked again"]
+    runner.close()
+    pool.close()
 
 
 def test_when_no_board_takes_part_any_more_the_session_fails_at_once_with_the_reason() -> None:

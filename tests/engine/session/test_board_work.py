@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -147,13 +148,35 @@ def test_one_session_has_the_board_until_it_ends_or_asks_for_nothing(monkeypatch
     assert ask(board, Request("open", SESSION, 1, work=work())).answer is not None
     busy = ask(board, Request("open", other, 2, work=replace(work(), session=other))).error
     assert busy is not None
-    assert "busy with another session" in busy.what
+    assert isinstance(busy, messages.BoardBusy)
     monkeypatch.setattr(board_work, "IDLE_S", -1.0)
     assert ask(board, Request("open", other, 3, work=replace(work(), session=other))).answer is not None
     unknown = ask(board, Request("measure", SESSION, 4, (1,))).error
     assert isinstance(unknown, messages.UnknownSession)
     board.let_go_where_idle()
     assert isinstance(ask(board, Request("measure", other, 5, (1,))).error, messages.UnknownSession)
+    board.close()
+
+
+def test_a_new_session_of_the_same_client_ends_the_one_before() -> None:
+    board, other = side(), "cd" * 16
+    for number, session in enumerate((SESSION, other), 1):
+        line = messages.request_line(Request("open", session, number, work=replace(work(), session=session)))
+        assert messages.parse_answer(board.answer(line, lambda _: None, "client-1"), "there").answer is not None
+    line = messages.request_line(Request("open", SESSION, 3, work=work()))
+    for _ in range(2):
+        refused = messages.parse_answer(board.answer(line, lambda _: None, "client-2"), "there").error
+        assert isinstance(refused, messages.BoardBusy)
+    board.close()
+
+
+def test_a_client_that_asks_again_and_again_gets_the_board_of_one_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(board_work, "IDLE_S", 0.2)
+    board, other = side(), "cd" * 16
+    ask(board, Request("open", SESSION, 1, work=work()))
+    again, until = Request("open", other, 2, work=replace(work(), session=other)), time.monotonic() + 60
+    while ask(board, again).error is not None:
+        assert time.monotonic() < until
     board.close()
 
 

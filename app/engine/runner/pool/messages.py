@@ -111,6 +111,13 @@ class UnknownSession(SensorError):
     """The worker does not know the session (any more): it is to be opened there."""
 
 
+class BoardBusy(SensorError):
+    """Another session has the board: it is to be asked again."""
+
+
+_FLAGS: Final[Mapping[str, type[SensorError]]] = {"unknown_session": UnknownSession, "busy": BoardBusy}
+
+
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 
@@ -223,8 +230,8 @@ def begun_line(number: int) -> bytes:
 
 def error_line(number: int, error: Exception) -> bytes:
     """What failed, as it is sent."""
-    unknown = {"unknown_session": True} if isinstance(error, UnknownSession) else {}
-    return line_of({"number": number, "error": {**error_document(error), **unknown}})
+    flags = {flag: True for flag, known in _FLAGS.items() if isinstance(error, known)}
+    return line_of({"number": number, "error": {**error_document(error), **flags}})
 
 
 def parse_answer(line: bytes, where: str) -> Answer:
@@ -234,8 +241,8 @@ def parse_answer(line: bytes, where: str) -> Answer:
     if "error" in message:
         told = object_of(message["error"])
         kind, what, remedy = parse_error(told)
-        unknown = told.get("unknown_session") is True
-        error = UnknownSession(what, where, remedy) if unknown else sensor_error(kind, what, where, remedy)
+        flagged = next((known for flag, known in _FLAGS.items() if told.get(flag) is True), None)
+        error = sensor_error(kind, what, where, remedy) if flagged is None else flagged(what, where, remedy)
         return Answer(number, error=error)
     if message.get("begun") is True:
         return Answer(number, begun=True)

@@ -34,6 +34,7 @@ from .messages import (
     MOST_ROWS,
     Abilities,
     Answer,
+    BoardBusy,
     Request,
     SessionWork,
     UnknownSession,
@@ -52,6 +53,7 @@ AHEAD: Final = 2  # requests that a board has at once: one that it works on and 
 MOST_BATCH: Final = 1024
 TURN_S: Final = 0.05
 DRAIN_S: Final = 10.0  # for what is being measured when the session stops
+BUSY_S: Final = 3.0  # between two questions whether another session has ended
 OPEN_S: Final = 180.0  # for the first board to be ready for the session
 PATIENCE_S: Final = 600.0  # without any board
 CONCLUDE_S: Final = 60.0
@@ -67,6 +69,8 @@ class _Seat:
     board: PoolBoard
     opening: int = 0  # the request that gets it ready
     abilities: Abilities | None = None  # None until it is ready
+    busy: bool = False  # another session has it
+    again_s: float = math.inf  # when it is asked again
     refused: str = ""  # why it does not take part
     requests: set[int] = field(default_factory=set)  # rows that it measures now, or next
     measured: int = 0
@@ -123,6 +127,7 @@ class PoolRunner:
         self._last = 0  # number of a request
         self._sent: dict[int, _Sent] = {}
         self._seats: dict[str, _Seat] = {}
+        self._seen: set[str] = set()  # boards that were there at some time
         self._deaths: dict[int, int] = {}  # of workers that had this row
         self._board_of: dict[int, str] = {}  # of rows that were measured in full
         self._origins: dict[str, dict[str, str]] = {}  # what each board that took part says of its figures
@@ -362,9 +367,13 @@ class PoolRunner:
                     self.on_remark(heard.text)
             heard = self._pool.heard(0.0)
         refused = [seat for seat in self._seats.values() if seat.refused]
+        for seat in self._seats.values():
+            if seat.again_s <= time.monotonic():
+                seat.again_s = math.inf
+                seat.opening = self._send(seat, Request("open", "", 0, work=self._work))
         if any(self._ready()):
             self._alone_since = time.monotonic()
-        elif refused and len(refused) == len(self._seats):
+        elif refused and self._seen <= {seat.board.key for seat in refused}:
             raise WattridgeError(refused[-1].refused, refused[-1].board.label, "see its worker's machine")
         elif time.monotonic() - self._alone_since > PATIENCE_S:
             what = f"no board of the pool has been there for {PATIENCE_S / 60:.0f} min"
@@ -398,6 +407,10 @@ class PoolRunner:
             if isinstance(answer.error, UnknownSession):  # another session was there meanwhile
                 self._again(sent)
                 self._welcome(seat.board)
+            elif isinstance(answer.error, BoardBusy):
+                if not seat.busy:
+                    self.on_remark(f"{seat.board.label} is busy with another session; it is asked again")
+                seat.busy, seat.again_s = True, time.monotonic() + BUSY_S
             elif sent.do in ("open", "measure"):
                 self._refuse(seat, answer.error.what)
                 self._again(sent)
@@ -471,6 +484,7 @@ class PoolRunner:
         before = self._seats.get(board.key)
         if before is not None and before.refused:
             return
+        self._seen.add(board.key)
         seat = self._seats[board.key] = _Seat(board)
         seat.opening = self._send(seat, Request("open", "", 0, work=self._work))
 

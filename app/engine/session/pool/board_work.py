@@ -28,6 +28,7 @@ from ...runner.base import KnowsFeatures, PreparationFailed, Prepares, Runner, S
 from ...runner.pool.boards import PoolBoard, board_message
 from ...runner.pool.messages import (
     Abilities,
+    BoardBusy,
     Request,
     SessionWork,
     UnknownSession,
@@ -82,6 +83,7 @@ class BoardWork:
         )
         self._session: _Session | None = None
         self._asked_at = -math.inf
+        self._client = self._owner = ""  # whose request it is, and whose session has the board
         self._one_at_a_time = threading.Lock()
         self._mutex = threading.Lock()
         self._ended: tuple[str, int] = ("", 0)  # requests of that session up to that number end early
@@ -106,9 +108,13 @@ class BoardWork:
         """In a word: what it does now."""
         return "measures" if self._now is not None else "waits"
 
-    def answer(self, line: bytes, say: Say) -> bytes:
-        """The answer to a request; `say` publishes the parts that come before it."""
+    def answer(self, line: bytes, say: Say, client: str = "") -> bytes:
+        """The answer to a request; `say` publishes the parts that come before it.
+
+        A client has one session at a time, so that a new one of the same client ends the one before.
+        """
         with self._one_at_a_time:
+            self._client = client
             return self._answered(line, say)
 
     def _answered(self, line: bytes, say: Say) -> bytes:
@@ -128,7 +134,9 @@ class BoardWork:
                 self._let_go()
             return error_line(number, error)
         finally:
-            self._now, self._asked_at = None, time.monotonic()
+            if self._now is not None and self._session is not None and self._now[0] == self._session.name:
+                self._asked_at = time.monotonic()
+            self._now = None
 
     def end_until(self, session: str, number: int) -> None:
         """Requests of the session up to that number end early."""
@@ -169,11 +177,12 @@ class BoardWork:
     def _open(self, request: Request, say: Say, stop: threading.Event) -> dict[str, Any]:
         assert request.work is not None, "the request was checked"
         if self._session is not None and self._session.name != request.session:
-            if time.monotonic() - self._asked_at < IDLE_S:
-                raise WattridgeError("it is busy with another session", self.board.label, "wait for that to end")
+            own = self._client != "" and self._client == self._owner
+            if not own and time.monotonic() - self._asked_at < IDLE_S:
+                raise BoardBusy("it is busy with another session", self.board.label, "wait for that to end")
             self._let_go()
         if self._session is None:
-            self._session = self._opened(request.work)
+            self._session, self._owner = self._opened(request.work), self._client
         runner = self._session.runner
         return abilities_document(
             Abilities(

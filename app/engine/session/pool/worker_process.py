@@ -55,7 +55,7 @@ class BoardWorker(Worker):  # type: ignore[misc]  # Dask has no types
 
     def answer_request(self, number: int, line: bytes, topic: str) -> bytes:
         """The answer to a request, on the worker's thread; parts are published as they come."""
-        return self._work.answer(line, lambda part: self.log_event(topic, [number, part]))
+        return self._work.answer(line, lambda part: self.log_event(topic, [number, part]), topic)
 
     def end_until(self, session: str = "", number: int = 0) -> str:
         """A handler: requests of that session up to that number end early."""
