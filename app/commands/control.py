@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import select
+import shlex
+import shutil
 import sys
 import threading
 import time
@@ -12,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from ..engine.board_settings import SETTINGS, WORDS, Setting, in_words, unit
 from ..errors import InputError, PermissionRefused, WattridgeError
@@ -179,7 +182,8 @@ def _confirmed(countdown_s: float, stop: threading.Event, quiet: bool) -> bool:
 def _write(arguments: Namespace, gpu: Gpu, chosen: dict[str, Setting]) -> int:
     """The settings as files: a script, and a unit for the start of the machine."""
     from ..engine.board_settings import nearest_supported
-    from ..engine.formats.nvidia_smi import board_script, clock_unit
+    from ..engine.formats.nvidia_smi import board_script, clock_unit, service_unit
+    from ..engine.report.export import file_stem
     from ..files import write_text
 
     folder = Path(arguments.out)
@@ -188,11 +192,42 @@ def _write(arguments: Namespace, gpu: Gpu, chosen: dict[str, Setting]) -> int:
         write_text(folder / "wattridge-clocks.sh", board_script(gpu, settings), overwrite=True, executable=True),
         write_text(folder / "wattridge-clocks.service", clock_unit(gpu, settings), overwrite=True),
     ]
+    started = None if arguments.session is None else _service_of(arguments.session, arguments.configuration)
+    if started is not None:
+        title, words = started
+        unit = service_unit(gpu, settings, words, title)
+        files.append(write_text(folder / f"{file_stem(title)}-service.service", unit, overwrite=True))
     if arguments.json:
         print_json({"files": [str(file.resolve()) for file in files]})
     else:
         show(*(str(file) for file in files))
     return 0
+
+
+def _service_of(session: int, configuration: str | None) -> tuple[str, list[str]] | None:
+    """The title of a session and the command that its service was started with; None where it started none."""
+    from ..engine.report.export import choose
+    from ..engine.session.load import load_specification
+    from ..engine.session.planning import plan_of
+    from ..engine.store.database import Store
+    from ..engine.workloads.command_line import fill_places
+    from ..input_files import is_input
+    from .sources import chosen_index
+
+    with Store() as store:
+        loaded = store.load(session)
+    plan = plan_of(loaded)
+    path = Path(plan.origin.get("file", ""))
+    if plan.origin.get("kind") != "specification" or not is_input(path):
+        return None
+    service = load_specification(path).service
+    if service is None or not service.start:
+        return None
+    chosen = choose(plan, loaded.table, session, chosen_index(configuration, loaded.table)).measurement.configuration
+    port = str(urlsplit(service.url.replace("{free_port}", "8000")).port or 8000)
+    words = fill_places(shlex.split(service.start), {**chosen, "free_port": port})
+    program = shutil.which(words[0])  # systemd looks along a path of its own
+    return plan.title, [program or words[0], *words[1:]]
 
 
 # --- restore ----------------------------------------------------------------------------------------------------------

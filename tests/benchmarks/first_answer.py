@@ -425,7 +425,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
     parser.add_argument("--without-kernel-tuner", action="store_true")
-    parser.add_argument("--whole", type=int, default=40, help="energies that auto measures of the whole space")
+    parser.add_argument("--whole", type=int, default=30, help="energies that auto measures of the whole space")
     given = parser.parse_args()
     compile_bytecode()
     with tempfile.TemporaryDirectory() as name:

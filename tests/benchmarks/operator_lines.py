@@ -33,8 +33,10 @@ Ratio = tuple[float, float]  # a relative difference, and half of its 95 % inter
 def print_lines(records: Sequence[Record]) -> None:
     """All of them; those without data say so."""
     shapes = [each for each in records if "shape" in each]
-    for gpu, source in sorted({(each["gpu"], each["source"]) for each in shapes}):
-        print(f"# {gpu} ({source})")
+    for gpu, source, driver, date in sorted(
+        {(each["gpu"], each["source"], each.get("driver", "not kept"), each.get("date", "not kept")) for each in shapes}
+    ):
+        print(f"# {gpu} ({source}), driver {driver}, {date}")
     print_shapes(shapes)
     print_k_search(shapes)
     print_gain(shapes)

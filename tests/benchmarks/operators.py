@@ -168,6 +168,8 @@ def shape(name: str, gpu: Gpu, store: Store, seed: int, seconds: float, rounds: 
         "operator": operator.notation,
         "gpu": gpu.info.name,
         "source": gpu.info.source,
+        "driver": gpu.info.driver,
+        "date": time.strftime("%Y-%m-%d"),
         "seed": seed,
         "valid": plan.space.size,
         "options": options,

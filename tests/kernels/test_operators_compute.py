@@ -36,6 +36,12 @@ def specification(text: str) -> Specification:
         ("mm:1,96,160,200", "split_k == 1 and stream_k == 0 and copy_async == 1", HOPPER),
         ("mm:2,37,50,70", "split_k == 1 and stream_k == 0 and stages == 1", VOLTA),
         ("mm:2,64,64,192", "split_k == 3 and slices_k == 2", HOPPER),
+        (
+            "mm:1,70,64,96",
+            "stages == 2 and slices_k == 2 and block_k == 8 and copy_async == 1",
+            HOPPER,
+        ),  # one group a step
+        ("mm:1,64,70,40", "stages == 4 and block_k == 32 and split_k == 1 and stream_k == 0", HOPPER),  # few steps
         ("mm:3,65,33,131", "stream_k == 2 and slices_k == 4", HOPPER),
         ("mm:1,33,36,129", "stream_k == 1 and stages == 2", VOLTA),
         ("mv:2,1,37,264", "lanes_k == 64 and split_k == 1 and x_shared == 1", HOPPER),

@@ -25,13 +25,14 @@ def examine(
     checks: Iterable[Check] = CHECKS,
     stop: threading.Event | None = None,
     command: Command | None = None,
+    at_once: int = _AT_ONCE,
 ) -> Iterator[tuple[Check, Finding]]:
     """Each check with what it found, in their order and as soon as it is known; ends early at `stop`.
 
     `command` stands in for the child's command line in tests.
     """
     stop = stop or threading.Event()
-    slots = threading.Semaphore(_AT_ONCE)
+    slots = threading.Semaphore(at_once)
     looks = [_Look(check, slots, stop, command or _command) for check in checks]
     for look in looks:
         look.start()

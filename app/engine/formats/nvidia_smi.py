@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeGuard
 
+from ...errors import InputError
 from ...sensors.errors import NotSupported
 from ...sensors.gpu import Gpu
 from ..board_settings import SETTINGS, Setting, has_locks, lower, supported_clocks, upper
@@ -64,6 +65,30 @@ WantedBy=multi-user.target
 """
 
 
+_SERVICE: Final = """\
+# Written by Wattridge for {board}: {words}, while this service runs.
+#   edit User= and the rest to your needs, then as root:
+#   install -m 644 THIS_FILE /etc/systemd/system/ && systemctl enable --now THIS_FILE
+# The settings are made before the service starts and taken back after it has ended, however that was: clocks of the
+# board's own choice, and the default power limit. '+' runs these lines, and nothing else, with root's rights.
+[Unit]
+Description={title}, at clocks chosen with Wattridge
+After=network-online.target nvidia-persistenced.service
+Wants=network-online.target
+Conflicts=wattridge-clocks.service
+
+[Service]
+Type=exec
+{before}
+ExecStart={start}
+{after}
+Restart=on-failure
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class _Option:
     """One setting. `reset` lacks the default limit, which has to follow where `to_default` says so."""
@@ -101,6 +126,45 @@ def board_script(gpu: Gpu, settings: Mapping[str, Setting]) -> str:
     return clock_script(settings_for_smi(gpu, settings), [f"Written by Wattridge for {gpu.info.label}."])
 
 
+def service_unit(gpu: Gpu, settings: Mapping[str, Setting], start: Sequence[str], title: str) -> str:
+    """A systemd unit for a service whose command is `start`: the settings hold from its start to its end.
+
+    The guard's rules hold here, too: what is set is taken back after the service has ended, failed or been killed
+    (`ExecStopPost`). Raises NotSupported for a board that nvidia-smi does not set.
+    """
+    _require_nvidia(gpu)
+    if start[0][:1] in set("@-:+!|"):  # systemd would read more than a name in it: '+' gives root's rights
+        raise InputError("a program whose name begins with a sign", start[0][:80], "write the unit by hand")
+    options = [option for name, value in settings_for_smi(gpu, settings).items() if (option := _option(name, value))]
+    smi = f"+{SMI} -i {gpu.info.uuid}"
+    after = [f"ExecStopPost={smi} {line}" for line in _resets(gpu, options)]
+    return _SERVICE.format(
+        board=_in_comment(gpu.info.label),
+        words=", ".join(option.words for option in options),
+        title=_in_comment(title),
+        before="\n".join(f"ExecStartPre={smi} {option.set}" for option in options),
+        start=" ".join(_quoted(word) for word in start),
+        after="\n".join(after),
+    )
+
+
+def _resets(gpu: Gpu, options: Sequence[_Option]) -> Iterator[str]:
+    """What takes the settings back, the last one first."""
+    for option in reversed(options):
+        if not option.to_default:
+            yield option.reset
+        elif gpu.info.power_limit.default_w is not None:
+            yield f"{option.reset} {gpu.info.power_limit.default_w:g}"
+
+
+def _quoted(word: str) -> str:
+    """A word of a command line as systemd reads it back: no variable, no specifier, no quote of its own."""
+    if any(not letter.isprintable() for letter in word):
+        raise InputError("a control character in the command", repr(word)[:80], "write the unit by hand")
+    plain = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return plain if word and not set(word) & set(" \t\"'\\;") else f'"{plain}"'
+
+
 def clock_unit(gpu: Gpu, settings: Mapping[str, Setting]) -> str:
     """A systemd unit for that board: sets when the machine starts, resets when the unit is stopped.
 
@@ -110,11 +174,7 @@ def clock_unit(gpu: Gpu, settings: Mapping[str, Setting]) -> str:
     info = gpu.info
     options = [option for name, value in settings_for_smi(gpu, settings).items() if (option := _option(name, value))]
     lines = [f"ExecStart={SMI} -i {info.uuid} {option.set}" for option in options]
-    for option in reversed(options):
-        if not option.to_default:
-            lines.append(f"ExecStop={SMI} -i {info.uuid} {option.reset}")
-        elif info.power_limit.default_w is not None:
-            lines.append(f"ExecStop={SMI} -i {info.uuid} {option.reset} {info.power_limit.default_w:g}")
+    lines += [f"ExecStop={SMI} -i {info.uuid} {line}" for line in _resets(gpu, options)]
     words = ", ".join(option.words for option in options)
     return _UNIT.format(board=_in_comment(info.label), words=words, lines="\n".join(lines))
 

@@ -32,6 +32,7 @@ class Look:
     steady: bool  # in throughput and in power
     rate_half: float  # half-width of the 95 % interval of the throughput, relative; inf where not known
     power_half: float  # the same of the mean power, by its changes alone
+    cost_half: float  # the same of the energy for a unit of work: what both do together is not in it
 
     def narrow(self, precision: float) -> bool:
         """Whether both are known to so much."""
@@ -57,13 +58,16 @@ def look(times_s: Floats, work: Floats, power_times_s: Floats, power_w: Floats, 
     latest = BLOCKS // 2
     steady = first < latest
     first = min(first, latest)
-    kept = power[first:][known[first:]]
+    kept, done = power[first:][known[first:]], rate[first:][known[first:]]
+    work_for_each = float(done.sum() / kept.sum()) if len(kept) and kept.sum() > 0 else math.nan
     return Look(
         start_s=float(edges[first]),
         end_s=end_s,
         steady=steady,
         rate_half=half_width(rate[first:]),
         power_half=half_width(kept) if len(kept) else 0.0,
+        # of a ratio of means by what each block is off it [Cochran1977, eq. 6.13]
+        cost_half=half_width(done - work_for_each * kept, float(done.mean())) if len(kept) else math.inf,
     )
 
 
@@ -75,19 +79,20 @@ def begins_at(values: Floats) -> int:
     return next(at for at, error in enumerate(errors) if error <= least * (1 + 1e-9))
 
 
-def half_width(values: Floats) -> float:
-    """Half of the 95 % interval of the mean, relative; inf where that is not known.
+def half_width(values: Floats, scale: float | None = None) -> float:
+    """Half of the 95 % interval of the mean, relative to it or to `scale`; inf where that is not known.
 
     Neighbours that are alike count for less than as many independent ones: by (1 + r) / (1 - r) of a first-order
     autoregression.
     """
     count, mean = len(values), float(np.mean(values)) if len(values) else 0.0
-    if count < FEWEST or mean <= 0:
+    scale = mean if scale is None else scale
+    if count < FEWEST or not scale > 0:
         return math.inf
     apart = values - mean
     squares = float(apart @ apart)
-    if squares <= (1e-12 * mean) ** 2 * count:
+    if squares <= (1e-12 * scale) ** 2 * count:
         return 0.0
     alike = min(_MOST_ALIKE, max(0.0, float(apart[1:] @ apart[:-1]) / squares))
     deviation = math.sqrt(squares / (count - 1) / count * (1 + alike) / (1 - alike))
-    return student_t(count - 1) * deviation / mean
+    return student_t(count - 1) * deviation / scale

@@ -8,12 +8,13 @@ and the one of least energy, with x the features of a kernel:
     y_0(tau) = 1 / (c (s + (1 - s) tau))       s: the fastest one's share of its work; c: its energy over the least
     y(x, tau) = y_0(tau) + sum of the trees of (x, ln tau)
 
-`s` is fitted with a prior (SHARE), since a few kernels of nearly one time hardly show it; where all draw the same
-power, as at a limit, it is 0. [Zhang2024] gives target and weight, with squared error; [Zheng2020] the settings that
-were the start: depth 10, step 0.2. Held out, shallower trees with smaller steps over parts of rows and columns, and
-the start from y_0 instead of a constant, have about half the error (`tests/benchmarks/energy_search.txt`); on kernels
-that an H200 measured, the share, and a depth of 2 instead of 4, take off another quarter
-(`tests/benchmarks/operators.txt`).
+`s` is fitted with a prior (SHARE), since a few kernels of nearly one time hardly show it, and where all draw the same
+power, as at a limit, it is 0; of many kernels one half says whether it predicts the other better with it or without.
+
+[Zhang2024] gives target and weight, with squared error; [Zheng2020] the settings that were the start: depth 10, step
+0.2. Held out, shallower trees with smaller steps over parts of rows and columns, and the start from y_0 instead of a
+constant, have about half the error (`tests/benchmarks/energy_search.txt`); on kernels that an H200 measured, the share,
+and a depth of 2 instead of 4, take off another quarter (`tests/benchmarks/operators.txt`).
 
 Nothing in it has a unit but what it is scaled by, so that a model of another shape or board can stand in for c tau: a
 prior. Whether it helps is tested on what has been measured; if it does not, it is dropped.
@@ -37,6 +38,7 @@ from .arrays import Floats
 
 LEAST_POINTS: Final = 6  # of which trees are grown; of fewer, mean power x time is all there is
 _TREES: Final = 200
+_FEW_TREES: Final = 60  # where two models are only compared
 _SETTINGS: Final = {
     "max_depth": 2,
     "eta": 0.1,
@@ -50,6 +52,7 @@ SHARE: Final = (0.4, 0.3)  # of the energy that does not depend on the time: mea
 _SHARES: Final = np.linspace(0.0, 0.95, 39)  # tried,
 _KEPT: Final = 0.75  # of what was fitted: less is wrong where a limit holds the power of some kernels,
 _SCATTER: Final = 0.12  # about it, relative: what the trees are there for
+_ENOUGH: Final = 48  # kernels, of which halves say whether the fitted share or none predicts better
 _LEAST_Y: Final = 1e-3  # E is at most this many times E_min the other way round
 _FOLDS: Final = 4  # of the test of a prior
 MISSING_LIBRARY: Final = (
@@ -154,10 +157,20 @@ def fit(sample: Sample, energy_j: Floats, prior: EnergyCostModel | None = None) 
 
     `prior` is what the trees start from instead of mean power x time.
     """
+    shares = [0.0]
+    if prior is None and len(energy_j) >= LEAST_POINTS:
+        shares = [_fitted_share(sample.time_s / sample.time_s.min(), energy_j.min() / energy_j), 0.0]
+    if len(energy_j) < _ENOUGH or len(set(shares)) == 1:
+        return _grown(sample, energy_j, prior, shares[0])
+    return _grown(sample, energy_j, prior, min(shares, key=lambda share: _off_by_halves(sample, energy_j, share)))
+
+
+def _grown(
+    sample: Sample, energy_j: Floats, prior: EnergyCostModel | None, share: float, most_trees: int = _TREES
+) -> EnergyCostModel:
+    """The model with that share."""
     least_energy, least_time = float(energy_j.min()), float(sample.time_s.min())
     y = least_energy / energy_j
-    tau = sample.time_s / least_time
-    share = _fitted_share(tau, y) if prior is None and len(y) >= LEAST_POINTS else 0.0
     start = _start(1.0, share, prior, sample, least_time)
     level = float(np.average(start / y, weights=y))  # E / E_min over what is expected, at low energies above all
     trees = None
@@ -170,7 +183,7 @@ def fit(sample: Sample, energy_j: Floats, prior: EnergyCostModel | None = None) 
             missing=math.nan,
             nthread=1,
         )
-        trees = library().train(_SETTINGS, inputs, _TREES)
+        trees = library().train(_SETTINGS, inputs, most_trees)
     return EnergyCostModel(sample.names, least_time, least_energy, level, share, len(y), trees, prior)
 
 
@@ -213,6 +226,15 @@ def error_share(predicted_j: Floats, measured_j: Floats) -> float:
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
+
+
+def _off_by_halves(sample: Sample, energy_j: Floats, share: float) -> float:
+    """How far off the median prediction of one half is by the other, relative."""
+    odd, off = np.arange(len(energy_j)) % 2 == 1, []
+    for learnt in (odd, ~odd):
+        predicted = _grown(sample.of(learnt), energy_j[learnt], None, share, _FEW_TREES).energy_j(sample.of(~learnt))
+        off.append(np.abs(predicted / energy_j[~learnt] - 1.0))
+    return float(np.median(np.concatenate(off)))
 
 
 def _fitted_share(tau: Floats, y: Floats) -> float:

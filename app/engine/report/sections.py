@@ -79,6 +79,7 @@ def reproduce(content: ReportContent) -> str:
             "Measured by": f"Wattridge {record.version}" if record else "",
             "Reported by": f"Wattridge {__version__}, {_time(datetime.now(UTC).timestamp())}",
             "Options": ", ".join(f"{name} = {value}" for name, value in plan.strategy_options.items()),
+            "Compiled by": origin.get("compiler", ""),
             "SHA-256 of the file": origin.get("sha256", ""),
         }
     )

@@ -102,6 +102,15 @@ class Prepares(Protocol):
 
 
 @runtime_checkable
+class CompilesAhead(Protocol):
+    """A runner that can use the time of a measurement for rows that come later."""
+
+    def expect(self, rows: Sequence[int]) -> None:
+        """These may be asked for soon, the likeliest first. Returns at once."""
+        ...
+
+
+@runtime_checkable
 class StatesFigures(Protocol):
     """A runner that states its figures for one thermal condition of the board, which it learns to know meanwhile.
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -46,20 +47,17 @@ class OneScale:
         Closing it closes the runner.
         """
         self._runner, self._spec, self._space = runner, spec, space
-        self.source = runner.source
+        self.source, self.batch = runner.source, runner.batch
         self.timed: frozenset[str] = runner.timed if isinstance(runner, Times) else frozenset()
         self.feature_names: tuple[str, ...] = runner.feature_names if isinstance(runner, KnowsFeatures) else ()
         self._reference = reference
         self._shared: list[int] = []  # rows
         self._seen: list[Measurement] = []  # as their boards reported them
         self._boards_of: dict[int, list[str]] = {}  # that measured a row in full
+        self._measured: Counter[str] = Counter()  # how much by each board
         self._held: dict[int, Measurement] = {}  # shared rows that nobody asked for yet
         self._offsets: dict[str, BoardOffset] = {}
         self._numbers: dict[str, int] = {}  # of the boards, the reference first and then as they joined
-
-    @property
-    def batch(self) -> int:
-        return self._runner.batch
 
     @property
     def boards(self) -> Sequence[SharedBoard]:
@@ -110,6 +108,10 @@ class OneScale:
         own = [uncorrected(each, self._spec) for each in measurements]
         if isinstance(self._runner, StatesFigures):
             own, self._seen = list(self._runner.restated(own)), list(self._runner.restated(self._seen))
+        noted = {(each.row, each.board) for each in self._seen}
+        for each in own:  # of a session that is resumed: boards that are no longer here are linked by the second looks
+            if (each.row, each.board) not in noted:
+                self._note(each)
         self._fit()
         settled = {each.row: each for each in self._seen if each.board == self._reference and each.state is State.OK}
         return [
@@ -175,6 +177,7 @@ class OneScale:
         if measured.depth is Depth.ENERGY:
             self._seen.append(measured)
             self._boards_of.setdefault(measured.row, []).append(measured.board)
+            self._measured[measured.board] += 1
 
     def _given(self, own: Measurement) -> Measurement:
         """On the reference board's scale; as it is while there is no other board."""
@@ -199,7 +202,7 @@ class OneScale:
         if self._reference in keys and self._reference not in did:
             return self._reference
         others = [key for key in keys if key not in did]
-        return min(others, key=lambda key: sum(each.board == key for each in self._seen), default=self._reference)
+        return min(others, key=self._measured.__getitem__, default=self._reference)
 
 
 @contextmanager

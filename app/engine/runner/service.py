@@ -18,6 +18,7 @@ import numpy as np
 from ...numbers import percent
 from ...sensors.gpu import LIVE, Gpu
 from ...sensors.service_load import Served
+from ...sensors.service_trace import note_served
 from ..control.guard import DeviceGuard
 from ..control.obeying import disobeyed
 from ..measurement import Configuration, Measurement, State, Value
@@ -25,7 +26,7 @@ from ..metering.confidence import Interval
 from ..metering.power_source import Energy
 from ..metering.steady_window import Look, look
 from ..metering.window import Window
-from ..service_figures import START
+from ..service_figures import OF_ENERGY, START
 from ..space.search_space import SearchSpace
 from ..specification.model import Specification
 from ..workloads.command import CommandFailed
@@ -79,7 +80,7 @@ class _Seen:
 
     window: Window
     figures: Figures
-    rate_half: float  # of the throughput, relative, 95 %
+    look: Look | None  # how well throughput, power and their ratio are known; None: a program states them
     said: tuple[str, ...]
 
 
@@ -168,6 +169,7 @@ class ServiceRunner:
                     return None
                 if new is not None:
                     served.append(new)
+                    note_served(self._gpu.info, new.end_ns, figures_of_requests([new], new.start_ns, new.end_ns))
                     began_ns = began_ns or new.start_ns
                 if not began_ns:
                     if self._since_s(load_ns) > _GENERATOR_S:
@@ -211,9 +213,7 @@ class ServiceRunner:
                 State.TIMEOUT, f"nothing was answered in full within {found.end_s - found.start_s:.1f} s"
             )
         window = self._under_load.window(start_ns, end_ns, 1.0 / work_per_s)
-        return _Seen(
-            window, figures, found.rate_half, (*self._doubts(configuration, figures, found, served), *window.said)
-        )
+        return _Seen(window, figures, found, (*self._doubts(configuration, figures, found, served), *window.said))
 
     def _doubts(
         self, configuration: Configuration, figures: Figures, found: Look, served: Sequence[Served]
@@ -243,7 +243,7 @@ class ServiceRunner:
         start_ns, end_ns, time_s, figures = found
         rate = figures.get("output_tokens_per_s", 0.0) or figures.get("requests_per_s", 0.0)
         window = self._under_load.window(start_ns, end_ns, 1.0 / rate if rate > 0 else time_s)
-        return _Seen(window, figures, math.nan, window.said)
+        return _Seen(window, figures, None, window.said)
 
     def _measured(
         self,
@@ -289,19 +289,23 @@ def _of_energy(seen: _Seen) -> Figures:
 
 
 def _intervals(values: Mapping[str, float], known: Mapping[str, Interval], seen: Sequence[_Seen]) -> Intervals:
-    """The 95 % intervals of the throughput, and with it of the energy for a token, never narrower than known."""
-    rate = float(np.mean([each.rate_half for each in seen])) / math.sqrt(len(seen))
-    if not math.isfinite(rate):
+    """The 95 % intervals of throughput, power and energy: what the load wanders by, with what the sensor may be off."""
+    looks = [each.look for each in seen if each.look is not None]
+    if not looks:
         return {}
     low_w, high_w = known.get("power_w", (math.nan, math.nan))
-    power = (high_w - low_w) / 2 / values["power_w"] if values.get("power_w") else math.nan
+    sensor = (high_w - low_w) / 2 / values["power_w"] if values.get("power_w") else math.nan
+    rate, power, cost = (
+        float(np.mean([getattr(each, name) for each in looks])) / math.sqrt(len(looks))
+        for name in ("rate_half", "power_half", "cost_half")
+    )
     halves = dict.fromkeys(("time_s", "output_tokens_per_s", "requests_per_s"), rate)
-    if math.isfinite(power):
-        halves |= dict.fromkeys(("energy_j", "energy_per_token_j", "energy_per_request_j"), math.hypot(rate, power))
+    halves |= {"power_w": math.hypot(sensor, power)}
+    halves |= {name: math.hypot(sensor, cost) for name in ("energy_j", *OF_ENERGY)}
     found: Intervals = {}
     for name, half in halves.items():
         value = values.get(name, math.nan)
-        if math.isfinite(value) and half > 0:
+        if math.isfinite(value * half) and half > 0:
             low, high = known.get(name, (value, value))
             wide = max(half * abs(value), (high - low) / 2)
             found[name] = (max(0.0, value - wide), value + wide)

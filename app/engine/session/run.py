@@ -16,7 +16,16 @@ from ...errors import InputError, WattridgeError
 from ...numbers import percent
 from ..measurement import Depth, Measurement, State
 from ..models.energy_cost_store import keep_model, kept_model
-from ..runner.base import KnowsFeatures, OverBoards, PreparationFailed, Prepares, Runner, StatesFigures, Times
+from ..runner.base import (
+    CompilesAhead,
+    KnowsFeatures,
+    OverBoards,
+    PreparationFailed,
+    Prepares,
+    Runner,
+    StatesFigures,
+    Times,
+)
 from ..session_state import SessionState
 from ..space.result_table import ResultTable
 from ..store.database import Store
@@ -188,6 +197,8 @@ class SessionRun(LiveSession):
                 batch = strategies.Batch.of(rows)
                 if batch.remark:
                     self._on_event(SessionRemark(self.session, batch.remark))
+                if batch.likely and isinstance(self._runner, CompilesAhead):
+                    self._runner.expect(batch.likely)
                 rows = search.send(self._outcomes(batch))
         except StopIteration:
             return
@@ -330,7 +341,7 @@ class SessionRun(LiveSession):
         worked = [each.row for each in alike if each.state is State.OK]
         rows = worked[: min(AGAIN, self._evaluated // AGAIN_SHARE)]
         if isinstance(self._runner, OverBoards):  # what is best is settled on one board
-            rows = [*rows, *(row for row in self._finalists() if row not in rows)]
+            rows = list(dict.fromkeys((*rows, *self._finalists(), *self._of_boards_gone(self._runner))))
         with suppress(WattridgeError):  # the session itself is complete
             return {each.row: each for each in self._runner.measure(rows, self._stop)} if rows else {}
         return {}
@@ -339,6 +350,15 @@ class SessionRun(LiveSession):
         """The rows that are best by the objective so far."""
         full = [outcome for outcome in self._known.values() if outcome.final and math.isfinite(outcome.cost)]
         return [outcome.row for outcome in sorted(full, key=lambda outcome: outcome.cost)[:FINALISTS]]
+
+    def _of_boards_gone(self, runner: OverBoards) -> list[int]:
+        """Some rows of each board that is no longer there, as in a session that is resumed: others are to link it."""
+        here, found = {board.key for board in runner.boards}, dict[str, list[int]]()
+        for index in range(len(self.table)):
+            each = self.table.measurement(index)
+            if each.board not in here and each.state is State.OK and each.depth is Depth.ENERGY:
+                found.setdefault(each.board, []).append(each.row)
+        return [row for rows in found.values() for row in rows[:AGAIN]]
 
     # --- keeping ----------------------------------------------------------------------------------------------------
 

@@ -72,6 +72,7 @@ def session_summary(
         "service_starts": _starts(compared),
         "notes": [*plan.space.notes, *([repeats.words] if repeats is not None else [])],
         "share_of_peak": share_to_json(plan, compared, best),
+        "compiler": plan.origin.get("compiler"),
         "stated_for": _stated_for(plan),
         "board_offsets": offsets_document(plan.origin),
         "sensor_gain": None if (gain := gain_of_origin(plan.origin)) is None else gain_to_json(gain),

@@ -86,8 +86,11 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
         raise InputError(f"{len(restrictions)} restrictions", root.place("restrictions"), f"at most {MAX_ENTRIES}")
     for at, text in enumerate(restrictions):
         parse(text, f"{root.place('restrictions')}[{at}]").check_names(scope)
-    if len(both := [f"[{kind}]" for kind in ("kernel", "command", "service") if kind in root]) > 1:
-        raise InputError(f"both {' and '.join(both)}", str(path), "keep one of them")
+    if len(kinds := [kind for kind in ("kernel", "command", "service") if kind in root]) > 1:
+        what, tables = (
+            " and ".join(f"{before}{kind}{after}" for kind in kinds) for before, after in (("a ", ""), "[]")
+        )
+        raise InputError(f"both {what}", str(path), f"keep one of {tables}")
     kernel = _kernel(root.table("kernel", keys_of(KernelSpec)), path.parent, scope) if "kernel" in root else None
     named = (*tunable, *constants)
     if kernel is not None:

@@ -82,12 +82,18 @@ Search = Generator[list[int], Sequence[Outcome], None]
 
 
 class Batch(list[int]):
-    """Rows, what is wanted of them, and a remark for the user: what the strategy found out, how it proceeds."""
+    """Rows, what is wanted of them, and a remark for the user: what the strategy found out, how it proceeds.
 
-    def __init__(self, rows: Sequence[int], *, depth: Depth = Depth.ENERGY, remark: str = "") -> None:
+    `likely` are rows that may be asked for soon, the likeliest first: a runner may compile them meanwhile.
+    """
+
+    def __init__(
+        self, rows: Sequence[int], *, depth: Depth = Depth.ENERGY, remark: str = "", likely: Sequence[int] = ()
+    ) -> None:
         super().__init__(rows)
         self.depth = depth
         self.remark = remark
+        self.likely = tuple(likely)
 
     @classmethod
     def of(cls, rows: Sequence[int]) -> Batch:

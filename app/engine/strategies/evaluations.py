@@ -82,11 +82,16 @@ class Evaluations:
             self.learn((yield Batch(fresh, remark=remark)))
         return [self._outcomes[int(row)].cost for row in rows]
 
-    def time(self, rows: Sequence[int], remark: str = "") -> Generator[list[int], Sequence[Outcome], list[Outcome]]:
-        """`outcomes = yield from known.time(rows)`: time those of which nothing is known; the outcome of each."""
+    def time(
+        self, rows: Sequence[int], remark: str = "", likely: Sequence[int] = ()
+    ) -> Generator[list[int], Sequence[Outcome], list[Outcome]]:
+        """`outcomes = yield from known.time(rows)`: time those of which nothing is known; the outcome of each.
+
+        `likely` are rows that may come next.
+        """
         fresh = [int(row) for row in dict.fromkeys(rows) if row not in self._outcomes and row not in self._timed]
         if fresh:
-            self.learn((yield Batch(fresh, depth=Depth.TIME, remark=remark)))
+            self.learn((yield Batch(fresh, depth=Depth.TIME, remark=remark, likely=likely)))
         return [self._outcomes.get(int(row)) or self._timed[int(row)] for row in rows]
 
     # --- moves --------------------------------------------------------------------------------------------------------

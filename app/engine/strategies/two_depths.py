@@ -36,6 +36,7 @@ REMARK: Final = "Configurations are timed first, and those are measured that may
 SURE: Final = 1.0  # a row is measured at once where its time is uncertain by no more than so much of the rest
 EXPONENTS: Final = tuple(np.linspace(0.0, 2.0, 21).tolist())
 EXPONENT: Final = (1.0, 0.5)  # mean and deviation of a normal prior: most goals are of energy
+LIKELY: Final = 16  # rows that promise most after those that are asked for
 _GROWTH: Final = 1.15  # the models are fitted again when there is so much more to fit them to
 _AROUND: Final = 8  # best rows whose neighbours are candidates
 _KNOWN: Final = 1e-3  # deviation of the logarithm of a time that is known
@@ -65,11 +66,11 @@ class TwoDepths:
         while not known.exhausted and len(known) < until:
             if not self._learn():
                 return
-            to_time, to_measure = self._choose(together())
+            to_time, to_measure, likely = self._choose(together())
             if not (to_time or to_measure):
                 return
             if to_time:
-                yield from known.time(to_time)
+                yield from known.time(to_time, likely=likely)
             if to_measure:
                 yield from known.ask(to_measure)
 
@@ -144,8 +145,9 @@ class TwoDepths:
             values = self._logs[:, goal] - self._exponents[goal] * times
             rest.values = (values if np.ptp(values) > _LEAST else np.full(len(values), values.mean())).tolist()
 
-    def _choose(self, most: int) -> tuple[list[int], list[int]]:
-        """Up to `most` rows: those to time, and those to measure."""
+    def _choose(self, most: int) -> tuple[list[int], list[int], list[int]]:
+        """Up to `most` rows: those to time, and those to measure; beside them, those that may be timed next."""
+        likely: list[int] = []
         to_time: list[int] = []
         to_measure: list[int] = []
         best = self._logs[self._kept] if any(self._kept) else self._logs  # and what is believed of rows to measure
@@ -159,6 +161,9 @@ class TwoDepths:
             if worth.max() <= 0:
                 worth = deviation.sum(axis=0)
             worth[np.isin(rows, to_time)] = -1.0
+            if not likely:  # of what is known, without what is believed of the others
+                untimed = np.flatnonzero(~timed)
+                likely = rows[untimed[np.argsort(-worth[untimed], kind="stable")[: most + LIKELY]]].tolist()
             place = int(np.argmax(worth))
             if worth[place] < 0:
                 break
@@ -174,7 +179,7 @@ class TwoDepths:
                 self._time.believe(row)
         for each in (self._time, *self._rests):
             each.forget()
-        return to_time, to_measure
+        return to_time, to_measure, [row for row in likely if row not in {*to_time, *to_measure}]
 
     def _predict(self, at: npt.NDArray[np.intp]) -> tuple[Floats, Floats, Floats, Mask]:
         """Mean and deviation of the log costs of candidates, the part that is of their time, and which are timed.

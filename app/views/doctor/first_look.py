@@ -49,4 +49,4 @@ class FirstLook(QObject):
 def _examined(stop: threading.Event) -> Found:
     from ...engine.doctor.examine import examine  # imported late: the window's first frame does not need it
 
-    return list(examine(stop=stop))
+    return list(examine(stop=stop, at_once=1))  # nobody waits for it: the cores are the window's

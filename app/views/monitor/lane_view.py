@@ -30,6 +30,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from ...sensors.event_reasons import names as reason_names
+from ...sensors.service_trace import service_trace
 from ..plots import theme
 from ..plots.figures import ago_text, value_text
 from .lane_choice import LaneChoice
@@ -40,6 +41,7 @@ from .lanes import (
     LANES,
     MORE_LANES,
     POWER,
+    SERVICE_LANES,
     Line,
     ShownLane,
     axis_range,
@@ -85,6 +87,7 @@ class LaneView(QWidget):
         self._choice = LaneChoice()
         self._boards: dict[str, OtherPower] = {}  # by the names of their series
         self._meters: dict[str, OtherPower] = {}  # the same
+        self._service: Trace | None = None  # of what is asked on this board
         self._lanes: tuple[ShownLane, ...] = ()
         self._ranges: dict[str, Range] = {}
         self._snapshot: Snapshot | None = None
@@ -118,7 +121,7 @@ class LaneView(QWidget):
         self._cursor_ns = self._drag = self._snapshot = None
         self._values = {}
         self._ranges.clear()
-        self._estimate, self._boards, self._meters, self._key = None, {}, {}, ()
+        self._estimate, self._boards, self._meters, self._service, self._key = None, {}, {}, None, ()
         self._lanes = self._choice.arrange(self.every_lane)
         self.set_span(None)
         self.set_span(span)
@@ -137,6 +140,8 @@ class LaneView(QWidget):
         """The lanes that can be chosen."""
         source = self._estimate.source if self._estimate is not None else ""
         power, *others = shown_lanes(self._gpu.channels, estimate=source, lanes=(*LANES, *MORE_LANES))
+        if self._service is not None:
+            others[:0] = [ShownLane(lane, lane.lines) for lane in SERVICE_LANES]
         if self._meters:
             others.insert(0, meters_lane({series: meter.name for series, meter in self._meters.items()}))
         if not self._boards:
@@ -190,6 +195,23 @@ class LaneView(QWidget):
         }
         self._choose_lanes()
 
+    def _look_for_service(self) -> None:
+        """Draw what a service on this board does once a session asks one, in lanes of their own."""
+        found = service_trace(self._gpu.info)
+        if found is not self._service:
+            self._service = found
+            self._lanes = self._choice.arrange(self.every_lane)
+            self._look_differs()
+
+    @property
+    def _others(self) -> dict[str, OtherPower]:
+        """What is drawn of other traces than the board's own, by the names of their series."""
+        service = self._service
+        of_service = (
+            {} if service is None else {c.name: OtherPower(c.label, service, 0, c.name) for c in service.channels}
+        )
+        return {**self._boards, **self._meters, **of_service}
+
     def _choose_lanes(self) -> None:
         self._lanes = self._choice.arrange(self.every_lane)
         if self.isVisible():
@@ -224,7 +246,7 @@ class LaneView(QWidget):
         if self._estimate is not None and self.estimates:
             ratio = self._estimate.ratio(values.get("graphics_clock_mhz", math.nan))
             values[ESTIMATED_VOLTAGE.name] = float(ratio)
-        for series, other in (*self._boards.items(), *self._meters.items()):
+        for series, other in self._others.items():
             values[series] = other.power_w(instant)
         return values
 
@@ -337,6 +359,7 @@ class LaneView(QWidget):
             self.first_frame.emit()
 
     def _redraw_if_moved(self) -> bool:
+        self._look_for_service()
         newest = self._trace.last_ns
         if not newest or self.width() < 50 or self.height() < 50:
             return False
@@ -357,8 +380,7 @@ class LaneView(QWidget):
         self._key = key
         colours, font = theme.colours(), self._font()
         columns = self._layout().columns
-        others = {**self._boards, **self._meters}
-        snapshot = take_snapshot(self._trace, self._lanes, self._estimate, bounds, columns, others)
+        snapshot = take_snapshot(self._trace, self._lanes, self._estimate, bounds, columns, self._others)
         self._snapshot = snapshot
         for shown in self._lanes:
             self._ranges[shown.lane.title] = self._range_of(shown, snapshot)

@@ -89,7 +89,19 @@ LANES: tuple[Lane, ...] = (
 _BOARDS = "Power of every board"
 _BOARD_COLOURS = ("blue", "green", "purple", "sky", "vermillion", "grey")
 _METERS = "Meters beside the board"
-AT_FIRST = frozenset({_BOARDS, _METERS, *(lane.title for lane in LANES)})  # what is shown until the user chooses
+SERVICE_LANES: tuple[Lane, ...] = (
+    Lane("Service: requests", "1/s", (Line("requests_per_s", "answered", colour="blue"),), 0.8),
+    Lane("Service: output tokens", "1/s", (Line("output_tokens_per_s", "tokens", colour="green"),), 0.8),
+    Lane(
+        "Service: latency, 95 %",
+        "s",
+        (Line("ttft_p95_s", "first token", colour="purple"), Line("e2e_p95_s", "whole answer", colour="sky")),
+        0.8,
+        least_span=0.01,
+    ),
+)
+# what is shown until the user chooses
+AT_FIRST = frozenset({_BOARDS, _METERS, *(lane.title for lane in (*LANES, *SERVICE_LANES))})
 MORE_LANES: tuple[Lane, ...] = (
     Lane("Memory used", "MiB", (Line("memory_used_mib", "used"),), 0.8, least_span=1000.0),
     Lane(

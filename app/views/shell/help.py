@@ -96,7 +96,8 @@ class HelpWindow(QDialog):
         """Open a page of the guide by its file's name, with a heading after a '#', or 'keys'."""
         page, _, heading = name.partition("#")
         url = QUrl(_KEYS) if name == "keys" else _url(guide() / page)
-        url.setFragment(heading)
+        if heading:  # an empty fragment is another address than none
+            url.setFragment(heading)
         self.text.setSource(url)
 
     @Slot(QListWidgetItem)

@@ -9,6 +9,7 @@ import pytest
 from formats_samples import CACHE
 from formats_samples import TABLE as CSV
 
+from app.cli import main
 from app.engine.analysis.session import analyse
 from app.engine.formats.any_table import REPEAT, TableColumns, read_table
 from app.engine.formats.read import read_recording
@@ -153,3 +154,20 @@ def test_the_published_sweep_of_a_service_has_its_front_and_its_best(shared_data
     best = max(read.measurements(), key=lambda m: m.values["narrative_tokens/J"])
     assert best.configuration == {"memory_clock_mhz": 7001, "graphics_clock_mhz": 1635}
     assert best.values["narrative_tokens/J"] == pytest.approx(2.025, abs=5e-4)
+
+
+def test_with_a_limit_the_published_sweep_of_a_service_gives_the_best_that_is_fast_enough(
+    shared_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(shared_data / "service-sweeps/rtx5090_vllm_gemma31b_clocks.csv")
+    words = ["analyse", file, "--maximise", "narrative_tokens/J", "--json"]
+    assert main([*words, "--limit", "narrative_tokens/s>=500"]) == 0
+    limited = json.loads(capsys.readouterr().out)
+    best = limited["choosers"]["least_energy"]
+    assert best["configuration"] == {"memory_clock_mhz": 14001, "graphics_clock_mhz": 2122}
+    assert best["values"]["narrative_tokens/J"] == pytest.approx(1.920, abs=5e-4)
+    assert best["values"]["narrative_tokens/s"] >= 500
+    assert len(limited["infeasible"]) == 23
+    assert main([*words, "--limit", "narrative_tokens/s>=5000"]) == 0
+    hopeless = json.loads(capsys.readouterr().out)
+    assert hopeless["front"] == []

@@ -62,6 +62,17 @@ def test_neighbours_that_are_alike_count_for_less() -> None:
     assert np.mean(covered) >= 0.85, "Student's t alone would cover 0.6"
 
 
+def test_the_energy_of_a_unit_of_work_is_known_better_than_either_where_both_wander_together() -> None:
+    rng = np.random.default_rng(6)
+    load = np.repeat(rng.uniform(0.2, 1.8, 60), 20)
+    times = np.arange(1, len(load) + 1) * STEP_S
+    found = look(times, 10 * load, times - STEP_S / 2, 100 * load, float(times[-1]))
+    assert found.rate_half > 0.03
+    assert found.cost_half < 0.005
+    apart = look(times, 10 * load, times - STEP_S / 2, 100 * load[::-1], float(times[-1]))
+    assert apart.cost_half > 0.03
+
+
 def test_too_little_says_nothing() -> None:
     assert half_width(np.ones(FEWEST - 1)) == np.inf
     assert half_width(np.zeros(BLOCKS)) == np.inf

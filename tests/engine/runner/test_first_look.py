@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from virtual_cuda import ProcessOfNone, VirtualBoard
 from app.engine.measurement import State
 from app.engine.metering.characterisation.store import one_look, save_characterisation, stored_characterisation
 from app.engine.runner.base import OnPreparation
+from app.engine.runner.kernels.image_maker import Compiled
 from app.engine.runner.kernels.process import KernelFailed
 from app.engine.runner.kernels.wire import Message
 from app.engine.session.events import EngineFault, Event, MeasurementsAdded, Preparing
@@ -23,6 +25,7 @@ from app.engine.session.live_session import SessionResult
 from app.engine.session.run import SessionRun, run_session
 from app.engine.session_state import SessionState
 from app.engine.store.database import Store
+from app.engine.workloads.source_kernel import Build
 from app.paths import data_folder
 
 
@@ -159,6 +162,27 @@ def test_the_first_rows_compile_while_the_sensor_is_looked_at(bench: type[Bench]
     assert one.runner.compiled == 4
     assert [measured.state for measured in one.rows()] == [State.OK] * 3
     assert one.runner.compiled == 5, "only the third was left to compile"
+
+
+def test_rows_that_may_be_asked_for_compile_on_half_of_the_cores(
+    bench: type[Bench], virtual_board: VirtualBoard
+) -> None:
+    one = bench("draws_w = [250, 350]", sensors=virtual_board)  # two compile at once
+    compiler = one.runner._compiler
+    submit, submitted = compiler.submit, list[Build]()
+
+    def noted(build: Build) -> Future[Compiled]:
+        submitted.append(build)
+        return submit(build)
+
+    compiler.submit = noted  # type: ignore[method-assign]
+    one.runner.expect([1, 0])
+    assert len(submitted) == 1, "one at a time"
+    one.runner._ahead[1][1].result()
+    one.runner.expect([1, 0])
+    assert len(submitted) == 2, "the other now, and the first no more"
+    assert [measured.state for measured in one.rows()] == [State.OK] * 2
+    assert len(submitted) == 2, "nothing that was compiled ahead is asked for again"
 
 
 def test_arguments_references_and_the_spare_process_are_there_when_the_look_is_done(

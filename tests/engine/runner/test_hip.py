@@ -83,6 +83,8 @@ def test_a_session_compiles_runs_checks_and_measures_kernels(
     session = json.loads(capsys.readouterr().out)
     assert (session["source"], session["evaluated"]) == ("amd", 2)
     assert session["failed"] == {"correctness": 1}
+    assert session["compiler"].startswith("hipRTC ")
+    assert " for gfx90a" in session["compiler"]
     assert session["best"]["configuration"]["wrong"] == 0
     values = session["best"]["values"]
     assert values["energy_j"] == pytest.approx(279.0 * values["time_s"], rel=0.03)

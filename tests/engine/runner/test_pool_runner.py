@@ -192,6 +192,14 @@ def test_when_a_board_is_lost_beside_its_worker_the_others_do_its_rows() -> None
     assert said == [f"{board('b').label} takes no part: the board fell off the bus"]
 
 
+def test_when_no_board_takes_part_any_more_the_session_fails_at_once_with_the_reason() -> None:
+    with running(side("a"), side("b")) as (pool, runner, said):
+        pool.garble = lambda _, line: line.replace(b'"ok"', b'"fine"')
+        with pytest.raises(WattridgeError, match="a word that is none of those known"):
+            list(runner.measure(ROWS, threading.Event()))
+    assert len(said) == 2
+
+
 def test_rows_are_measured_on_a_named_board_and_no_longer_once_that_left() -> None:
     sides = [side("a"), side("b")]
     with running(*sides) as (pool, runner, _):

@@ -9,7 +9,7 @@ import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -19,13 +19,15 @@ pytest.importorskip("distributed", reason="needs the extra [pool]")
 pytest.importorskip("cryptography", reason="needs the extra [pool]")
 
 import psutil
+from tcp_network import Network
 
 from app import cli
 from app.engine.children.python import python_command, python_environment
-from app.engine.measurement import State
+from app.engine.measurement import Measurement, State
 from app.engine.runner.pool.certificates import Certificates, make_certificates
 from app.engine.runner.pool.dask_pool import DaskPool
 from app.engine.runner.pool.gpu import PooledGpu
+from app.engine.session.board_offsets import offsets_of_origin
 from app.engine.session.events import Event, MeasurementsAdded
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
@@ -110,31 +112,52 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def test_kills_of_a_worker_the_scheduler_and_their_parent_cost_no_row_and_double_none(cluster: Cluster) -> None:
-    rows = 160
     kills = {20: cluster.kill_worker, 60: cluster.kill_scheduler, 110: cluster.kill_parent}
-    killed: list[int] = []
+    measured, remarks = session_with(cluster.pool, 160, kills)
+    assert len({each.board for each in measured}) == BOARDS
+    assert all("died" not in each.error for each in measured if each.state is State.RUNTIME)
+    assert any("left the pool" in line for line in remarks)
+    wait_for(lambda: len(cluster.pool.boards()) == BOARDS)
+
+
+def session_with(
+    pool: DaskPool, rows: int, blows: Mapping[int, Callable[[], None]]
+) -> tuple[list[Measurement], list[str]]:
+    """What a session measured in which each blow fell after so many rows, and what was said of the pool meanwhile.
+
+    It ended as it should, with nothing lost and nothing twice.
+    """
+    left, remarks = dict(blows), list[str]()
 
     def on_event(event: Event) -> None:
         if isinstance(event, MeasurementsAdded):
-            for at in [at for at in kills if at <= event.length]:
-                killed.append(at)
-                kills.pop(at)()
+            for at in [at for at in left if at <= event.length]:
+                left.pop(at)()
 
-    remarks: list[str] = []
-    gpu = PooledGpu(cluster.pool, cluster.pool.boards(), on_remark=remarks.append)
+    gpu = PooledGpu(pool, pool.boards(), on_remark=remarks.append)
     specification = load_specification(resources() / "examples" / "gemm.toml")
     plan = plan_specification(specification, gpu, SearchOptions(max_evaluations=rows, strategy="random_sample"))
     with Store() as store:
         result = run_session(plan, store, on_event, threading.Event())
         table = store.load(result.session).table
     assert (result.state, result.reason) == (SessionState.DONE, "the budget is used up")
-    assert killed == [20, 60, 110]
-    assert len(set(table.rows().tolist())) == len(table) == rows, "nothing is lost, and nothing twice"
-    measured = [table.measurement(at) for at in range(rows)]
-    assert len({each.board for each in measured}) == BOARDS
-    assert all("died" not in each.error for each in measured if each.state is State.RUNTIME)
-    assert any("left the pool" in line for line in remarks)
+    assert not left, "every blow fell"
+    assert len(set(table.rows().tolist())) == len(table) == rows
+    return [table.measurement(at) for at in range(rows)], remarks
+
+
+def test_a_network_that_stalls_and_is_cut_costs_no_row_and_doubles_none(cluster: Cluster) -> None:
     wait_for(lambda: len(cluster.pool.boards()) == BOARDS)
+    network = Network(("127.0.0.1", int(cluster.address.rpartition(":")[2])))
+    pool = DaskPool(f"tls://127.0.0.1:{network.port}", cluster.certificates, connect_s=LONG_S)
+    try:
+        wait_for(lambda: len(pool.boards()) == BOARDS)
+        _, remarks = session_with(pool, 80, {15: lambda: network.stall(1.0), 45: network.cut})
+    finally:
+        pool.close()
+        network.close()
+    assert "the scheduler of the pool is lost; it is tried again" in remarks
+    assert "the scheduler of the pool is there again" in remarks
 
 
 # --- what listens -----------------------------------------------------------------------------------------------------
@@ -259,6 +282,9 @@ def test_the_boards_of_one_machine_tune_together(capsys: pytest.CaptureFixture[s
     boards = "simulated:a100,simulated:a100"
     assert cli.main(["tune", example, "--gpu", boards, "--max-evaluations", "12"]) == 0
     with Store() as store:
-        table = store.load(1).table
-    assert len(table) == 12
-    assert len({table.measurement(at).board for at in range(12)}) == 2
+        loaded = store.load(1)
+    assert len(loaded.table) == 12
+    offsets, reference = offsets_of_origin(loaded.record.origin)
+    assert len(offsets) == 2, "both boards measured the shared configurations"
+    [other] = set(offsets) - {reference}
+    assert offsets[other].ratios["energy_j"].value == pytest.approx(1.0, abs=0.03), "they are one and the same board"

@@ -28,9 +28,10 @@ from app.engine.session.run import run_session
 from app.engine.session.summary import session_summary
 from app.engine.session_state import SessionState
 from app.engine.space.result_table import ResultTable
+from app.engine.space.search_space import SearchSpace
 from app.engine.store.database import Store
 from app.engine.strategies import base
-from app.engine.strategies.base import Strategy
+from app.engine.strategies.base import Search, Strategy
 
 SPACE = grid(10, 6)
 LEAST_ENERGY = Objective(Goal("energy_j", maximise=False))
@@ -78,6 +79,26 @@ def test_a_third_of_those_measured_are_measured_again_at_the_end_however_many_we
         result = run(store, runner)
     assert (result.progress.evaluated, result.progress.timed) == (6, 54)
     assert runner.measured[6:] == runner.measured[:2]
+
+
+class Foresees(Strategy, name="test_foresees", label="Foresees"):
+    """Says what it asks for next."""
+
+    def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: object) -> Search:
+        yield base.Batch([0, 1], depth=Depth.TIME, likely=[2, 5])
+        yield base.Batch([2])
+
+
+def test_a_runner_that_compiles_ahead_hears_what_is_likely_before_it_times() -> None:
+    did: list[object] = []
+
+    class Ahead(FakeTimer):
+        def expect(self, rows: Sequence[int]) -> None:
+            did.append(("likely", *rows))
+
+    with Store() as store:
+        run(store, Ahead(SPACE, before=did.append), strategy="test_foresees")
+    assert did == [("likely", 2, 5), 0, 1, 2]
 
 
 def test_the_best_is_one_that_was_measured() -> None:

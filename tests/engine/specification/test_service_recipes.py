@@ -10,6 +10,9 @@ import pytest
 from app.cli import main
 from app.engine.session.load import load_specification
 from app.paths import resources
+from app.sensors.service_trace import service_trace
+from app.sensors.simulated.gpu import SimulatedGpu
+from app.sensors.simulated.twin import load_twin
 
 FOLDER = resources() / "examples" / "services"
 RECIPES = sorted(FOLDER.glob("*.toml"))
@@ -45,6 +48,9 @@ def test_the_recipe_of_a_twin_runs_on_it_without_any_server(
     assert main(["tune", str(small), "--gpu", "simulated:rtx5090", "--speed", "inf", "--json"]) == 0
     tuned = json.loads(capsys.readouterr().out)
     assert tuned["source"] == "simulated"
+    seen = service_trace(SimulatedGpu(load_twin("rtx5090")).info)  # what the window would have drawn
+    assert seen is not None
+    assert seen.appended >= 4 * 10  # a second each, of windows of 10 s at least
     assert tuned["evaluated"] == 4
     assert tuned["best"]["values"]["tpot_p95_s"] <= 0.02
     assert main(["analyse", str(tuned["session"]), "--json"]) == 0

@@ -59,6 +59,11 @@ class Compiler:
         self._lock = threading.Lock()
         self._stop = threading.Event()
 
+    @property
+    def identity(self) -> str:
+        """What compiles, with its version, and for which device."""
+        return self._maker.identity
+
     def submit(self, build: Build) -> Future[Compiled]:
         """What `compile` gives, some time; its exception is KernelFailed with the compiler's message."""
         return self._pool.submit(self.compile, build)

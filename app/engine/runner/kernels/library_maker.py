@@ -1,7 +1,7 @@
 """A compiler that is a library: loaded once in each of a few processes, which stay.
 
-On an H200's host NVRTC takes 0.215 s for the first image of a process and 0.020 s for the others, where a process for
-each image takes 0.6 s (`tests/benchmarks/compilers.txt`).
+On an H200's host NVRTC takes 0.2 s for the first image of a process, and 0.02 to 0.2 s for each of the others, where a
+process for each image takes 0.6 s or more (`tests/benchmarks/compilers.txt`).
 """
 
 from __future__ import annotations

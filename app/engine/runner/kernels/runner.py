@@ -52,6 +52,7 @@ from .verifying import verify_by_program
 
 LEAST_BATCH: Final = 16
 MOST_BATCH: Final = 64
+MOST_AHEAD: Final = 256  # images that are kept for rows that may be asked for
 WAIT_S: Final = 0.06  # for the compiler, before the GPU is kept busy: ending that takes as long
 TURN_S: Final = 0.05  # between looks while the GPU is kept busy
 
@@ -87,7 +88,9 @@ class _Candidate:
 
 
 class KernelRunner:
-    """Implements `Runner`, `Times`, `Prepares` and `StatesFigures`. Takes over the guard and the runner processes.
+    """Implements `Runner`, `Times`, `Prepares`, `CompilesAhead` and `StatesFigures`.
+
+    Takes over the guard and the runner processes.
 
     This class schedules: compiling ahead, the reference kernel, repeats, and recovery from faults. `LoadedKernels` is
     what happens to a kernel in the runner process, `Meter` how its launches are measured.
@@ -129,7 +132,7 @@ class KernelRunner:
         self._stating = Stating(spec, gpu.info, condition)
         self._features: dict[int, dict[str, float]] = {}  # of rows, once asked for
         self._serial = count()
-        self._ahead: dict[int, tuple[_Candidate, Future[Compiled]]] = {}  # compiling since before the first look
+        self._ahead: dict[int, tuple[_Candidate, Future[Compiled]]] = {}  # compiling since before they are asked for
         self._unsettled: list[Callable[[], None]] = []  # figures of what ran, once all its samples are reported
         self._finished: list[Measurement] = []
         self._unmet = ""  # by the board, of the setting in force
@@ -149,6 +152,21 @@ class KernelRunner:
         self._gpu.processes.keep_spare()
         self._language.prepare(stop, on_progress)
         self._gpu.processes.inform_spare()
+
+    def expect(self, rows: Sequence[int]) -> None:
+        """Compile them on half of the cores, and no more at once: what is asked for is not to wait for them."""
+        idle = self._compiler.jobs // 2 - sum(not future.done() for _, future in self._ahead.values())
+        for row in rows:
+            if idle <= 0:
+                return
+            if row in self._ahead:
+                continue
+            candidate = self._candidate(row, Depth.TIME)
+            if isinstance(candidate, _Candidate):
+                self._ahead[row] = candidate, self._compiler.submit(candidate.prepared.build)
+                idle -= 1
+            if len(self._ahead) > MOST_AHEAD:  # its image stays on disk
+                del self._ahead[next(iter(self._ahead))]
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows in the order in which they are compiled, those of one device setting together."""
@@ -191,11 +209,12 @@ class KernelRunner:
         return self._stating.restate(measurements) if self._metered else measurements
 
     def conclude(self) -> Mapping[str, str]:
+        origin = {"compiler": self._compiler.identity}
         if not self._metered:
-            return {}
+            return origin
         self._stating.keep()
         baseline = self._vendor.baseline(self._stating.state)
-        return {**self._stating.statement.to_origin(), **(baseline.to_origin() if baseline else {})}
+        return {**origin, **self._stating.statement.to_origin(), **(baseline.to_origin() if baseline else {})}
 
     def close(self) -> None:
         """Restore the board's settings and end the compilers. The board's processes go with the board."""

@@ -281,7 +281,11 @@ class DaskPool:
             self._unanswered(number, Failure.LOST, "its worker died")
         except asyncio.CancelledError:
             self._unanswered(number, Failure.BROKEN, "the scheduler was lost")
-        except Exception as error:  # noqa: BLE001 - whatever a worker raised: its board takes no part
+        except Exception as error:  # noqa: BLE001 - Dask has many for what was lost on the way
+            if future.status != "error":
+                self._unanswered(number, Failure.BROKEN, "the scheduler was lost")
+                return
+            # the worker itself raised it, which it never should: its board takes no part
             what = shortened(f"{type(error).__name__}: {error}", 300)
             self._answered(number, error_line(number, WattridgeError(f"its worker failed: {what}")))
         else:

@@ -47,7 +47,7 @@ def settle() -> None:
     """Set this process's Dask up for a pool, whatever the user's own configuration of Dask says."""
     dask.config.set(_SETTINGS)
     for name in ("distributed", *(name for name in logging.root.manager.loggerDict if name.startswith("distributed."))):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def security_of(certificates: Certificates) -> Security:

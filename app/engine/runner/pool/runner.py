@@ -361,8 +361,11 @@ class PoolRunner:
                 case Remark():
                     self.on_remark(heard.text)
             heard = self._pool.heard(0.0)
+        refused = [seat for seat in self._seats.values() if seat.refused]
         if any(self._ready()):
             self._alone_since = time.monotonic()
+        elif refused and len(refused) == len(self._seats):
+            raise WattridgeError(refused[-1].refused, refused[-1].board.label, "see its worker's machine")
         elif time.monotonic() - self._alone_since > PATIENCE_S:
             what = f"no board of the pool has been there for {PATIENCE_S / 60:.0f} min"
             raise WattridgeError(what, self._model, "see to its workers, then resume the session")
@@ -495,9 +498,6 @@ class PoolRunner:
         """Those of the first board that is ready. Raises WattridgeError."""
         until = time.monotonic() + OPEN_S
         while not (ready := self._ready()):
-            refused = [seat for seat in self._seats.values() if seat.refused]
-            if refused and len(refused) == len(self._seats):
-                raise WattridgeError(refused[0].refused, refused[0].board.label, "see its worker's machine")
             if time.monotonic() > until or stop.is_set():
                 raise WattridgeError("no board of the pool got ready", self._model, "see to its workers")
             self._hear(TURN_S)
