@@ -99,8 +99,8 @@ def freeze(python: Path, work: Path, out: Path) -> Path:
     words += ["--additional-hooks-dir", str(HERE / "hooks")]
     for module in NOT_USED:
         words += ["--exclude-module", module]
-    if "cuda" in here:  # imported by name in the runner's process
-        words += ["--hidden-import", "cuda.bindings.driver"]
+    if "cuda" in here:  # its compiled modules import each other unseen
+        words += ["--collect-submodules", "cuda.bindings", "--collect-submodules", "cuda.pathfinder"]
     if "nvidia" in here:  # libraries and headers that NVRTC finds beside each other
         words += ["--collect-data", "nvidia", "--collect-binaries", "nvidia", "--hidden-import", "nvidia"]
     for package in ("xgboost", "pyopencl", "dask", "distributed"):  # which find their own files
