@@ -12,12 +12,13 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "nvml"))
@@ -107,8 +108,17 @@ def system(work: Path, suite: str) -> Iterator[System]:
         os.chown(root / HOME[1:], 1000, 1000)
         yield made
     finally:
+        end_all_in(root)
         for _, where, _ in reversed(mounts):
             subprocess.run(["umount", "--lazy", str(root / where)], check=False)
+
+
+def end_all_in(root: Path) -> None:
+    """End what still runs there: its message bus, polkit."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if os.readlink(process / "root") == str(root):
+                os.kill(int(process.name), signal.SIGTERM)
 
 
 def window(there: System, program: str) -> None:
