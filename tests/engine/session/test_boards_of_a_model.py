@@ -220,6 +220,20 @@ def test_a_lost_board_leaves_what_it_measured_and_the_session_goes_on() -> None:
     assert all("board_correction" in each.values for each in restated if each.state is State.OK)
 
 
+def test_rows_that_a_board_was_to_look_at_again_are_measured_on_another_where_it_leaves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = candidates(24)
+    pool = three(rows)
+    runner, stop = one_scale(pool, rows), threading.Event()
+    runner.prepare(list(range(SHARED)), stop, lambda *step: None)
+    first = list(runner.measure(list(range(12)), stop))
+    answers, measure_on = [iter(())], pool.measure_on  # it left just then
+    monkeypatch.setattr(pool, "measure_on", lambda *asked: answers.pop() if answers else measure_on(*asked))
+    again = list(runner.measure(list(range(12)), stop))
+    assert {each.row for each in again} == {each.row for each in first} == set(range(12))
+
+
 def test_shared_configurations_count_once_however_many_boards_measured_them() -> None:
     rows = candidates(20)
     pool = three(rows)
