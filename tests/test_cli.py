@@ -61,11 +61,11 @@ def test_every_strategy_replays_a_cache_within_its_budget(
         if not type(base.get(name)).__module__.startswith("app."):
             continue  # registered by another test
         status, document = run(
-            capsys, "replay", str(shared_data / PS3), "--strategy", name, "--max-evaluations", "60", "--seed", "3"
+            capsys, "replay", str(shared_data / PS3), "--strategy", name, "--max-evaluations", "40", "--seed", "3"
         )
         assert status == 0, name
         assert document["strategy"] == name
-        assert document["evaluated"] == 60, name
+        assert document["evaluated"] == 40, name
         assert document["best"] is not None, name
 
 

@@ -52,7 +52,7 @@ def test_the_sensors_of_every_simulated_board_are_found_within_ten_per_cent(name
         assert figures is not None
         assert figures.refresh_ms == pytest.approx(true.refresh_ms, rel=0.01)
         assert figures.window_ms == pytest.approx(true.window_ms, rel=0.10)
-        assert figures.lag_ms == pytest.approx(true.lag_ms, rel=0.10)
+        assert figures.lag_ms == pytest.approx(true.lag_ms, rel=0.10, abs=0.5)
         assert figures.noise_percent == pytest.approx(100 * sensors.noise_share, rel=0.35)
         soonest_ms = true.lag_ms + true.window_ms
         assert soonest_ms <= figures.settle_ms <= soonest_ms + 3 * true.refresh_ms

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -139,6 +139,15 @@ def test_a_process_that_has_grown_is_not_asked_again(library: LibraryMaker, monk
     assert process_of(grown) == before, "its image counts"
     monkeypatch.setattr(f"{module}.MOST_RESIDENT_BYTE", MOST_RESIDENT_BYTE)
     assert process_of(library.make("two", ())) != before
+
+
+def test_what_a_large_program_holds_does_not_count_as_its_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linux's getrusage counts for a process what its parent held when it was started."""
+    monkeypatch.setattr(f"{LibraryMaker.__module__}.MOST_RESIDENT_BYTE", 200 << 20)
+    held = b"x" * (300 << 20)
+    with closing(LibraryMaker("fake_library", "fake library 1")) as library:
+        assert process_of(library.make("one", ())) == process_of(library.make("two", ()))
+    assert held
 
 
 def test_several_threads_share_the_processes_and_each_gets_its_own_image(library: LibraryMaker) -> None:

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, Final
 
 from .wire import Message, WireError, receive, send
@@ -44,13 +45,14 @@ def serve(compile_text: CompilesText, inward: IO[bytes], outward: IO[bytes]) -> 
 
 
 def most_resident_byte() -> int:
-    """The most memory that this process has had; 0 where the system does not say."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return 0
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else most << 10
+    """The most memory that this program has had; 0 where the system does not say.
+
+    Not getrusage's: on Linux that counts what the process had before it became this program, which is its parent's.
+    """
+    with suppress(OSError, ValueError, IndexError):
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        return int(status.partition("VmHWM:")[2].split(maxsplit=1)[0]) << 10
+    return 0
 
 
 def _bound_memory() -> None:
