@@ -31,6 +31,7 @@ class DoctorWindow(QDialog):
         self.found: Found = ()
         self.summary = PlainLabel(wrap=True)
         self.table = ListingTable("What was looked at")
+        self.table.horizontalHeader().setStretchLastSection(True)  # what was found is long
         self.remedy = PlainLabel(wrap=True, selectable=True)
         self.again = button("Check &again", "Look at everything once more", self.look)
         self.copy = button("&Copy all", "Every line with its remedy, as text", self.copy_all)

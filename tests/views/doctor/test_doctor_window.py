@@ -45,6 +45,7 @@ def test_help_shows_what_is_wrong_first_with_its_remedy(qtbot: QtBot, open_progr
     assert page.summary.text() == "1 ok, 1 missing, 1 wrong"
     assert [page.table.item(row, 0).text() for row in range(3)] == ["wrong", "missing", "ok"]
     assert page.remedy.text() == "wrong: Optional parts: <b>no</b> driver\n    -> reboot"
+    assert page.table.horizontalHeader().stretchLastSection(), "what was found has all the room"
     page.table.setCurrentCell(1, 0)
     assert "wattridge helper install" in page.remedy.text()
     page.copy.click()
