@@ -46,6 +46,15 @@ def running(*sides: ScriptedSide, space: SearchSpace = SPACE) -> Iterator[tuple[
         pool.close()
 
 
+def until(event: threading.Event) -> Callable[[int], None]:
+    """A board that measures nothing before `event`: the other has its turn however busy the host is."""
+
+    def wait(_row: int) -> None:
+        assert event.wait(60)
+
+    return wait
+
+
 def once_each(rows: list[int]) -> bool:
     return sorted(rows) == ROWS
 
@@ -89,10 +98,9 @@ def test_rows_of_a_worker_that_died_are_measured_again_and_none_twice() -> None:
             dies.set()
             pools[0].kill("b")
 
-    with running(side("a"), side("b", before)) as (pool, runner, said):
+    with running(side("a", until(dies)), side("b", before)) as (pool, runner, said):
         pools.append(pool)
         found = list(runner.measure(ROWS, threading.Event()))
-    assert dies.is_set()
     assert once_each([each.row for each in found])
     assert said == [f"{board('b').label} left the pool: its worker died"]
 
@@ -168,8 +176,16 @@ def test_a_board_that_joins_later_takes_part_and_one_of_another_model_does_not()
 
 
 def test_a_board_whose_lines_are_garbled_takes_no_part_and_the_others_do_its_rows() -> None:
-    with running(side("a"), side("b")) as (pool, runner, said):
-        pool.garble = lambda key, line: line.replace(b'"ok"', b'"__import__"') if key == "b" else line
+    garbled = threading.Event()
+
+    def garble(key: str, line: bytes) -> bytes:
+        if key == "a" or b'"ok"' not in line:
+            return line
+        garbled.set()
+        return line.replace(b'"ok"', b'"__import__"')
+
+    with running(side("a", until(garbled)), side("b")) as (pool, runner, said):
+        pool.garble = garble
         found = list(runner.measure(ROWS, threading.Event()))
         assert [each.key for each in runner.boards] == ["a"]
     assert once_each([each.row for each in found])
@@ -179,13 +195,16 @@ def test_a_board_whose_lines_are_garbled_takes_no_part_and_the_others_do_its_row
 
 
 def test_when_a_board_is_lost_beside_its_worker_the_others_do_its_rows() -> None:
+    gone = threading.Event()
+
     def lost(key: str, line: bytes) -> bytes:
         answer = parse_answer(line, "there")
         if key == "b" and answer.answer is not None and "measured" in answer.answer:
+            gone.set()
             return error_line(answer.number, GpuLost("the board fell off the bus", "node7"))
         return line
 
-    with running(side("a"), side("b")) as (pool, runner, said):
+    with running(side("a", until(gone)), side("b")) as (pool, runner, said):
         pool.garble = lost
         found = list(runner.measure(ROWS, threading.Event()))
     assert once_each([each.row for each in found]), "what it reported before stays"
