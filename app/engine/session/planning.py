@@ -72,7 +72,7 @@ def plan_replay(path: Path, options: SearchOptions | None = None, *, read: Recor
         title=recording.kernel,
         gpu=recording.device,
         driver="",
-        source="recorded",
+        source="simulated" if recording.simulated else "recorded",
         space=replace(recording.space(), notes=recording.notes),
         objective=objective,
         strategy="brute_force",
