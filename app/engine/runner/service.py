@@ -32,6 +32,7 @@ from ..specification.model import Specification
 from ..workloads.command import CommandFailed
 from ..workloads.served_figures import faults_in_words, figures_of_requests, work_of
 from ..workloads.service import Service
+from .each_row import each_row
 from .figures import Figures, Intervals, measurement_of
 from .settings_order import by_setting, setting_names, settings_of
 
@@ -109,13 +110,8 @@ class ServiceRunner:
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows, those of one start together, and of these those of one setting."""
-        for row in by_setting(rows, self._space, self._guard, self._under_load.started_with):
-            if stop.is_set():
-                return
-            measurement = self._measure(row, stop)
-            if measurement is None:
-                return
-            yield measurement
+        ordered = by_setting(rows, self._space, self._guard, self._under_load.started_with)
+        return each_row(ordered, stop, self._measure)
 
     def close(self) -> None:
         """End the service where it was started here, and restore the board's settings."""

@@ -10,12 +10,12 @@ from typing import Final
 
 import numpy as np
 
-from ...sensors.gpu import LIVE, Gpu
+from ...sensors.gpu import Gpu
 from ...sensors.service_load import Served
 from ..measurement import Configuration, State, Value
 from ..metering.beside import meters_beside
 from ..metering.power_source import Energy
-from ..metering.span import Span, read_span
+from ..metering.span import Span, read_span, window_of
 from ..metering.watching import Watch, watch
 from ..metering.window import Window
 from ..workloads.command import CommandFailed
@@ -103,27 +103,18 @@ class ServiceHere:
     def window(self, start_ns: int, end_ns: int, time_s: float) -> Window:
         """The figures of the boards, `time_s` for each unit of work: the power is of all, the rest of the session's."""
         spans = [read_span(each, start_ns, end_ns) for each in self._watches]
-        energy, own = _added([_energy_of(span) for span in spans]), spans[0]
-        real = self._gpu.info.source in LIVE
-        words = own.power_source if len(spans) == 1 else f"{own.power_source}, {len(spans)} boards together"
-        window = Window(
-            time_s=time_s,
+        window = window_of(spans[0], (start_ns, end_ns), time_s)
+        if len(spans) == 1:
+            beside = meters_beside(self._gpu.info)
+            return window if beside is None else beside.told(window, steady=False)
+        energy = _added([_energy_of(span) for span in spans])
+        return replace(
+            window,
             power_w=energy.mean_power_w,
             power_interval_w=energy.power_interval_w,
-            observed_clock_mhz=own.clock_mhz.mean,
-            memory_power_w=math.nan,
-            temperature_c=own.temperature_c,
-            core_voltage_mv=own.core_voltage_mv,
-            memory_clock_mhz=own.memory_clock_mhz,
-            event_reasons=own.event_reasons,
-            window_ns=(start_ns, end_ns),
-            power_source=words if real else f"{words}, {self._gpu.info.source}",
-            settled=None,
-            condition=own.condition,
+            power_source=f"{window.power_source}, {len(spans)} boards together",
             said=(f"energy is not known: {energy.unknown}",) if energy.unknown else (),
         )
-        beside = meters_beside(self._gpu.info)
-        return window if beside is None or len(spans) > 1 else beside.told(window, steady=False)
 
     def run_client(
         self, configuration: Configuration, stop: threading.Event
