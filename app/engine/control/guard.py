@@ -163,6 +163,11 @@ class DeviceGuard:
         self._shared.settle_s = None  # the board may have been characterised meanwhile
         return DeviceGuard(self.gpu, by=by or self._by, on_change=self.on_change, outer=self)
 
+    def beside(self, gpu: Gpu) -> DeviceGuard:
+        """A guard of another board with the same leave, for its own `close`."""
+        leave, asking = self._shared.allowed, self._shared.asking
+        return DeviceGuard(gpu, allow_control=leave, asking=asking, by=self._by, on_change=self.on_change)
+
     def apply(
         self,
         *,

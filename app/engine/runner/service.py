@@ -21,6 +21,7 @@ from ...sensors.service_load import Served
 from ...sensors.service_trace import note_served
 from ..control.guard import DeviceGuard
 from ..control.obeying import disobeyed
+from ..control.several import SeveralBoards
 from ..measurement import Configuration, Measurement, State, Value
 from ..metering.confidence import Interval
 from ..metering.power_source import Energy
@@ -86,14 +87,14 @@ class _Seen:
 
 
 class ServiceRunner:
-    """Implements `Runner`. Takes over the guard: closing the runner restores the board's settings."""
+    """Implements `Runner`. Takes over the guard: closing the runner restores the settings of the boards."""
 
     def __init__(
         self,
         gpu: Gpu,
         spec: Specification,
         space: SearchSpace,
-        guard: DeviceGuard,
+        guard: DeviceGuard | SeveralBoards,
         service: Service,
         under_load: ServiceUnderLoad,
     ) -> None:
@@ -116,9 +117,12 @@ class ServiceRunner:
     def close(self) -> None:
         """End the service where it was started here, and restore the board's settings."""
         try:
-            self._under_load.close()
+            self._under_load.drop()
         finally:
-            self._guard.restore()
+            try:
+                self._guard.restore()
+            finally:
+                self._under_load.close()
 
     # --- inside -----------------------------------------------------------------------------------------------------
 

@@ -6,10 +6,13 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import or_
 from typing import Final
 
 import numpy as np
 
+from ...errors import WattridgeError
 from ...sensors.gpu import Gpu
 from ...sensors.service_load import Served
 from ..measurement import Configuration, State, Value
@@ -31,12 +34,18 @@ class ServiceHere:
     assumptions = ""
 
     def __init__(self, gpu: Gpu, service: Service) -> None:
+        """Raises InputError and SensorError for a board of the service that is not there."""
         self._gpu = gpu
         self._service = service
-        self._watches: list[Watch] = []
+        self._watches = _watched(gpu, service.spec.boards)
         self._running: RunningService | None = None
         self._started_with: dict[str, Value] = {}
         self._load: GeneratedLoad | None = None
+
+    @property
+    def others(self) -> list[Gpu]:
+        """The boards that it runs on beside the session's."""
+        return [each.gpu for each in self._watches[1:]]
 
     @property
     def started_with(self) -> dict[str, Value | None]:
@@ -48,8 +57,6 @@ class ServiceHere:
 
         None where `stop` was set. Raises CommandFailed.
         """
-        if not self._watches:
-            self._watch_boards()
         wanted = self._service.arguments(configuration)
         running = self._running
         if running is not None and wanted == self._started_with and not running.why_ended:
@@ -60,16 +67,6 @@ class ServiceHere:
             return None
         self._started_with = wanted
         return 0.0 if math.isnan(self._running.start_s) else self._running.start_s
-
-    def _watch_boards(self) -> None:
-        """All that it runs on, each once. Raises InputError and SensorError for one that is not there."""
-        self._watches = [watch(self._gpu)]
-        for name in self._service.spec.boards:
-            other = watch(name)
-            if other.gpu.info.uuid in {each.gpu.info.uuid for each in self._watches}:
-                other.release()
-            else:
-                self._watches.append(other)
 
     def begin(self, configuration: Configuration) -> int:
         """Begin the load of a configuration; when that was, on the board's clock. Raises CommandFailed."""
@@ -112,6 +109,7 @@ class ServiceHere:
             window,
             power_w=energy.mean_power_w,
             power_interval_w=energy.power_interval_w,
+            event_reasons=reduce(or_, (span.event_reasons for span in spans)),
             power_source=f"{window.power_source}, {len(spans)} boards together",
             said=(f"energy is not known: {energy.unknown}",) if energy.unknown else (),
         )
@@ -142,6 +140,23 @@ class ServiceHere:
         for each in self._watches:
             each.release()
         self._watches = []
+
+
+def _watched(gpu: Gpu, others: Sequence[str]) -> list[Watch]:
+    """All that it runs on, each once."""
+    watches = [watch(gpu)]
+    try:
+        for name in others:
+            other = watch(name)
+            if other.gpu.info.uuid in {each.gpu.info.uuid for each in watches}:
+                other.release()
+            else:
+                watches.append(other)
+    except WattridgeError:
+        for each in watches:
+            each.release()
+        raise
+    return watches
 
 
 def _energy_of(span: Span) -> Energy:
