@@ -142,11 +142,11 @@ def worker(arguments: Namespace) -> int:
     with stop_on_interrupt() as stop:
         supervisor = Supervisor(children, say)
         try:
-            told: set[str] = set()
+            announced: set[str] = set()
             while not stop.wait(0.2):
                 for child in children:
-                    if child.ready is not None and child.name not in told:
-                        told.add(child.name)
+                    if child.ready is not None and child.name not in announced:
+                        announced.add(child.name)
                         say(f"{child.ready['board']} is offered to {address}")
                 if all(child.failed for child in children):
                     return 1

@@ -103,13 +103,13 @@ def boards_of_origin(origin: Mapping[str, str]) -> dict[str, dict[str, str]]:
     Empty where one board did, and where what is stored is damaged.
     """
     try:
-        told = json.loads(origin.get(ORIGIN, "{}"))
+        stored = json.loads(origin.get(ORIGIN, "{}"))
     except (ValueError, RecursionError):
         return {}
-    if not isinstance(told, dict):
+    if not isinstance(stored, dict):
         return {}
     return {
         key: {name: text for name, text in facts.items() if isinstance(text, str)}
-        for key, facts in told.items()
+        for key, facts in stored.items()
         if isinstance(facts, dict)
     }

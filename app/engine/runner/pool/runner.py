@@ -201,9 +201,9 @@ class PoolRunner:
         ]
         stated = list(measurements)
         for (seat, part), answer in zip(parts, self._ask(asked), strict=True):
-            told = self._restated(seat, answer, len(part))
-            if [each.row for each in told] == [stated[at].row for at in part]:
-                for at, new in zip(part, told, strict=True):
+            answered = self._restated(seat, answer, len(part))
+            if [each.row for each in answered] == [stated[at].row for at in part]:
+                for at, new in zip(part, answered, strict=True):
                     stated[at] = new
         return stated
 
@@ -420,15 +420,15 @@ class PoolRunner:
             seat.abilities = parse_abilities(answer.answer)
             self._origins.setdefault(seat.board.key, {"label": seat.board.label, "host": seat.board.host})
         elif sent.do == "measure":
-            for told in list_of(answer.answer.get("measured"), MOST_ROWS):  # what came as parts comes once more
-                self._take_measured(sent, seat, told)
+            for measured in list_of(answer.answer.get("measured"), MOST_ROWS):  # what came as parts comes once more
+                self._take_measured(sent, seat, measured)
         sent.answer = answer.answer
         self._forget(number)
         self._again(sent)
 
-    def _take_measured(self, sent: _Sent, seat: _Seat, told: Any) -> None:
+    def _take_measured(self, sent: _Sent, seat: _Seat, measured: Any) -> None:
         """Raises Garbled."""
-        measurement = parse_measurement(told, self._space, seat.board.key, self.source)
+        measurement = parse_measurement(measured, self._space, seat.board.key, self.source)
         if sent.job is None or measurement.row not in sent.rows:
             return  # known already
         if measurement.depth is not sent.job.depth:
@@ -523,8 +523,8 @@ class PoolRunner:
         if answer is None:
             return []
         try:
-            told = list_of(answer.get("measurements"), most)
-            return [parse_measurement(each, self._space, seat.board.key, self.source) for each in told]
+            documents = list_of(answer.get("measurements"), most)
+            return [parse_measurement(each, self._space, seat.board.key, self.source) for each in documents]
         except Garbled as error:
             self.on_remark(f"{seat.board.label}: {error.what}")
             return []
