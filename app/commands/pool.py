@@ -212,7 +212,7 @@ def pooled_gpu(arguments: Namespace, speed: float) -> Iterator[PooledGpu]:
             pool = stack.enter_context(open_pool(local.address, local.certificates, len(selectors)))
         else:
             pool = stack.enter_context(open_pool(arguments.pool, certificates_of(arguments)))
-        yield PooledGpu(pool, chosen_model(pool, arguments.model), on_remark=say)
+        yield PooledGpu(pool, chosen_model(pool, arguments.model))
 
 
 @contextmanager
