@@ -19,6 +19,7 @@ from app.engine.runner.pool.status import STATUS, BoardReports, BoardStatus, Doi
 
 SPACE = grid()
 ROWS = list(range(SPACE.size))
+BOARD = board("a")
 
 
 def of(status: PoolStatus, key: str) -> BoardStatus:
@@ -28,7 +29,7 @@ def of(status: PoolStatus, key: str) -> BoardStatus:
 def test_a_board_s_share_is_the_part_of_its_time_with_rows_and_what_it_did_before_it_left_counts() -> None:
     now = [0.0]
     ledger = Ledger(lambda: now[0])
-    ledger.joined(board("a"))
+    ledger.joined(BOARD)
     now[0] = 2.0
     ledger.ready("a")
     ledger.begun("a", 1, [7, 8])
@@ -42,22 +43,22 @@ def test_a_board_s_share_is_the_part_of_its_time_with_rows_and_what_it_did_befor
     found = of(ledger.status(), "a")
     assert (found.doing, found.reason, found.row) == (Doing.LEFT, "its worker died", None)
     assert (found.measured, found.failed, found.lost, found.worked_s, found.there_s) == (1, 1, 1, 6.0, 8.0)
-    ledger.joined(board("a"))
+    ledger.joined(BOARD)
     now[0] = 102.0
     found = of(ledger.status(), "a")
     assert (found.doing, found.measured, found.lost, found.there_s) == (Doing.PREPARING, 1, 1, 10.0)
 
 
-@given(st.lists(st.tuples(st.sampled_from("jrbmolfu"), st.integers(0, 3), st.floats(0, 10)), max_size=40))
+@given(st.lists(st.tuples(st.sampled_from("jrbmolfu"), st.integers(0, 3), st.floats(0, 10)), max_size=30))
 def test_no_order_of_what_happens_makes_a_share_beyond_all_of_the_time(steps: list[tuple[str, int, float]]) -> None:
     now = [0.0]
     ledger = Ledger(lambda: now[0])
-    ledger.joined(board("a"))
+    ledger.joined(BOARD)
     for what, number, later in steps:
         now[0] += later
         match what:
             case "j":
-                ledger.joined(board("a"))
+                ledger.joined(BOARD)
             case "r":
                 ledger.ready("a")
             case "b":
@@ -74,7 +75,7 @@ def test_no_order_of_what_happens_makes_a_share_beyond_all_of_the_time(steps: li
                 ledger.busy("a")
         found = of(ledger.status(), "a")
         assert 0 <= found.failed <= found.measured
-        assert 0 <= found.worked_s
+        assert found.worked_s >= 0
         assert found.there or found.row is None
 
 
@@ -137,15 +138,6 @@ def test_a_board_that_another_session_has_is_reported_as_such_before_the_session
 
 
 def test_what_a_damaged_origin_says_of_its_boards_is_nothing() -> None:
-    for text in (
-        "",
-        "{}",
-        "[1]",
-        '[{"board": 1}]',
-        "[[]]",
-        "null",
-        "[" * 5000,
-        '[{"board":"a","label":"a","host":"h",',
-    ):
-        assert status_of_origin({STATUS: text}) is None or status_of_origin({STATUS: text}) == PoolStatus()
+    for text in ("", "{}", "[1]", '[{"board": 1}]', "[[]]", "null", "[" * 5000, '[{"board":"a","label":"a"'):
+        assert status_of_origin({STATUS: text}) is None
     assert status_of_origin({}) is None
