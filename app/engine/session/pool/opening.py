@@ -79,7 +79,7 @@ def open_local_pool(
     require_dask()
     from .local import LocalPool
 
-    local = LocalPool(selectors, seed=seed, speed=speed, allow_control=allow_control, on_line=on_line)
+    local = LocalPool(selectors, seed=seed, speed=speed, allow_control=allow_control, on_line=on_line, stop=stop)
     try:
         folder = local.certificates.folder
         opened = open_scheduler_pool(local.address, folder, boards=len(selectors), stop=stop)
