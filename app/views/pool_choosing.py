@@ -74,7 +74,7 @@ class BoardsDialog(QDialog):
         self.note = PlainLabel(" ", wrap=True, muted=True)
         self.buttons = _buttons(self, "Use these boards")
         form = QFormLayout()
-        form.addRow("&Simulated boards", hbox(self.simulated, (self.twin, 1)))
+        form.addRow(_named("&Simulated boards", self.simulated), hbox(self.simulated, (self.twin, 1)))
         form.addRow("S&peed of these", self.speed)
         vbox(PlainLabel(_LOCAL, wrap=True), (self.real, 1), form, self.note, self.buttons, of=self)
         self.resize(460, 360 if has_real else 240)
@@ -121,7 +121,7 @@ class SchedulerDialog(QDialog):
         self.buttons = _buttons(self, "Connect")
         form = QFormLayout()
         form.addRow("&Scheduler", self.address)
-        form.addRow("C&ertificates", hbox((self.folder, 1), browse))
+        form.addRow(_named("C&ertificates", self.folder), hbox((self.folder, 1), browse))
         vbox(PlainLabel(_POOL, wrap=True), form, 1, self.buttons, of=self)
         self.resize(520, 220)
         self.address.textChanged.connect(self._check)
@@ -145,6 +145,12 @@ class SchedulerDialog(QDialog):
         address, folder = self.address.text().strip(), self.folder.text().strip()
         Settings().pool = (address, folder)
         self.chosen.emit(address, folder)
+
+
+def _named(text: str, field: QWidget) -> PlainLabel:
+    label = PlainLabel(text)
+    label.setBuddy(field)
+    return label
 
 
 def _buttons(dialog: QDialog, accept: str) -> QDialogButtonBox:

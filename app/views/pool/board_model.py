@@ -9,9 +9,9 @@ from typing import Any, Final
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 from PySide6.QtGui import QColor
 
-from ...engine.runner.pool.boards import shortened_key
+from ...engine.runner.pool.boards import board_name
 from ...engine.runner.pool.status import BoardStatus, Doing, PoolStatus
-from ...numbers import UNKNOWN, count_text, percent
+from ...numbers import UNKNOWN, count_text, counted, percent
 from ..plots import theme
 from ..plots.label import plain_tip
 
@@ -83,7 +83,8 @@ class BoardModel(QAbstractTableModel):
 
     def _doing_in_full(self, board: BoardStatus) -> str:
         if board.row is not None:
-            return f"measuring {self.words_of_row(board.row)}"
+            more = f", and {counted(board.next_rows, 'row')} after it" if board.next_rows else ""
+            return f"measuring {self.words_of_row(board.row)}{more}"
         return f"{board.doing}: {board.reason}" if board.reason else board.doing.value
 
 
@@ -106,8 +107,7 @@ class _Column:
 def doing_words(board: BoardStatus) -> str:
     """What a board does, in a few words."""
     if board.doing is Doing.MEASURING and board.row is not None:
-        more = f", {board.next_rows} next" if board.next_rows else ""
-        return f"measuring row {board.row}{more}"
+        return f"row {board.row}"
     return f"{board.doing}: {board.reason}" if board.reason else board.doing.value
 
 
@@ -118,29 +118,27 @@ def _share(board: BoardStatus) -> str:
 COLUMNS: Final = (
     _Column(
         "Board",
-        "The board's UUID; of simulated boards, the model and the board's number",
-        "simulated:a100@host/0",
-        lambda b: shortened_key(b.key),
+        "The beginning of the board's UUID; of a simulated board, its machine and number",
+        "GPU-0000",
+        lambda b: board_name(b.key),
         lambda b: b.key,
         number=False,
     ),
-    _Column("Machine", "The machine that the board is in", "node17", lambda b: b.host, lambda b: b.host, number=False),
     _Column(
         "State",
-        "What it does for the session, and why where it takes no part",
-        "measuring row 10000, 30 next",
+        "What it does for the session: the row of the space that it measures, or why it measures none",
+        "getting ready",
         doing_words,
         lambda b: _ORDER.index(b.doing),
         number=False,
     ),
     _Column(
         "Done",
-        "Configurations whose result it reported, timed ones among them",
-        "100 000",
+        "Results that it reported. Some configurations are measured on several boards, to compare these",
+        "10 000",
         lambda b: count_text(b.measured),
         lambda b: b.measured,
     ),
-    _Column("Failed", "Of them, those that failed", "1 000", lambda b: count_text(b.failed), lambda b: b.failed),
     _Column(
         "Works",
         "Of the time that it was there, the part in which it had rows to measure; pauses of the session count",
@@ -148,6 +146,7 @@ COLUMNS: Final = (
         _share,
         lambda b: -1.0 if math.isnan(b.share) else b.share,
     ),
+    _Column("Failed", "Of them, those that failed", "1 000", lambda b: count_text(b.failed), lambda b: b.failed),
     _Column(
         "Lost",
         "How often its worker died, or could not be reached any more; its rows went to other boards",
@@ -155,4 +154,5 @@ COLUMNS: Final = (
         lambda b: count_text(b.lost),
         lambda b: b.lost,
     ),
+    _Column("Machine", "The machine that the board is in", "node17", lambda b: b.host, lambda b: b.host, number=False),
 )

@@ -12,7 +12,7 @@ from PySide6.QtCore import QSortFilterProxyModel, Qt, QTimer, Slot
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QSizePolicy, QTableView, QWidget
 
-from ...engine.runner.pool.boards import PoolBoard
+from ...engine.runner.pool.boards import PoolBoard, board_name
 from ...engine.runner.pool.status import BoardStatus, Doing, PoolStatus, status_of_origin
 from ...engine.session import events
 from ...engine.session.board_offsets import describe_offsets
@@ -118,7 +118,7 @@ class PoolPanel(QWidget):
         plan = self._context.result.plan
         if plan is not None:
             self.boards.words_of_row = lambda row: configuration_words(plan, row)
-        listing = next(describe_offsets(plan.origin), None) if plan is not None else None
+        listing = next(describe_offsets(plan.origin, board_name), None) if plan is not None else None
         self.correction.setVisible(listing is not None)
         self.correction_title.setVisible(listing is not None)
         if listing is not None:
@@ -134,7 +134,10 @@ class PoolPanel(QWidget):
         if self._pool.busy:
             self._show(self._live)
         elif self._pool.open:
-            self._live = with_those_there(self._live, self._pool.boards(), self._pool.model)
+            before, there = self._live, self._pool.boards()
+            self._live = with_those_there(before, there, self._pool.model)
+            for line in came_and_left(before, self._live):
+                self.note(line)
             self._show(self._live)
         else:
             plan = self._context.result.plan
@@ -183,12 +186,25 @@ def totals_words(status: PoolStatus) -> str:
     parts = [f"{status.there} of {counted(len(status.boards), 'board')}"]
     if status.working:
         parts.append(f"{status.working} measuring")
-    parts.append(f"{count_text(status.measured)} done, {count_text(status.failed)} of them failed")
+    failed = f"{count_text(status.failed)} of them failed" if status.failed else "none failed"
+    if status.measured:
+        parts.append(f"{counted(status.measured, 'result')}, {failed}")
     if not math.isnan(status.share) and status.measured:
         parts.append(f"at work {percent(status.share, 0)} of the time")
     if status.lost:
         parts.append(f"lost {'once' if status.lost == 1 else f'{status.lost} times'}")
     return " · ".join(parts)
+
+
+def came_and_left(before: PoolStatus, after: PoolStatus) -> list[str]:
+    """What became of the boards of a pool between two looks; of the first look, nothing."""
+    was = {board.key: board.doing is not Doing.LEFT for board in before.boards}
+    lines = []
+    for board in after.boards if was else ():
+        there = board.doing is not Doing.LEFT
+        if there != was.get(board.key, False):
+            lines.append(f"{board.label} {'joined' if there else 'left'} the pool")
+    return lines
 
 
 def configuration_words(plan: SessionPlan, row: int) -> str:

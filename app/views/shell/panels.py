@@ -115,7 +115,7 @@ PANELS: tuple[PanelSpec, ...] = (
     ),
     PanelSpec(
         "pool",
-        "Sha&ring boards",
+        "&Pool",
         "PoolPanel",
         "Ctrl+Shift+B",
         "The boards that share a session: which, what each of them does and has done",

@@ -53,6 +53,13 @@ def shortened_key(key: str) -> str:
     return key[:12] if key.startswith(("GPU-", "MIG-", "AMD-")) else key
 
 
+def board_name(key: str) -> str:
+    """A board among those of a session, in a few letters: 'GPU-4f2a19c0'; of a simulated one, 'node7 #2'."""
+    model, _, place = key.partition("@")
+    host, _, number = place.rpartition("/")
+    return f"{host} #{number}" if model.startswith("simulated:") and host else shortened_key(key)
+
+
 def models_of(boards: Iterable[PoolBoard]) -> dict[str, tuple[PoolBoard, ...]]:
     """The boards by their models."""
     found: dict[str, list[PoolBoard]] = {}

@@ -375,6 +375,8 @@ class PoolRunner:
                 case Unanswered():
                     self._unanswered(heard)
                 case Came():
+                    if heard.board.key not in self._seats and heard.board.model == self._model:
+                        self.on_remark(f"{heard.board.label} joined the pool")
                     self._welcome(heard.board)
                 case Left():
                     self._dismiss(heard)
