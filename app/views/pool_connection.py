@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from ..errors import WattridgeError
+from ..numbers import counted
 from .threads.bridge import EngineBridge
 from .threads.tasks import TaskQueue
 
@@ -62,6 +63,11 @@ class PoolConnection(QObject):
         return self._opened.where if self._opened is not None else ""
 
     @property
+    def here(self) -> bool:
+        """The boards are this computer's own."""
+        return self._opened is not None and self._opened.options[:1] == ("--gpu",)
+
+    @property
     def busy(self) -> bool:
         """A session runs on the boards, or is about to: they stay what they are."""
         running, queued = self._bridge.activity.plan, self._bridge.queue.current
@@ -70,7 +76,8 @@ class PoolConnection(QObject):
 
     def boards(self) -> tuple[PoolBoard, ...]:
         """All boards that are there now, of every model. Any thread may ask."""
-        return self._opened.pool.boards() if self._opened is not None else ()
+        opened = self._opened
+        return opened.pool.boards() if opened is not None else ()
 
     def models(self) -> list[str]:
         """The models of the boards that are there now."""
@@ -82,17 +89,19 @@ class PoolConnection(QObject):
         if not self.open:
             return ""
         count = sum(board.model == self.model for board in self.boards())
-        of = "this computer" if self.where == "this computer" else "a pool"
-        return f"{count} board{'' if count == 1 else 's'} of {of}"
+        return f"{counted(count, 'board')} of {self.where if self.here else 'a pool'}"
 
     def gpu(self) -> PooledGpu:
         """The boards as one, as they are now, to plan a session for. Any thread may ask. Raises WattridgeError."""
         from ..engine.runner.pool.gpu import PooledGpu
         from ..engine.session.pool.opening import chosen_model
 
-        if self._opened is None:
+        opened = self._opened  # it may be let go of meanwhile
+        if opened is None:
             raise WattridgeError("no pool is connected", "Boards of a session", "connect to one, or name boards")
-        return PooledGpu(self._opened.pool, chosen_model(self._opened.pool, self.model or None))
+        boards = chosen_model(opened.pool, self.model or None)
+        model = ("--model", self.model) if len(self.models()) > 1 else ()
+        return PooledGpu(opened.pool, boards, (*opened.options, *model))
 
     # --- what is asked ------------------------------------------------------------------------------------------------
 

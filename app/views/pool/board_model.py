@@ -19,6 +19,7 @@ AnyIndex = QModelIndex | QPersistentModelIndex
 SORT_ROLE: Final = Qt.ItemDataRole.UserRole
 _NO_PARENT = QModelIndex()
 _ORDER: Final = tuple(Doing)
+_OVER: Final = "there at the end"  # of a session that is stored
 
 
 class BoardModel(QAbstractTableModel):
@@ -27,10 +28,12 @@ class BoardModel(QAbstractTableModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._boards: tuple[BoardStatus, ...] = ()
+        self._stored = False
         self.words_of_row: Callable[[int], str] = str  # what a row of the space is, for tool tips
 
-    def show_status(self, status: PoolStatus) -> None:
-        """Boards keep their rows; those that joined are appended."""
+    def show_status(self, status: PoolStatus, *, stored: bool = False) -> None:
+        """Boards keep their rows; those that joined are appended. `stored`: the session is over."""
+        self._stored = stored
         before, after = self._boards, status.boards
         if [board.key for board in before] == [board.key for board in after[: len(before)]]:
             self._boards = after[: len(before)]
@@ -69,7 +72,8 @@ class BoardModel(QAbstractTableModel):
             return None
         board, column = self._boards[index.row()], COLUMNS[index.column()]
         if role == Qt.ItemDataRole.DisplayRole:
-            return column.text(board)
+            over = self._stored and board.doing is Doing.WAITING and column.text is doing_words
+            return _OVER if over else column.text(board)
         if role == SORT_ROLE:
             return column.key(board)
         if role == Qt.ItemDataRole.TextAlignmentRole:

@@ -141,31 +141,35 @@ class PoolPanel(QWidget):
             self._show(self._live)
         else:
             plan = self._context.result.plan
-            self._show((status_of_origin(plan.origin) if plan is not None else None) or PoolStatus())
+            kept = status_of_origin(plan.origin) if plan is not None else None
+            self._show(kept or PoolStatus(), stored=True)
 
-    def _show(self, status: PoolStatus) -> None:
-        self.boards.show_status(status)
+    def _show(self, status: PoolStatus, *, stored: bool = False) -> None:
         known = bool(status.boards)
+        self.boards.show_status(status, stored=stored)
         self.empty.setVisible(not known)
         self.table.setVisible(known)
         self.totals.setVisible(known)
         self.happened.setVisible(self.happened.count() > 0)
-        self.totals.setText(totals_words(status))
-        self.state.setText(self._words())
+        self.totals.setText(totals_words(status, stored=stored))
+        self.state.setText(self._words(below=known and stored))
 
-    def _words(self) -> str:
+    def _words(self, *, below: bool) -> str:
         pool = self._pool
         if pool.opening:
             return pool.opening
         if not pool.open:
-            return _ALONE
+            number = self._context.result.session
+            return f"{_ALONE} Session {number} was measured on those below." if below else _ALONE
         speed = f", {words}" if (words := speed_words(pool.speed)) else ""
-        where = "" if pool.where == "this computer" else f" at {pool.where}"
+        where = "" if pool.here else f" at {pool.where}"
         return f"Sessions run on {pool.words}{where}: {pool.model or 'none is there yet'}{speed}."
 
     @Slot(str)
     def note(self, line: str) -> None:
         """One more line of what happened, the newest at the top."""
+        for board in self._live.boards:  # by the same name as above
+            line = line.replace(board.label, board_name(board.key))
         self.happened.insertItem(0, f"{time.strftime('%H:%M:%S')}  {line}")
         while self.happened.count() > _MOST_LINES:
             self.happened.takeItem(self.happened.count() - 1)
@@ -181,9 +185,10 @@ class PoolPanel(QWidget):
         self._timer.stop()
 
 
-def totals_words(status: PoolStatus) -> str:
-    """All boards together, in one line."""
-    parts = [f"{status.there} of {counted(len(status.boards), 'board')}"]
+def totals_words(status: PoolStatus, *, stored: bool = False) -> str:
+    """All boards together, in one line; of a session that is stored, whoever took part."""
+    boards = counted(len(status.boards), "board")
+    parts = [boards if stored else f"{status.there} of {boards}"]
     if status.working:
         parts.append(f"{status.working} measuring")
     failed = f"{count_text(status.failed)} of them failed" if status.failed else "none failed"

@@ -27,10 +27,10 @@ SELECTOR: Final = "pool"  # in place of a board's UUID
 class PooledGpu:
     """Implements `Gpu` as far as planning needs it: what is read and run is read and run beside the boards."""
 
-    def __init__(self, pool: Pool, boards: Sequence[PoolBoard]) -> None:
-        """`boards` are of one model, one at least."""
+    def __init__(self, pool: Pool, boards: Sequence[PoolBoard], options: Sequence[str] = ()) -> None:
+        """`boards` are of one model, one at least; `options` those with which a command uses them."""
         self.pool = pool
-        self.reports = BoardReports()
+        self.reports = BoardReports(options)
         self.boards = tuple(boards)
         self.model = boards[0].model
         self.info: GpuInfo = replace(boards[0].info, index=0, uuid=SELECTOR, host="")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -93,7 +93,9 @@ class PoolStatus:
 class BoardReports:
     """Where the runner of a pool reports, and whoever runs a session on it listens; of one thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: Sequence[str] = ()) -> None:
+        """`options` are those with which a command uses the same boards."""
+        self.options = tuple(options)
         self._hear: Callable[[PoolStatus, str], None] | None = None
         self._last = PoolStatus()
 

@@ -16,6 +16,7 @@ from ....errors import InputError, WattridgeError
 from ...runner.pool.boards import PoolBoard, models_of
 from ...runner.pool.pool import Pool
 
+THIS_COMPUTER: Final = "this computer"
 WAIT_S: Final = 20.0  # for the boards of a pool
 _EXTRA: Final = "pip install 'wattridge[pool]'"
 
@@ -23,9 +24,11 @@ _EXTRA: Final = "pip install 'wattridge[pool]'"
 class OpenedPool:
     """A pool that is there until it is closed, with the processes that were started for it."""
 
-    def __init__(self, pool: Pool, where: str, end: Callable[[], None] = lambda: None) -> None:
-        """`where` names it in words; `end` ends what was started for it."""
-        self.pool, self.where = pool, where
+    def __init__(
+        self, pool: Pool, where: str, options: Sequence[str] = (), end: Callable[[], None] = lambda: None
+    ) -> None:
+        """`where` names it in words, `options` are those of a command that uses it; `end` ends what was started."""
+        self.pool, self.where, self.options = pool, where, tuple(options)
         self._end = end
 
     def close(self) -> None:
@@ -59,7 +62,8 @@ def open_scheduler_pool(
     except BaseException:
         pool.close()
         raise
-    return OpenedPool(pool, address)
+    folder = () if certificates is None else ("--certificates", str(certificates))
+    return OpenedPool(pool, address, ("--pool", address, *folder))
 
 
 def open_local_pool(
@@ -86,7 +90,7 @@ def open_local_pool(
     except BaseException:
         local.close()
         raise
-    return OpenedPool(opened.pool, "this computer", local.close)
+    return OpenedPool(opened.pool, THIS_COMPUTER, ("--gpu", ",".join(selectors)), local.close)
 
 
 def chosen_model(pool: Pool, model: str | None) -> Sequence[PoolBoard]:
