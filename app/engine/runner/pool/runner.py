@@ -29,6 +29,8 @@ from ...workloads.kernel_features import FEATURES
 from ..settings_order import settings_of
 from .boards import PoolBoard
 from .bundle import Bundle
+from .compile_help import CompileHelp
+from .compilers import parse_target
 from .gpu import ORIGIN, boards_document
 from .messages import (
     MOST_ROWS,
@@ -46,7 +48,7 @@ from .messages import (
     request_line,
     rows_of,
 )
-from .pool import Came, Failure, Left, Pool, Remark, Said, Unanswered
+from .pool import Came, CompilerCame, Failure, Left, Pool, Remark, Said, Unanswered
 
 MOST_AT_ONCE: Final = 32  # rows in one request
 AHEAD: Final = 2  # requests that a board has at once: one that it works on and the next
@@ -101,7 +103,8 @@ class _Job:
 
 
 class PoolRunner:
-    """Implements `Runner`, `Times`, `KnowsFeatures`, `StatesFigures` and `OverBoards`. The pool is not its own.
+    """Implements `Runner`, `Times`, `KnowsFeatures`, `CompilesAhead`, `StatesFigures` and `OverBoards`.
+    The pool is not its own.
 
     Boards of its model that join later take part from then on.
     """
@@ -132,6 +135,9 @@ class PoolRunner:
         self._board_of: dict[int, str] = {}  # of rows that were measured in full
         self._origins: dict[str, dict[str, str]] = {}  # what each board that took part says of its figures
         self._alone_since = time.monotonic()  # without a board that is ready
+        self._help = CompileHelp(pool, self._work, self._next_number, lambda text: self.on_remark(text))
+        for compiler in pool.compilers():
+            self._help.join(compiler)
         for board in pool.boards():
             self._welcome(board)
         first = self._first_ready(stop or threading.Event())
@@ -161,6 +167,10 @@ class PoolRunner:
             rows.setdefault(board, []).append(row)
         jobs = [_Job(deque(self._by_setting(own)), Depth.ENERGY, board) for board, own in rows.items()]
         return self._work_off(jobs, stop)
+
+    def expect(self, rows: Sequence[int]) -> None:
+        """Compile workers make their images meanwhile; without such nothing is done."""
+        self._help.expect(rows)
 
     def features(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
         """What the boards' compilers know of the rows; NaN where none answered."""
@@ -220,6 +230,7 @@ class PoolRunner:
 
     def close(self) -> None:
         """Let the boards end what they do for this session, and put back what it set. The pool stays open."""
+        self._help.close()
         for number in list(self._sent):
             self._pool.cancel(number)
         self._sent.clear()
@@ -229,6 +240,7 @@ class PoolRunner:
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def _look_at(self, rows: Sequence[int], depth: Depth, stop: threading.Event) -> Iterator[Measurement]:
+        self._help.expect(rows)
         return self._work_off([_Job(deque(self._by_setting(rows)), depth)], stop)
 
     def _work_off(self, jobs: Sequence[_Job], stop: threading.Event) -> Iterator[Measurement]:
@@ -291,6 +303,7 @@ class PoolRunner:
                     number = self._send(seat, Request("measure", "", 0, tuple(rows), job.depth), job)
                     job.under_way.add(number)
                     seat.requests.add(number)
+                    self._help.want(number, seat.board.key, rows, self._sent[number].rows)
 
     def _rows_for(self, job: _Job, seat: _Seat, seats: int, here: Collection[str]) -> list[int]:
         """The next rows of a job for a board: one that cost a worker alone, others together, fewer towards the end."""
@@ -316,10 +329,14 @@ class PoolRunner:
     # --- requests -----------------------------------------------------------------------------------------------------
 
     def _send(self, seat: _Seat, request: Request, job: _Job | None = None) -> int:
+        number = self._next_number()
+        numbered = replace(request, session=self._work.session, number=number)
+        self._sent[number] = _Sent(seat.board.key, request.do, dict.fromkeys(request.rows), job)
+        self._pool.send(seat.board.key, number, request_line(numbered))
+        return number
+
+    def _next_number(self) -> int:
         self._last += 1
-        numbered = replace(request, session=self._work.session, number=self._last)
-        self._sent[self._last] = _Sent(seat.board.key, request.do, dict.fromkeys(request.rows), job)
-        self._pool.send(seat.board.key, self._last, request_line(numbered))
         return self._last
 
     def _ask(
@@ -341,6 +358,7 @@ class PoolRunner:
 
     def _forget(self, number: int) -> _Sent | None:
         sent = self._sent.pop(number, None)
+        self._help.over(number)
         if sent is not None:
             if sent.board in self._seats:
                 self._seats[sent.board].requests.discard(number)
@@ -355,10 +373,16 @@ class PoolRunner:
         heard = self._pool.heard(timeout_s)
         while heard is not None:
             match heard:
+                case Said() if self._help.hears(heard.number):
+                    self._help.take(heard)
                 case Said():
                     self._take(heard)
+                case Unanswered() if self._help.hears(heard.number):
+                    self._help.unanswered(heard.number)
                 case Unanswered():
                     self._unanswered(heard)
+                case CompilerCame():
+                    self._help.join(heard.compiler)
                 case Came():
                     self._welcome(heard.board)
                 case Left():
@@ -366,6 +390,7 @@ class PoolRunner:
                 case Remark():
                     self.on_remark(heard.text)
             heard = self._pool.heard(0.0)
+        self._help.turn()
         refused = [seat for seat in self._seats.values() if seat.refused]
         for seat in self._seats.values():
             if seat.again_s <= time.monotonic():
@@ -397,6 +422,7 @@ class PoolRunner:
         """Raises Garbled."""
         if answer.begun:
             sent.begun = True
+            self._help.begun(number)
             return
         if answer.measured is not None:
             self._take_measured(sent, seat, answer.measured)
@@ -419,7 +445,9 @@ class PoolRunner:
         if sent.do == "open":
             seat.abilities = parse_abilities(answer.answer)
             self._origins.setdefault(seat.board.key, {"label": seat.board.label, "host": seat.board.host})
+            self._help.board(seat.board.key, parse_target(answer.answer.get("images")))
         elif sent.do == "measure":
+            self._help.reported(seat.board.key, seat.board.label, answer.answer)
             for told in list_of(answer.answer.get("measured"), MOST_ROWS):  # what came as parts comes once more
                 self._take_measured(sent, seat, told)
         sent.answer = answer.answer
@@ -490,7 +518,7 @@ class PoolRunner:
 
     def _dismiss(self, left: Left) -> None:
         seat = self._seats.get(left.board)
-        if seat is None or seat.refused:
+        if self._help.leave(left.board) or seat is None or seat.refused:
             return
         del self._seats[left.board]
         self.on_remark(f"{seat.board.label} left the pool: {left.why}")
