@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError, WattridgeError
 from ..input_files import is_there
+from ..own_installation import how_to_add
 from .arguments import add_board
 from .terminal import print_json, say, show, stop_on_interrupt
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from ..engine.runner.pool.gpu import PooledGpu
     from ..engine.runner.pool.pool import Pool
 
-_EXTRA = "pip install 'wattridge[pool]'"
 _LISTEN = "127.0.0.1:8786"
 _WAIT_S = 20.0  # for the first board of a pool
 
@@ -259,7 +259,7 @@ def certificates_of(arguments: Namespace) -> Certificates:
 def require_dask() -> None:
     """Raises WattridgeError where Dask is not installed."""
     if find_spec("distributed") is None:
-        raise WattridgeError("several boards need Dask", "pool", _EXTRA)
+        raise WattridgeError("several boards need Dask", "pool", how_to_add("pool"))
 
 
 def _folder(arguments: Namespace) -> Path | None:
