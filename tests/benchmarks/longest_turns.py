@@ -41,8 +41,9 @@ class Use:
 
         self._timer, self._open = QTimer, Open
         self.qt = application()
+        gpu = watched_gpu("simulated:a100", speed=_SPEED)
         self.turns = Turns(look=True)
-        self.program = Program(watched_gpu("simulated:a100", speed=_SPEED), speed=_SPEED)
+        self.program = Program(gpu, speed=_SPEED)
         self.window: Any = self.program.window
         self.window.resize(1600, 1000)
         self.heard: list[object] = []
@@ -88,21 +89,11 @@ class Use:
         self._wait(lambda: "loaded" in self.heard)
         self._wait(lambda: False, 1.0)
         self._print("the window opens")
-        self.step("Watch for the first time", lambda: show("watch"), rest_s=3.0)
+        self.step("Watch, before there is a result", lambda: show("watch"), rest_s=3.0)
         self.step("a first session of GEMM, started in Watch", window.tune_example, "done", 2.0)
-        names = list(window.workspaces.by_name)
-        for again in ("for the first time", "again"):
-            longest = 0.0
-            for name in names:
-                self.turns.begin()
-                self._timer.singleShot(0, lambda name=name: show(name))
-                self._wait(lambda: False, 1.0)
-                if self.turns.longest_own_ms() > longest:
-                    longest, where = self.turns.longest_own_ms(), (name, self.turns.where())
-            print(f"the workspaces, {again}\t{longest}", flush=True)
-            if longest > _SHOWN_ABOVE_MS:
-                for place in where[1]:
-                    print(f"\t{where[0]}, {again}: {place}", flush=True)
+        for again in ("the first time", "again"):
+            for name in window.workspaces.by_name:
+                self.step(f"{name.title()}, {again}", lambda name=name: show(name))
         show("tune")
         self.step("a stored session is opened", lambda: window.open_session(1), "started", 2.0)
         self.step("a second session of GEMM", window.tune_example, "done", 2.0)
