@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ..engine.board_settings import SETTINGS, WORDS, Setting, in_words, unit
+from ..engine.board_settings import PROFILE, SETTINGS, WORDS, Setting, in_words, profile_number, unit, with_unit
 from ..errors import InputError, PermissionRefused, WattridgeError
 from ..numbers import UNKNOWN, as_json
 from ..sensors.remote.address import SCHEME
@@ -66,6 +66,11 @@ def apply_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--memory-clock", type=positive_float, metavar="MHZ", help="the memory clock")
     parser.add_argument("--power-limit", type=positive_float, metavar="W", help="the power limit")
+    parser.add_argument(
+        "--workload-power-profile",
+        metavar="NAME",
+        help="a workload power profile of newer boards, by name or number; none (see: wattridge gpus --verbose)",
+    )
     parser.add_argument("--profile", metavar="NAME", help="settings that were kept under this name in the window")
     parser.add_argument("--session", type=int, metavar="SESSION", help="take them from a configuration of this session")
     parser.add_argument("--configuration", metavar="NAME=VALUE,...", help="that configuration (default: the best)")
@@ -88,6 +93,8 @@ def apply(arguments: Namespace) -> int:
         if found_on is not None:
             _require_board(found_on, gpu, named)
         chosen = {**_of_profile(arguments.profile, gpu), **named}
+        if arguments.workload_power_profile is not None:
+            chosen[PROFILE] = float(profile_number(gpu, arguments.workload_power_profile))
         if arguments.out:
             return _write(arguments, gpu, chosen)
         with closing(guard_of(gpu, allow_control=arguments.allow_control)) as guard:
@@ -145,8 +152,8 @@ def _named(arguments: Namespace) -> tuple[dict[str, Setting], SessionRecord | No
     if arguments.session is not None:
         of_session, found_on = _of_session(arguments.session, arguments.configuration)
         chosen = {**of_session, **chosen}
-    if not chosen and arguments.profile is None:
-        remedy = "name --clock, --memory-clock, --power-limit, a --profile or a --session"
+    if not chosen and arguments.profile is None and arguments.workload_power_profile is None:
+        remedy = "name --clock, --memory-clock, --power-limit, --workload-power-profile, a --profile or a --session"
         raise InputError("nothing to set", "apply", remedy)
     return chosen, found_on
 
@@ -378,17 +385,23 @@ def _document(gpu: Gpu, prior: dict[str, Any], applied: dict[str, Any], seen: Ob
 def _print(gpu: Gpu, prior: dict[str, Any], applied: dict[str, Any], seen: Observation) -> None:
     show(f"{gpu.info.label}: {'obeyed' if seen.obeyed else 'NOT OBEYED'}; {seen.message}")
     rows = [
-        (f"{WORDS[name]} ({unit(name)})", _shown(prior, name), _shown(applied, name), seen.observed.get(name))
+        (_named_with_unit(name), _shown(prior, name), _shown(applied, name), seen.observed.get(name))
         for name in SETTINGS
         if name in prior or name in applied or seen.observed.get(name) is not None
     ]
     print_table(rows, ("setting", "before", "applied", "observed"))
 
 
+def _named_with_unit(name: str) -> str:
+    return f"{WORDS[name]} ({unit(name)})" if unit(name) else WORDS[name]
+
+
 def _shown(settings: dict[str, Any], name: str) -> Any:
     """A value for the table; a lock, which cannot be read, is 'not locked'."""
     if name not in settings:
         return UNKNOWN
+    if name == PROFILE:
+        return "several" if settings[name] is None else with_unit(name, settings[name])
     return "not locked" if settings[name] is None else settings[name]
 
 

@@ -26,6 +26,7 @@ from .board_offsets import board_labels, describe_offsets
 from .gains import choice_of_origin, describe_gain
 from .plan import SessionPlan
 from .references import Kind, references_of
+from .service_boards import boards_of_service
 from .summary import by_goal, front_indices, starts_of
 
 _SOURCES = {
@@ -56,6 +57,7 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
         Figure("Failed", failed or "none"),
         *describe_limits(plan, table),
         *describe_starts(table),
+        *describe_boards(plan),
         Figure("Search", f"{plan.strategy}, seed {plan.seed}"),
         Figure("Budget", budget or "none"),
         *describe_statement(plan),
@@ -145,6 +147,13 @@ def describe_starts(table: ResultTable) -> Iterator[Figure]:
     count, seconds = starts_of(table)
     if count:
         yield Figure("Server started", f"{count} times" if count > 1 else "once", note=f"{duration(seconds)} in all")
+
+
+def describe_boards(plan: SessionPlan) -> Iterator[Figure]:
+    """The boards of a service whose joules count together; nothing where it has one."""
+    if boards := boards_of_service(plan.origin):
+        named = ", ".join(each["name"] for each in boards)
+        yield Figure("Boards of the service", named, note="their energy adds up; settings are made on all of them")
 
 
 def _none_feasible(plan: SessionPlan, table: ResultTable) -> list[Figure]:

@@ -264,11 +264,11 @@ def test_what_a_board_does_not_let_be_set_is_refused_with_the_reason(
 ) -> None:
     with_rights("h200", "laptop", "mig")
     _, [h200, laptop, mig], said = run("gpus")
-    assert h200["cannot_set"] == {}
-    assert laptop["cannot_set"].keys() == {"power_limit_w", "memory_clock_mhz"}
+    assert h200["cannot_set"].keys() == {"workload_power_profile"}  # as most boards
+    assert laptop["cannot_set"].keys() == {"workload_power_profile", "power_limit_w", "memory_clock_mhz"}
     assert "does not let its power limit be set" in laptop["cannot_set"]["power_limit_w"]
     assert "Ampere" in laptop["cannot_set"]["memory_clock_mhz"]
-    assert mig["cannot_set"].keys() == {"memory_clock_mhz", "graphics_clock_mhz"}
+    assert mig["cannot_set"].keys() == {"workload_power_profile", "memory_clock_mhz", "graphics_clock_mhz"}
     assert "NVIDIA RTX 2060 Laptop: the power limit cannot be set: this board does not let" in said
 
 
