@@ -19,7 +19,7 @@ from ..runner.stating import Statement
 from ..session_state import Purpose
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
-from ..space.within_limits import broken_in_words, feasible, nearest
+from ..space.within_limits import broken_in_words, feasible, nearest, unsure_in_words
 from ..strategies.energy_log import EnergyLog
 from ..tuning_methods.operator_floor import OperatorFloor
 from .board_offsets import board_labels, describe_offsets
@@ -181,6 +181,8 @@ def _best(plan: SessionPlan, best: Measurement) -> Iterator[Figure]:
     chosen = ", ".join(f"{name}={value}" for name, value in best.configuration.items())
     yield Figure(f"Best by {goal}", f"{number(best.values[goal.name])} {goal.name}", important=True)
     yield Figure("Its configuration", chosen)
+    if unsure := unsure_in_words(plan.objective.limits, best):
+        yield Figure("Not certain to keep", unsure)
     if BOARD_CORRECTION in best.values:
         board = board_labels(plan.origin).get(best.board, best.board)
         note = f"energy times {best.values[BOARD_CORRECTION]:.4f}, as the reference board reports it"
