@@ -108,6 +108,15 @@ def test_another_specification_is_not_resumed_under_its_name(
     assert (status, gone_on["evaluated"]) == (0, 3)
 
 
+def test_a_session_that_is_resumed_on_another_board_of_its_model_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    copy = str(resources() / "examples" / "copy.toml")
+    _, begun = run(capsys, "tune", copy, "--gpu", "simulated:a100", "--max-evaluations", "2")
+    words = ["tune", "--resume", str(begun["session"]), "--max-evaluations", "3", "--gpu"]
+    assert main([*words, "simulated:a100#2"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "partly measured on simulated:a100, not on simulated:a100#2: boards of one model differ" in said
+
+
 def test_a_replayed_session_has_no_condition(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     _, replayed = run(capsys, "replay", "h200-sgemm-session", "--max-evaluations", "4")
     assert replayed["stated_for"] is None

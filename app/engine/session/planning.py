@@ -286,6 +286,10 @@ def plan_resume(
             (guard or DeviceGuard(gpu)).open()  # fails now rather than at the first measurement
         require_runnable(spec, gpu)
         said = tuple(line for line in programs_of(spec) if line not in space.notes)
+        boards = {loaded.table.measurement(index).board for index in range(len(loaded.table))} - {"", gpu.info.uuid}
+        if boards and not isinstance(gpu, PooledGpu):
+            others = ", ".join(sorted(boards))
+            said = (*said, f"partly measured on {others}, not on {gpu.info.uuid}: boards of one model differ")
         space = replace(space, notes=(*space.notes, *said))
         stated = origin.get("condition", origin.get("chosen_condition"))
         condition = None if stated is None else Condition.parse(stated, f"session {session}")
