@@ -315,6 +315,8 @@ def describe_comparison(found: Comparison, units: Mapping[str, str] | None = Non
         ),
     ]
     nothing = ["no configuration was measured in more than one of them"] if not carried else []
+    if len(found.conditions) > 1:
+        nothing.append(f"their energies are stated for different thermal conditions: {'; '.join(found.conditions)}")
     return Description(
         "From the fastest configuration to the one of least energy",
         remarks=[f"mean ± standard deviation over {found.over}: {means}", *nothing],
