@@ -5,10 +5,10 @@
 PYTHON is one that has `llama-cpp-python[server]` and `gguf` (built for the CPU; some 15 minutes on one core). The
 table of the last run is kept in `llama_server.txt`. Parts: `set`, `faults`, `endings`; all of them without one.
 
-`set`: `wattridge tune` over clients at once and the server's threads, against a client of this script's own
+`set`: `wattridge tune` over clients at once and the server's batch of prompt tokens, against a client of this script's own
 (http.client, a thread for each), which asks servers that this script starts. The limit is twice the time of one answer
-to a client alone: this server answers one request after another, so that it lies between two clients and four. Board
-and power are simulated; server, requests and latencies are real. `faults`: the server is killed, stopped (SIGSTOP),
+to a client alone: this server answers one request after another, so that it lies between two clients and four. It has
+one thread; run this where nothing else wants the processor (nice -n -15 as root). Board and power are simulated; server, requests and latencies are real. `faults`: the server is killed, stopped (SIGSTOP),
 refuses or is slow to start; what each configuration comes to, and that the next one runs. `endings`: Wattridge itself
 is ended in the middle. After each, whether anything of it is left running.
 """
@@ -32,12 +32,12 @@ from typing import Any
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-USERS, THREADS = (1, 2, 4, 8), (1, 2)
-PROMPT, ANSWER = 16, 24
+USERS, BATCHES = (1, 2, 4, 8), (8, 512)
+PROMPT, ANSWER = 64, 24
 SPECIFICATION = """
 [service]
-start = '''{python} -m llama_cpp.server --model {model} --port {{free_port}} --n_threads {threads} --n_ctx 1024 \
---interrupt_requests false{more}'''
+start = '''{python} -m llama_cpp.server --model {model} --port {{free_port}} --n_threads 1 --n_ctx 1024 \
+--n_batch {batch} --interrupt_requests false{more}'''
 url = "http://127.0.0.1:{{free_port}}"
 ready = "http://127.0.0.1:{{free_port}}{ready}"
 ready_s = {ready_s}
@@ -168,13 +168,13 @@ class Asked:
         return float(np.percentile(self.first_s, 95))
 
 
-def served(bench: Bench, threads: int) -> tuple[subprocess.Popen[bytes], int]:
+def served(bench: Bench, batch: int) -> tuple[subprocess.Popen[bytes], int]:
     """A server that this script starts and waits for."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = int(listener.getsockname()[1])
     words = [bench.python, "-m", "llama_cpp.server", "--model", str(bench.model), "--port", str(port)]
-    words += ["--n_threads", str(threads), "--n_ctx", "1024", "--interrupt_requests", "false"]
+    words += ["--n_threads", "1", "--n_ctx", "1024", "--n_batch", str(batch), "--interrupt_requests", "false"]
     server = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def answers() -> bool:
@@ -188,13 +188,13 @@ def served(bench: Bench, threads: int) -> tuple[subprocess.Popen[bytes], int]:
 def feasible_set(bench: Bench) -> None:
     by_hand: dict[tuple[int, int], Asked] = {}
     limit_s = 0.0
-    for threads in THREADS:
-        server, port = served(bench, threads)
+    for batch in BATCHES:
+        server, port = served(bench, batch)
         try:
             Asked(port, 1, 2.0)  # warm
             for users in USERS:
-                by_hand[users, threads] = Asked(port, users, 10.0)
-                limit_s = limit_s or 2 * float(np.median(by_hand[1, 1].whole_s))
+                by_hand[users, batch] = Asked(port, users, 10.0)
+                limit_s = limit_s or 2 * float(np.median(by_hand[1, BATCHES[0]].whole_s))
         finally:
             server.terminate()
             server.wait(10)
@@ -203,12 +203,15 @@ def feasible_set(bench: Bench) -> None:
     out, _ = bench.tune(path).communicate()
     took_s = time.monotonic() - begun
     said = json.loads(out)
-    rows = {(r["configuration"]["users"], r["configuration"]["threads"]): r for r in bench.rows(path)}
+    rows = {(r["configuration"]["users"], r["configuration"]["batch"]): r for r in bench.rows(path)}
     print(f"\nlimit on the 95th percentile of the time to the first token: {limit_s:.3f} s; {took_s:.0f} s in all")
-    print("clients  threads   ttft p95 s  by hand   tokens/s  by hand   within  by hand")
+    print("clients  n_batch   ttft p95 s  by hand   tokens/s  by hand   within  by hand")
     agree = 0
     for key, asked in sorted(by_hand.items()):
         values = rows[key]["values"]
+        if not values:
+            print(f"{key[0]:7}  {key[1]:7}  {rows[key]['error'][:90]}")
+            continue
         kept, kept_by_hand = values["ttft_p95_s"] <= limit_s, asked.p95_s <= limit_s
         agree += kept == kept_by_hand
         rates = f"{values['output_tokens_per_s']:9.1f}  {asked.tokens / asked.seconds:7.1f}"
@@ -232,7 +235,7 @@ FAULTS: Sequence[tuple[str, dict[str, Any]]] = (
 def faults(bench: Bench) -> None:
     print("\nfault                            what became of the configurations; left running")
     for what, more in FAULTS:
-        path = bench.specification("fault", parameters="", threads="1", **more)
+        path = bench.specification("fault", parameters="", batch="512", **more)
         session = bench.tune(path)
         sent = {"killed": signal.SIGKILL, "stopped": signal.SIGSTOP}.get(what.split()[0])
         if sent is not None:
@@ -253,7 +256,7 @@ def endings(bench: Bench) -> None:
     print("\nWattridge ended by   servers left after 15 s   exit status")
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"):
         session = bench.tune(
-            bench.specification("ending", parameters="", threads="1", users=[2], least_s=60.0, most_s=90.0)
+            bench.specification("ending", parameters="", batch="512", users=[2], least_s=60.0, most_s=90.0)
         )
         assert bench.until(lambda: bool(bench.servers()))
         time.sleep(5.0)
