@@ -5,12 +5,13 @@
 PYTHON is one that has `llama-cpp-python[server]` and `gguf` (built for the CPU; some 15 minutes on one core). The
 table of the last run is kept in `llama_server.txt`. Parts: `set`, `faults`, `endings`; all of them without one.
 
-`set`: `wattridge tune` over clients at once and the server's batch of prompt tokens, against a client of this script's own
-(http.client, a thread for each), which asks servers that this script starts. The limit is twice the time of one answer
-to a client alone: this server answers one request after another, so that it lies between two clients and four. It has
-one thread; run this where nothing else wants the processor (nice -n -15 as root). Board and power are simulated; server, requests and latencies are real. `faults`: the server is killed, stopped (SIGSTOP),
-refuses or is slow to start; what each configuration comes to, and that the next one runs. `endings`: Wattridge itself
-is ended in the middle. After each, whether anything of it is left running.
+`set`: `wattridge tune` over clients at once and the server's batch of prompt tokens, against a client of this script's
+own (http.client, a thread for each), which asks servers that this script starts. The limit is twice the time of one
+answer to a client alone: this server answers one request after another, so that it lies between two clients and four.
+It has one thread; run this where nothing else wants the processor, or before the rest (nice -n -15 as root). Board and
+power are simulated; server, requests and latencies are real. `faults`: the server is killed, stopped (SIGSTOP), refuses
+or is slow to start; what each configuration comes to, and that the next one runs. `endings`: Wattridge itself is ended
+in the middle. After each, whether anything of it is left running.
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ class Bench:
 
     def specification(self, name: str, **more: Any) -> Path:
         given = {
-            "threads": "{threads}",
-            "parameters": "threads = [1, 2]",
+            "batch": "{batch}",
+            "parameters": f"batch = {list(BATCHES)}",
             "more": "",
             "ready": "/v1/models",
             "ready_s": 60,
