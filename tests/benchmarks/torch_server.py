@@ -259,15 +259,17 @@ class Api:
         job = Job(prompt, wanted, lambda *words: loop.call_soon_threadsafe(said.put_nowait, words) and None)
         usage = {"prompt_tokens": len(prompt), "completion_tokens": wanted, "total_tokens": len(prompt) + wanted}
         self.engine.waiting.put(job)
+        answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         try:
             if not asked.get("stream"):
                 text = "".join([_text(tokens) async for tokens, _ in _until_last(said)])
                 return web.json_response({"choices": [_choice(text, last=True)], "usage": usage})
-            answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
             await answer.prepare(request)
             async for tokens, last in _until_last(said):
                 await answer.write(_event({"choices": [_choice(_text(tokens), last=last)]}))
             await answer.write(_event({"choices": [], "usage": usage}) + b"data: [DONE]\n\n")
+            return answer
+        except ConnectionError:  # the client has left
             return answer
         finally:
             job.gone = True
