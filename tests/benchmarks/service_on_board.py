@@ -103,8 +103,8 @@ def show(sessions: Sequence[dict[int, Measurement]]) -> None:
         first = "/".join(f"{mean(f'ttft_p{at}_s', 1e3):.1f}" for at in (50, 95, 99))
         each = "/".join(f"{mean(f'tpot_p{at}_s', 1e3):.2f}" for at in (50, 95))
         print(
-            f"{load:7}  {mean('output_tokens_per_s'):8.0f}  {joules.mean():7.4f}  {100 * half:5.1f}  {100 * spread:4.2f}"
-            f"  {mean('power_w'):4.0f}  {first:>20}  {each:>16}  {mean('e2e_p95_s'):9.3f}"
+            f"{load:7}  {mean('output_tokens_per_s'):8.0f}  {joules.mean():7.4f}  {100 * half:5.1f}"
+            f"  {100 * spread:4.2f}  {mean('power_w'):4.0f}  {first:>20}  {each:>16}  {mean('e2e_p95_s'):9.3f}"
             f"  {mean('idle_share', 100):6.1f}  {mean('sent_late_p99_s', 1e3):10.1f}"
         )
     for number, session in enumerate(sessions, start=1):
