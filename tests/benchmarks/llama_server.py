@@ -17,6 +17,7 @@ in the middle. After each, whether anything of it is left running.
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
 import os
 import signal
@@ -34,7 +35,7 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent
 USERS, BATCHES = (1, 2, 4, 8), (8, 512)
-PROMPT, ANSWER = 64, 24
+PROMPT, ANSWER = 32, 24
 SPECIFICATION = """
 [service]
 start = '''{python} -m llama_cpp.server --model {model} --port {{free_port}} --n_threads 1 --n_ctx 1024 \
@@ -48,7 +49,7 @@ most_s = {most_s}
 precision = 0.05
 [service.client]
 concurrency = "users"
-prompt_tokens = {prompt}
+prompts = "{prompts}"
 output_tokens = {answer}
 timeout_s = 60
 extra = {{ temperature = 0 }}
@@ -71,6 +72,9 @@ class Bench:
         self.python, self.folder = python, folder
         self.model = folder / "random.gguf"
         subprocess.run([python, str(HERE / "random_gguf.py"), str(self.model)], check=True)
+        self.prompts = folder / "prompts.jsonl"  # of the model's own words, so that each is one token; none begin alike
+        self.lines = prompts(500)
+        self.prompts.write_text("".join(json.dumps({"prompt": each}) + "\n" for each in self.lines))
 
     def specification(self, name: str, **more: Any) -> Path:
         given = {
@@ -79,14 +83,14 @@ class Bench:
             "more": "",
             "ready": "/v1/models",
             "ready_s": 60,
-            "least_s": 6.0,
-            "most_s": 20.0,
+            "least_s": 5.0,
+            "most_s": 15.0,
             "users": list(USERS),
             "limit_s": 60.0,
             **more,
         }
         path = self.folder / f"{name}.toml"
-        text = SPECIFICATION.format(python=self.python, model=self.model, prompt=PROMPT, answer=ANSWER, **given)
+        text = SPECIFICATION.format(python=self.python, model=self.model, prompts=self.prompts, answer=ANSWER, **given)
         path.write_text(text)
         return path
 
@@ -130,10 +134,16 @@ with Store() as store:
         return condition()
 
 
+def prompts(count: int) -> list[str]:
+    rng = np.random.default_rng(2)
+    return [" ".join(f"w{at}" for at in rng.integers(0, 1000, PROMPT)) for _ in range(count)]
+
+
 class Asked:
     """What the independent client saw: seconds to the first token and tokens of answers in full."""
 
-    def __init__(self, port: int, users: int, seconds: float) -> None:
+    def __init__(self, lines: Sequence[str], port: int, users: int, seconds: float) -> None:
+        self.lines = itertools.cycle(lines)
         self.first_s: list[float] = []
         self.whole_s: list[float] = []
         self.tokens = 0
@@ -147,8 +157,9 @@ class Asked:
         self.seconds = time.monotonic() - begun
 
     def _ask(self, port: int, until: float) -> None:
-        body = {"prompt": "w1 " * PROMPT, "max_tokens": ANSWER, "stream": True, "temperature": 0}
         while time.monotonic() < until:
+            with self._lock:
+                body = {"prompt": next(self.lines), "max_tokens": ANSWER, "stream": True, "temperature": 0}
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
             sent = time.monotonic()
             connection.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
@@ -192,9 +203,9 @@ def feasible_set(bench: Bench) -> None:
     for batch in BATCHES:
         server, port = served(bench, batch)
         try:
-            Asked(port, 1, 2.0)  # warm
+            Asked(bench.lines, port, 1, 2.0)  # warm
             for users in USERS:
-                by_hand[users, batch] = Asked(port, users, 10.0)
+                by_hand[users, batch] = Asked(bench.lines, port, users, 8.0)
                 limit_s = limit_s or 2 * float(np.median(by_hand[1, BATCHES[0]].whole_s))
         finally:
             server.terminate()
