@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..engine.control.guard import DeviceGuard
     from ..engine.control.left_over import LeftOver
     from ..engine.control.obeying import Observation
+    from ..engine.store.record import SessionRecord
     from ..sensors.gpu import Gpu
 
 
@@ -85,9 +86,12 @@ def apply(arguments: Namespace) -> int:
     """Set a board by hand, look whether it obeys, and put it back unless that is confirmed."""
     from ..sensors.select import open_gpu
 
-    named, selector = _named(arguments)
+    named, found_on = _named(arguments)
     remote = arguments.gpu is not None  # what a session's file names is not the user's own word
+    selector = found_on.origin.get("gpu") if found_on is not None else None
     with closing(open_gpu(arguments.gpu or selector, seed=arguments.sim_seed, remote=remote)) as gpu:
+        if found_on is not None:
+            _require_board(found_on, gpu, named)
         chosen = {**_of_profile(arguments.profile, gpu), **named}
         if arguments.workload_power_profile is not None:
             chosen[PROFILE] = float(profile_number(gpu, arguments.workload_power_profile))
@@ -122,22 +126,36 @@ def _apply(arguments: Namespace, gpu: Gpu, guard: DeviceGuard, chosen: dict[str,
     return 0 if seen.obeyed else 1
 
 
-def _named(arguments: Namespace) -> tuple[dict[str, Setting], str | None]:
-    """The settings that are named, and the board of the session that they come from. Raises InputError without any."""
+def _require_board(found_on: SessionRecord, gpu: Gpu, named: dict[str, Setting]) -> None:
+    """Raises InputError where a session's settings were found on another model; says where on another board of it.
+
+    A simulated board is another model: it has the name of a real one.
+    """
+    session, info = f"session {found_on.id}", gpu.info
+    if (found_on.gpu, found_on.source == "simulated") != (info.name, info.source == "simulated"):
+        what = f"the settings of {session} were found on {found_on.board}, and say nothing of this board"
+        raise InputError(what, info.label, f"leave out --session and name what to set: {in_words(named)}")
+    if (board := found_on.origin.get("gpu", "")) != info.uuid:
+        where = f"on another {info.name}" if board else f"on some {info.name}, it is not known which"
+        say(f"The settings of {session} were found {where}: boards of one model differ.")
+
+
+def _named(arguments: Namespace) -> tuple[dict[str, Setting], SessionRecord | None]:
+    """The settings that are named, and the session that they come from. Raises InputError without any."""
     given: dict[str, Setting | None] = {
         "power_limit_w": arguments.power_limit,
         "memory_clock_mhz": arguments.memory_clock,
         "graphics_clock_mhz": arguments.clock,
     }
     chosen: dict[str, Setting] = {name: value for name, value in given.items() if value is not None}
-    selector = None
+    found_on = None
     if arguments.session is not None:
-        of_session, selector = _of_session(arguments.session, arguments.configuration)
+        of_session, found_on = _of_session(arguments.session, arguments.configuration)
         chosen = {**of_session, **chosen}
     if not chosen and arguments.profile is None and arguments.workload_power_profile is None:
         remedy = "name --clock, --memory-clock, --power-limit, --workload-power-profile, a --profile or a --session"
         raise InputError("nothing to set", "apply", remedy)
-    return chosen, selector
+    return chosen, found_on
 
 
 def _of_profile(name: str | None, gpu: Gpu) -> dict[str, Setting]:
@@ -151,7 +169,7 @@ def _of_profile(name: str | None, gpu: Gpu) -> dict[str, Setting]:
     return {} if name is None else known[name]
 
 
-def _of_session(session: int, configuration: str | None) -> tuple[dict[str, Setting], str | None]:
+def _of_session(session: int, configuration: str | None) -> tuple[dict[str, Setting], SessionRecord]:
     from ..engine.report.export import choose
     from ..engine.session.planning import plan_of
     from ..engine.store.database import Store
@@ -167,7 +185,7 @@ def _of_session(session: int, configuration: str | None) -> tuple[dict[str, Sett
     }
     if not settings:
         raise InputError("this configuration names no clock and no cap", f"session {session}", "name another session")
-    return {**settings}, loaded.record.origin.get("gpu")
+    return {**settings}, loaded.record
 
 
 def _confirmed(countdown_s: float, stop: threading.Event, quiet: bool) -> bool:

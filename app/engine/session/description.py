@@ -16,6 +16,7 @@ from ..metering.meter_choice import BOARD
 from ..runner.baseline import Baseline
 from ..runner.board_correction import BOARD_CORRECTION
 from ..runner.stating import Statement
+from ..session_state import Purpose
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..space.within_limits import broken_in_words, feasible, nearest
@@ -73,6 +74,8 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
 def _source_of(plan: SessionPlan) -> str:
     if plan.source == "unmetered" and choice_of_origin(plan.origin).energy_from != BOARD:
         return "timed; the energy is a meter's"
+    if plan.source == "simulated" and plan.purpose is Purpose.REPLAY:
+        return f"{source_in_words(plan.source)}; {source_in_words('recorded')}"
     return source_in_words(plan.source)
 
 

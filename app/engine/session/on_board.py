@@ -118,11 +118,19 @@ def _pool_runner_on(
     from ..runner.pool.runner import PoolRunner
 
     bundle, words = bundle_of(spec), condition.option if condition is not None else ""
-    source, repeats = gpu.info.source, spec.repeats
+    source, reports = gpu.info.source, gpu.reports
 
     def make() -> Runner:
         pool = PoolRunner(
-            gpu.pool, gpu.model, source, space, bundle, repeats=repeats, condition=words, on_remark=gpu.on_remark
+            gpu.pool,
+            gpu.model,
+            source,
+            space,
+            bundle,
+            repeats=spec.repeats,
+            condition=words,
+            on_remark=reports.remark,
+            on_status=reports.status,
         )
         return OneScale(pool, spec, space)
 

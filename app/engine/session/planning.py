@@ -73,7 +73,7 @@ def plan_replay(path: Path, options: SearchOptions | None = None, *, read: Recor
         title=recording.kernel,
         gpu=recording.device,
         driver="",
-        source="recorded",
+        source="simulated" if recording.simulated else "recorded",
         space=replace(recording.space(), notes=recording.notes),
         objective=objective,
         strategy="brute_force",
@@ -144,6 +144,7 @@ def plan_specification(
         objective=objective,
         strategy=spec.strategy,
         make_runner=runner_on(spec, gpu, space, guard, options.condition),
+        reports=gpu.reports if isinstance(gpu, PooledGpu) else None,
         beside=lambda: put_beside(gpu, meters),
         strategy_options=strategy_options,
         max_evaluations=_budget(spec, space),
@@ -292,6 +293,8 @@ def plan_resume(
         origin = {**origin, "gpu": gpu.info.uuid}  # another one of the same name
     budget = options.budget() if options is not None else {}
     plan = replace(plan_of(loaded), space=space, origin=origin, make_runner=make_runner, beside=beside)
+    if isinstance(gpu, PooledGpu):
+        plan = replace(plan, reports=gpu.reports)
     return checked_plan(replace(plan, **budget))
 
 

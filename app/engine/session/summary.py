@@ -15,6 +15,7 @@ from ..metering.gain_store import gain_to_json
 from ..objectives import Goal, Limit
 from ..pareto import front
 from ..runner.baseline import Baseline
+from ..runner.pool.status import boards_to_json, status_of_origin
 from ..runner.stating import Statement
 from ..service_figures import START
 from ..session_state import SessionState
@@ -76,6 +77,7 @@ def session_summary(
         "share_of_peak": share_to_json(plan, compared, best),
         "compiler": plan.origin.get("compiler"),
         "stated_for": _stated_for(plan),
+        "boards": None if (status := status_of_origin(plan.origin)) is None else boards_to_json(status),
         "board_offsets": offsets_document(plan.origin),
         "sensor_gain": None if (gain := gain_of_origin(plan.origin)) is None else gain_to_json(gain),
         "vendor_library": None if (baseline := Baseline.of_origin(plan.origin)) is None else baseline.to_json(),

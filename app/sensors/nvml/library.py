@@ -10,6 +10,7 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
+from ...own_installation import how_to_add_package
 from ..errors import GpuLost, NoDriver, NoPermission, NotSupported, SensorError
 
 _REMEDY = "see what is wrong: wattridge doctor"
@@ -130,7 +131,7 @@ def _pynvml() -> Any:
     try:
         import pynvml
     except ImportError as error:
-        raise NoDriver("nvidia-ml-py is not installed", remedy="pip install nvidia-ml-py") from error
+        raise NoDriver("nvidia-ml-py is not installed", remedy=how_to_add_package("nvidia-ml-py")) from error
     return pynvml
 
 

@@ -68,7 +68,7 @@ class RemoteGpu:
         return found
 
     def stream_every(self, interval_s: float) -> None:
-        """How often it is read there from now on. Does not wait; a new connection is told too."""
+        """How often it is read there from now on. Does not wait; a new connection is asked the same."""
         self._interval_s = interval_s
         if self._connection.alive:
             self._connection.tell("stream", interval_s=interval_s)
