@@ -185,6 +185,7 @@ class PoolConnection(QObject):
     @Slot(str, str)
     def _not_opened(self, what: str, remedy: str) -> None:
         self.opening = ""
+        self._bridge.report(what, remedy)
         self.failed.emit(what, remedy)
         self.changed.emit()
 

@@ -24,14 +24,14 @@ from ..plots.label import PlainLabel
 from ..watched_boards import speed_words
 from ..widgets import set_up_table, vbox
 from .board_model import COLUMNS, SORT_ROLE, BoardModel
+from .runs_on import RunsOn
 
 _LOOK_MS: Final = 1000  # between two looks at who is there while no session runs
 _MOST_LINES: Final = 500
-_ALONE = "Sessions run on the board that is shown."
 _EMPTY = (
     "One session can run on several boards of one model at once: those of this computer, or of a pool of machines.\n"
     "Each measures a part of the configurations; figures are given on one board's scale.\n"
-    "Choose the boards under 'Runs on' in Session (F6)."
+    "Choose the boards above, or in Session (F6)."
 )
 
 
@@ -42,6 +42,8 @@ class PoolPanel(QWidget):
         super().__init__(parent)
         self._context, self._pool = context, context.pool
         self._live = PoolStatus()  # of the last session on the boards, and who joined since
+        self.runs_on = RunsOn(context)
+        self.runs_on.look.setVisible(False)  # it is here
         self.state, self.totals = PlainLabel(wrap=True), PlainLabel(wrap=True)
         self.empty = PlainLabel(_EMPTY, wrap=True, muted=True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -78,6 +80,7 @@ class PoolPanel(QWidget):
         self.state.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.totals.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         vbox(
+            self.runs_on,
             self.state,
             (self.empty, 1),
             self.totals,
@@ -92,6 +95,7 @@ class PoolPanel(QWidget):
     def shutdown(self) -> None:
         """End what runs in the background; the boards are the window's."""
         self._timer.stop()
+        self.runs_on.shutdown()
 
     @Slot()
     def _pool_changed(self) -> None:
@@ -152,18 +156,19 @@ class PoolPanel(QWidget):
         self.totals.setVisible(known)
         self.happened.setVisible(self.happened.count() > 0)
         self.totals.setText(totals_words(status, stored=stored))
-        self.state.setText(self._words(below=known and stored))
+        words = self._words(below=known and stored)
+        self.state.setText(words)
+        self.state.setVisible(bool(words))
 
     def _words(self, *, below: bool) -> str:
         pool = self._pool
         if pool.opening:
-            return pool.opening
+            return ""  # it stands above
         if not pool.open:
-            number = self._context.result.session
-            return f"{_ALONE} Session {number} was measured on those below." if below else _ALONE
-        speed = f", {words}" if (words := speed_words(pool.speed)) else ""
-        where = "" if pool.here else f" at {pool.where}"
-        return f"Sessions run on {pool.words}{where}: {pool.model or 'none is there yet'}{speed}."
+            return f"Session {self._context.result.session} was measured on these boards:" if below else ""
+        speed = words if (words := speed_words(pool.speed)) else ""
+        where = "" if pool.here else pool.where
+        return " · ".join(part for part in (pool.model or "No board is there yet", where, speed) if part)
 
     @Slot(str)
     def note(self, line: str) -> None:

@@ -18,6 +18,7 @@ from ...sensors.gpu import LIVE
 from ..context import Context
 from ..file_dialogs import open_file
 from ..past_sessions import PAST_SHOWN, PastSession, PastSessions
+from ..pool.runs_on import RunsOn
 from ..provenance import provenance
 from ..result_caption import ResultCaption
 from ..session_words import measured_words
@@ -27,7 +28,6 @@ from ..widgets import button, local_time, vbox
 from .add_to_queue import AddToQueue
 from .draft import Draft, RunsElsewhere, Target, draft_of_session, examples, prepared_file
 from .draft_summary import DraftSummary
-from .runs_on import RunsOn
 from .session_form import SessionForm
 from .session_progress import SessionProgress
 from .setup_header import SetupHeader

@@ -35,8 +35,8 @@ from app.sensors.simulated.twin import load_twin
 from app.views.context import Context
 from app.views.current_result import CurrentResult
 from app.views.front.panel import FrontPanel
+from app.views.pool.choosing import BoardsDialog, SchedulerDialog
 from app.views.pool.panel import PoolPanel
-from app.views.pool_choosing import BoardsDialog, SchedulerDialog
 from app.views.settings import Settings
 from app.views.table.panel import TablePanel
 from app.views.threads.bridge import EngineBridge
@@ -161,7 +161,7 @@ def test_nothing_is_connected_to_before_it_is_asked_for(window: Window, opened: 
     dialog.reject()
     assert opened.asked == []
     assert window.tune.runs_on.choice.text() == "The shown board"
-    assert "Sessions run on the board that is shown" in window.panel.state.text()
+    assert window.panel.empty.isVisibleTo(window.panel)
 
 
 def test_a_session_runs_on_the_boards_that_were_chosen_and_one_that_dies_costs_nothing(
@@ -201,7 +201,7 @@ def test_a_session_runs_on_the_boards_that_were_chosen_and_one_that_dies_costs_n
     assert tune.runs_on.choice.text() == "The shown board"
     qtbot.waitUntil(lambda: tune.draft is not None and tune.draft.plan.reports is None, timeout=20_000)
     assert cells(panel, "Lost") == ["0", "1"], "what is stored of the session that is shown"
-    assert "was measured on those below" in panel.state.text()
+    assert "was measured on these boards" in panel.state.text()
 
 
 def test_boards_that_cannot_be_had_are_one_line_and_the_shown_board_stays(

@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QDialog, QMenu, QSizePolicy, QToolButton, QWidget
 from ...sensors.select import gpu_selectors
 from ..context import Context
 from ..plots.label import PlainLabel
-from ..pool_choosing import BoardsDialog, SchedulerDialog
 from ..threads.tasks import TaskQueue
 from ..widgets import hbox
+from .choosing import BoardsDialog, SchedulerDialog
 
 _SHOWN = "the shown board"
 _TIP = "On which boards the session runs. A recording is replayed on none."
@@ -54,7 +54,6 @@ class RunsOn(QWidget):
         self.look.triggered.connect(self.look_asked)
         menu.aboutToShow.connect(self._offer_models)
         self._pool.changed.connect(self._show)
-        self._pool.failed.connect(context.bridge.report)
         self._show()
 
     def shutdown(self) -> None:
