@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from PySide6.QtCore import QSortFilterProxyModel, Qt, QTimer, Slot
+from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QSizePolicy, QTableView, QWidget
 
@@ -23,11 +23,12 @@ from ..plots.descriptions import ListingTable
 from ..plots.label import PlainLabel
 from ..watched_boards import speed_words
 from ..widgets import set_up_table, vbox
-from .board_model import COLUMNS, SORT_ROLE, BoardModel
+from .board_model import COLUMNS, BoardModel
 from .runs_on import RunsOn
 
 _LOOK_MS: Final = 1000  # between two looks at who is there while no session runs
 _MOST_LINES: Final = 500
+_ROWS, _LINES = 4, 4  # in sight at least: of a table, of what happened
 _EMPTY = (
     "One session can run on several boards of one model at once: those of this computer, or of a pool of machines.\n"
     "Each measures a part of the configurations; figures are given on one board's scale.\n"
@@ -48,9 +49,6 @@ class PoolPanel(QWidget):
         self.empty = PlainLabel(_EMPTY, wrap=True, muted=True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.boards = BoardModel(self)
-        self._sorted = QSortFilterProxyModel(self)
-        self._sorted.setSourceModel(self.boards)
-        self._sorted.setSortRole(SORT_ROLE)
         self.table = QTableView()
         self.correction_title = PlainLabel(wrap=True)
         self.correction = ListingTable("How the boards differ")
@@ -69,14 +67,16 @@ class PoolPanel(QWidget):
 
     def _set_up(self) -> None:
         table, measure = self.table, self.fontMetrics().horizontalAdvance
-        table.setModel(self._sorted)
+        table.setModel(self.boards)
         set_up_table(table, "Boards of the session")
         table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         for column, each in enumerate(COLUMNS):
             table.setColumnWidth(column, max(measure(each.title) + 22, measure(each.widest) + 14))
         self.happened.setAccessibleName("What happened to the boards")
         self.happened.setWordWrap(True)
-        self.happened.setUniformItemSizes(False)
+        line = self.fontMetrics().height()
+        self.happened.setFixedHeight(_LINES * line + 8)
+        table.setMinimumHeight((_ROWS + 1) * (line + 6) + 20)  # with its head and a scroll bar
         self.state.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.totals.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         vbox(
@@ -86,8 +86,8 @@ class PoolPanel(QWidget):
             self.totals,
             (self.table, 3),
             self.correction_title,
-            (self.correction, 2),
-            (self.happened, 1),
+            self.correction,
+            self.happened,
             of=self,
             margins=6,
         )
@@ -128,6 +128,8 @@ class PoolPanel(QWidget):
         if listing is not None:
             self.correction_title.setText(listing.title)
             self.correction.show_listing(listing)
+            shown = min(_ROWS, len(listing.rows)) + 1
+            self.correction.setFixedHeight(shown * (self.fontMetrics().height() + 6) + 24)
         self._look()
 
     @Slot()
