@@ -26,6 +26,7 @@ from ..tuning_methods.operator_floor import OperatorFloor
 from .board_offsets import offsets_document
 from .gains import gain_of_origin
 from .plan import SessionPlan
+from .service_boards import boards_of_service
 
 _OK = STATES.index(State.OK)
 
@@ -71,6 +72,7 @@ def session_summary(
         "state": state.value if state is not None else None,
         "reason": reason,
         "service_starts": _starts(compared),
+        "service_boards": boards_of_service(plan.origin),  # where there are several, whose joules add up
         "notes": [*plan.space.notes, *([repeats.words] if repeats is not None else [])],
         "share_of_peak": share_to_json(plan, compared, best),
         "compiler": plan.origin.get("compiler"),

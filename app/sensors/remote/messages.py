@@ -20,12 +20,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, get_args
 
 from ..channel import CHANNELS, Channel, PowerSample, Reading, channel
 from ..errors import GpuLost, NoPermission, NotSupported, SensorError
 from ..gpu import LIVE, GpuInfo, GpuProcess, PowerLimit, Source, Use
+from ..power_profiles import MOST_PROFILES
 from .fields import Garbled, list_of, number_of, number_or_none, object_of, text_of, whole_of
 
 PROTOCOL: Final = 1
@@ -56,6 +57,7 @@ class Hello:
     buffered: bool  # the board has a buffer of power samples
     lists_processes: bool
     cannot_set: Mapping[str, str]  # setting -> why the board would refuse it
+    power_profiles: Mapping[int, str] = field(default_factory=dict)  # workload power profiles, number -> name
 
 
 # --- hello ------------------------------------------------------------------------------------------------------------
@@ -87,6 +89,7 @@ def hello_message(hello: Hello) -> dict[str, Any]:
             "buffered": hello.buffered,
             "lists_processes": hello.lists_processes,
             "cannot_set": dict(hello.cannot_set),
+            "power_profiles": [[number, name] for number, name in hello.power_profiles.items()],
         }
     }
 
@@ -127,6 +130,7 @@ def parse_hello(message: Mapping[str, Any], machine: str) -> Hello:
         buffered=hello.get("buffered") is True,
         lists_processes=hello.get("lists_processes") is True,
         cannot_set={text_of(name): text_of(why) for name, why in object_of(hello.get("cannot_set")).items()},
+        power_profiles=_power_profiles(hello.get("power_profiles", [])),  # an older version does not name any
     )
 
 
@@ -240,6 +244,11 @@ def sensor_error(kind: str, what: str, where: str, remedy: str) -> SensorError:
 
 def _clocks(listed: Any) -> tuple[int, ...]:
     return tuple(sorted({whole_of(each, _MOST_MHZ) for each in list_of(listed, _MOST_CLOCKS)} - {0}))
+
+
+def _power_profiles(listed: Any) -> dict[int, str]:
+    pairs = [list_of(each, 2, exactly=True) for each in list_of(listed, MOST_PROFILES)]
+    return {whole_of(number, MOST_PROFILES - 1): text_of(name) for number, name in pairs}
 
 
 def _capability(pair: Any) -> tuple[int, int]:

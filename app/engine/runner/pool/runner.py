@@ -30,6 +30,8 @@ from ...workloads.kernel_features import FEATURES
 from ..settings_order import settings_of
 from .boards import PoolBoard
 from .bundle import Bundle
+from .compile_help import CompileHelp
+from .compilers import parse_target
 from .gpu import ORIGIN, boards_document
 from .ledger import Ledger
 from .messages import (
@@ -48,7 +50,7 @@ from .messages import (
     request_line,
     rows_of,
 )
-from .pool import Came, Failure, Left, Pool, Remark, Said, Unanswered
+from .pool import Came, CompilerCame, Failure, Left, Pool, Remark, Said, Unanswered
 from .status import STATUS, PoolStatus, boards_to_json
 
 MOST_AT_ONCE: Final = 32  # rows in one request
@@ -105,7 +107,8 @@ class _Job:
 
 
 class PoolRunner:
-    """Implements `Runner`, `Times`, `KnowsFeatures`, `StatesFigures` and `OverBoards`. The pool is not its own.
+    """Implements `Runner`, `Times`, `KnowsFeatures`, `CompilesAhead`, `StatesFigures` and `OverBoards`.
+    The pool is not its own.
 
     Boards of its model that join later take part from then on.
     """
@@ -144,6 +147,9 @@ class PoolRunner:
         self._alone_since = time.monotonic()  # without a board that is ready
         while pool.heard(0.0) is not None:
             pass  # what happened between two sessions
+        self._help = CompileHelp(pool, self._work, self._next_number, lambda text: self.on_remark(text))
+        for compiler in pool.compilers():
+            self._help.join(compiler)
         for board in pool.boards():
             self._welcome(board)
         first = self._first_ready(stop or threading.Event())
@@ -173,6 +179,10 @@ class PoolRunner:
             rows.setdefault(board, []).append(row)
         jobs = [_Job(deque(self._by_setting(own)), Depth.ENERGY, board) for board, own in rows.items()]
         return self._work_off(jobs, stop)
+
+    def expect(self, rows: Sequence[int]) -> None:
+        """Compile workers make their images meanwhile; without such nothing is done."""
+        self._help.expect(rows)
 
     def features(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
         """What the boards' compilers know of the rows; NaN where none answered."""
@@ -233,6 +243,7 @@ class PoolRunner:
 
     def close(self) -> None:
         """Let the boards end what they do for this session, and put back what it set. The pool stays open."""
+        self._help.close()
         for number in list(self._sent):
             self._pool.cancel(number)
         self._sent.clear()
@@ -243,6 +254,7 @@ class PoolRunner:
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def _look_at(self, rows: Sequence[int], depth: Depth, stop: threading.Event) -> Iterator[Measurement]:
+        self._help.expect(rows)
         return self._work_off([_Job(deque(self._by_setting(rows)), depth)], stop)
 
     def _work_off(self, jobs: Sequence[_Job], stop: threading.Event) -> Iterator[Measurement]:
@@ -305,6 +317,7 @@ class PoolRunner:
                     number = self._send(seat, Request("measure", "", 0, tuple(rows), job.depth), job)
                     job.under_way.add(number)
                     seat.requests.add(number)
+                    self._help.want(number, seat.board.key, rows, self._sent[number].rows)
 
     def _rows_for(self, job: _Job, seat: _Seat, seats: int, here: Collection[str]) -> list[int]:
         """The next rows of a job for a board: one that cost a worker alone, others together, fewer towards the end."""
@@ -330,10 +343,14 @@ class PoolRunner:
     # --- requests -----------------------------------------------------------------------------------------------------
 
     def _send(self, seat: _Seat, request: Request, job: _Job | None = None) -> int:
+        number = self._next_number()
+        numbered = replace(request, session=self._work.session, number=number)
+        self._sent[number] = _Sent(seat.board.key, request.do, dict.fromkeys(request.rows), job)
+        self._pool.send(seat.board.key, number, request_line(numbered))
+        return number
+
+    def _next_number(self) -> int:
         self._last += 1
-        numbered = replace(request, session=self._work.session, number=self._last)
-        self._sent[self._last] = _Sent(seat.board.key, request.do, dict.fromkeys(request.rows), job)
-        self._pool.send(seat.board.key, self._last, request_line(numbered))
         return self._last
 
     def _ask(
@@ -355,6 +372,7 @@ class PoolRunner:
 
     def _forget(self, number: int) -> _Sent | None:
         sent = self._sent.pop(number, None)
+        self._help.over(number)
         if sent is not None:
             self._ledger.over(sent.board, number)
             if sent.board in self._seats:
@@ -370,10 +388,16 @@ class PoolRunner:
         heard = self._pool.heard(timeout_s)
         while heard is not None:
             match heard:
+                case Said() if self._help.hears(heard.number):
+                    self._help.take(heard)
                 case Said():
                     self._take(heard)
+                case Unanswered() if self._help.hears(heard.number):
+                    self._help.unanswered(heard.number)
                 case Unanswered():
                     self._unanswered(heard)
+                case CompilerCame():
+                    self._help.join(heard.compiler)
                 case Came():
                     if heard.board.key not in self._seats and heard.board.model == self._model:
                         self.on_remark(f"{heard.board.label} joined the pool")
@@ -383,6 +407,7 @@ class PoolRunner:
                 case Remark():
                     self.on_remark(heard.text)
             heard = self._pool.heard(0.0)
+        self._help.turn()
         self._report()
         refused = [seat for seat in self._seats.values() if seat.refused]
         for seat in self._seats.values():
@@ -422,6 +447,7 @@ class PoolRunner:
         """Raises Garbled."""
         if answer.begun:
             sent.begun = True
+            self._help.begun(number)
             if sent.do == "measure":
                 self._ledger.begun(seat.board.key, number, list(sent.rows))
             return
@@ -448,7 +474,9 @@ class PoolRunner:
             seat.abilities = parse_abilities(answer.answer)
             self._ledger.ready(seat.board.key)
             self._origins.setdefault(seat.board.key, {"label": seat.board.label, "host": seat.board.host})
+            self._help.board(seat.board.key, parse_target(answer.answer.get("images")))
         elif sent.do == "measure":
+            self._help.reported(seat.board.key, seat.board.label, answer.answer)
             for measured in list_of(answer.answer.get("measured"), MOST_ROWS):  # what came as parts comes once more
                 self._take_measured(number, sent, seat, measured)
         sent.answer = answer.answer
@@ -521,7 +549,7 @@ class PoolRunner:
 
     def _dismiss(self, left: Left) -> None:
         seat = self._seats.get(left.board)
-        if seat is None or seat.refused:
+        if self._help.leave(left.board) or seat is None or seat.refused:
             return
         del self._seats[left.board]
         self._ledger.left(left.board, left.why)

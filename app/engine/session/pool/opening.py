@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Final
 
 from ....errors import InputError, WattridgeError
+from ....own_installation import how_to_add
 from ...runner.pool.boards import PoolBoard, models_of
 from ...runner.pool.pool import Pool
 
 THIS_COMPUTER: Final = "this computer"
 WAIT_S: Final = 20.0  # for the boards of a pool
-_EXTRA: Final = "pip install 'wattridge[pool]'"
 
 
 class OpenedPool:
@@ -40,7 +40,7 @@ class OpenedPool:
 def require_dask() -> None:
     """Raises WattridgeError where Dask is not installed."""
     if find_spec("distributed") is None:
-        raise WattridgeError("several boards need Dask", "pool", _EXTRA)
+        raise WattridgeError("several boards need Dask", "pool", how_to_add("pool"))
 
 
 def open_scheduler_pool(
