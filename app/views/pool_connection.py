@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from ..errors import WattridgeError
 from ..numbers import counted
@@ -16,9 +16,11 @@ from .threads.tasks import TaskQueue
 
 if TYPE_CHECKING:
     from ..engine.runner.pool.boards import PoolBoard
+    from ..engine.runner.pool.compilers import PoolCompiler
     from ..engine.runner.pool.gpu import PooledGpu
     from ..engine.session.pool.opening import OpenedPool
 
+_LOOK_MS: Final = 1000  # between two looks at who is there
 Opening = Callable[[threading.Event], "OpenedPool"]
 
 
@@ -48,7 +50,11 @@ class PoolConnection(QObject):
         self._line.connect(self.said, Qt.ConnectionType.QueuedConnection)
         bridge.activity.changed.connect(self._activity_changed)
         bridge.queue_changed.connect(self._activity_changed)
+        bridge.pool_reported.connect(self._activity_changed)  # also before the session begins
         self._was_busy = False
+        self._were_there: set[str] = set()
+        self._looking = QTimer(self, interval=_LOOK_MS)
+        self._looking.timeout.connect(self._look)
 
     # --- what there is ------------------------------------------------------------------------------------------------
 
@@ -70,14 +76,19 @@ class PoolConnection(QObject):
     @property
     def busy(self) -> bool:
         """A session runs on the boards, or is about to: they stay what they are."""
-        running, queued = self._bridge.activity.plan, self._bridge.queue.current
-        plans = [running, *([queued.plan] if queued is not None else [])]
+        queue = self._bridge.queue
+        plans = (self._bridge.activity.plan, queue.asked, queue.current.plan if queue.current is not None else None)
         return any(plan is not None and plan.reports is not None for plan in plans)
 
     def boards(self) -> tuple[PoolBoard, ...]:
         """All boards that are there now, of every model. Any thread may ask."""
         opened = self._opened
         return opened.pool.boards() if opened is not None else ()
+
+    def compilers(self) -> tuple[PoolCompiler, ...]:
+        """The machines that only compile for them."""
+        opened = self._opened
+        return opened.pool.compilers() if opened is not None else ()
 
     def models(self) -> list[str]:
         """The models of the boards that are there now."""
@@ -113,7 +124,7 @@ class PoolConnection(QObject):
 
             return open_local_pool(selectors, seed=seed, speed=speed, on_line=self._line.emit, stop=stop)
 
-        self._open(f"Starting a worker for each of {len(selectors)} boards …", opened, speed)
+        self._open(f"Starting {counted(len(selectors), 'worker')} …", opened, speed)
 
     def connect_to(self, scheduler: str, certificates: Path | None) -> None:
         """Let sessions run on the boards of a scheduler; None: the certificates in the data folder."""
@@ -140,6 +151,7 @@ class PoolConnection(QObject):
 
     def close(self) -> None:
         """End all of it. Safe to call twice."""
+        self._looking.stop()
         self._give_up.set()
         self._tasks.shutdown()
         opened, self._opened = self._opened, None
@@ -169,6 +181,8 @@ class PoolConnection(QObject):
         boards = opened.pool.boards()
         counts = {board.model: sum(each.model == board.model for each in boards) for board in boards}
         self.model = max(sorted(counts), key=lambda model: counts[model], default="")
+        self._were_there = {board.key for board in boards}
+        self._looking.start()
         self.changed.emit()
 
     def _let_go(self) -> None:
@@ -178,6 +192,7 @@ class PoolConnection(QObject):
 
         opened, self._opened = self._opened, None
         self.model = ""
+        self._looking.stop()
         if opened is not None:
             self._bridge.send(BoardReleased(SELECTOR))
             self._tasks.run(opened.close)
@@ -190,7 +205,16 @@ class PoolConnection(QObject):
         self.changed.emit()
 
     @Slot()
-    def _activity_changed(self) -> None:
+    def _look(self) -> None:
+        """Boards come and leave, also while no session runs."""
+        there = {board.key for board in self.boards()}
+        if there != self._were_there:
+            self._were_there = there
+            self.model = self.model or next(iter(self.models()), "")
+            self.changed.emit()
+
+    @Slot()
+    def _activity_changed(self, *_: object) -> None:
         if self.busy != self._was_busy:
             self._was_busy = self.busy
             self.changed.emit()

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer, Slot
-from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QSizePolicy, QTableView, QWidget
 
-from ...engine.runner.pool.boards import PoolBoard, board_name
+from ...engine.runner.pool.boards import board_name
 from ...engine.runner.pool.status import BoardStatus, Doing, PoolStatus, status_of_origin
 from ...engine.session import events
 from ...engine.session.board_offsets import describe_offsets
@@ -21,12 +20,12 @@ from ...numbers import count_text, counted, percent
 from ..context import Context
 from ..plots.descriptions import ListingTable
 from ..plots.label import PlainLabel
+from ..pool_connection import PoolConnection
 from ..watched_boards import speed_words
 from ..widgets import set_up_table, vbox
 from .board_model import COLUMNS, BoardModel
 from .runs_on import RunsOn
 
-_LOOK_MS: Final = 1000  # between two looks at who is there while no session runs
 _MOST_LINES: Final = 500
 _ROWS, _LINES = 4, 4  # in sight at least: of a table, of what happened
 _EMPTY = (
@@ -54,8 +53,6 @@ class PoolPanel(QWidget):
         self.correction = ListingTable("How the boards differ")
         self.happened = QListWidget()
         self._set_up()
-        self._timer = QTimer(self, interval=_LOOK_MS)
-        self._timer.timeout.connect(self._look)
         self._pool.changed.connect(self._pool_changed)
         self._pool.failed.connect(self._failed)
         self._pool.said.connect(self.note)
@@ -94,7 +91,6 @@ class PoolPanel(QWidget):
 
     def shutdown(self) -> None:
         """End what runs in the background; the boards are the window's."""
-        self._timer.stop()
         self.runs_on.shutdown()
 
     @Slot()
@@ -135,15 +131,14 @@ class PoolPanel(QWidget):
     @Slot()
     def _look(self) -> None:
         """What the boards do; of a pool that nobody uses, who is there; without one, what is stored of the session."""
-        if not self.isVisible():
-            return
-        if self._pool.busy:
-            self._show(self._live)
-        elif self._pool.open:
-            before, there = self._live, self._pool.boards()
-            self._live = with_those_there(before, there, self._pool.model)
+        if self._pool.open and not self._pool.busy:
+            before = self._live
+            self._live = with_those_there(before, self._pool)
             for line in came_and_left(before, self._live):
                 self.note(line)
+        if not self.isVisible():
+            return
+        if self._pool.open or self._pool.busy:
             self._show(self._live)
         else:
             plan = self._context.result.plan
@@ -151,7 +146,7 @@ class PoolPanel(QWidget):
             self._show(kept or PoolStatus(), stored=True)
 
     def _show(self, status: PoolStatus, *, stored: bool = False) -> None:
-        known = bool(status.boards)
+        known = bool(status.workers)
         self.boards.show_status(status, stored=stored)
         self.empty.setVisible(not known)
         self.table.setVisible(known)
@@ -184,12 +179,7 @@ class PoolPanel(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._timer.start()
         self._look()
-
-    def hideEvent(self, event: QHideEvent) -> None:
-        super().hideEvent(event)
-        self._timer.stop()
 
 
 def totals_words(status: PoolStatus, *, stored: bool = False) -> str:
@@ -225,9 +215,9 @@ def configuration_words(plan: SessionPlan, row: int) -> str:
     return f"row {row}: {chosen}"
 
 
-def with_those_there(status: PoolStatus, there: Sequence[PoolBoard], model: str) -> PoolStatus:
+def with_those_there(status: PoolStatus, pool: PoolConnection) -> PoolStatus:
     """What the boards of a pool did in the last session, if any, and which of them are there now that none runs."""
-    now = {board.key: board for board in there}
+    now = {board.key: board for board in pool.boards()}
     known = {board.key: board for board in status.boards}
     joined = [
         BoardStatus(key, board.label, board.host, Doing.WAITING) for key, board in now.items() if key not in known
@@ -237,10 +227,11 @@ def with_those_there(status: PoolStatus, there: Sequence[PoolBoard], model: str)
         if board.key not in now:
             why = board.reason if board.doing is Doing.LEFT else "its worker left"
             boards.append(replace(board, doing=Doing.LEFT, reason=why, row=None, next_rows=0))
-        elif now[board.key].model != model:
+        elif now[board.key].model != pool.model:
             boards.append(replace(board, doing=Doing.REFUSED, reason="it is of another model"))
         elif board.doing is not Doing.REFUSED or not board.measured:
             boards.append(replace(board, doing=Doing.WAITING, reason="", row=None, next_rows=0))
         else:
             boards.append(board)
-    return PoolStatus(tuple(boards))
+    idle = (BoardStatus(c.key, c.label, c.host, Doing.WAITING, compiles=True) for c in pool.compilers())
+    return PoolStatus(tuple(boards), tuple(idle))

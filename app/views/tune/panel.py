@@ -308,15 +308,13 @@ class TunePanel(QWidget):
         if isinstance(opened, int):
             session = opened
             self._say(f"Reading session {session} …")
-            self._reader.run(lambda _stop: draft_of_session(store, session, target.gpu(), target.guard()))
+            self._reader.run(lambda _stop: draft_of_session(store, session, target))
         else:
             path, taken_over = opened
             growing = " (a growing cache is waited for until something in it succeeded)"
             waiting = growing if path.suffix == ".json" else ""
             self._say(f"Reading {path.name} and building its space …{waiting}")
-            self._reader.run(
-                lambda stop: prepared_file(path, target.gpu(), target.clocks_mhz, stop, taken_over, target.guard())
-            )
+            self._reader.run(lambda stop: prepared_file(path, target, stop, taken_over))
         self._set_buttons()
 
     def _target(self) -> Target:

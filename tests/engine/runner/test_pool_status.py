@@ -80,7 +80,7 @@ def test_no_order_of_what_happens_makes_a_share_beyond_all_of_the_time(steps: li
 
 
 def test_the_runner_reports_each_board_what_it_measures_and_when_it_is_lost() -> None:
-    dies, heard = threading.Event(), list[tuple[PoolStatus, str]]()
+    dies, seen, heard = threading.Event(), threading.Event(), list[tuple[PoolStatus, str]]()
     pools: list[FakePool] = []
 
     def before(key: str) -> Callable[[int], None]:
@@ -88,14 +88,21 @@ def test_the_runner_reports_each_board_what_it_measures_and_when_it_is_lost() ->
             if key == "b" and not dies.is_set() and row > 4:
                 dies.set()
                 pools[0].kill("b")
-            assert key == "b" or dies.wait(60)
+            assert key == "b" or (dies.wait(60) and seen.wait(60))
 
         return at
 
     pool = FakePool(*(ScriptedSide(key, SPACE, before(key)) for key in "ab"))
     pools.append(pool)
     reports = BoardReports()
-    with reports.heard_by(lambda status, remark: heard.append((status, remark))):
+
+    def hear(status: PoolStatus, remark: str) -> None:
+        heard.append((status, remark))
+        if any(each.key == "a" and each.row in range(SPACE.size) for each in status.boards):
+            assert of(status, "a").doing is Doing.MEASURING
+            seen.set()
+
+    with reports.heard_by(hear):
         runner = PoolRunner(pool, MODEL, "simulated", SPACE, BUNDLE, on_remark=reports.remark, on_status=reports.status)
         assert {each.doing for each in heard[0][0].boards} <= {Doing.PREPARING, Doing.WAITING}
         found = list(runner.measure(ROWS, threading.Event()))
@@ -112,8 +119,6 @@ def test_the_runner_reports_each_board_what_it_measures_and_when_it_is_lost() ->
         assert (last.measured, last.lost, last.there) == (SPACE.size, 1, 1)
     at_left = next(status for status, remark in heard if "left the pool" in remark)
     assert of(at_left, "b").doing is Doing.LEFT, "what is said agrees with what is shown"
-    measuring = [each for status, _ in heard for each in status.boards if each.doing is Doing.MEASURING]
-    assert any(each.row in range(SPACE.size) for each in measuring)
 
 
 def test_a_board_that_another_session_has_is_reported_as_such_before_the_session_begins() -> None:

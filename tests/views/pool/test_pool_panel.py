@@ -144,7 +144,7 @@ def lines(panel: PoolPanel) -> list[str]:
 
 
 def pooled_plan(**facts: Any) -> SessionPlan:
-    return replace(plan_for(SPACE, OBJECTIVE, **facts), reports=BoardReports(("--gpu", "0,1")))
+    return plan_for(SPACE, OBJECTIVE, reports=BoardReports(("--gpu", "0,1")), **facts)
 
 
 # --- which boards -----------------------------------------------------------------------------------------------------
@@ -188,10 +188,12 @@ def test_a_session_runs_on_the_boards_that_were_chosen_and_one_that_dies_costs_n
     table = context.result.table
     assert table is not None
     assert len(set(table.rows().tolist())) == len(table) == 60
-    assert {table.measurement(at).board for at in range(60)} == {"sim-a", "sim-b"}
+    assert "sim-a" in {table.measurement(at).board for at in range(60)}
     assert (cells(panel, "Board"), cells(panel, "Lost")) == (["sim-a", "sim-b"], ["0", "1"])
     assert cells(panel, "State")[1] == "left: its worker died"
-    assert sum(map(int, cells(panel, "Done"))) >= 60, "those that both measured count for both"
+    done = [int(text) for text in cells(panel, "Done")]
+    assert sum(done) >= 60, "those that both measured count for both"
+    assert done[1] > 0
     assert any("sim-b" in line and "left the pool" in line for line in lines(panel))
     assert panel.correction.isVisibleTo(panel)
     assert panel.correction.rowCount() == 2
@@ -270,6 +272,43 @@ def test_a_pool_is_named_by_its_address(qtbot: QtBot) -> None:
     with qtbot.waitSignal(dialog.chosen) as chosen:
         connect.click()
     assert chosen.args == ["tls://10.0.0.1:8786", ""]
+
+
+def test_boards_that_come_and_leave_are_seen_while_no_session_runs_and_a_recording_needs_none(
+    window: Window, opened: Opened, qtbot: QtBot
+) -> None:
+    pool, tune = window.context.pool, window.tune
+    pool.use_boards(["0", "1"])
+    qtbot.waitUntil(lambda: pool.open, timeout=20_000)
+    opened.pool.lose("sim-a")
+    qtbot.waitUntil(lambda: tune.runs_on.choice.text() == "1 board of this computer", timeout=20_000)
+    assert any("sim-a left the pool" in line for line in lines(window.panel))
+    opened.pool.lose("sim-b")
+    qtbot.waitUntil(lambda: cells(window.panel, "State") == ["left: its worker left"] * 2, timeout=20_000)
+    tune.open(GEMM)
+    qtbot.waitUntil(lambda: any("the pool has no boards" in each.what for each in window.faults), timeout=20_000)
+    assert tune.draft is None
+    tune.open(resources() / "recordings" / "h200-sgemm-session.json.gz")
+    qtbot.waitUntil(lambda: tune.draft is not None and tune.draft.replay, timeout=20_000)
+
+
+def test_boards_that_get_ready_for_a_session_stay_before_it_has_begun(lab: Lab, panel: PoolPanel) -> None:
+    plan = pooled_plan()
+    lab.bridge.submit(events.Start(plan))
+    assert lab.context.pool.busy
+    lab.engine.tell(events.PoolReported(PoolStatus((board("GPU-1", Doing.BUSY), board("GPU-2", Doing.PREPARING)))))
+    assert cells(panel, "State") == ["busy with another session", "getting ready"]
+    lab.engine.tell(events.StartFailed(plan, "no board of the pool got ready"))
+    assert not lab.context.pool.busy
+
+
+def test_machines_that_only_compile_have_a_row_and_do_not_count_as_boards(lab: Lab, panel: PoolPanel) -> None:
+    lab.session(ResultTable(SPACE), pooled_plan())
+    compiler = replace(board("compiler@node9", Doing.COMPILING, measured=40), compiles=True, host="node9")
+    lab.engine.tell(events.PoolReported(PoolStatus((board("GPU-1", measured=3),), (compiler,))))
+    assert cells(panel, "Board") == ["GPU-1", "compiler"]
+    assert cells(panel, "State") == ["waiting", "compiling"]
+    assert panel.totals.text().startswith("1 of 1 board · 3 results")
 
 
 # --- what they do -----------------------------------------------------------------------------------------------------
@@ -354,7 +393,7 @@ def made(qtbot: QtBot, lab: Lab) -> Callable[..., Any]:
 def test_points_are_coloured_by_board_each_with_a_marker_and_a_name(lab: Lab, made: Callable[..., Any]) -> None:
     front = made(FrontPanel)
     lab.session(on_boards("GPU-11111111-a", "simulated:a100#1@node7/2", "GPU-33333333-b"), plan_for(SPACE, OBJECTIVE))
-    lab.grow(lab.result.table)  # type: ignore[arg-type]  # there is one
+    lab.grow(lab.result.table)
     colour = front.figures.colour
     colour.setCurrentIndex(colour.findData(BOARD_NUMBER))
     assert colour.currentText() == "Board"
