@@ -132,7 +132,7 @@ class PoolConnection(QObject):
         def opened(stop: threading.Event) -> OpenedPool:
             from ..engine.session.pool.opening import open_scheduler_pool
 
-            return open_scheduler_pool(scheduler, certificates, stop=stop)
+            return open_scheduler_pool(scheduler, certificates, boards=0, stop=stop)  # they are seen as they come
 
         self._open(f"Connecting to {scheduler} …", opened, 1.0)
 
@@ -144,7 +144,8 @@ class PoolConnection(QObject):
 
     @Slot()
     def leave(self) -> None:
-        """Let sessions run on the shown board alone; what was started for the boards ends."""
+        """Let sessions run on the shown board alone; what was started for the boards, or is being opened, ends."""
+        self._give_up.set()
         if not self.busy and self._opened is not None:
             self._let_go()
             self.changed.emit()
@@ -165,17 +166,23 @@ class PoolConnection(QObject):
         if self.opening or self.busy:
             return
         self.opening = words
+        self._give_up = stop = threading.Event()
 
         def job() -> OpenedPool:
-            opened = opening(self._give_up)
+            opened = opening(stop)
             self._arriving.append(opened)
             return opened
 
-        self._tasks.run(job, lambda opened: self._use(opened, speed))
+        self._tasks.run(job, lambda opened: self._use(opened, speed, stop))
         self.changed.emit()
 
-    def _use(self, opened: OpenedPool, speed: float) -> None:
+    def _use(self, opened: OpenedPool, speed: float, stop: threading.Event) -> None:
         self._arriving.remove(opened)
+        if stop.is_set():  # nobody waits for it any more
+            self.opening = ""
+            self._tasks.run(opened.close)
+            self.changed.emit()
+            return
         self._let_go()
         self._opened, self.speed, self.opening = opened, speed, ""
         boards = opened.pool.boards()
@@ -200,8 +207,9 @@ class PoolConnection(QObject):
     @Slot(str, str)
     def _not_opened(self, what: str, remedy: str) -> None:
         self.opening = ""
-        self._bridge.report(what, remedy)
-        self.failed.emit(what, remedy)
+        if not self._give_up.is_set():
+            self._bridge.report(what, remedy)
+            self.failed.emit(what, remedy)
         self.changed.emit()
 
     @Slot()

@@ -133,9 +133,10 @@ class RunsOn(QWidget):
     def _show(self) -> None:
         pool = self._pool
         free = not pool.busy and not pool.opening
-        for action in (self.shown, self.here, self.scheduler):
+        for action in (self.here, self.scheduler):
             action.setEnabled(free)
-        self.shown.setChecked(not pool.open)
+        self.shown.setEnabled(not pool.busy)  # also while the others are being opened: they are not waited for then
+        self.shown.setChecked(not pool.open and not pool.opening)
         words = pool.opening or pool.words or _SHOWN
         self.choice.setText(words[:1].upper() + words[1:])
         where = f" ({pool.where}, {pool.model})" if pool.open else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -219,6 +220,26 @@ def test_boards_that_cannot_be_had_are_one_line_and_the_shown_board_stays(
     assert not window.context.pool.open
     assert window.tune.runs_on.here.isEnabled()
     assert any("cannot be reached" in line for line in lines(window.panel))
+
+
+def test_boards_that_are_being_opened_are_not_waited_for_once_the_shown_one_is_chosen(
+    window: Window, opened: Opened, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object, stop: threading.Event, **__: object) -> OpenedPool:
+        assert stop.wait(60)
+        raise WattridgeError("nobody waits for the pool any more", "tls://10.0.0.9:8786")
+
+    monkeypatch.setattr(opening, "open_scheduler_pool", never)
+    pool, runs_on = window.context.pool, window.tune.runs_on
+    pool.connect_to("tls://10.0.0.9:8786", None)
+    assert runs_on.choice.text() == "Connecting to tls://10.0.0.9:8786 …"
+    runs_on.shown.trigger()
+    qtbot.waitUntil(lambda: not pool.opening, timeout=20_000)
+    assert runs_on.choice.text() == "The shown board"
+    qtbot.wait(20)
+    assert not window.faults, "the user chose so"
+    pool.use_boards(["0", "1"])
+    qtbot.waitUntil(lambda: pool.open, timeout=20_000)
 
 
 def test_of_a_pool_with_several_models_the_boards_of_one_share_a_session(
