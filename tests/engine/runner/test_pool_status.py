@@ -15,7 +15,16 @@ from pool_sides import BUNDLE, MODEL, ScriptedSide, board
 from app.engine.runner.pool.ledger import Ledger
 from app.engine.runner.pool.messages import BoardBusy, error_line
 from app.engine.runner.pool.runner import PoolRunner
-from app.engine.runner.pool.status import STATUS, BoardReports, BoardStatus, Doing, PoolStatus, status_of_origin
+from app.engine.runner.pool.status import (
+    STATUS,
+    BoardReports,
+    BoardStatus,
+    Doing,
+    PoolStatus,
+    boards_to_json,
+    status_of_origin,
+)
+from app.engine.session.board_offsets import describe_board_work
 
 SPACE = grid()
 ROWS = list(range(SPACE.size))
@@ -140,6 +149,18 @@ def test_a_board_that_another_session_has_is_reported_as_such_before_the_session
     pool.close()
     assert any(of(status, "a").doing is Doing.BUSY for status in heard)
     assert of(heard[-1], "a").share == 0.0
+
+
+def test_what_each_board_did_is_described_where_there_were_several() -> None:
+    both = (
+        BoardStatus("a", "H200 a", "n1", Doing.WAITING, measured=40, failed=2, worked_s=9.0, there_s=10.0),
+        BoardStatus("b", "H200 b", "n1", Doing.LEFT, "its worker died", measured=3, lost=1),
+    )
+    (listing,) = describe_board_work({STATUS: json.dumps(boards_to_json(PoolStatus(both)))})
+    assert listing.rows == [["H200 a", 40, 2, "90 %", 0], ["H200 b", 3, 0, "–", 1]]
+    alone = {STATUS: json.dumps(boards_to_json(PoolStatus(both[:1])))}
+    assert not list(describe_board_work(alone))
+    assert not list(describe_board_work({}))
 
 
 def test_what_a_damaged_origin_says_of_its_boards_is_nothing() -> None:
