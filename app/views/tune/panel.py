@@ -104,7 +104,7 @@ class TunePanel(QWidget):
         context.boards.board_changed.connect(self._follow_board)
         context.boards.speed_changed.connect(self._show_line)
         context.boards.failed.connect(self._board_failed)
-        context.pool.changed.connect(self._follow_board)
+        context.pool.changed.connect(self._pool_changed)
         context.pool.failed.connect(self._board_failed)
         bridge = context.bridge
         bridge.control_changed.connect(self._control_changed)
@@ -350,6 +350,7 @@ class TunePanel(QWidget):
     def _go_elsewhere(self) -> None:
         """Show the device that runs what is open: it is set up, and started where that was asked for, once it is."""
         selector, self._start_when_ready = self._elsewhere
+        self._context.pool.leave()  # several boards do not run it either
         self._context.boards.show(selector)
 
     @Slot()
@@ -422,6 +423,11 @@ class TunePanel(QWidget):
         elsewhere = self._target().name != self._prepared_for
         if elsewhere and not self._session_runs and not self._starting:
             self._prepare_again(asked=False)
+
+    @Slot()
+    def _pool_changed(self) -> None:
+        self.speed.setDisabled(self._context.pool.open)  # that of several was chosen with them
+        self._follow_board()
 
     @Slot(object)
     def _control_changed(self, event: events.ControlChanged) -> None:
