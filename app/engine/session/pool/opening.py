@@ -56,7 +56,7 @@ def open_scheduler_pool(
     from ...runner.pool.network import parse_pool_address
 
     address = parse_pool_address(scheduler)
-    pool = DaskPool(address, find_certificates(certificates))
+    pool = DaskPool(address, find_certificates(certificates), stop=stop)
     try:
         _wait_for(pool, boards, stop or threading.Event())
     except BaseException:
