@@ -133,8 +133,8 @@ def test_measurements_arrive_as_they_were_made_by_the_board_that_made_them() -> 
     assert math.isnan(arrived.values["GFLOP/s"])
     assert arrived.intervals["time_s"] == (0.2, 0.3)
     failed = Measurement.failed(3, {}, State.COMPILE, "error:\x1b[31m bad\nnext", source="simulated")
-    told = messages.parse_answer(messages.measured_line(8, failed), "there").measured
-    arrived = messages.parse_measurement(told, SPACE, "GPU-1", "simulated")
+    sent = messages.parse_answer(messages.measured_line(8, failed), "there").measured
+    arrived = messages.parse_measurement(sent, SPACE, "GPU-1", "simulated")
     assert (arrived.state, arrived.error) == (State.COMPILE, "error:\\x1b[31m bad\nnext")
 
 

@@ -234,11 +234,11 @@ class DaskPool:
     def _meet(self, address: str, worker: dict[str, Any]) -> None:
         """A worker that was not known: a board joins where it has one."""
         self._known[address] = ""
-        told = worker.get(tasks.ANNOUNCED)
-        if not isinstance(told, str):
+        announced = worker.get(tasks.ANNOUNCED)
+        if not isinstance(announced, str):
             return
         try:
-            line = told.encode()
+            line = announced.encode()
             member = parse_compiler(line) or parse_board(line)
         except (Garbled, WattridgeError) as error:
             self._heard.put(Remark(f"a worker at {shortened(address)} is left out: {error}"))

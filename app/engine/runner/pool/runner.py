@@ -8,6 +8,7 @@ once.
 
 from __future__ import annotations
 
+import json
 import math
 import secrets
 import threading
@@ -32,6 +33,7 @@ from .bundle import Bundle
 from .compile_help import CompileHelp
 from .compilers import parse_target
 from .gpu import ORIGIN, boards_document
+from .ledger import Ledger
 from .messages import (
     MOST_ROWS,
     Abilities,
@@ -49,6 +51,7 @@ from .messages import (
     rows_of,
 )
 from .pool import Came, CompilerCame, Failure, Left, Pool, Remark, Said, Unanswered
+from .status import STATUS, PoolStatus, boards_to_json
 
 MOST_AT_ONCE: Final = 32  # rows in one request
 AHEAD: Final = 2  # requests that a board has at once: one that it works on and the next
@@ -62,6 +65,8 @@ CONCLUDE_S: Final = 60.0
 CLOSE_S: Final = 5.0
 _RESTATED: Final = 256  # measurements in one request
 _DEATHS: Final = 2  # of workers, until a row counts as the reason
+_REPORT_S: Final = 0.25  # between two reports of what the boards do, while that changes,
+_AT_LEAST_S: Final = 1.0  # and while it does not: their counts and shares do
 
 
 @dataclass(slots=True)
@@ -75,7 +80,6 @@ class _Seat:
     again_s: float = math.inf  # when it is asked again
     refused: str = ""  # why it does not take part
     requests: set[int] = field(default_factory=set)  # rows that it measures now, or next
-    measured: int = 0
 
 
 @dataclass(slots=True)
@@ -120,11 +124,17 @@ class PoolRunner:
         repeats: int = 1,
         condition: str = "",
         on_remark: Callable[[str], None] = lambda _: None,
+        on_status: Callable[[PoolStatus], None] = lambda _: None,
         stop: threading.Event | None = None,
     ) -> None:
-        """Waits until one board is ready. Raises WattridgeError where none becomes so."""
+        """Waits until one board is ready. Raises WattridgeError where none becomes so.
+
+        `on_status` hears what the boards do, as it changes; `on_remark`, in one line, what the user should know of it.
+        """
         self.source = source
-        self.on_remark = on_remark
+        self.on_remark, self._on_status = on_remark, on_status
+        self._ledger = Ledger()
+        self._reported_s = -math.inf
         self._pool, self._model, self._space = pool, model, space
         self._work = SessionWork(secrets.token_hex(16), bundle, space, repeats, condition)
         self._last = 0  # number of a request
@@ -135,6 +145,8 @@ class PoolRunner:
         self._board_of: dict[int, str] = {}  # of rows that were measured in full
         self._origins: dict[str, dict[str, str]] = {}  # what each board that took part says of its figures
         self._alone_since = time.monotonic()  # without a board that is ready
+        while pool.heard(0.0) is not None:
+            pass  # what happened between two sessions
         self._help = CompileHelp(pool, self._work, self._next_number, lambda text: self.on_remark(text))
         for compiler in pool.compilers():
             self._help.join(compiler)
@@ -211,9 +223,9 @@ class PoolRunner:
         ]
         stated = list(measurements)
         for (seat, part), answer in zip(parts, self._ask(asked), strict=True):
-            told = self._restated(seat, answer, len(part))
-            if [each.row for each in told] == [stated[at].row for at in part]:
-                for at, new in zip(part, told, strict=True):
+            answered = self._restated(seat, answer, len(part))
+            if [each.row for each in answered] == [stated[at].row for at in part]:
+                for at, new in zip(part, answered, strict=True):
                     stated[at] = new
         return stated
 
@@ -226,7 +238,8 @@ class PoolRunner:
                     self._origins[seat.board.key] |= parse_origin(answer)
                 except Garbled as error:
                     self.on_remark(f"{seat.board.label}: {error.what}")
-        return {ORIGIN: boards_document(self._origins)}
+        document = json.dumps(boards_to_json(self._ledger.status()))
+        return {ORIGIN: boards_document(self._origins), STATUS: document}
 
     def close(self) -> None:
         """Let the boards end what they do for this session, and put back what it set. The pool stays open."""
@@ -236,6 +249,7 @@ class PoolRunner:
         self._sent.clear()
         self._pool.end_until(self._work.session, self._last)
         self._ask([(seat, Request("close", "", 0)) for seat in self._ready()], CLOSE_S)
+        self._report(at_once=True)
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
@@ -360,6 +374,7 @@ class PoolRunner:
         sent = self._sent.pop(number, None)
         self._help.over(number)
         if sent is not None:
+            self._ledger.over(sent.board, number)
             if sent.board in self._seats:
                 self._seats[sent.board].requests.discard(number)
             if sent.job is not None:
@@ -384,6 +399,8 @@ class PoolRunner:
                 case CompilerCame():
                     self._help.join(heard.compiler)
                 case Came():
+                    if heard.board.key not in self._seats and heard.board.model == self._model:
+                        self.on_remark(f"{heard.board.label} joined the pool")
                     self._welcome(heard.board)
                 case Left():
                     self._dismiss(heard)
@@ -391,6 +408,7 @@ class PoolRunner:
                     self.on_remark(heard.text)
             heard = self._pool.heard(0.0)
         self._help.turn()
+        self._report()
         refused = [seat for seat in self._seats.values() if seat.refused]
         for seat in self._seats.values():
             if seat.again_s <= time.monotonic():
@@ -403,6 +421,13 @@ class PoolRunner:
         elif time.monotonic() - self._alone_since > PATIENCE_S:
             what = f"no board of the pool has been there for {PATIENCE_S / 60:.0f} min"
             raise WattridgeError(what, self._model, "see to its workers, then resume the session")
+
+    def _report(self, *, at_once: bool = False) -> None:
+        """Say what the boards do, at most so often."""
+        passed_s = time.monotonic() - self._reported_s
+        if at_once or passed_s >= (_REPORT_S if self._ledger.changed else _AT_LEAST_S):
+            self._reported_s = time.monotonic()
+            self._on_status(self._ledger.status())
 
     def _take(self, said: Said) -> None:
         """A line that came back. One that is garbled ends its board's part in the session."""
@@ -423,9 +448,11 @@ class PoolRunner:
         if answer.begun:
             sent.begun = True
             self._help.begun(number)
+            if sent.do == "measure":
+                self._ledger.begun(seat.board.key, number, list(sent.rows))
             return
         if answer.measured is not None:
-            self._take_measured(sent, seat, answer.measured)
+            self._take_measured(number, sent, seat, answer.measured)
             return
         if answer.error is not None:
             self._forget(number)
@@ -437,6 +464,7 @@ class PoolRunner:
                 if not seat.busy:
                     self.on_remark(f"{seat.board.label} is busy with another session; it is asked again")
                 seat.busy, seat.again_s = True, time.monotonic() + BUSY_S
+                self._ledger.busy(seat.board.key)
             elif sent.do in ("open", "measure"):
                 self._refuse(seat, answer.error.what)
                 self._again(sent)
@@ -444,25 +472,27 @@ class PoolRunner:
         assert answer.answer is not None, "it is one of these"
         if sent.do == "open":
             seat.abilities = parse_abilities(answer.answer)
+            self._ledger.ready(seat.board.key)
             self._origins.setdefault(seat.board.key, {"label": seat.board.label, "host": seat.board.host})
             self._help.board(seat.board.key, parse_target(answer.answer.get("images")))
         elif sent.do == "measure":
             self._help.reported(seat.board.key, seat.board.label, answer.answer)
-            for told in list_of(answer.answer.get("measured"), MOST_ROWS):  # what came as parts comes once more
-                self._take_measured(sent, seat, told)
+            for measured in list_of(answer.answer.get("measured"), MOST_ROWS):  # what came as parts comes once more
+                self._take_measured(number, sent, seat, measured)
         sent.answer = answer.answer
         self._forget(number)
         self._again(sent)
 
-    def _take_measured(self, sent: _Sent, seat: _Seat, told: Any) -> None:
+    def _take_measured(self, number: int, sent: _Sent, seat: _Seat, measured: Any) -> None:
         """Raises Garbled."""
-        measurement = parse_measurement(told, self._space, seat.board.key, self.source)
+        measurement = parse_measurement(measured, self._space, seat.board.key, self.source)
         if sent.job is None or measurement.row not in sent.rows:
             return  # known already
         if measurement.depth is not sent.job.depth:
             raise Garbled("a row that was measured in another way than asked for")
         del sent.rows[measurement.row]
-        seat.measured += 1
+        failed = measurement.state is not State.OK
+        self._ledger.measured(seat.board.key, number, measurement.row, failed=failed)
         self._deaths.pop(measurement.row, None)
         if measurement.depth is Depth.ENERGY:
             self._board_of[measurement.row] = seat.board.key
@@ -513,6 +543,7 @@ class PoolRunner:
         if before is not None and before.refused:
             return
         self._seen.add(board.key)
+        self._ledger.joined(board)
         seat = self._seats[board.key] = _Seat(board)
         seat.opening = self._send(seat, Request("open", "", 0, work=self._work))
 
@@ -521,6 +552,8 @@ class PoolRunner:
         if self._help.leave(left.board) or seat is None or seat.refused:
             return
         del self._seats[left.board]
+        self._ledger.left(left.board, left.why)
+        self._report(at_once=True)
         self.on_remark(f"{seat.board.label} left the pool: {left.why}")
 
     def _refuse(self, seat: _Seat, why: str) -> None:
@@ -528,6 +561,8 @@ class PoolRunner:
         if seat.refused:
             return
         seat.refused = why
+        self._ledger.refused(seat.board.key, why)
+        self._report(at_once=True)
         self.on_remark(f"{seat.board.label} takes no part: {why}")
         for number in [number for number, sent in self._sent.items() if sent.board == seat.board.key]:
             self._pool.cancel(number)
@@ -551,8 +586,8 @@ class PoolRunner:
         if answer is None:
             return []
         try:
-            told = list_of(answer.get("measurements"), most)
-            return [parse_measurement(each, self._space, seat.board.key, self.source) for each in told]
+            documents = list_of(answer.get("measurements"), most)
+            return [parse_measurement(each, self._space, seat.board.key, self.source) for each in documents]
         except Garbled as error:
             self.on_remark(f"{seat.board.label}: {error.what}")
             return []

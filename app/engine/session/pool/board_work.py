@@ -112,7 +112,7 @@ class BoardWork:
 
     @property
     def announcement(self) -> str:
-        """What the pool is told of the board, as one line."""
+        """How the board is announced to the pool, as one line."""
         return line_of(board_message(self.board)).decode("ascii")
 
     @property
@@ -271,10 +271,10 @@ class BoardWork:
     def _restate(self, request: Request, say: Say, stop: threading.Event) -> dict[str, Any]:
         session = self._known(request)
         source = self._gpu.info.source
-        told = [parse_measurement(each, session.space, "", source) for each in request.measurements]
+        measurements = [parse_measurement(each, session.space, "", source) for each in request.measurements]
         if isinstance(session.runner, StatesFigures):
-            told = list(session.runner.restated(told))
-        return {"measurements": rows_of(told)}
+            measurements = list(session.runner.restated(measurements))
+        return {"measurements": rows_of(measurements)}
 
     def _conclude(self, request: Request, say: Say, stop: threading.Event) -> dict[str, Any]:
         runner = self._known(request).runner
