@@ -72,7 +72,7 @@ def _make_certificates(arguments: Namespace) -> int:
 def _run_scheduler(arguments: Namespace) -> int:
     import asyncio
 
-    from ..engine.runner.pool.network import parse_pool_address
+    from ..engine.runner.pool.address import parse_pool_address
     from ..engine.runner.pool.scheduler import start_scheduler
 
     address, certificates = parse_pool_address(arguments.listen), certificates_of(arguments)
@@ -136,7 +136,7 @@ def worker(arguments: Namespace) -> int:
 
     require_dask()
     from ..engine.children.supervised import Supervisor
-    from ..engine.runner.pool.network import parse_pool_address
+    from ..engine.runner.pool.address import parse_pool_address
     from ..engine.session.pool.local import compiling_child, worker_children
 
     address, certificates = parse_pool_address(arguments.scheduler), certificates_of(arguments)

@@ -75,9 +75,9 @@ def open_scheduler_pool(
     Raises InputError for an address or certificates that are none, and WattridgeError where nobody answers.
     """
     require_dask()
+    from ...runner.pool.address import parse_pool_address
     from ...runner.pool.certificates import find_certificates
     from ...runner.pool.dask_pool import DaskPool
-    from ...runner.pool.network import parse_pool_address
 
     address, found = parse_pool_address(scheduler), find_certificates(certificates)
     pool = DaskPool(address, found)
