@@ -264,47 +264,6 @@ def test_a_scheduler_that_cannot_listen_is_one_line(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-# --- the commands -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("words", [["pool", "scheduler", "--listen", "0.0.0.0:8786"], ["worker", "node:8786"]])
-def test_without_certificates_nothing_listens_and_nothing_is_reached(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(words) == 2
-    said = capsys.readouterr().err
-    assert "pool-key.pem of a pool's certificates is missing" in said
-    assert said.count("\n") == 1
-
-
-def test_the_boards_of_a_pool_are_listed(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
-    wait_for(lambda: len(cluster.pool.boards()) == BOARDS)
-    folder = str(cluster.certificates.folder)
-    assert cli.main(["pool", "boards", cluster.address, "--certificates", folder]) == 0
-    assert capsys.readouterr().out.count("NVIDIA A100-PCIE-40GB (simulated) on ") == BOARDS
-
-
-def test_boards_are_named_in_one_way(capsys: pytest.CaptureFixture[str]) -> None:
-    example = str(resources() / "examples" / "gemm.toml")
-    assert cli.main(["tune", example, "--gpu", "0,1,0"]) == 2
-    assert "is no list of boards" in capsys.readouterr().err
-    assert cli.main(["tune", example, "--gpu", "0", "--pool", "node:8786"]) == 2
-    assert "both --pool and --gpu" in capsys.readouterr().err
-
-
-def test_the_boards_of_one_machine_tune_together(capsys: pytest.CaptureFixture[str]) -> None:
-    example = str(resources() / "examples" / "gemm.toml")
-    boards = "simulated:a100,simulated:a100"
-    assert cli.main(["tune", example, "--gpu", boards, "--max-evaluations", "12"]) == 0
-    with Store() as store:
-        loaded = store.load(1)
-    assert len(loaded.table) == 12
-    offsets, reference = offsets_of_origin(loaded.record.origin)
-    assert len(offsets) == 2, "both boards measured the shared configurations"
-    [other] = set(offsets) - {reference}
-    assert offsets[other].ratios["energy_j"].value == pytest.approx(1.0, abs=0.03), "they are one and the same board"
-
-
 # --- compile workers --------------------------------------------------------------------------------------------------
 
 
@@ -369,3 +328,44 @@ def test_a_compile_worker_is_asked_and_images_reach_a_board_beside_its_requests(
     answers = [parse_answer(each.line, "there") for each in heard if isinstance(each, Said)]
     assert answers[0].begun, "its turn has come"
     assert isinstance(answers[-1].error, UnknownSession), "it was never opened there"
+
+
+# --- the commands -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [["pool", "scheduler", "--listen", "0.0.0.0:8786"], ["worker", "node:8786"]])
+def test_without_certificates_nothing_listens_and_nothing_is_reached(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(words) == 2
+    said = capsys.readouterr().err
+    assert "pool-key.pem of a pool's certificates is missing" in said
+    assert said.count("\n") == 1
+
+
+def test_the_boards_of_a_pool_are_listed(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    wait_for(lambda: len(cluster.pool.boards()) == BOARDS)
+    folder = str(cluster.certificates.folder)
+    assert cli.main(["pool", "boards", cluster.address, "--certificates", folder]) == 0
+    assert capsys.readouterr().out.count("NVIDIA A100-PCIE-40GB (simulated) on ") == BOARDS
+
+
+def test_boards_are_named_in_one_way(capsys: pytest.CaptureFixture[str]) -> None:
+    example = str(resources() / "examples" / "gemm.toml")
+    assert cli.main(["tune", example, "--gpu", "0,1,0"]) == 2
+    assert "is no list of boards" in capsys.readouterr().err
+    assert cli.main(["tune", example, "--gpu", "0", "--pool", "node:8786"]) == 2
+    assert "both --pool and --gpu" in capsys.readouterr().err
+
+
+def test_the_boards_of_one_machine_tune_together(capsys: pytest.CaptureFixture[str]) -> None:
+    example = str(resources() / "examples" / "gemm.toml")
+    boards = "simulated:a100,simulated:a100"
+    assert cli.main(["tune", example, "--gpu", boards, "--max-evaluations", "12"]) == 0
+    with Store() as store:
+        loaded = store.load(1)
+    assert len(loaded.table) == 12
+    offsets, reference = offsets_of_origin(loaded.record.origin)
+    assert len(offsets) == 2, "both boards measured the shared configurations"
+    [other] = set(offsets) - {reference}
+    assert offsets[other].ratios["energy_j"].value == pytest.approx(1.0, abs=0.03), "they are one and the same board"

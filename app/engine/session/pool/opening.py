@@ -79,15 +79,20 @@ def open_scheduler_pool(
     from ...runner.pool.certificates import find_certificates
     from ...runner.pool.dask_pool import DaskPool
 
-    address, found = parse_pool_address(scheduler), find_certificates(certificates)
-    pool = DaskPool(address, found)
+    address = parse_pool_address(scheduler)
+    pool = DaskPool(address, find_certificates(certificates))
     try:
         _wait_for(pool, boards, stop or threading.Event())
     except BaseException:
         pool.close()
         raise
     folder = () if certificates is None else ("--certificates", str(certificates))
-    return OpenedPool(pool, address, ("--pool", address, *folder), connect=lambda: DaskPool(address, found))
+    return OpenedPool(
+        pool,
+        address,
+        ("--pool", address, *folder),
+        connect=lambda: DaskPool(address, find_certificates(certificates)),
+    )
 
 
 def open_local_pool(
