@@ -15,6 +15,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any, Final
 
 from ....sensors.remote.fields import Garbled, object_of, text_of
@@ -81,6 +82,7 @@ class CompileHelp:
         self._sent: dict[int, str] = {}  # numbers -> helpers
         self._begun: OrderedDict[int, _Wanted] = OrderedDict()  # by the boards' requests
         self._coming: OrderedDict[int, _Wanted] = OrderedDict()
+        self._waiting: Sequence[Collection[int]] = ()
         self._expected: deque[int] = deque()
         self._making: set[int] = set()  # rows
         self._made: OrderedDict[int, GivenImage] = OrderedDict()
@@ -136,12 +138,13 @@ class CompileHelp:
 
     # --- what is wanted -----------------------------------------------------------------------------------------------
 
+    def queue(self, waiting: Sequence[Collection[int]]) -> None:
+        """Rows that no board has yet, in their order, as they are whenever somebody has room."""
+        self._waiting = waiting
+
     def expect(self, rows: Iterable[int]) -> None:
-        """These come next, the likeliest first; what was expected before comes after them."""
-        if self._helpers:
-            self._expected.extendleft(reversed(list(dict.fromkeys(rows))[:MOST_EXPECTED]))
-            while len(self._expected) > MOST_EXPECTED:
-                self._expected.pop()
+        """These may come after all others, the likeliest first; in place of what was expected before."""
+        self._expected = deque(islice(rows, MOST_EXPECTED))
 
     def want(self, number: int, board: str, rows: Sequence[int], still: Collection[int]) -> None:
         """A board was sent these rows in that request; `still` are those of them that are not known, as it is then."""
@@ -249,6 +252,9 @@ class CompileHelp:
                     self._introduced.add((maker, wanted.board))
                     queue.move_to_end(number)  # the boards take turns
                     return row
+        for row in chain(*self._waiting):
+            if row not in self._made and row not in self._making:
+                return row
         while self._expected:
             row = self._expected.popleft()
             if row not in self._made and row not in self._making:
