@@ -1,4 +1,4 @@
-"""`Turns`: the longest time for which Qt's thread did not answer, and what it did meanwhile."""
+"""`Turns`: the longest time for which Qt's thread did not answer, and what it did meanwhile. POSIX only."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from collections import Counter
 
 from PySide6.QtCore import QObject, Qt, QTimer, Slot
 
-LOOKED_AT_S = 0.03  # turns that are longer are looked into,
-LOOK_S = 0.004  # so often
+LOOKED_AT_S = 0.02  # turns that take more processor time are looked into,
+LOOK_S = 0.003  # so often
 
 
 class Turns(QObject):
@@ -38,7 +38,7 @@ class Turns(QObject):
         self._last, self._last_own = time.perf_counter(), time.thread_time()
         self._longest_s = self._longest_own_s = 0.0
         self._seen: list[str] = []  # in this turn
-        self._where: list[str] = []  # in the longest
+        self._where: list[str] = []  # in the one that took most processor time
 
     def longest_ms(self) -> float:
         """Since `begin`, this turn included."""
@@ -51,24 +51,25 @@ class Turns(QObject):
         return 1e3 * self._longest_own_s
 
     def where(self, most: int = 6) -> list[str]:
-        """Where the longest turn was seen, the most frequent places first, with how often."""
+        """Where the turn of most processor time was seen, the most frequent places first, with how often."""
         return [f"{count:3d} {place}" for place, count in Counter(self._where).most_common(most)]
 
     @Slot()
     def _beat(self) -> None:
         now, own = time.perf_counter(), time.thread_time()
         seen, self._seen = self._seen, []
-        if now - self._last > self._longest_s:
-            self._longest_s, self._where = now - self._last, seen
-        self._longest_own_s = max(self._longest_own_s, own - self._last_own)
+        self._longest_s = max(self._longest_s, now - self._last)
+        if own - self._last_own > self._longest_own_s:
+            self._longest_own_s, self._where = own - self._last_own, seen
         self._last, self._last_own = now, own
 
     def _look(self) -> None:
         """By way of `faulthandler`: a frame that is held here would keep what it paints with from its end."""
+        clock = time.pthread_getcpuclockid(self._qt)
         with tempfile.TemporaryFile("w+") as file:
             while True:
                 time.sleep(LOOK_S)
-                if time.perf_counter() - self._last > LOOKED_AT_S:
+                if time.clock_gettime(clock) - self._last_own > LOOKED_AT_S:
                     file.seek(0)
                     file.truncate()
                     faulthandler.dump_traceback(file)

@@ -79,6 +79,15 @@ class NvmlLibrary:
         except self._module.NVMLError as error:
             raise self.error(error.value, function) from error
 
+    def structure(self, name: str) -> Any:
+        """A new structure of nvidia-ml-py's, with its version filled in. Raises NotSupported."""
+        if not self._ready:
+            self.open()
+        made = getattr(self._module, name, None)
+        if made is None:
+            raise NotSupported(f"this nvidia-ml-py has no {name}")
+        return made()
+
     def error(self, code: int, what: str) -> SensorError:
         """The typed error of an nvmlReturn code."""
         names = _ERRORS.get(code)

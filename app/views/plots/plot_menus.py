@@ -52,7 +52,8 @@ class PlotMenus(QObject):
                 if not view.accessibleName():
                     view.setAccessibleName(f"Plot of {title}")
             for plot in plots_of(view):
-                plot.setMenuEnabled(False)  # pyqtgraph's own: transforms, axes by number
+                if plot.menuEnabled():
+                    plot.setMenuEnabled(False)  # pyqtgraph's own: transforms, axes by number
 
     def _forget(self, view: pg.GraphicsView) -> None:
         self._titles.pop(view, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, QTimer, Slot
 from PySide6.QtWidgets import QWidget
 
 from .host import Host
@@ -32,10 +32,13 @@ class Wiring(QObject):
         self.plot_menus: PlotMenus | None = None  # once there is a panel that was loaded
         self._titles = {spec.name: spec.title for spec in PANELS}
         host.panels.made.connect(self._made)
-        host.workspaces.changed.connect(self.adopt_plots, Qt.ConnectionType.QueuedConnection)  # made when shown
+        self._adopting = QTimer(self, singleShot=True, interval=0)  # once, however often what is in sight changes
+        self._adopting.timeout.connect(self.adopt_plots)
+        host.workspaces.changed.connect(self._adopting.start)  # some are made when they are shown
 
     def shutdown(self) -> None:
         """Wait for the files that are being written."""
+        self._adopting.stop()
         if self.plot_menus is not None:
             self.plot_menus.shutdown()
 
@@ -61,6 +64,7 @@ class Wiring(QObject):
         tune.file_opened.connect(self._host.settings.add_recent)
         tune.edit_asked.connect(self._host.edit_specification)
         tune.asked.connect(self._keep_only)
+        tune.runs_on.look_asked.connect(self._bring_pool)
         tune.form.history.changed.connect(self._history_changed)
         self._history_changed()
 
@@ -121,6 +125,10 @@ class Wiring(QObject):
 
     def _connect_model(self, model: ModelPanel) -> None:
         model.tabs.made.connect(self.adopt_plots)
+
+    @Slot()
+    def _bring_pool(self) -> None:
+        self._host.workspaces.bring("pool")
 
     @Slot()
     def _history_changed(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
@@ -59,6 +60,7 @@ class EngineBridge(QObject):
     measurements_added = Signal(object)  # events.MeasurementsAdded
     figures_restated = Signal(object)  # events.FiguresRestated
     session_remark = Signal(object)  # events.SessionRemark
+    pool_reported = Signal(object)  # events.PoolReported
     session_changed = Signal(object)  # events.SessionChanged
     fit_progress = Signal(object)  # events.FitProgress
     fit_finished = Signal(object)  # events.FitFinished
@@ -72,7 +74,7 @@ class EngineBridge(QObject):
     fault = Signal(object)  # events.EngineFault
     queue_changed = Signal()
 
-    _arrived = Signal(object)
+    _arrived = Signal()
 
     def __init__(self, make_tuner: Callable[[Callable[[events.Event], None]], Engine]) -> None:
         super().__init__()
@@ -80,12 +82,17 @@ class EngineBridge(QObject):
         self._tuner: Engine | None = None
         self._closed = False
         self._shown = threading.Event()  # what came last is on the screen
+        self._waiting: deque[events.Event] = deque()
+        self._comes = False  # Qt's thread has been asked to take what waits
+        self._lock = threading.Lock()  # for both
         self.activity = Activity(self.submit, self)
         self.queue = RunQueue(lambda plan: self.submit(events.Start(plan)), self.queue_changed.emit)
         self.roofline = SessionSignals(self)
         self._length = 0  # measurements that were announced
         self._painted = QTimer(self, singleShot=True, interval=_PAINTED_MS, timerType=Qt.TimerType.PreciseTimer)
         self._painted.timeout.connect(self._shown.set)
+        self._next = QTimer(self, singleShot=True)
+        self._next.timeout.connect(self._take)
         self.signals = {  # by the kind of event
             events.SessionStarted: self.session_started,
             events.StartFailed: self.start_failed,
@@ -93,6 +100,7 @@ class EngineBridge(QObject):
             events.MeasurementsAdded: self.measurements_added,
             events.FiguresRestated: self.figures_restated,
             events.SessionRemark: self.session_remark,
+            events.PoolReported: self.pool_reported,
             events.SessionChanged: self.session_changed,
             events.FitProgress: self.fit_progress,
             events.FitFinished: self.fit_finished,
@@ -114,7 +122,7 @@ class EngineBridge(QObject):
             events.SessionRemark: self.roofline.remark,
             events.SessionChanged: self.roofline.changed,
         }
-        self._arrived.connect(self.deliver, Qt.ConnectionType.QueuedConnection)
+        self._arrived.connect(self._take, Qt.ConnectionType.QueuedConnection)
 
     def submit(self, command: events.Command) -> None:
         """Hand a command to the engine thread; returns at once. Nothing happens after `close`.
@@ -166,9 +174,31 @@ class EngineBridge(QObject):
             waits = event.length - self._length >= _FLOOD
             self._length = event.length
         self._shown.clear()
-        self._arrived.emit(event)
+        with self._lock:
+            self._waiting.append(event)
+            comes, self._comes = self._comes, True
+        if not comes:
+            self._arrived.emit()
         if waits:
             self._shown.wait(_PATIENCE_S)
+
+    @Slot()
+    def _take(self) -> None:
+        """Deliver one event, and the next in another turn of Qt's loop: one that is posted in this turn still belongs
+        to it, and nobody would be answered while the engine is the faster of the two. What measurements add up to is
+        in the newest event of theirs; it is drawn before the next."""
+        with self._lock:
+            if not self._waiting:
+                self._comes = False
+                return
+            event = self._waiting.popleft()
+            adds = isinstance(event, events.MeasurementsAdded)
+            while adds and self._waiting and isinstance(self._waiting[0], events.MeasurementsAdded):
+                event = self._waiting.popleft()
+        self._next.start(0)  # also where a slot raises, or opens a dialog and stays in it
+        self.deliver(event)
+        if adds:
+            self._next.start(_PAINTED_MS)
 
     @Slot(object)
     def deliver(self, event: events.Event) -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QEventLoop, QObject, QTimer, Slot
 from PySide6.QtWidgets import QStatusBar, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -166,7 +166,7 @@ def test_a_replay_waits_until_the_window_has_shown_what_came(qtbot: QtBot) -> No
     thread = engine((1, 2, 3))
     assert handed_over.wait(5.0), "a board's measurements come one by one, and are handed over at once"
     thread.join()
-    qtbot.waitUntil(lambda: heard == [1, 2, 3], timeout=5_000)
+    qtbot.waitUntil(lambda: heard == [3], timeout=5_000)  # the newest says it all
     handed_over.clear()
     begun = time.monotonic()
     thread = engine((1003, 2003))
@@ -187,4 +187,54 @@ def test_a_window_that_is_held_up_does_not_hold_up_the_engine(qtbot: QtBot) -> N
     waited = time.monotonic() - begun
     assert not thread.is_alive()
     assert waited >= 0.09, "it did wait"
+    bridge.close()
+
+
+def test_what_the_engine_sends_meanwhile_comes_in_later_turns(qtbot: QtBot) -> None:
+    """Else nobody would be answered for as long as the engine is faster than the window."""
+    bridge = EngineBridge(lambda on_event: Engine(on_event, lambda _: added(0)))
+    heard: list[str] = []
+
+    @Slot(object)
+    def hear(event: events.FitProgress) -> None:
+        heard.append(f"step {event.done}")
+        if event.done < 3:
+            bridge.send(events.FitProgress(event.done + 1, 3))
+            QTimer.singleShot(0, lambda: heard.append("the user"))
+
+    bridge.fit_progress.connect(hear)
+    bridge.send(events.FitProgress(1, 3))
+    qtbot.waitUntil(lambda: len(heard) == 5, timeout=5_000)
+    assert heard == ["step 1", "the user", "step 2", "the user", "step 3"]
+    bridge.close()
+
+
+def test_what_measurements_add_up_to_never_overtakes_another_event(qtbot: QtBot) -> None:
+    bridge = EngineBridge(lambda on_event: Engine(on_event, lambda _: added(0)))
+    heard: list[object] = []
+    bridge.measurements_added.connect(lambda event: heard.append(event.length))
+    bridge.fit_progress.connect(lambda event: heard.append("fit"))
+    for event in (added(1), added(2), FIT_STEP, added(3), FIT_STEP, FIT_STEP, added(4), added(5)):
+        bridge.send(event)
+    qtbot.waitUntil(lambda: heard[-1:] == [5], timeout=5_000)
+    assert heard == [2, "fit", 3, "fit", "fit", 5]
+    bridge.close()
+
+
+def test_the_next_event_arrives_while_a_slot_of_the_last_stays_in_a_dialog(qtbot: QtBot) -> None:
+    bridge = EngineBridge(lambda on_event: Engine(on_event, lambda _: added(0)))
+    heard: list[str] = []
+    dialog = QEventLoop()
+
+    @Slot(object)
+    def ask(_: object) -> None:
+        dialog.exec()
+        heard.append("answered")
+
+    bridge.fault.connect(ask)
+    bridge.fit_progress.connect(lambda _event: (heard.append("fit"), dialog.quit()))
+    bridge.report("a question")
+    bridge.send(FIT_STEP)
+    qtbot.waitUntil(lambda: "answered" in heard, timeout=5_000)
+    assert heard == ["fit", "answered"]
     bridge.close()
