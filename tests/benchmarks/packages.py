@@ -115,10 +115,19 @@ def system(work: Path, suite: str) -> Iterator[System]:
 
 def end_all_in(root: Path) -> None:
     """End what still runs there: its message bus, polkit."""
+    for number in processes_in(root):
+        with suppress(OSError):
+            os.kill(number, signal.SIGTERM)
+
+
+def processes_in(root: Path) -> list[int]:
+    """The processes whose root is that of the system."""
+    found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if os.readlink(process / "root") == str(root):
-                os.kill(int(process.name), signal.SIGTERM)
+                found.append(int(process.name))
+    return found
 
 
 def window(there: System, program: str) -> None:

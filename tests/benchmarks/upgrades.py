@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from packages import CLEAN, System, lend_board, limit, row, system
+from packages import CLEAN, System, lend_board, limit, processes_in, row, system
 
 OLD, NEW = "/tmp/old.deb", "/tmp/new.deb"
 RECORDS = "var/lib/wattridge"
@@ -154,11 +154,7 @@ def trial(there: System, folder: Path) -> None:
 
 def end_without_warning(there: System, running: subprocess.Popen[bytes]) -> None:
     """As a power cut does: the session and its helper end at once, and nobody puts anything back."""
-    ours = [
-        int(path.name)
-        for path in Path("/proc").glob("[0-9]*")
-        if (path / "root").exists() and os.path.realpath(path / "root") == str(there.root)
-    ]
+    ours = processes_in(there.root)
     for number in ours:
         os.kill(number, signal.SIGSTOP)  # none may see another go
     for number in ours:
