@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .engine.session.events import EngineFault, Event, MeasurementsAdded, Preparing, SessionRemark
+from .engine.session.events import EngineFault, Event, MeasurementsAdded, PoolReported, Preparing, SessionRemark
 from .interrupts import stop_on_interrupt
 from .numbers import duration, number
 from .standard_error import ProgressBar, say
@@ -26,15 +26,21 @@ def watch_session(
     from .engine.session.run import run_session
 
     bar = ProgressBar(quiet=quiet)
+    boards = ""
 
     def on_event(event: Event) -> None:
+        nonlocal boards
         also(event)
         if isinstance(event, MeasurementsAdded):
             progress = event.progress
             best = f"best {number(progress.best_value)} {plan.objective.goal.name}"
             left = f"  ETA {duration(progress.eta_s)}" if progress.budget else ""
             timed = f", {progress.timed} timed" if progress.timed else ""
-            bar.show(progress.evaluated, progress.budget, f"{progress.rate_per_s:.0f}/s{timed}  {best}{left}")
+            bar.show(progress.evaluated, progress.budget, f"{progress.rate_per_s:.0f}/s{boards}{timed}  {best}{left}")
+        elif isinstance(event, PoolReported):
+            boards = f" on {event.status.there} of {len(event.status.boards)} boards"
+            if event.remark:
+                say(event.remark)
         elif isinstance(event, SessionRemark):
             say(event.text)
         elif isinstance(event, Preparing):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -34,6 +35,12 @@ if sys.platform == "linux":
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 _SHARED = Path(os.environ.get("WATTRIDGE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
+
+
+def pytest_collection_finish() -> None:
+    """What thousands of tests and the whole program loaded stays until the end: the collector need not walk it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ..engine.board_settings import SETTINGS, WORDS, Setting, in_words, unit
+from ..engine.board_settings import PROFILE, SETTINGS, WORDS, Setting, in_words, profile_number, unit, with_unit
 from ..errors import InputError, PermissionRefused, WattridgeError
 from ..numbers import UNKNOWN, as_json
 from ..sensors.remote.address import SCHEME
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..engine.control.guard import DeviceGuard
     from ..engine.control.left_over import LeftOver
     from ..engine.control.obeying import Observation
+    from ..engine.store.record import SessionRecord
     from ..sensors.gpu import Gpu
 
 
@@ -65,6 +66,11 @@ def apply_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--memory-clock", type=positive_float, metavar="MHZ", help="the memory clock")
     parser.add_argument("--power-limit", type=positive_float, metavar="W", help="the power limit")
+    parser.add_argument(
+        "--workload-power-profile",
+        metavar="NAME",
+        help="a workload power profile of newer boards, by name or number; none (see: wattridge gpus --verbose)",
+    )
     parser.add_argument("--profile", metavar="NAME", help="settings that were kept under this name in the window")
     parser.add_argument("--session", type=int, metavar="SESSION", help="take them from a configuration of this session")
     parser.add_argument("--configuration", metavar="NAME=VALUE,...", help="that configuration (default: the best)")
@@ -80,10 +86,15 @@ def apply(arguments: Namespace) -> int:
     """Set a board by hand, look whether it obeys, and put it back unless that is confirmed."""
     from ..sensors.select import open_gpu
 
-    named, selector = _named(arguments)
+    named, found_on = _named(arguments)
     remote = arguments.gpu is not None  # what a session's file names is not the user's own word
+    selector = found_on.origin.get("gpu") if found_on is not None else None
     with closing(open_gpu(arguments.gpu or selector, seed=arguments.sim_seed, remote=remote)) as gpu:
+        if found_on is not None:
+            _require_board(found_on, gpu, named)
         chosen = {**_of_profile(arguments.profile, gpu), **named}
+        if arguments.workload_power_profile is not None:
+            chosen[PROFILE] = float(profile_number(gpu, arguments.workload_power_profile))
         if arguments.out:
             return _write(arguments, gpu, chosen)
         with closing(guard_of(gpu, allow_control=arguments.allow_control)) as guard:
@@ -115,22 +126,36 @@ def _apply(arguments: Namespace, gpu: Gpu, guard: DeviceGuard, chosen: dict[str,
     return 0 if seen.obeyed else 1
 
 
-def _named(arguments: Namespace) -> tuple[dict[str, Setting], str | None]:
-    """The settings that are named, and the board of the session that they come from. Raises InputError without any."""
+def _require_board(found_on: SessionRecord, gpu: Gpu, named: dict[str, Setting]) -> None:
+    """Raises InputError where a session's settings were found on another model; says where on another board of it.
+
+    A simulated board is another model: it has the name of a real one.
+    """
+    session, info = f"session {found_on.id}", gpu.info
+    if (found_on.gpu, found_on.source == "simulated") != (info.name, info.source == "simulated"):
+        what = f"the settings of {session} were found on {found_on.board}, and say nothing of this board"
+        raise InputError(what, info.label, f"leave out --session and name what to set: {in_words(named)}")
+    if (board := found_on.origin.get("gpu", "")) != info.uuid:
+        where = f"on another {info.name}" if board else f"on some {info.name}, it is not known which"
+        say(f"The settings of {session} were found {where}: boards of one model differ.")
+
+
+def _named(arguments: Namespace) -> tuple[dict[str, Setting], SessionRecord | None]:
+    """The settings that are named, and the session that they come from. Raises InputError without any."""
     given: dict[str, Setting | None] = {
         "power_limit_w": arguments.power_limit,
         "memory_clock_mhz": arguments.memory_clock,
         "graphics_clock_mhz": arguments.clock,
     }
     chosen: dict[str, Setting] = {name: value for name, value in given.items() if value is not None}
-    selector = None
+    found_on = None
     if arguments.session is not None:
-        of_session, selector = _of_session(arguments.session, arguments.configuration)
+        of_session, found_on = _of_session(arguments.session, arguments.configuration)
         chosen = {**of_session, **chosen}
-    if not chosen and arguments.profile is None:
-        remedy = "name --clock, --memory-clock, --power-limit, a --profile or a --session"
+    if not chosen and arguments.profile is None and arguments.workload_power_profile is None:
+        remedy = "name --clock, --memory-clock, --power-limit, --workload-power-profile, a --profile or a --session"
         raise InputError("nothing to set", "apply", remedy)
-    return chosen, selector
+    return chosen, found_on
 
 
 def _of_profile(name: str | None, gpu: Gpu) -> dict[str, Setting]:
@@ -144,7 +169,7 @@ def _of_profile(name: str | None, gpu: Gpu) -> dict[str, Setting]:
     return {} if name is None else known[name]
 
 
-def _of_session(session: int, configuration: str | None) -> tuple[dict[str, Setting], str | None]:
+def _of_session(session: int, configuration: str | None) -> tuple[dict[str, Setting], SessionRecord]:
     from ..engine.report.export import choose
     from ..engine.session.planning import plan_of
     from ..engine.store.database import Store
@@ -160,7 +185,7 @@ def _of_session(session: int, configuration: str | None) -> tuple[dict[str, Sett
     }
     if not settings:
         raise InputError("this configuration names no clock and no cap", f"session {session}", "name another session")
-    return {**settings}, loaded.record.origin.get("gpu")
+    return {**settings}, loaded.record
 
 
 def _confirmed(countdown_s: float, stop: threading.Event, quiet: bool) -> bool:
@@ -360,17 +385,23 @@ def _document(gpu: Gpu, prior: dict[str, Any], applied: dict[str, Any], seen: Ob
 def _print(gpu: Gpu, prior: dict[str, Any], applied: dict[str, Any], seen: Observation) -> None:
     show(f"{gpu.info.label}: {'obeyed' if seen.obeyed else 'NOT OBEYED'}; {seen.message}")
     rows = [
-        (f"{WORDS[name]} ({unit(name)})", _shown(prior, name), _shown(applied, name), seen.observed.get(name))
+        (_named_with_unit(name), _shown(prior, name), _shown(applied, name), seen.observed.get(name))
         for name in SETTINGS
         if name in prior or name in applied or seen.observed.get(name) is not None
     ]
     print_table(rows, ("setting", "before", "applied", "observed"))
 
 
+def _named_with_unit(name: str) -> str:
+    return f"{WORDS[name]} ({unit(name)})" if unit(name) else WORDS[name]
+
+
 def _shown(settings: dict[str, Any], name: str) -> Any:
     """A value for the table; a lock, which cannot be read, is 'not locked'."""
     if name not in settings:
         return UNKNOWN
+    if name == PROFILE:
+        return "several" if settings[name] is None else with_unit(name, settings[name])
     return "not locked" if settings[name] is None else settings[name]
 
 

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from importlib.util import find_spec
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import InputError, WattridgeError
+from ..errors import InputError
 from ..input_files import is_there
-from .arguments import add_board
+from .arguments import add_board, positive_int
 from .terminal import print_json, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
-    from ..engine.runner.pool.boards import PoolBoard
     from ..engine.runner.pool.certificates import Certificates
     from ..engine.runner.pool.gpu import PooledGpu
-    from ..engine.runner.pool.pool import Pool
 
-_EXTRA = "pip install 'wattridge[pool]'"
 _LISTEN = "127.0.0.1:8786"
-_WAIT_S = 20.0  # for the first board of a pool
 
 
 # --- pool -------------------------------------------------------------------------------------------------------------
@@ -54,6 +49,8 @@ def pool(arguments: Namespace) -> int:
         raise InputError(f"'{arguments.scheduler}' has no meaning here", f"pool {arguments.action}", "leave it out")
     if arguments.action == "certificates":
         return _make_certificates(arguments)
+    from ..engine.session.pool.opening import require_dask
+
     require_dask()
     return _run_scheduler(arguments) if arguments.action == "scheduler" else _list_boards(arguments)
 
@@ -98,10 +95,12 @@ def _run_scheduler(arguments: Namespace) -> int:
 
 
 def _list_boards(arguments: Namespace) -> int:
+    from ..engine.session.pool.opening import open_scheduler_pool
+
     if arguments.scheduler is None:
         raise InputError("no scheduler", "pool boards", "name it: wattridge pool boards tls://HOST:PORT")
-    with open_pool(arguments.scheduler, certificates_of(arguments)) as pool:
-        boards = sorted(pool.boards(), key=lambda each: each.label)
+    with closing(open_scheduler_pool(arguments.scheduler, _folder(arguments))) as opened:
+        boards = sorted(opened.pool.boards(), key=lambda each: each.label)
     if arguments.json:
         print_json([{"key": b.key, "name": b.info.name, "source": b.info.source, "host": b.host} for b in boards])
     else:
@@ -120,39 +119,65 @@ def worker_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--allow-control", action="store_true", help="sessions may set these boards' clocks and caps, which return"
     )
+    parser.add_argument(
+        "--compile",
+        metavar="JOBS",
+        nargs="?",
+        type=positive_int,
+        const=0,
+        help="offer no board, only processors: compile for the pool's boards, JOBS images at once (default: all cores)",
+    )
 
 
 def worker(arguments: Namespace) -> int:
     """Offer the boards of this machine to a pool until Ctrl+C; one process each, started again where it dies."""
+    from ..engine.session.pool.opening import require_dask
+
     require_dask()
     from ..engine.children.supervised import Supervisor
     from ..engine.runner.pool.network import parse_pool_address
-    from ..engine.session.pool.local import worker_children
+    from ..engine.session.pool.local import compiling_child, worker_children
 
     address, certificates = parse_pool_address(arguments.scheduler), certificates_of(arguments)
-    selectors = selectors_of(arguments.gpu) or ([arguments.gpu] if arguments.gpu else boards_here())
-    children = worker_children(
-        selectors,
-        address,
-        certificates,
-        seed=arguments.sim_seed,
-        speed=arguments.speed,
-        allow_control=arguments.allow_control,
-    )
+    if arguments.compile is not None:
+        children = [compiling_child(address, certificates, _jobs(arguments))]
+    else:
+        selectors = selectors_of(arguments.gpu) or ([arguments.gpu] if arguments.gpu else boards_here())
+        children = worker_children(
+            selectors,
+            address,
+            certificates,
+            seed=arguments.sim_seed,
+            speed=arguments.speed,
+            allow_control=arguments.allow_control,
+        )
     with stop_on_interrupt() as stop:
         supervisor = Supervisor(children, say)
         try:
-            told: set[str] = set()
+            announced: set[str] = set()
             while not stop.wait(0.2):
                 for child in children:
-                    if child.ready is not None and child.name not in told:
-                        told.add(child.name)
-                        say(f"{child.ready['board']} is offered to {address}")
+                    if child.ready is not None and child.name not in announced:
+                        announced.add(child.name)
+                        say(f"{child.ready['member']} is offered to {address}")
                 if all(child.failed for child in children):
                     return 1
         finally:
             supervisor.close()
     return 0
+
+
+def _jobs(arguments: Namespace) -> int:
+    """How many images a compile worker makes at once. Raises InputError where it is to have boards too, and
+    WattridgeError where there is no compiler."""
+    from ..engine.runner.cuda.toolchain import find_toolchain
+    from ..engine.runner.kernels.compiler import cores
+    from ..engine.runner.pool.compilers import MOST_JOBS
+
+    if arguments.gpu is not None:
+        raise InputError("both --compile and --gpu", "usage", "boards need a worker of their own: start two")
+    find_toolchain()
+    return min(arguments.compile or cores(), MOST_JOBS)
 
 
 def boards_here() -> list[str]:
@@ -189,64 +214,25 @@ def selectors_of(text: str | None) -> list[str] | None:
     """The boards of a comma-separated list; None where it names one. Raises InputError for one named twice."""
     if text is None or "," not in text or is_there(Path(text)):
         return None
-    selectors = [each.strip() for each in text.split(",")]
-    real = [each.lower() for each in selectors if not each.lower().startswith("simulated:")]
-    if not all(selectors) or len(set(real)) < len(real):
-        raise InputError(f"'{text}' is no list of boards", "--gpu", "as in 0,1,2,3")
-    return selectors
+    from ..engine.session.pool.opening import listed_boards
+
+    return listed_boards(text)
 
 
 @contextmanager
 def pooled_gpu(arguments: Namespace, speed: float) -> Iterator[PooledGpu]:
     """The boards that are asked for, as one: those of `--pool`, or of a pool of this machine's own."""
-    require_dask()
     from ..engine.runner.pool.gpu import PooledGpu
-    from ..engine.session.pool.local import LocalPool
+    from ..engine.session.pool.opening import chosen_model, open_local_pool, open_scheduler_pool
 
-    with ExitStack() as stack:
-        selectors = selectors_of(arguments.gpu)
-        if selectors is not None:
-            allow = arguments.allow_control
-            local = LocalPool(selectors, seed=arguments.sim_seed, speed=speed, allow_control=allow, on_line=say)
-            stack.callback(local.close)
-            pool = stack.enter_context(open_pool(local.address, local.certificates, len(selectors)))
-        else:
-            pool = stack.enter_context(open_pool(arguments.pool, certificates_of(arguments)))
-        yield PooledGpu(pool, chosen_model(pool, arguments.model), on_remark=say)
-
-
-@contextmanager
-def open_pool(scheduler: str, certificates: Certificates, boards: int = 1) -> Iterator[Pool]:
-    """The pool of a scheduler, once so many boards are there."""
-    import time
-
-    from ..engine.runner.pool.dask_pool import DaskPool
-    from ..engine.runner.pool.network import parse_pool_address
-
-    pool = DaskPool(parse_pool_address(scheduler), certificates)
-    try:
-        until = time.monotonic() + _WAIT_S
-        with stop_on_interrupt() as stop:
-            while len(pool.boards()) < boards and time.monotonic() < until and not stop.wait(0.1):
-                pass
-        yield pool
-    finally:
-        pool.close()
-
-
-def chosen_model(pool: Pool, model: str | None) -> Sequence[PoolBoard]:
-    """The boards of the model that is asked for, or of the only one. Raises WattridgeError and InputError."""
-    from ..engine.runner.pool.boards import models_of
-
-    models = models_of(pool.boards())
-    if not models:
-        raise WattridgeError("the pool has no boards", "pool", "on a machine with boards: wattridge worker SCHEDULER")
-    if model is None and len(models) > 1:
-        what = f"the pool has boards of several models: {', '.join(models)}"
-        raise InputError(what, "pool", "name one with --model: energy is compared on boards of one model")
-    if model is not None and model not in models:
-        raise InputError(f"the pool has no board of the model '{model}'", "--model", f"one of {', '.join(models)}")
-    return models[model or next(iter(models))]
+    selectors = selectors_of(arguments.gpu)
+    if selectors is not None:
+        allow, seed = arguments.allow_control, arguments.sim_seed
+        opened = open_local_pool(selectors, seed=seed, speed=speed, allow_control=allow, on_line=say)
+    else:
+        opened = open_scheduler_pool(arguments.pool, _folder(arguments))
+    with closing(opened):
+        yield PooledGpu(opened.pool, chosen_model(opened.pool, arguments.model))
 
 
 def certificates_of(arguments: Namespace) -> Certificates:
@@ -254,12 +240,6 @@ def certificates_of(arguments: Namespace) -> Certificates:
     from ..engine.runner.pool.certificates import find_certificates
 
     return find_certificates(_folder(arguments))
-
-
-def require_dask() -> None:
-    """Raises WattridgeError where Dask is not installed."""
-    if find_spec("distributed") is None:
-        raise WattridgeError("several boards need Dask", "pool", _EXTRA)
 
 
 def _folder(arguments: Namespace) -> Path | None:

@@ -30,7 +30,7 @@ from .arguments import (
     positive_int,
     session_number,
 )
-from .pool import add_pool, is_pooled, pooled_gpu
+from .pool import add_pool, is_pooled, pooled_gpu, selectors_of
 from .sources import SPECIFICATION, recording_path, specification_path
 from .terminal import print_description, print_json, print_table, say, show, stop_on_interrupt
 
@@ -68,6 +68,7 @@ def tune(arguments: Namespace) -> int:
     from ..engine.session.import_known import with_recording
     from ..engine.session.load import load_specification
     from ..engine.session.planning import plan_specification
+    from ..engine.session.service_boards import on_boards
     from ..engine.store.database import Store
     from .control import guarded_board
 
@@ -80,6 +81,9 @@ def tune(arguments: Namespace) -> int:
         raise InputError("no specification", "tune", "name a TOML or T1 file, or --resume a session")
     specification = load_specification(specification_path(arguments.specification))
     pooled = is_pooled(arguments)
+    if specification.service is not None and (selectors := selectors_of(arguments.gpu)) is not None:
+        specification, pooled = on_boards(specification, selectors[1:]), False  # they serve together
+        arguments.gpu = selectors[0]
     if not pooled and arguments.gpu is None and specification.kernel is not None:
         from ..engine.runner.languages import usual_device
         from ..sensors.select import real_boards

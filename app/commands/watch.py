@@ -70,6 +70,12 @@ def gpus(arguments: Namespace) -> int:
         if missing and arguments.verbose:
             show("", f"{board['name']} does not report")
             show(*(f"  {line}" for line in missing))
+        if arguments.verbose:
+            profiles = board["workload_power_profiles"]
+            why = board["cannot_set"].get("workload_power_profile", "")
+            show("", f"{board['name']}: workload power profiles" + (f": none ({why})" if profiles is None else ""))
+            if profiles is not None:
+                print_table([list(each.values()) for each in profiles], tuple(profiles[0]))
     if cuda and any(board["source"] != "amd" for board in described):
         show("", f"Kernels on real boards: {_cuda_words(cuda)}")
     if arguments.verbose and any(board["source"] == "amd" for board in described):
@@ -133,7 +139,7 @@ def _gpus_there(arguments: Namespace) -> int:
 
 
 def _describe(gpu: Gpu) -> dict[str, Any]:
-    from ..engine.board_settings import WORDS, why_not_set
+    from ..engine.board_settings import PROFILE, WORDS, why_not_set
     from ..engine.metering.characterisation.store import known_characterisation, to_json
     from .control import describe_left_over
 
@@ -143,7 +149,8 @@ def _describe(gpu: Gpu) -> dict[str, Any]:
         say(line)
     cannot_set = {name: why for name in WORDS if (why := why_not_set(gpu, name))}
     for name, why in cannot_set.items() if info.live else ():  # of simulated boards: under cannot_set
-        say(f"{info.label}: the {WORDS[name]} cannot be set: {why}")
+        if name != PROFILE:  # most boards have none: see --verbose
+            say(f"{info.label}: the {WORDS[name]} cannot be set: {why}")
     known = known_characterisation(info)
     clocks = list(gpu.graphics_clocks_mhz())
     steps = {b - a for a, b in pairwise(clocks)}
@@ -171,8 +178,27 @@ def _describe(gpu: Gpu) -> dict[str, Any]:
         "power_source": known.words if known else info.power_source,
         "characterisation": to_json(known, answers=False) if known else None,
         "cannot_set": cannot_set,
+        "workload_power_profiles": None if PROFILE in cannot_set else _power_profiles(gpu),
         "left_over": left_over,
     }
+
+
+def _power_profiles(gpu: Gpu) -> list[dict[str, Any]]:
+    from ..sensors.power_profiles import HasPowerProfiles
+
+    assert isinstance(gpu, HasPowerProfiles)
+    found = gpu.power_profiles()
+    return [
+        {
+            "number": number,
+            "name": profile.name,
+            "priority": profile.priority,
+            "conflicts_with": list(profile.conflicts),
+            "requested": number in found.requested,
+            "enforced": number in found.enforced,
+        }
+        for number, profile in found.supported.items()
+    ]
 
 
 def monitor_arguments(parser: ArgumentParser) -> None:

@@ -10,17 +10,22 @@ from ..errors import InputError
 from ..sensors.channel import CHANNELS
 from ..sensors.errors import NotSupported
 from ..sensors.gpu import Gpu
+from ..sensors.power_profiles import MOST_PROFILES, NO_PROFILE, HasPowerProfiles
 
 Range = tuple[float, float]  # of clocks: the board chooses within it
 Setting = float | Range
 
-# In order of application: the supported graphics clocks depend on the memory clock.
+PROFILE: Final = "workload_power_profile"
+
+# In order of application: a profile may move the limits, and the supported graphics clocks depend on the memory clock.
 WORDS: Final[Mapping[str, str]] = {
+    PROFILE: "workload power profile",
     "power_limit_w": "power limit",
     "memory_clock_mhz": "memory clock",
     "graphics_clock_mhz": "graphics clock",
 }
 SETTINGS: Final = tuple(WORDS)
+_LARGEST: Final = 1e6  # MHz or W
 _LOCKED_SINCE: Final = {"graphics_clock_mhz": (7, 0), "memory_clock_mhz": (8, 0)}  # compute capability
 
 
@@ -35,8 +40,8 @@ def lower(value: Setting) -> float:
 
 
 def unit(name: str) -> str:
-    """The unit of a setting, W or MHz: each is a channel too."""
-    return CHANNELS[name].unit
+    """The unit of a setting, W or MHz, as each of these is a channel too; empty for a profile."""
+    return "" if name == PROFILE else CHANNELS[name].unit
 
 
 def shown(value: Setting) -> str:
@@ -46,7 +51,21 @@ def shown(value: Setting) -> str:
 
 def in_words(settings: Mapping[str, Setting]) -> str:
     """'power limit 300 W, graphics clock 1200 MHz'."""
-    return ", ".join(f"{WORDS[name]} {shown(value)} {unit(name)}" for name, value in settings.items())
+    return ", ".join(f"{WORDS[name]} {with_unit(name, value)}" for name, value in settings.items())
+
+
+def with_unit(name: str, value: Setting) -> str:
+    """'300 W', '900–1200 MHz'; of a profile its number, or 'none'."""
+    if name == PROFILE:
+        return "none" if upper(value) == NO_PROFILE else shown(value)
+    return f"{shown(value)} {unit(name)}"
+
+
+def is_setting(name: str, value: float) -> bool:
+    """Whether a number can be one end of a setting at all; what a board supports is for the board to say."""
+    if name == PROFILE:
+        return float(value).is_integer() and NO_PROFILE <= value < MOST_PROFILES
+    return 0 < value < _LARGEST
 
 
 def why_not_set(gpu: Gpu, name: str) -> str | None:
@@ -56,6 +75,8 @@ def why_not_set(gpu: Gpu, name: str) -> str | None:
     says = getattr(gpu, "why_not_set", None)
     if says is not None and (why := says(name)):
         return str(why)
+    if name == PROFILE:
+        return None if supported_profiles(gpu) else "this board has no workload power profiles"
     if name == "power_limit_w":
         limit = gpu.info.power_limit
         return "this board reports no power limits" if None in (limit.minimum_w, limit.maximum_w) else None
@@ -65,6 +86,35 @@ def why_not_set(gpu: Gpu, name: str) -> str | None:
 def supported_clocks(gpu: Gpu, name: str) -> Sequence[int]:
     """Supported clocks in MHz of memory_clock_mhz or graphics_clock_mhz, ascending; empty where unknown."""
     return gpu.memory_clocks_mhz() if name == "memory_clock_mhz" else gpu.graphics_clocks_mhz()
+
+
+def supported_profiles(gpu: Gpu) -> dict[int, str]:
+    """The workload power profiles of a board, number -> name; empty where it has none."""
+    try:
+        found = gpu.power_profiles().supported if isinstance(gpu, HasPowerProfiles) else {}
+    except NotSupported:
+        return {}
+    return {number: profile.name for number, profile in found.items()}
+
+
+def profile_number(gpu: Gpu, given: float | str) -> int:
+    """The number of a workload power profile that is given by number or by name; 'none' is one.
+
+    Raises NotSupported where the board has none, InputError where it has not that one.
+    """
+    label, where = gpu.info.label, WORDS[PROFILE]
+    if why := why_not_set(gpu, PROFILE):
+        raise NotSupported(f"{label} cannot set it: {why}", where, "leave this setting out")
+    known = {NO_PROFILE: "none", **supported_profiles(gpu)}
+    if isinstance(given, str) and not given.lstrip("-").isdecimal():
+        plain = given.strip().lower().replace("-", "_").replace(" ", "_")
+        numbers = [number for number, name in known.items() if name == plain]
+    else:
+        numbers = [number for number in known if number == float(given)]
+    if not numbers:
+        choices = ", ".join(f"{name} ({number})" for number, name in known.items())
+        raise InputError(f"{label} has no profile {given}", where, f"one of {choices}")
+    return numbers[0]
 
 
 def has_locks(gpu: Gpu, name: str) -> bool:
@@ -85,6 +135,8 @@ def nearest_supported(gpu: Gpu, name: str, value: Setting) -> tuple[Setting, str
     """
     if name == "power_limit_w":
         return _limit(gpu, upper(value)), ""
+    if name == PROFILE:
+        return float(profile_number(gpu, upper(value))), ""
     clocks = supported_clocks(gpu, name)
     if not clocks:
         raise NotSupported(f"{gpu.info.label} does not report its clocks", WORDS[name], "leave this setting out")
@@ -113,7 +165,15 @@ def _nearest(gpu: Gpu, name: str, mhz: float, clocks: Sequence[int]) -> float:
 
 
 def setting_of(name: str, knobs: Mapping[str, Any]) -> float | None:
-    """A setting's value among knobs as the helper reports them; a lock goes before application clocks."""
+    """A setting's value among knobs as the helper reports them; a lock goes before application clocks.
+
+    None of a clock stands for 'not locked', of a profile for several at once.
+    """
+    if name == PROFILE:
+        requested = knobs.get("workload_power_profiles")
+        if not requested:
+            return None if requested is None else float(NO_PROFILE)
+        return float(requested[0]) if len(requested) == 1 else None
     if name == "power_limit_w":
         return watts(knobs.get("power_limit_mw"))
     lock = knobs.get("locked_graphics_mhz" if name == "graphics_clock_mhz" else "locked_memory_mhz")

@@ -26,6 +26,7 @@ from ..engine.objectives import Goal, Objective
 from ..engine.session.events import Event, FiguresRestated, MeasurementsAdded, SessionStarted
 from ..engine.session.live_session import SessionResult
 from ..engine.session.plan import SessionPlan
+from ..engine.session_state import Purpose
 from ..engine.space.result_table import ResultTable
 from ..engine.specification.model import DEVICE_COMPILERS
 from ..errors import InputError
@@ -420,7 +421,7 @@ def _results(result: SessionResult, figures: Figures) -> tuple[Results, Result]:
         "isolated": plan.origin.get("isolated", "True") == "True",
         "notes": list(plan.space.notes),
     }
-    if plan.source == "recorded":
+    if plan.purpose is Purpose.REPLAY:
         environment["simulation"] = True
     if not environment["isolated"]:
         environment["warning"] = NOT_ISOLATED

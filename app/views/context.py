@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .current_result import CurrentResult
+from .pool_connection import PoolConnection
 from .threads.bridge import EngineBridge
 
 if TYPE_CHECKING:
@@ -38,6 +39,16 @@ class Context:
     def gpu(self) -> Gpu:
         """The board that is shown."""
         return self.boards.current.gpu
+
+    @cached_property
+    def pool(self) -> PoolConnection:
+        """The boards that share a session in place of the shown one; made on Qt's thread."""
+        return PoolConnection(self.bridge)
+
+    def close(self) -> None:
+        """End what was made of it, once the engine has ended."""
+        if "pool" in vars(self):
+            self.pool.close()
 
     @cached_property
     def fronts(self) -> SmallFronts:

@@ -28,4 +28,5 @@ def provenance(session: SessionFacts) -> str:
     if session.purpose is not Purpose.REPLAY:
         return "measured" if session.source in (*LIVE, "unmetered") else session.source
     file = session.origin.get("file", "")
-    return f"recorded in {Path(file).name}" if file else "recorded"
+    simulated = "simulated, " if session.source == "simulated" else ""
+    return f"{simulated}recorded in {Path(file).name}" if file else f"{simulated}recorded"

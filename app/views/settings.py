@@ -133,6 +133,17 @@ class Settings:
         self._file.setValue("hosts", [machine, *(each for each in self.hosts if each != machine)][:_RECENT])
 
     @property
+    def pool(self) -> tuple[str, str]:
+        """The scheduler that was connected to last, and the folder of its certificates; '' where none was named."""
+        return str(self._file.value("pool/scheduler", "")), str(self._file.value("pool/certificates", ""))
+
+    @pool.setter
+    def pool(self, named: tuple[str, str]) -> None:
+        scheduler, certificates = named
+        self._file.setValue("pool/scheduler", scheduler)
+        self._file.setValue("pool/certificates", certificates)
+
+    @property
     def export(self) -> tuple[str, str]:
         """The kind of file that was exported last, '' for all of them, and the folder, '' for the session's own."""
         return str(self._file.value("export/kind", "")), str(self._file.value("export/folder", ""))

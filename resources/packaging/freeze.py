@@ -107,7 +107,9 @@ def freeze(python: Path, work: Path, out: Path) -> Path:
         if package in here:
             words += ["--collect-all", package]
     run(python, "-m", "PyInstaller", *words, str(entry))
-    add_metadata(next(work.glob("venv/lib/*/site-packages")), folder / "_internal")
+    (site,) = work.glob("venv/lib/*/site-packages")
+    add_metadata(site, folder / "_internal")
+    add_compiled_support(python, site, folder / "_internal")
     for path in sorted(folder.rglob("*")):
         if (path.is_file() or path.is_symlink()) and NO_FILES.search(path.relative_to(folder).as_posix()):
             path.unlink()
@@ -126,6 +128,18 @@ def add_metadata(site: Path, internal: Path) -> None:
         if folder.name.partition("-")[0].lower() not in TOOLS and not here.exists():
             here.mkdir()
             shutil.copyfile(folder / "METADATA", here / "METADATA")
+
+
+def add_compiled_support(python: Path, site: Path, internal: Path) -> None:
+    """The modules that shiboken6 holds as text and compiles at every start, as files that are compiled already.
+
+    It writes them itself where SBK_EMBED asks for that, and from then on loads the files.
+    """
+    subprocess.run([python, "-P", "-c", "import shiboken6"], check=True, env={**os.environ, "SBK_EMBED": "false"})
+    support = Path("shiboken6", "files.dir")
+    shutil.copytree(site / support, internal / support, ignore=shutil.ignore_patterns("__pycache__"))
+    words = ("-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", "-s", internal)
+    run(python, *words, internal / support)
 
 
 def drop_unneeded(internal: Path) -> None:

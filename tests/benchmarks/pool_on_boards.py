@@ -70,7 +70,7 @@ def main(rows: int, selectors: list[str], speed: float) -> int:
                 while len(pool.boards()) < count:
                     time.sleep(0.1)
                 print(f"a pool of {count} was there after {time.monotonic() - began:.1f} s")
-                plan = plan_specification(specification, PooledGpu(pool, pool.boards(), print), options)
+                plan = plan_specification(specification, PooledGpu(pool, pool.boards()), options)
                 found[f"{count}"] = measured(f"a pool of {count}", plan, store)
     alone_s, winner = found["alone"]
     for count in dict.fromkeys(("1", str(len(selectors)))):

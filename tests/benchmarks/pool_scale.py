@@ -148,6 +148,12 @@ class PipePool:
             while True:
                 self._heard.put(Said(*self._pipe.recv()))
 
+    def compilers(self) -> tuple[()]:
+        return ()
+
+    def tell(self, board: str, line: bytes) -> None:
+        """Nothing is compiled here."""
+
     def boards(self) -> tuple[PoolBoard, ...]:
         return self._boards
 

@@ -18,6 +18,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 import app
+from app import own_installation
 from app.cli import main, make_parser
 from app.commands.search import search_options
 from app.engine.formats.read import read_recording
@@ -47,6 +48,7 @@ from app.engine.strategies import base as strategies
 from app.engine.tuning_methods.clock_fits import fits_of_file
 from app.engine.tuning_methods.roofline_sweeps import sweeps_of_file
 from app.errors import InputError
+from app.own_installation import Way
 from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
@@ -309,6 +311,29 @@ def test_a_script_runs_as_it_is(kind: str, wattridge: dict[str, str], tmp_path: 
     assert words[kind] in done.stdout
     if kind == "tune":
         assert "best: {'configuration': {'block_size_x'" in done.stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a program made of two lines for a shell")
+@pytest.mark.parametrize("command", [run_command(planned(seed=2)), monitor_command("GPU-0", "A100", 2.0)])
+def test_where_pythons_cannot_import_it_a_script_and_a_shell_call_the_program(
+    command: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "WORDS of {a folder}" / "wattridge"
+    program.parent.mkdir()
+    program.write_text(f"#!{sys.executable} -I\nimport json, sys\nprint(json.dumps({{'front': sys.argv}}))\n")
+    program.chmod(0o755)
+    python = sys.executable
+    monkeypatch.setattr(own_installation, "own_way", lambda: Way.FOLDER)
+    monkeypatch.setattr(sys, "executable", str(program))
+    script, line = command.python(), command.shell(windows=False)
+    monkeypatch.undo()
+    called = subprocess.run(line, shell=True, capture_output=True, text=True, check=True)
+    assert json.loads(called.stdout)["front"] == [str(program), *command.words]
+    script = script.partition("front = ")[0] + "\nprint(json.dumps(result))"
+    done = subprocess.run([python, "-I", "-c", script], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout.splitlines()[-1])["front"] == [str(program), *command.words, "--json"]
+    assert "import wattridge" not in script
+    assert "from wattridge" not in script
 
 
 def test_a_script_ends_with_the_status_of_a_command_that_fails(wattridge: dict[str, str], tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ def compile_source(words: Sequence[str]) -> int:
     """nvcc's part: exit status 1 and a message for a source that says so."""
     image, source = Path(words[words.index("-o") + 1]), Path(words[-1])
     text = source.read_text()
-    defines = dict(re.findall(r"^#define (\w+) (.*)$", text, re.MULTILINE))
+    defines = defines_of(text)
     print("x" * int(defines.get("says", "0")), file=sys.stderr)
     if defines.get("fault") == "broken":
         print(f'{source}(3): error: expected a ";"', file=sys.stderr)
@@ -195,10 +195,20 @@ def compile_source(words: Sequence[str]) -> int:
     if defines.get("fault") in ("warns", "wrong"):
         print(f"{source}(7): warning #177-D: variable was declared but never referenced", file=sys.stderr)
     time.sleep(float(defines.get("compile_s", "0")))
+    image.write_bytes(image_of(defines))
+    return 0
+
+
+def defines_of(text: str) -> dict[str, str]:
+    """What a source defines."""
+    return dict(re.findall(r"^#define (\w+) (.*)$", text, re.MULTILINE))
+
+
+def image_of(defines: Mapping[str, str]) -> bytes:
+    """The image of a source."""
     body = code(*["LDG"] + ["FFMA"] * int(defines.get("multiplies", "1")) + ["BRA"])
     kept = b"\n" + json.dumps(defines).encode() + b"\n"
-    image.write_bytes(elf_image({".text.scale": body, ".defines": kept, ".text.scale_reference": b""}))
-    return 0
+    return elf_image({".text.scale": body, ".defines": kept, ".text.scale_reference": b""})
 
 
 def _defines(image: bytes) -> dict[str, str]:

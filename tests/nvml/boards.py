@@ -28,7 +28,7 @@ SOURCES = {
     for name, source in ((LIBRARY, "stand_in.c"), (AMD_LIBRARY, "stand_in_amd.c"))
 }
 NVIDIA, AMD = 0, 1
-BOARDS, FAULTS, CALLS, KEPT, FUNCTION = 8, 16, 16384, 1024, 48
+BOARDS, FAULTS, CALLS, KEPT, FUNCTION = 8, 16, 16384, 1024, 64
 NOT_SUPPORTED, NO_PERMISSION, TIMEOUT, LOST = 3, 4, 10, 15
 AS_ROOT = os.name == "posix" and os.geteuid() == 0
 
@@ -47,7 +47,8 @@ class Board(ctypes.Structure):
         ("memory", ctypes.c_int64 * 4),
         *_numbers("memories", "limit_min", "limit_max", "limit_default", "clamp"),
         *_numbers("has_locks", "has_memory_locks", "has_application_clocks", "has_limit", "has_buffer"),
-        *_numbers("holds_when_idle", "obeys", "idle_mhz", "idle_mw", "load_mw", "settle_us", "vendor", "limit"),
+        *_numbers("holds_when_idle", "obeys", "idle_mhz", "idle_mw", "load_mw", "settle_us", "vendor"),
+        *_numbers("profiles", "conflicts", "requested", "limit"),
         ("application", ctypes.c_int64 * 2),
         ("lock", ctypes.c_int64 * 2),
         ("memory_lock", ctypes.c_int64 * 2),
@@ -149,6 +150,11 @@ KINDS: dict[str, dict[str, Any]] = {
         vendor=AMD, cores=104, idle_mhz=800, idle_mw=41_000, load_mw=250_000, persistence=0,
         has_memory_locks=0, has_application_clocks=0, holds_when_idle=0,
     ),
+    "b200": _kind(
+        "NVIDIA B200", range(120, 1966, 15), (3996,), (200, 1000, 950),
+        major=10, cores=18944, idle_mw=140_000, load_mw=850_000, has_buffer=1, has_application_clocks=0,
+        profiles=0b1101111, conflicts=0b11, requested=1 << 5,
+    ),
     "mig": _kind(
         "NVIDIA A100-SXM4-80GB", range(210, 1411, 15), (1593,), (100, 400, 350),
         major=8, cores=6912, idle_mw=60_000, load_mw=300_000, mig=1,
@@ -210,6 +216,7 @@ class StandIn:
                 "lock": tuple(board.lock),
                 "memory_lock": tuple(board.memory_lock),
                 "persistence": board.persistence,
+                **({"requested": board.requested} if board.profiles else {}),
             }
 
     def fault(self, function: str, code: int = 0, *, board: int = -1, delay_s: float = 0.0, times: int = -1) -> None:

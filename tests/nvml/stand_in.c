@@ -166,6 +166,47 @@ int nvmlDeviceGetPowerManagementLimitConstraints(void *handle, unsigned *low, un
 }
 int nvmlDeviceGetPersistenceMode(void *handle, int *mode) { BEGIN; *mode = (int)b->persistence; return end(b); }
 
+/* Workload power profiles, of Blackwell and newer: the number of one is its kind. Of those that exclude each other
+ * the one with the least number is enforced. */
+struct mask { uint32_t words[8]; };
+struct profile { uint32_t version, kind, priority; struct mask conflicts; };
+struct profiles { uint32_t version; struct mask known; struct profile each[255]; };
+struct current { uint32_t version; struct mask known, requested, enforced; };
+struct requested { uint32_t version; struct mask wanted; };
+enum { VERSION_MISMATCH = 25 };
+static unsigned version_of(size_t size) { return (unsigned)size | 1u << 24; }
+static struct mask mask_of(int64_t bits) {
+    struct mask made = {{0}};
+    made.words[0] = (uint32_t)bits; made.words[1] = (uint32_t)(bits >> 32);
+    return made;
+}
+static int64_t enforced(const struct board *b) {
+    int64_t fight = b->requested & b->conflicts;
+    return (b->requested & ~b->conflicts) | (fight & -fight);
+}
+int nvmlDeviceWorkloadPowerProfileGetProfilesInfo(void *handle, struct profiles *out) {
+    BEGIN;
+    if (out->version != version_of(sizeof *out)) return refuse(VERSION_MISMATCH);
+    if (!b->profiles) return refuse(NOT_SUPPORTED);
+    out->known = mask_of(b->profiles);
+    for (int i = 0; i < 64; i++) {
+        if (!(b->profiles >> i & 1)) continue;
+        out->each[i].kind = (uint32_t)i;
+        out->each[i].priority = (uint32_t)(100 - i);
+        out->each[i].conflicts = mask_of(b->conflicts >> i & 1 ? b->conflicts & ~(1LL << i) : 0);
+    }
+    return end(b);
+}
+int nvmlDeviceWorkloadPowerProfileGetCurrentProfiles(void *handle, struct current *out) {
+    BEGIN;
+    if (out->version != version_of(sizeof *out)) return refuse(VERSION_MISMATCH);
+    if (!b->profiles) return refuse(NOT_SUPPORTED);
+    out->known = mask_of(b->profiles);
+    out->requested = mask_of(b->requested);
+    out->enforced = mask_of(enforced(b));
+    return end(b);
+}
+
 /* ---- setters --------------------------------------------------------------------------------------------------- */
 
 static int supported(const struct board *b, int64_t mhz) {
@@ -204,6 +245,21 @@ static int reset_application(struct board *b) {
     return application_clocks(b, b->memory[b->memories - 1], b->graphics_max);
 }
 
+static int request(struct board *b, const struct requested *in, int add) {
+    int64_t bits = in->wanted.words[0] | (int64_t)in->wanted.words[1] << 32;
+    if (in->version != version_of(sizeof *in)) return VERSION_MISMATCH;
+    if (!b->profiles) return NOT_SUPPORTED;
+    if (bits & ~b->profiles) return INVALID;
+    b->requested = add ? b->requested | bits : b->requested & ~bits;
+    return OK;
+}
+
+int nvmlDeviceWorkloadPowerProfileSetRequestedProfiles(void *handle, struct requested *in) {
+    SETTER(in->wanted.words[0], 0, request(b, in, 1));
+}
+int nvmlDeviceWorkloadPowerProfileClearRequestedProfiles(void *handle, struct requested *in) {
+    SETTER(in->wanted.words[0], 0, request(b, in, 0));
+}
 int nvmlDeviceSetGpuLockedClocks(void *handle, unsigned low, unsigned high) { SETTER(low, high, lock_clocks(b, low, high)); }
 int nvmlDeviceResetGpuLockedClocks(void *handle) { SETTER(0, 0, lock_clocks(b, 0, 0)); }
 int nvmlDeviceSetMemoryLockedClocks(void *handle, unsigned low, unsigned high) { SETTER(low, high, lock_memory(b, low, high)); }

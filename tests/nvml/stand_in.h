@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 enum { NVIDIA, AMD };
-enum { BOARDS = 8, FAULTS = 16, CALLS = 16384, KEPT = 1024, FUNCTION = 48 };
+enum { BOARDS = 8, FAULTS = 16, CALLS = 16384, KEPT = 1024, FUNCTION = 64 };
 enum { IDLE = 0x1, APPLICATION = 0x2, POWER_CAP = 0x4 };
 
 struct board {
@@ -33,8 +33,9 @@ struct board {
     int64_t has_locks, has_memory_locks, has_application_clocks, has_limit, has_buffer, holds_when_idle, obeys;
     int64_t idle_mhz, idle_mw, load_mw, settle_us;
     int64_t vendor;
+    int64_t profiles, conflicts;                               /* masks of the first 64 workload power profiles */
     /* settings */
-    int64_t limit, application[2], lock[2], memory_lock[2], persistence, level;
+    int64_t requested, limit, application[2], lock[2], memory_lock[2], persistence, level;
     int64_t lost, busy_until_ns;
     /* motion */
     int64_t from_mhz, to_mhz, moved_ns, last_ns, energy_uj, told, at_ns[KEPT], power_mw[KEPT];

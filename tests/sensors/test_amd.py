@@ -354,7 +354,10 @@ def test_gpus_lists_boards_of_both_makers(two_makers: StandIn, capsys: pytest.Ca
     assert [board["source"] for board in listed] == ["nvml", "amd", "amd"]
     assert listed[1]["power_source"] == "the board's energy counter, read every 20 ms"
     assert listed[1]["channels"]["junction_temperature_c"] == "°C"
-    assert listed[1]["cannot_set"] == {"memory_clock_mhz": "memory clocks of AMD boards are not set"}
+    assert listed[1]["cannot_set"] == {
+        "workload_power_profile": "workload power profiles are of NVIDIA's boards",
+        "memory_clock_mhz": "memory clocks of AMD boards are not set",
+    }
 
 
 def test_a_board_is_monitored(two_makers: StandIn, capsys: pytest.CaptureFixture[str]) -> None:

@@ -122,7 +122,9 @@ def test_of_a_clock_that_was_never_asked_nothing_is_known() -> None:
 # --- lines ------------------------------------------------------------------------------------------------------------
 
 GPU = ScriptedGpu()
-HELLO = messages.Hello("1.0", GPU.info, GPU.channels, (345, 1005), (1215,), True, False, {"power_limit_w": "fixed"})
+HELLO = messages.Hello(
+    "1.0", GPU.info, GPU.channels, (345, 1005), (1215,), True, False, {"power_limit_w": "fixed"}, {1: "max_q"}
+)
 
 
 def sent(message: object) -> dict[str, object]:
@@ -135,6 +137,7 @@ def test_a_greeting_arrives_as_it_was_sent_with_where_it_came_from() -> None:
     assert arrived.info.host == "me@there"
     assert (arrived.info.name, arrived.info.power_limit) == (GPU.info.name, GPU.info.power_limit)
     assert (arrived.graphics_clocks_mhz, arrived.buffered, arrived.cannot_set) == ((345, 1005), True, HELLO.cannot_set)
+    assert arrived.power_profiles == {1: "max_q"}
     reported = {channel.name for channel in arrived.channels if channel.available}
     assert reported == {channel.name for channel in GPU.channels if channel.available}
 

@@ -30,6 +30,33 @@ if TYPE_CHECKING:
     from app.views.shell.window import MainWindow
 
 
+SGEMM = """
+[kernel]
+name = "sgemm"
+source = "sgemm.cu"
+problem_size = ["n", "n"]
+arguments = []
+profile = "gemm"
+[constants]
+n = 2048
+[parameters]
+block_size_x = [16, 32]
+block_size_y = [8, 16]
+tile_size_x = [4]
+tile_size_y = [4]
+[device_settings]
+graphics_clock_mhz = [810, 1005, 1410]
+[metrics]
+"GFLOP/s" = "2 * n**3 / time_s / 1e9"
+"GFLOPS/W" = "2 * n**3 / energy_j / 1e9"
+[objective]
+maximise = "GFLOPS/W"
+front = ["GFLOP/s", "GFLOPS/W"]
+[search]
+strategy = "brute_force"
+"""
+
+
 class ScriptedEngine:
     """Keeps the commands it is given; the test says what happens."""
 

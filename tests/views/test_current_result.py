@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab import OneBoard
+from lab import SGEMM, OneBoard
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
@@ -35,37 +35,11 @@ from app.views.threads.bridge import EngineBridge
 from app.views.tune.draft import examples
 from app.views.tune.panel import TunePanel
 
-SPECIFICATION = """
-[kernel]
-name = "sgemm"
-source = "sgemm.cu"
-problem_size = ["n", "n"]
-arguments = []
-profile = "gemm"
-[constants]
-n = 2048
-[parameters]
-block_size_x = [16, 32]
-block_size_y = [8, 16]
-tile_size_x = [4]
-tile_size_y = [4]
-[device_settings]
-graphics_clock_mhz = [810, 1005, 1410]
-[metrics]
-"GFLOP/s" = "2 * n**3 / time_s / 1e9"
-"GFLOPS/W" = "2 * n**3 / energy_j / 1e9"
-[objective]
-maximise = "GFLOPS/W"
-front = ["GFLOP/s", "GFLOPS/W"]
-[search]
-strategy = "brute_force"
-"""
-
 
 def specification(folder: Path) -> Path:
     (folder / "sgemm.cu").write_text("// the simulated board costs it by its profile\n")
     path = folder / "sgemm.toml"
-    path.write_text(SPECIFICATION)
+    path.write_text(SGEMM)
     return path
 
 

@@ -6,7 +6,6 @@ of its values the choice is the least energy per unit of work among what keeps t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -14,7 +13,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ..board_settings import SETTINGS, in_words
+from ...sensors.power_profiles import NO_PROFILE
+from ..board_settings import PROFILE, SETTINGS, in_words
 from ..formats.names import DEVICE_SETTINGS
 from ..measurement import Value
 from ..models.frequency import FrequencyFit
@@ -77,7 +77,7 @@ class OverLoad:
 
     name: str  # of the load; empty where it has none
     settings: tuple[str, ...]  # device settings among the parameters
-    own: Mapping[str, float]  # the highest value measured of each, which stands for the board's own
+    own: Mapping[str, float]  # the highest value measured of each, and no profile, which stand for the board's own
     levels: tuple[AtLoad, ...]  # ascending
     curves: tuple[SettingsCurve, ...]
 
@@ -111,7 +111,8 @@ def over_load(table: ResultTable, feasible: Mask | None = None, load: Load | Non
     columns = {
         each: np.asarray(table.values(each)[: len(table)], dtype=np.float64) for each in (*settings, name) if each
     }
-    own = {each: float(np.nanmax(columns[each][allowed])) for each in settings if allowed.any()}
+    highest = {each: float(np.nanmax(columns[each][allowed])) for each in settings if allowed.any()}
+    own = {each: float(NO_PROFILE) if each == PROFILE else value for each, value in highest.items()}
     at = columns[name] if name else np.zeros(len(table))
     values = np.unique(at[allowed])
     levels = [
@@ -141,7 +142,7 @@ def settings_at(found: OverLoad, table: ResultTable, index: int) -> str:
     changed = {
         DEVICE_SETTINGS.get(name, name): float(configuration[name])
         for name in found.settings
-        if float(configuration[name]) < found.own.get(name, math.inf)
+        if float(configuration[name]) != found.own.get(name)
     }
     return in_words(changed) if changed else "the board's own"
 
@@ -159,13 +160,14 @@ def _at_load(
     within: Mask,
     load: Load | None,
 ) -> AtLoad:
-    untouched = {name: columns[name] >= highest for name, highest in own.items()}
-    clocks = _all([mask for name, mask in untouched.items() if name not in LIMIT_SETTINGS], len(here))
+    untouched = {name: columns[name] == value for name, value in own.items()}
+    clocks = _all([mask for name, mask in untouched.items() if name not in (*LIMIT_SETTINGS, PROFILE)], len(here))
     limits = _all([mask for name, mask in untouched.items() if name in LIMIT_SETTINGS], len(here))
+    plain = _all([mask for name, mask in untouched.items() if name == PROFILE], len(here))
     best = _least(costs.energy_j, here & within)
-    default = _like(table, np.flatnonzero(here & clocks & limits), best, own, costs)
-    locked = _least(costs.energy_j, here & within & limits & ~clocks)
-    capped = _least(costs.energy_j, here & within & clocks & ~limits)
+    default = _like(table, np.flatnonzero(here & clocks & limits & plain), best, own, costs)
+    locked = _least(costs.energy_j, here & within & plain & limits & ~clocks)
+    capped = _least(costs.energy_j, here & within & plain & clocks & ~limits)
     gain, yearly = against(costs, default, best, load) if own and default != best else (None, None)
     locking = None
     if locked is not None and capped is not None:

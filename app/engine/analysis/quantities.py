@@ -44,6 +44,8 @@ _LABELS: Final = {
     "energy_own_j": "Energy by its own board",
     "power_own_w": "Power by its own board",
     "time_own_s": "Time on its own board",
+    "board_number": "Board",
+    "board_correction": "Correction of the board",
     "recent_power_1s_w": "Recent power, 1 s",
     "recent_power_30s_w": "Recent power, 30 s",
     **{
@@ -64,7 +66,7 @@ def quantity(name: str, *, units: Mapping[str, str] | None = None, parameter: bo
         label = _LABELS.get(name, own)
         return Quantity(name, label, "ms", 1e3) if unit == "s" else Quantity(name, label, unit)
     unit = (units or {}).get(name, "")
-    return Quantity(name, name, "" if unit == name else unit)
+    return Quantity(name, _LABELS.get(name, name), "" if unit == name else unit)
 
 
 def quantities_of(plan: NewSession) -> dict[str, Quantity]:

@@ -10,9 +10,10 @@ from typing import Any, Protocol
 
 from ...errors import PermissionRefused, WattridgeError
 from ...numbers import finite_or_none
+from ...sensors.errors import NotSupported
 from ...sensors.gpu import Gpu, SettableGpu
 from ...sensors.remote.gpu import RemoteGpu
-from ..board_settings import SETTINGS, Setting, has_locks, lower, setting_of, upper, watts, why_not_set
+from ..board_settings import PROFILE, SETTINGS, Setting, has_locks, lower, setting_of, upper, why_not_set
 from .client import UNREADABLE_REMEDY, Helper, HelperGone
 from .installing import OTHER_VERSION, installation
 from .left_over import left_over
@@ -81,6 +82,8 @@ class DirectControl:
         now = self.read_back()
         for name in SETTINGS:
             if name in settings:
+                if why := why_not_set(self._gpu, name):
+                    raise NotSupported(why, self._gpu.info.label, "leave this setting out")
                 self._prior.setdefault(name, now[name])
                 self._make(name, upper(settings[name]))
 
@@ -115,7 +118,7 @@ class DirectControl:
             self._board.set_power_limit(value)
         elif name == "memory_clock_mhz":
             self._board.lock_memory_clock(None if value is None else round(value))
-        else:
+        elif name == "graphics_clock_mhz":
             self._board.lock_graphics_clock(None if value is None else round(value))
 
 
@@ -193,7 +196,7 @@ class HelperControl:
     def read_back(self) -> dict[str, float | None]:
         state = self._ask("state") if self._helper is not None else {}
         applied, by, now = state.get("applied", {}), state.get("by", {}), state.get("now", {})
-        found: dict[str, float | None] = {"power_limit_w": watts(now.get("power_limit_mw"))}
+        found = {name: setting_of(name, now) for name in (PROFILE, "power_limit_w")}
         for at, name in enumerate(("memory_clock_mhz", "graphics_clock_mhz")):
             clocks = now.get("application_clocks_mhz")
             reported = name in applied and by.get(name) == "application_clocks_mhz" and clocks
@@ -262,4 +265,4 @@ def channels_now(gpu: Gpu) -> dict[str, float | None]:
 def _on_the_wire(name: str, value: Setting) -> Any:
     if name == "graphics_clock_mhz":
         return [round(lower(value)), round(upper(value))]
-    return round(upper(value)) if name == "memory_clock_mhz" else float(upper(value))
+    return float(upper(value)) if name == "power_limit_w" else round(upper(value))

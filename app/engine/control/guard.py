@@ -12,7 +12,7 @@ from ...errors import PermissionRefused, WattridgeError
 from ...numbers import UNKNOWN
 from ...sensors.errors import NotSupported
 from ...sensors.gpu import LIVE, Gpu
-from ..board_settings import SETTINGS, WORDS, Setting, nearest_supported, shown, unit, upper, why_not_set
+from ..board_settings import SETTINGS, WORDS, Setting, nearest_supported, upper, why_not_set, with_unit
 from ..metering.characterisation.store import known_characterisation
 from .client import HelperGone
 from .controls import Control, HelperControl, control_of
@@ -163,19 +163,27 @@ class DeviceGuard:
         self._shared.settle_s = None  # the board may have been characterised meanwhile
         return DeviceGuard(self.gpu, by=by or self._by, on_change=self.on_change, outer=self)
 
+    def beside(self, gpu: Gpu) -> DeviceGuard:
+        """A guard of another board with the same leave, for its own `close`."""
+        leave, asking = self._shared.allowed, self._shared.asking
+        return DeviceGuard(gpu, allow_control=leave, asking=asking, by=self._by, on_change=self.on_change)
+
     def apply(
         self,
         *,
         graphics_clock_mhz: Setting | None = None,
         memory_clock_mhz: float | None = None,
         power_limit_w: float | None = None,
+        workload_power_profile: float | None = None,
     ) -> bool:
         """Make settings; None leaves one as it is, and one in force already costs nothing. Whether any was made.
 
-        A clock between two supported ones becomes the nearest. Raises PermissionRefused, NotSupported or InputError
-        with the remedy; settings made before the refused one stay, and `restore` undoes them.
+        A clock between two supported ones becomes the nearest; a profile of -1 stands for none. Raises
+        PermissionRefused, NotSupported or InputError with the remedy; settings made before the refused one stay, and
+        `restore` undoes them.
         """
         wanted = {
+            "workload_power_profile": workload_power_profile,
             "power_limit_w": power_limit_w,
             "memory_clock_mhz": memory_clock_mhz,
             "graphics_clock_mhz": graphics_clock_mhz,
@@ -296,7 +304,7 @@ class DeviceGuard:
         for name in changes:
             self._applied.pop(name, None)  # not known until it is done
         try:
-            with self._noted(changes, ", ".join(f"{shown(value)} {unit(name)}" for name, value in changes.items())):
+            with self._noted(changes, ", ".join(with_unit(name, value) for name, value in changes.items())):
                 control.set(changes)
         except NotSupported as refused:
             for name in changes if len(changes) == 1 else ():
@@ -353,7 +361,7 @@ class DeviceGuard:
             return
         (change, names), self._unobserved = self._unobserved, None
         values = {name: seen.observed.get(name) for name in names or SETTINGS}
-        observed = ", ".join(UNKNOWN if v is None else f"{v:g} {unit(name)}" for name, v in values.items())
+        observed = ", ".join(UNKNOWN if v is None else with_unit(name, v) for name, v in values.items())
         self.on_change(replace(change, observed=observed, outcome="done" if seen.obeyed else seen.message))
 
 

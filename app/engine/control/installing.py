@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from ...errors import PermissionRefused, WattridgeError
+from ...own_installation import how_to_add_package
 from ...paths import resources
 from .helper import policy, record
 from .helper.__main__ import LAUNCHER, MANIFEST, unsafe_tree
@@ -266,5 +267,5 @@ def _read(path: Path) -> bytes:
 def _pynvml() -> Path:
     found = importlib.util.find_spec("pynvml")
     if found is None or found.origin is None:
-        raise WattridgeError("nvidia-ml-py is not installed", "pynvml", "pip install nvidia-ml-py")
+        raise WattridgeError("nvidia-ml-py is not installed", "pynvml", how_to_add_package("nvidia-ml-py"))
     return Path(found.origin)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import WattridgeError
 from ...sensors.gpu import Gpu
-from ..board_settings import SETTINGS, WORDS, setting_of, unit
+from ..board_settings import PROFILE, SETTINGS, WORDS, setting_of, unit, with_unit
 from .helper import record as records
 
 
@@ -34,8 +34,9 @@ class LeftOver:
             if name == "power_limit_w" and value is not None and limit_w is not None and abs(limit_w - value) > 1.0:
                 found.append(f"{WORDS[name]} {limit_w:g} {unit(name)}, {value:g} before")
             elif name != "power_limit_w":
-                now = "set too" if (kept := self.kept.get(name)) is None else f"{kept:g} {unit(name)}"
-                before = "not locked, as far as is known" if value is None else f"{value:g} {unit(name)}"
+                now = "set too" if (kept := self.kept.get(name)) is None else with_unit(name, kept)
+                unknown = "several" if name == PROFILE else "not locked, as far as is known"
+                before = unknown if value is None else with_unit(name, value)
                 found.append(f"{WORDS[name]} {now}, {before} before")
         return found
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from ...sensors.event_reasons import LIMITING, EventReason, names
 from ...sensors.gpu import Gpu
-from ..board_settings import WORDS, Setting, in_words, lower, shown, step_mhz, unit, upper
+from ..board_settings import PROFILE, WORDS, Setting, in_words, lower, shown, step_mhz, upper, with_unit
 from .controls import channels_now
 
 _TOLERANCE_W: Final = 1.0
@@ -21,7 +21,7 @@ _LOOK_S: Final = 0.02
 class Observation:
     """What a board does after a setting."""
 
-    observed: dict[str, float | None]  # graphics_clock_mhz, memory_clock_mhz, power_limit_w; None where unknown
+    observed: dict[str, float | None]  # clocks and power limit, and a profile that was set; None where unknown
     obeyed: bool
     message: str
 
@@ -50,6 +50,8 @@ def watch_board(
         problems = [disobedience]
     observed = {name: now.get(name) for name in ("graphics_clock_mhz", "memory_clock_mhz", "power_limit_w")}
     observed["power_limit_w"] = settings.get("power_limit_w") or observed["power_limit_w"]
+    if PROFILE in applied:
+        observed[PROFILE] = settings.get(PROFILE)
     message = in_words(applied) if applied else "the settings are as they were before"
     if low:
         message += f"; the clock is {clock:g} MHz now ({', '.join(names(reasons))})"
@@ -77,7 +79,7 @@ def differences(gpu: Gpu, applied: Mapping[str, Setting], read_back: Mapping[str
     found = []
     for name, value in applied.items():
         now, asked = read_back.get(name), upper(value)
-        tolerance = _TOLERANCE_W if name == "power_limit_w" else step_mhz(gpu) / 2
+        tolerance = _TOLERANCE_W if name == "power_limit_w" else 0.0 if name == PROFILE else step_mhz(gpu) / 2
         if now is not None and abs(now - asked) > tolerance:
-            found.append(f"not obeyed: the {WORDS[name]} is {now:g} {unit(name)} instead of {asked:g}")
+            found.append(f"not obeyed: the {WORDS[name]} is {with_unit(name, now)} instead of {asked:g}")
     return found

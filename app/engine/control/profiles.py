@@ -11,13 +11,12 @@ from ...errors import InputError
 from ...files import read_text, write_text
 from ...input_files import is_there
 from ...paths import data_folder
-from ..board_settings import SETTINGS, Setting, lower, upper
+from ..board_settings import SETTINGS, Setting, is_setting, lower, upper
 
 VERSION: Final = 1
 _MOST_BYTES: Final = 1 << 20
 _MOST_NAMES: Final = 200
 _LONGEST_NAME: Final = 60
-_LARGEST: Final = 1e6
 
 
 def profiles_of(gpu: str) -> dict[str, dict[str, Setting]]:
@@ -83,7 +82,7 @@ def _settings(given: Any) -> dict[str, Setting]:
     settings: dict[str, Setting] = {}
     for name, ends in given.items():
         low, high = ends
-        good = all(type(end) in (int, float) and math.isfinite(end) and 0 < end < _LARGEST for end in ends)
+        good = all(type(end) in (int, float) and math.isfinite(end) and is_setting(name, end) for end in ends)
         if name not in SETTINGS or not good or low > high:
             raise ValueError
         settings[name] = float(high) if low == high else (float(low), float(high))

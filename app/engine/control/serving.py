@@ -28,7 +28,7 @@ from ...sensors.remote.messages import (
     reading_message,
     samples_message,
 )
-from ..board_settings import SETTINGS, Setting, why_not_set
+from ..board_settings import SETTINGS, Setting, is_setting, supported_profiles, why_not_set
 from .controls import Control, control_of
 from .rights import Asking, why_read_only
 
@@ -37,7 +37,6 @@ _DRAIN_S: Final = 0.1
 _RETRY_S: Final = 3.0
 _FASTEST_S: Final = 0.005
 _SLOWEST_S: Final = 60.0
-_LEAST_SETTING, _MOST_SETTING = 1.0, 1e6  # MHz or W; the helper knows the board's own bounds
 
 
 def hello_of(gpu: Gpu) -> Hello:
@@ -56,6 +55,7 @@ def hello_of(gpu: Gpu) -> Hello:
         buffered,
         isinstance(gpu, ListsProcesses),
         {name: why for name in SETTINGS if (why := why_not_set(gpu, name))},
+        supported_profiles(gpu),
     )
 
 
@@ -230,12 +230,12 @@ def _settings(told: Any) -> dict[str, Setting]:
     """Settings by name, each a number or a range of two. Raises InputError."""
     if not isinstance(told, dict) or not told or not set(told) <= set(SETTINGS):
         raise InputError("these are no settings", "set", ", ".join(SETTINGS))
-    return {name: _setting(value) for name, value in told.items()}
+    return {name: _setting(name, value) for name, value in told.items()}
 
 
-def _setting(value: Any) -> Setting:
+def _setting(name: str, value: Any) -> Setting:
     ends = value if isinstance(value, list) and len(value) == 2 else [value]
     for end in ends:
-        if isinstance(end, bool) or not isinstance(end, int | float) or not _LEAST_SETTING <= end <= _MOST_SETTING:
+        if isinstance(end, bool) or not isinstance(end, int | float) or not is_setting(name, end):
             raise InputError("a setting is no number within its range", "set", "MHz or W")
     return float(ends[0]) if len(ends) == 1 else (float(ends[0]), float(ends[1]))

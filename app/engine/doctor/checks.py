@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
 
+from ...own_installation import how_to_add, how_to_repair
 from .finding import Finding
 
 
@@ -45,16 +46,14 @@ CHECKS: Final = (
     Check("sensors", "Sensors", "sensors", _DRIVER, limit_s=60.0),
     Check("helper", "Helper for settings", "rights", _REPORT),
     Check("cuda", "CUDA", "nvidia", _DRIVER, limit_s=60.0),
-    Check("cuda_compiler", "CUDA compiler", "nvidia", "pip install 'wattridge[cuda]' brings another", limit_s=90.0),
+    Check("cuda_compiler", "CUDA compiler", "nvidia", f"{how_to_add('cuda')}, which brings another", limit_s=90.0),
     Check("profiler", "Hardware counters", "nvidia", "install Nsight Compute again", limit_s=90.0),
     Check("opencl", "OpenCL", "opencl", "reinstall the OpenCL driver of the device", limit_s=90.0),
     Check("amd_smi", "AMD SMI", "amd", _ROCM),
     Check("amd_devices", "AMD device files", "amd", _ROCM),
     Check("hip", "HIP compiler", "amd", _ROCM),
-    Check(
-        "energy_model", "Model of energies", "installation", "pip install --force-reinstall xgboost-cpu", limit_s=60.0
-    ),
-    Check("qt", "Qt", "display", "pip install --force-reinstall PySide6-Essentials", limit_s=60.0),
+    Check("energy_model", "Model of energies", "installation", how_to_repair("xgboost-cpu"), limit_s=60.0),
+    Check("qt", "Qt", "display", how_to_repair("PySide6-Essentials"), limit_s=60.0),
     Check("display", "Display", "display", "is DISPLAY or WAYLAND_DISPLAY right, and may you use it (ssh -X, xhost)?"),
     Check("fonts", "Fonts", "display", "rebuild the list of fonts: fc-cache -f"),
 )

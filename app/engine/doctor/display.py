@@ -10,6 +10,7 @@ import importlib
 import sys
 from typing import Any, Final
 
+from ...own_installation import how_to_add_package
 from ...qt_libraries import has_display, lend_to_qt, why_no_display, why_no_libraries
 from .finding import Finding, as_missing, as_wrong, missing, ok, wrong
 
@@ -32,7 +33,8 @@ def qt() -> Finding:
         version = importlib.import_module("PySide6.QtCore").qVersion()
         importlib.import_module("PySide6.QtWidgets")
     except ModuleNotFoundError:
-        return missing("PySide6 is not installed", "pip install PySide6-Essentials; commands work without it")
+        remedy = f"{how_to_add_package('PySide6-Essentials')}; commands work without it"
+        return missing("PySide6 is not installed", remedy)
     except ImportError as error:
         return wrong(f"Qt does not load: {error}", "install the package of that library, or PySide6-Essentials again")
     return ok(f"Qt {version}", version=version)

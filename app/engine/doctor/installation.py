@@ -17,11 +17,11 @@ from typing import Any, Final
 
 from ... import __version__
 from ...errors import WattridgeError
+from ...own_installation import DISTRIBUTION, how_to_add, how_to_repair, own_way
 from ...paths import VARIABLE, data_folder
 from ..store.opening import RECOVERY, is_damaged
 from .finding import Finding, as_wrong, missing, ok, wrong
 
-_DISTRIBUTION: Final = "wattridge"
 _LEAST_FREE: Final = 200 << 20  # bytes: a session of 100,000 configurations takes some 50 MB
 _OWN_EXTRAS: Final = ("test", "check", "all")  # of developers, and what only names others
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -31,8 +31,10 @@ _SYSTEM: Final = re.compile(r"""(sys_platform|platform_system|platform_machine)\
 
 def program() -> Finding:
     """Which Wattridge and which Python these are, and whether the package is the one that is installed."""
-    here = f"Wattridge {__version__}, Python {platform.python_version()}, {platform.machine()}"
+    way = own_way().value
+    here = f"Wattridge {__version__} ({way}), Python {platform.python_version()}, {platform.machine()}"
     facts = {"version": __version__, "python": platform.python_version(), "executable": sys.executable}
+    facts["installed_by"] = way
     installed = _installed_version()
     if installed is not None and installed != __version__:
         what = f"{here}; but {installed} is what is installed in this Python"
@@ -45,12 +47,16 @@ def extras() -> Finding:
     declared = _declared_extras()
     if not declared:
         return ok("nothing says which optional parts there are: this copy was not installed by pip")
-    lacking = {name: [each for each in needs if not _is_installed(each)] for name, needs in declared.items()}
-    present = [name for name, absent in lacking.items() if not absent]
-    absent = [name for name, each in lacking.items() if each]
-    facts = {"installed": present, "not_installed": absent}
-    said = f"installed: {', '.join(present) or 'none'}; not installed: {', '.join(absent) or 'none'}"
-    return ok(f"{said} (pip install 'wattridge[NAME]')" if absent else said, **facts)
+    if next(iter(metadata.distributions()), None) is None:
+        return ok("this Python does not say which packages it has, so the optional parts are not known")
+    needed = {name: [each for each in needs if not _is_installed(each)] for name, needs in declared.items()}
+    lacking = {name: packages for name, packages in needed.items() if packages}
+    complete = [name for name in needed if name not in lacking]
+    facts = {"installed": complete, "not_installed": list(lacking), "lacking": lacking}
+    said = f"all packages are here of: {', '.join(complete) or 'none'}"
+    if not lacking:
+        return ok(said, **facts)
+    return ok(f"{said}; not of: {', '.join(lacking)} (to add one: {how_to_add('NAME')})", **facts)
 
 
 def energy_model() -> Finding:
@@ -58,12 +64,10 @@ def energy_model() -> Finding:
     try:
         version = importlib.import_module("xgboost").__version__
     except ModuleNotFoundError:
-        return missing("xgboost is not installed: energy_aware does not learn", "pip install 'wattridge[model]'")
+        return missing("xgboost is not installed: energy_aware does not learn", how_to_add("model"))
     except Exception as error:  # noqa: BLE001  (its own error for a library that does not load)
         line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        return wrong(
-            f"xgboost does not load: {line}", "install it for this Python: pip install --force-reinstall xgboost-cpu"
-        )
+        return wrong(f"xgboost does not load: {line}", how_to_repair("xgboost-cpu"))
     return ok(f"xgboost {version}")
 
 
@@ -103,7 +107,7 @@ def data() -> Finding:
 
 def _installed_version() -> str | None:
     try:
-        return metadata.version(_DISTRIBUTION)
+        return metadata.version(DISTRIBUTION)
     except metadata.PackageNotFoundError:
         return None
 
@@ -111,12 +115,10 @@ def _installed_version() -> str | None:
 def _declared_extras() -> dict[str, list[str]]:
     """The packages of each extra that this system needs: of the installed package, else of the checkout."""
     try:
-        requirements = metadata.requires(_DISTRIBUTION) or []
+        requirements = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
         return _of_checkout()
-    found: dict[str, list[str]] = {
-        name: [] for name in metadata.metadata(_DISTRIBUTION).get_all("Provides-Extra") or []
-    }
+    found: dict[str, list[str]] = {name: [] for name in metadata.metadata(DISTRIBUTION).get_all("Provides-Extra") or []}
     for requirement in requirements:
         for name in _EXTRA.findall(requirement):
             found.setdefault(name, []).append(requirement)

@@ -11,6 +11,7 @@ from contextlib import closing
 from typing import Final
 
 from ...errors import InputError, WattridgeError
+from ...own_installation import how_to_add, how_to_repair
 from ...sensors.errors import NoDriver, SensorError
 from ...sensors.nvml.library import LIBRARY
 from ..runner.cuda.backends import find_library
@@ -79,8 +80,7 @@ def cuda() -> Finding:
         try:
             importlib.import_module("cuda.bindings.driver")
         except (ImportError, OSError) as error:
-            remedy = "install it for this Python: pip install --force-reinstall 'wattridge[cuda]'"
-            return wrong(f"{library} does not load: {error}", remedy)
+            return wrong(f"{library} does not load: {error}", how_to_repair("cuda-bindings"))
     driver = _cuda_driver()
     if isinstance(driver, Finding):
         return machine.unless_not_needed(driver, machine.NVIDIA)
@@ -88,7 +88,7 @@ def cuda() -> Finding:
     needs = int(str(library.version).split(".")[0]) if library.name == "cuda-bindings" else 0
     if needs > driver // 1000:
         what = f"{library} needs a driver for CUDA {needs}; this one is for {release}"
-        return wrong(what, "pip install 'wattridge[cuda]', which is for older drivers, or install a newer driver")
+        return wrong(what, f"{how_to_add('cuda')}, which is for older drivers; or install a newer driver")
     return ok(f"{library}, driver for CUDA {release}", library=str(library), driver_cuda=release)
 
 
@@ -110,9 +110,9 @@ def cuda_compiler() -> Finding:
     line = next((each for each in said.splitlines() if "error" in each.lower()), said.splitlines()[0])
     if "cuda_fp16.h" in said:
         what = f"{toolchain.version} has no headers of CUDA's: {line.strip()}"
-        return wrong(what, "pip install 'wattridge[cuda]' brings them; or set CUDA_HOME to a toolkit that has them")
+        return wrong(what, f"{how_to_add('cuda')}, which brings them; or set CUDA_HOME to a toolkit that has them")
     what = f"{toolchain.version} does not compile: {line.strip()}"
-    return wrong(what, "install it again, or pip install 'wattridge[cuda]', whose NVRTC needs no compiler of the host")
+    return wrong(what, f"install it again; or {how_to_add('cuda')}, whose NVRTC needs no compiler of the host")
 
 
 def profiler() -> Finding:

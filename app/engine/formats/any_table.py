@@ -15,6 +15,7 @@ from typing import Any, Final, NoReturn
 
 from ...errors import InputError
 from ...files import read_text, text_chunks, text_lines
+from ...own_installation import how_to_add_package
 from ..expressions.values import is_value
 from ..measurement import State, Value
 from ..objectives import Goal, Objective, likely_goal
@@ -398,7 +399,7 @@ def _of_parquet(path: Path) -> Table:
         import pyarrow.parquet as parquet  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
         what = "reading Parquet needs the package pyarrow, which is not installed"
-        raise InputError(what, str(path), "pip install pyarrow, or save the table as CSV") from None
+        raise InputError(what, str(path), f"{how_to_add_package('pyarrow')}; or save the table as CSV") from None
     try:
         file: Any = parquet.ParquetFile(path)
         if file.metadata.num_rows > MAXIMUM_ENTRIES or file.metadata.num_columns > _MOST_COLUMNS:

@@ -9,7 +9,7 @@ from typing import Final, TypeGuard
 from ...errors import InputError
 from ...sensors.errors import NotSupported
 from ...sensors.gpu import Gpu
-from ..board_settings import SETTINGS, Setting, has_locks, lower, supported_clocks, upper
+from ..board_settings import PROFILE, SETTINGS, Setting, has_locks, lower, supported_clocks, upper
 from ..measurement import Value
 
 SMI: Final = "/usr/bin/nvidia-smi"
@@ -122,7 +122,7 @@ def clock_script(settings: Mapping[str, Value | Setting], remarks: Sequence[str]
 
 def board_script(gpu: Gpu, settings: Mapping[str, Setting]) -> str:
     """A shell script that sets that board. Raises NotSupported for one that nvidia-smi does not set."""
-    _require_nvidia(gpu)
+    _require_nvidia(gpu, settings)
     return clock_script(settings_for_smi(gpu, settings), [f"Written by Wattridge for {gpu.info.label}."])
 
 
@@ -132,7 +132,7 @@ def service_unit(gpu: Gpu, settings: Mapping[str, Setting], start: Sequence[str]
     The guard's rules hold here, too: what is set is taken back after the service has ended, failed or been killed
     (`ExecStopPost`). Raises NotSupported for a board that nvidia-smi does not set.
     """
-    _require_nvidia(gpu)
+    _require_nvidia(gpu, settings)
     if start[0][:1] in set("@-:+!|"):  # systemd would read more than a name in it: '+' gives root's rights
         raise InputError("a program whose name begins with a sign", start[0][:80], "write the unit by hand")
     options = [option for name, value in settings_for_smi(gpu, settings).items() if (option := _option(name, value))]
@@ -170,7 +170,7 @@ def clock_unit(gpu: Gpu, settings: Mapping[str, Setting]) -> str:
 
     Raises NotSupported for a board that nvidia-smi does not set.
     """
-    _require_nvidia(gpu)
+    _require_nvidia(gpu, settings)
     info = gpu.info
     options = [option for name, value in settings_for_smi(gpu, settings).items() if (option := _option(name, value))]
     lines = [f"ExecStart={SMI} -i {info.uuid} {option.set}" for option in options]
@@ -179,7 +179,10 @@ def clock_unit(gpu: Gpu, settings: Mapping[str, Setting]) -> str:
     return _UNIT.format(board=_in_comment(info.label), words=words, lines="\n".join(lines))
 
 
-def _require_nvidia(gpu: Gpu) -> None:
+def _require_nvidia(gpu: Gpu, settings: Mapping[str, Setting]) -> None:
+    if PROFILE in settings:
+        remedy = "leave it out of this file, and set it with: wattridge apply --workload-power-profile NAME --keep"
+        raise NotSupported("a workload power profile is not written to scripts and units", gpu.info.label, remedy)
     if gpu.info.source == "amd":
         remedy = "set it with --keep, which lasts until the machine starts again"
         what = "scripts and units are written for nvidia-smi, which sets NVIDIA's boards"

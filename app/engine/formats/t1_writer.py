@@ -85,7 +85,7 @@ class _Writing:
         for name, given in self._spec.parameters.items():
             listed[name] = self._values[name] if isinstance(given, str) else given
         for name in self._spec.device_settings:
-            if name in self._values:
+            if name in self._values and name in THEIR_SETTINGS:
                 listed[THEIR_SETTINGS[name]] = self._values[name]
         return [{"Name": n, "Type": _type_of(values), "Values": _list_text(values)} for n, values in listed.items()]
 

@@ -86,6 +86,7 @@ class Beside:
                 sources=sources,
                 said=said,
             )
+        said = (*window.said, *said)
         if self.gain is None:
             return replace(window, sources=sources, said=said)
         gain, power_w = self.gain, self.gain.corrected(window.power_w)

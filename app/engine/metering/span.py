@@ -18,6 +18,7 @@ from .confidence import Interval, not_negative
 from .power_source import Energy, Floats, PowerSensor, PowerSource
 from .thermal_store import BoardHeat
 from .watching import Watch
+from .window import Window
 
 BUFFER_PATIENCE_S: Final = 0.5  # the newest sample is about 0.1 s old
 HISTORIES: Final = 4.0  # times the slow average, that are looked back
@@ -97,6 +98,26 @@ def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
         energy_at_condition_j=stated_j,
         energy_at_condition_interval_j=stated_interval_j,
         faults=tuple(str(event) for event in list(watch.events) if start_ns <= event.time_ns <= end_ns),
+    )
+
+
+def window_of(span: Span, window_ns: tuple[int, int], time_s: float) -> Window:
+    """The figures of a span between two times, as a measurement takes them; `time_s` for each unit of its work."""
+    return Window(
+        time_s=time_s,
+        power_w=span.mean_power_w,
+        power_interval_w=span.power_interval_w,
+        observed_clock_mhz=span.clock_mhz.mean,
+        memory_power_w=math.nan,
+        temperature_c=span.temperature_c,
+        core_voltage_mv=span.core_voltage_mv,
+        memory_clock_mhz=span.memory_clock_mhz,
+        event_reasons=span.event_reasons,
+        window_ns=window_ns,
+        power_source=span.power_source if span.source in LIVE else f"{span.power_source}, {span.source}",
+        settled=None,
+        condition=span.condition,
+        said=(f"energy is not known: {span.unknown}",) if span.unknown else (),
     )
 
 

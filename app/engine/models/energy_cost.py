@@ -34,6 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
+from ...own_installation import how_to_add
 from .arrays import Floats
 
 LEAST_POINTS: Final = 6  # of which trees are grown; of fewer, mean power x time is all there is
@@ -56,7 +57,7 @@ _ENOUGH: Final = 48  # kernels, of which halves say whether the fitted share or 
 _LEAST_Y: Final = 1e-3  # E is at most this many times E_min the other way round
 _FOLDS: Final = 4  # of the test of a prior
 MISSING_LIBRARY: Final = (
-    "XGBoost is not installed, so energies are predicted as mean power x time: pip install xgboost-cpu"
+    f"XGBoost is not installed, so energies are predicted as mean power x time: {how_to_add('model')}"
 )
 
 

@@ -15,6 +15,7 @@ _LAG = 0.02  # relative: how far the clock that the speed shows lies below the r
 _ENOUGH_CLOCKS = 5  # needed to fit how the speed follows the clock
 _AT_CAP = 0.994  # of the level of the flat top
 _NEAR_LIMIT = 0.985  # of the power limit
+_CLOCK_ERROR = 0.03  # relative: a clock that the speed tells no better than this is not derived from it
 
 
 def limited_points(points: Points) -> Mask:
@@ -90,12 +91,21 @@ def _flat_top(clock_mhz: Floats, power_w: Floats, rate: Floats | None) -> Mask:
 
 
 def effective_clocks(points: Points, limited: Mask) -> Floats:
-    """The clock each point ran at: as given, but from the speed where a limit held it below the requested one."""
+    """The clock each point ran at: as given, but from the speed where a limit held it below the requested one.
+
+    Speed that hardly follows the clock does not tell it, and its scatter would look like a clock that was never set.
+    """
     effective = points.clock_mhz.astype(np.float64).copy()
     free = ~limited
     if points.rate is None or not limited.any() or free.sum() < 3:
         return effective
-    reached = fit_duration(points.clock_mhz[free], points.rate[free]).clock_of(points.rate)
+    clock_mhz, rate = points.clock_mhz[free], points.rate[free]
+    duration = fit_duration(clock_mhz, rate)
+    scatter = float(np.std(np.log(duration.relative(clock_mhz) * rate)))
+    follows = 1.0 - duration.fixed_share(float(clock_mhz.max()))  # per cent of speed for each per cent of clock
+    if scatter > _CLOCK_ERROR * follows:
+        return effective
+    reached = duration.clock_of(points.rate)
     lower = limited & (reached < 0.99 * points.clock_mhz)
     effective[lower] = reached[lower]
     return effective

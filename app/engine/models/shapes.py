@@ -126,13 +126,17 @@ class Bends:
         lower = cross / first
         second = np.sqrt(np.maximum(square - lower**2, _SMALL * square))
         deviate = rng.standard_normal((2, count))
-        of_alpha = deviate[1] / second
-        of_idle = (deviate[0] - lower * of_alpha) / first
         best = self._at(np.unravel_index(at, self.log_weight.shape))
+        alpha = best.alpha_w + deviate[1] / second
+        # Neither is below zero. Where one would be, it is zero and the other follows it: they belong together, since
+        # work whose speed hardly follows the clock shows little more than their sum.
+        alpha = np.maximum(alpha, 0.0)
+        idle = best.p_idle_w + deviate[0] / first - cross / unit * (alpha - best.alpha_w)
+        free = best.alpha_w + deviate[1] / np.sqrt(square) - cross / square * (0.0 - best.p_idle_w)
         return replace(
             best,
-            p_idle_w=np.maximum(best.p_idle_w + of_idle, 0.0),
-            alpha_w=np.maximum(best.alpha_w + of_alpha, 0.0),
+            p_idle_w=np.maximum(idle, 0.0),
+            alpha_w=np.where(idle < 0.0, np.maximum(free, 0.0), alpha),
         )
 
     def best(self) -> Drawn:

@@ -11,6 +11,7 @@ from typing import Final
 
 from ... import __version__
 from ...errors import InputError
+from ...own_installation import can_be_imported, own_program
 
 _PLAIN: Final = re.compile(r"[\w@+=:,./\\-]+", re.ASCII)  # no quotes are needed, in any shell of Windows
 # Within double quotes cmd or PowerShell still gives these a meaning, and each another one.
@@ -29,16 +30,22 @@ class CommandLine:
 
         Raises InputError for a word that cmd and PowerShell do not both take as it is.
         """
-        words = ("wattridge", *self.words)
+        words = (own_program(), *self.words)
         return " ".join(map(_quoted_for_windows, words)) if windows else shlex.join(words)
 
     def python(self) -> str:
-        """A script that does the same, and has the result as Python's own types."""
+        """A script that does the same, and has the result as Python's own types.
+
+        It imports this package where the user's Python has it, and else calls the program.
+        """
         head = f'"""{_as_docstring(self.about)}\n\nWritten by Wattridge {__version__}, which it needs.\n"""\n\n'
-        if self.words[0] == "monitor":
+        imported = can_be_imported()
+        if self.words[0] == "monitor" and imported:
             return head + _measuring(self.words)
         listed = "".join(f"    {word!r},\n" for word in self.words)
-        return head + _RUN.replace("WORDS", listed) + _LOOK.get(self.words[0], _LOOK_AT_ALL)
+        program = 'sys.executable, "-m", "wattridge"' if imported else repr(own_program())
+        run = _RUN.format(program=program, words=listed)
+        return head + run + _LOOK.get(self.words[0], _LOOK_AT_ALL)
 
 
 _RUN: Final = """\
@@ -47,8 +54,8 @@ import subprocess
 import sys
 
 words = [
-WORDS]
-command = [sys.executable, "-m", "wattridge", *words, "--json"]
+{words}]
+command = [{program}, *words, "--json"]
 done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
 if done.returncode:
     print(done.stdout, file=sys.stderr)  # what failed, where, and the remedy

@@ -17,6 +17,7 @@ from ...sensors.gpu import LIVE
 from ..formats.any_table import TableColumns
 from ..formats.read import read_recording
 from ..objectives import Goal, Limit
+from ..runner.pool.gpu import SELECTOR
 from ..runner.settings_order import setting_names
 from ..session.load import load_specification
 from ..session.opening import best_of
@@ -133,7 +134,7 @@ def _tuned(plan: SessionPlan, path: Path) -> tuple[str, ...]:
         )
     spec = load_specification(path)
     own = own_search(spec, plan.space)
-    words = ["tune", str(path), *_board(plan.origin)]
+    words = ["tune", str(path), *_boards(plan)]
     if plan.origin.get("repeats", str(spec.repeats)) != str(spec.repeats):
         words += _option("--repeats", plan.origin["repeats"])
     words += _option("--condition", plan.origin["chosen_condition"]) if "chosen_condition" in plan.origin else []
@@ -167,8 +168,8 @@ def _resumed(plan: SessionPlan, store: Store | None) -> tuple[str, ...]:
     assert store is not None
     record = store.session(plan.resume)
     words = ["tune", "--resume", str(plan.resume)]
-    if plan.origin.get("gpu") != record.origin.get("gpu"):
-        words += _board({"gpu": plan.origin.get("gpu", "")})
+    if plan.reports is not None or plan.origin.get("gpu") != record.origin.get("gpu"):
+        words += _boards(dataclasses.replace(plan, origin={"gpu": plan.origin.get("gpu", "")}))
     words += _budget(plan, record.facts())
     if plan.source in LIVE and setting_names(plan.space):
         words.append("--allow-control")
@@ -205,6 +206,16 @@ def _budget(plan: SessionPlan, own: Mapping[str, Any]) -> list[str]:
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
+
+
+def _boards(plan: SessionPlan) -> list[str]:
+    """The board, or the several that share the session. Raises InputError where it is not known which those were."""
+    if plan.reports is not None and plan.reports.options:
+        return list(plan.reports.options)
+    if plan.origin.get("gpu") == SELECTOR:
+        remedy = "name the boards yourself: --pool SCHEDULER, or --gpu 0,1"
+        raise InputError("it was measured on boards that shared the session", plan.title, remedy)
+    return _board(plan.origin)
 
 
 def _board(origin: Mapping[str, str]) -> list[str]:

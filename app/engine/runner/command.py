@@ -18,13 +18,14 @@ from ..control.guard import DeviceGuard
 from ..control.obeying import disobeyed
 from ..measurement import Measurement
 from ..metering.beside import meters_beside
-from ..metering.span import Span, read_span
+from ..metering.span import Span, read_span, window_of
 from ..metering.watching import Watch, watch
 from ..metering.window import Window
 from ..space.search_space import SearchSpace
 from ..specification.model import Specification
 from ..workloads.command import Command, CommandFailed
 from ..workloads.subprocesses import Ended
+from .each_row import each_row
 from .figures import Figures, measurement_of
 from .settings_order import by_setting, setting_names, settings_of
 
@@ -56,15 +57,9 @@ class CommandRunner:
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows, those of one device setting together, beginning with the setting in force."""
-        if self._watch is None:
-            self._watch = watch(self._gpu)
-        for row in by_setting(rows, self._space, self._guard):
-            if stop.is_set():
-                return
-            measurement = self._measure(row, self._watch, stop)
-            if measurement is None:
-                return
-            yield measurement
+        watched = self._watch = self._watch or watch(self._gpu)
+        ordered = by_setting(rows, self._space, self._guard)
+        return each_row(ordered, stop, lambda row, stop: self._measure(row, watched, stop))
 
     def close(self) -> None:
         """Restore the board's settings."""
@@ -87,7 +82,7 @@ class CommandRunner:
         spans: list[Span] = []
         windows: list[Window] = []
         reported: list[Figures] = []
-        said: list[str] = []  # by the meters beside the board
+        said: list[str] = []  # what speaks against the figures
         try:
             for _ in range(self._command.spec.repeats):
                 ended = self._command.run(configuration, stop=stop, now_ns=self._gpu.clock.now_ns)
@@ -115,33 +110,13 @@ class CommandRunner:
             reported=reported,
         )
         asked_mhz = settings.get("graphics_clock_mhz")
-        message = self._said(spans, asked_mhz, measurement.observed_clock_mhz, measurement.event_reasons)
-        return replace(measurement, message="; ".join(words for words in dict.fromkeys((message, *said)) if words))
+        if self.source in LIVE:
+            clock_mhz, reasons = measurement.observed_clock_mhz, measurement.event_reasons
+            said += [self._unmet, disobeyed(self._gpu, asked_mhz, clock_mhz, reasons)]
+        return replace(measurement, message="; ".join(words for words in dict.fromkeys(said) if words))
 
     def _window(self, span: Span, ended: Ended) -> Window:
         """What is known of one run. Its time is the program's own, on the wall."""
-        real = self.source in LIVE
-        window = Window(
-            time_s=ended.time_s,
-            power_w=span.mean_power_w,
-            power_interval_w=span.power_interval_w,
-            observed_clock_mhz=span.clock_mhz.mean,
-            memory_power_w=math.nan,
-            temperature_c=span.temperature_c,
-            core_voltage_mv=span.core_voltage_mv,
-            memory_clock_mhz=span.memory_clock_mhz,
-            event_reasons=span.event_reasons,
-            window_ns=(ended.start_ns, ended.end_ns),
-            power_source=span.power_source if real else f"{span.power_source}, {self.source}",
-            settled=None,
-            condition=span.condition,
-        )
+        window = window_of(span, (ended.start_ns, ended.end_ns), ended.time_s)
         beside = meters_beside(self._gpu.info)
         return window if beside is None else beside.told(window, steady=False)
-
-    def _said(self, spans: Sequence[Span], asked: float | None, clock_mhz: float, reasons: int) -> str:
-        """What speaks against the figures: energy that is not known, a setting that the board does not keep."""
-        said = [f"energy is not known: {span.unknown}" for span in spans if span.unknown]
-        if self.source in LIVE:
-            said += [self._unmet, disobeyed(self._gpu, asked, clock_mhz, reasons)]
-        return "; ".join(dict.fromkeys(words for words in said if words))

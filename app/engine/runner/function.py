@@ -19,6 +19,7 @@ from ..metering.repeating import CallTimer, Repeated, call_repeatedly, find_time
 from ..metering.span import Span, read_span
 from ..metering.watching import Watch
 from ..space.search_space import SearchSpace
+from .each_row import each_row
 
 UNMETERED: Final = "unmetered"  # the source of figures where no board is watched
 ENERGY_MOST_S: Final = 2.0  # beyond the least window
@@ -56,13 +57,7 @@ class FunctionRunner:
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows in their order. A function that raises is a failed configuration."""
-        for row in rows:
-            if stop.is_set():
-                return
-            measurement = self._measure(row, stop)
-            if measurement is None:
-                return
-            yield measurement
+        return each_row(rows, stop, self._measure)
 
     def close(self) -> None:
         if self._watch is not None:

@@ -25,7 +25,17 @@ from ..measurement import Depth, Measurement, State
 from ..metering.board_offsets import BoardOffset, fit_offsets, offsets_to_json
 from ..space.search_space import SearchSpace
 from ..specification.model import Specification
-from .base import KnowsFeatures, OnPreparation, OverBoards, Prepares, Runner, SharedBoard, StatesFigures, Times
+from .base import (
+    CompilesAhead,
+    KnowsFeatures,
+    OnPreparation,
+    OverBoards,
+    Prepares,
+    Runner,
+    SharedBoard,
+    StatesFigures,
+    Times,
+)
 from .board_correction import corrected, uncorrected
 
 SHARED: Final = 8  # configurations that every board measures; of 0.5 % scatter each, ratios are known to 0.6 %
@@ -39,7 +49,7 @@ class PooledRunner(Runner, OverBoards, Protocol):
 
 
 class OneScale:
-    """Implements `Runner`, `Times`, `KnowsFeatures`, `Prepares`, `StatesFigures`, `OverBoards`."""
+    """Implements `Runner`, `Times`, `KnowsFeatures`, `CompilesAhead`, `Prepares`, `StatesFigures`, `OverBoards`."""
 
     def __init__(self, runner: PooledRunner, spec: Specification, space: SearchSpace, *, reference: str = "") -> None:
         """`reference` is the key of the board on whose scale figures are given; the first board where it is not there.
@@ -103,6 +113,10 @@ class OneScale:
 
     def measure_on(self, wanted: Sequence[tuple[str, int]], stop: threading.Event) -> Iterator[Measurement]:
         yield from self._each(self._runner.measure_on(wanted, stop), stop)
+
+    def expect(self, rows: Sequence[int]) -> None:
+        if isinstance(self._runner, CompilesAhead):
+            self._runner.expect(rows)
 
     def features(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
         assert isinstance(self._runner, KnowsFeatures)

@@ -21,6 +21,7 @@ from ...sensors.service_load import Served
 from ...sensors.service_trace import note_served
 from ..control.guard import DeviceGuard
 from ..control.obeying import disobeyed
+from ..control.several import SeveralBoards
 from ..measurement import Configuration, Measurement, State, Value
 from ..metering.confidence import Interval
 from ..metering.power_source import Energy
@@ -32,6 +33,7 @@ from ..specification.model import Specification
 from ..workloads.command import CommandFailed
 from ..workloads.served_figures import faults_in_words, figures_of_requests, work_of
 from ..workloads.service import Service
+from .each_row import each_row
 from .figures import Figures, Intervals, measurement_of
 from .settings_order import by_setting, setting_names, settings_of
 
@@ -85,14 +87,14 @@ class _Seen:
 
 
 class ServiceRunner:
-    """Implements `Runner`. Takes over the guard: closing the runner restores the board's settings."""
+    """Implements `Runner`. Takes over the guard: closing the runner restores the settings of the boards."""
 
     def __init__(
         self,
         gpu: Gpu,
         spec: Specification,
         space: SearchSpace,
-        guard: DeviceGuard,
+        guard: DeviceGuard | SeveralBoards,
         service: Service,
         under_load: ServiceUnderLoad,
     ) -> None:
@@ -109,20 +111,18 @@ class ServiceRunner:
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows, those of one start together, and of these those of one setting."""
-        for row in by_setting(rows, self._space, self._guard, self._under_load.started_with):
-            if stop.is_set():
-                return
-            measurement = self._measure(row, stop)
-            if measurement is None:
-                return
-            yield measurement
+        ordered = by_setting(rows, self._space, self._guard, self._under_load.started_with)
+        return each_row(ordered, stop, self._measure)
 
     def close(self) -> None:
         """End the service where it was started here, and restore the board's settings."""
         try:
-            self._under_load.close()
+            self._under_load.drop()
         finally:
-            self._guard.restore()
+            try:
+                self._guard.restore()
+            finally:
+                self._under_load.close()
 
     # --- inside -----------------------------------------------------------------------------------------------------
 

@@ -6,16 +6,19 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import or_
 from typing import Final
 
 import numpy as np
 
-from ...sensors.gpu import LIVE, Gpu
+from ...errors import WattridgeError
+from ...sensors.gpu import Gpu
 from ...sensors.service_load import Served
 from ..measurement import Configuration, State, Value
 from ..metering.beside import meters_beside
 from ..metering.power_source import Energy
-from ..metering.span import Span, read_span
+from ..metering.span import Span, read_span, window_of
 from ..metering.watching import Watch, watch
 from ..metering.window import Window
 from ..workloads.command import CommandFailed
@@ -31,12 +34,18 @@ class ServiceHere:
     assumptions = ""
 
     def __init__(self, gpu: Gpu, service: Service) -> None:
+        """Raises InputError and SensorError for a board of the service that is not there."""
         self._gpu = gpu
         self._service = service
-        self._watches: list[Watch] = []
+        self._watches = _watched(gpu, service.spec.boards)
         self._running: RunningService | None = None
         self._started_with: dict[str, Value] = {}
         self._load: GeneratedLoad | None = None
+
+    @property
+    def others(self) -> list[Gpu]:
+        """The boards that it runs on beside the session's."""
+        return [each.gpu for each in self._watches[1:]]
 
     @property
     def started_with(self) -> dict[str, Value | None]:
@@ -48,8 +57,6 @@ class ServiceHere:
 
         None where `stop` was set. Raises CommandFailed.
         """
-        if not self._watches:
-            self._watch_boards()
         wanted = self._service.arguments(configuration)
         running = self._running
         if running is not None and wanted == self._started_with and not running.why_ended:
@@ -60,16 +67,6 @@ class ServiceHere:
             return None
         self._started_with = wanted
         return 0.0 if math.isnan(self._running.start_s) else self._running.start_s
-
-    def _watch_boards(self) -> None:
-        """All that it runs on, each once. Raises InputError and SensorError for one that is not there."""
-        self._watches = [watch(self._gpu)]
-        for name in self._service.spec.boards:
-            other = watch(name)
-            if other.gpu.info.uuid in {each.gpu.info.uuid for each in self._watches}:
-                other.release()
-            else:
-                self._watches.append(other)
 
     def begin(self, configuration: Configuration) -> int:
         """Begin the load of a configuration; when that was, on the board's clock. Raises CommandFailed."""
@@ -103,27 +100,19 @@ class ServiceHere:
     def window(self, start_ns: int, end_ns: int, time_s: float) -> Window:
         """The figures of the boards, `time_s` for each unit of work: the power is of all, the rest of the session's."""
         spans = [read_span(each, start_ns, end_ns) for each in self._watches]
-        energy, own = _added([_energy_of(span) for span in spans]), spans[0]
-        real = self._gpu.info.source in LIVE
-        words = own.power_source if len(spans) == 1 else f"{own.power_source}, {len(spans)} boards together"
-        window = Window(
-            time_s=time_s,
+        window = window_of(spans[0], (start_ns, end_ns), time_s)
+        if len(spans) == 1:
+            beside = meters_beside(self._gpu.info)
+            return window if beside is None else beside.told(window, steady=False)
+        energy = _added([_energy_of(span) for span in spans])
+        return replace(
+            window,
             power_w=energy.mean_power_w,
             power_interval_w=energy.power_interval_w,
-            observed_clock_mhz=own.clock_mhz.mean,
-            memory_power_w=math.nan,
-            temperature_c=own.temperature_c,
-            core_voltage_mv=own.core_voltage_mv,
-            memory_clock_mhz=own.memory_clock_mhz,
-            event_reasons=own.event_reasons,
-            window_ns=(start_ns, end_ns),
-            power_source=words if real else f"{words}, {self._gpu.info.source}",
-            settled=None,
-            condition=own.condition,
+            event_reasons=reduce(or_, (span.event_reasons for span in spans)),
+            power_source=f"{window.power_source}, {len(spans)} boards together",
             said=(f"energy is not known: {energy.unknown}",) if energy.unknown else (),
         )
-        beside = meters_beside(self._gpu.info)
-        return window if beside is None or len(spans) > 1 else beside.told(window, steady=False)
 
     def run_client(
         self, configuration: Configuration, stop: threading.Event
@@ -151,6 +140,23 @@ class ServiceHere:
         for each in self._watches:
             each.release()
         self._watches = []
+
+
+def _watched(gpu: Gpu, others: Sequence[str]) -> list[Watch]:
+    """All that it runs on, each once."""
+    watches = [watch(gpu)]
+    try:
+        for name in others:
+            other = watch(name)
+            if other.gpu.info.uuid in {each.gpu.info.uuid for each in watches}:
+                other.release()
+            else:
+                watches.append(other)
+    except WattridgeError:
+        for each in watches:
+            each.release()
+        raise
+    return watches
 
 
 def _energy_of(span: Span) -> Energy:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ..board_settings import SETTINGS
 from ..control.guard import DeviceGuard
+from ..control.several import SeveralBoards
 from ..measurement import Configuration, Value
 from ..space.search_space import SearchSpace
 
@@ -21,7 +22,10 @@ def settings_of(space: SearchSpace, configuration: Configuration) -> dict[str, f
 
 
 def by_setting(
-    rows: Sequence[int], space: SearchSpace, guard: DeviceGuard, started_with: Mapping[str, Value | None] | None = None
+    rows: Sequence[int],
+    space: SearchSpace,
+    guard: DeviceGuard | SeveralBoards,
+    started_with: Mapping[str, Value | None] | None = None,
 ) -> list[int]:
     """The rows, those of one device setting together, beginning with the setting in force.
 

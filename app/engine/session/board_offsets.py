@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+
+import numpy as np
 
 from ..description import Cell, Listing
 from ..metering.board_offsets import BoardOffset, offsets_from_json
+from ..runner.board_correction import BOARD_NUMBER
 from ..runner.one_scale import OFFSETS
 from ..runner.pool.gpu import boards_of_origin
+from ..space.result_table import ResultTable
 
 _TITLE = "Boards, over the reference board: ratios with their 95 % intervals; figures are on its scale"
 
@@ -25,6 +29,17 @@ def offsets_of_origin(origin: Mapping[str, str]) -> tuple[dict[str, BoardOffset]
 def board_labels(origin: Mapping[str, str]) -> dict[str, str]:
     """What a session calls its boards, by their keys."""
     return {key: facts.get("label") or key for key, facts in boards_of_origin(origin).items()}
+
+
+def boards_by_number(table: ResultTable) -> tuple[str, ...]:
+    """The keys of the boards that share a session, by `board_number`; '' where a number is nobody's, as 0 is."""
+    numbers = table.values(BOARD_NUMBER)
+    known = np.flatnonzero(np.isfinite(numbers))
+    found, first = np.unique(numbers[known].astype(np.int64), return_index=True)
+    keys = [""] * (int(found[-1]) + 1 if len(found) else 0)
+    for number, at in zip(found, known[first], strict=True):
+        keys[number] = table.measurement(int(at)).board
+    return tuple(keys)
 
 
 def offsets_document(origin: Mapping[str, str]) -> dict[str, Any] | None:
@@ -45,10 +60,13 @@ def offsets_document(origin: Mapping[str, str]) -> dict[str, Any] | None:
     return {"reference": reference, "boards": boards}
 
 
-def describe_offsets(origin: Mapping[str, str]) -> Iterator[Listing]:
-    """How each board differs from the reference; nothing of a session on one board."""
+def describe_offsets(origin: Mapping[str, str], name: Callable[[str], str] | None = None) -> Iterator[Listing]:
+    """How each board differs from the reference; nothing of a session on one board.
+
+    `name` gives a board's by its key, in place of how the session calls it.
+    """
     offsets, reference = offsets_of_origin(origin)
-    labels = board_labels(origin)
+    labels = board_labels(origin) if name is None else {key: name(key) for key in offsets}
     rows: list[list[Cell]] = []
     for number, (key, offset) in enumerate(offsets.items(), 1):
         figures = [offset.ratios[name].words for name in ("energy_j", "time_s", "power_w")]

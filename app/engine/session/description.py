@@ -16,6 +16,7 @@ from ..metering.meter_choice import BOARD
 from ..runner.baseline import Baseline
 from ..runner.board_correction import BOARD_CORRECTION
 from ..runner.stating import Statement
+from ..session_state import Purpose
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..space.within_limits import broken_in_words, feasible, nearest
@@ -25,6 +26,7 @@ from .board_offsets import board_labels, describe_offsets
 from .gains import choice_of_origin, describe_gain
 from .plan import SessionPlan
 from .references import Kind, references_of
+from .service_boards import boards_of_service
 from .summary import by_goal, front_indices, starts_of
 
 _SOURCES = {
@@ -55,6 +57,7 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
         Figure("Failed", failed or "none"),
         *describe_limits(plan, table),
         *describe_starts(table),
+        *describe_boards(plan),
         Figure("Search", f"{plan.strategy}, seed {plan.seed}"),
         Figure("Budget", budget or "none"),
         *describe_statement(plan),
@@ -71,6 +74,8 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
 def _source_of(plan: SessionPlan) -> str:
     if plan.source == "unmetered" and choice_of_origin(plan.origin).energy_from != BOARD:
         return "timed; the energy is a meter's"
+    if plan.source == "simulated" and plan.purpose is Purpose.REPLAY:
+        return f"{source_in_words(plan.source)}; {source_in_words('recorded')}"
     return source_in_words(plan.source)
 
 
@@ -142,6 +147,13 @@ def describe_starts(table: ResultTable) -> Iterator[Figure]:
     count, seconds = starts_of(table)
     if count:
         yield Figure("Server started", f"{count} times" if count > 1 else "once", note=f"{duration(seconds)} in all")
+
+
+def describe_boards(plan: SessionPlan) -> Iterator[Figure]:
+    """The boards of a service whose joules count together; nothing where it has one."""
+    if boards := boards_of_service(plan.origin):
+        named = ", ".join(each["name"] for each in boards)
+        yield Figure("Boards of the service", named, note="their energy adds up; settings are made on all of them")
 
 
 def _none_feasible(plan: SessionPlan, table: ResultTable) -> list[Figure]:

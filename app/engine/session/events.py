@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ..control.device_log import Change
     from ..models.caps import CapFit
     from ..models.frequency import FrequencyFit
+    from ..runner.pool.status import PoolStatus
     from ..space.result_table import ResultTable
     from .plan import SessionPlan
     from .profiling_choice import Wanted
@@ -184,6 +185,14 @@ class SessionRemark:
 
 
 @dataclass(frozen=True, slots=True)
+class PoolReported:
+    """What the boards of a pool do for the session, also before it starts; several a second at most."""
+
+    status: PoolStatus
+    remark: str = ""  # in one line, what happened that the user should know
+
+
+@dataclass(frozen=True, slots=True)
 class SessionChanged:
     """Paused, resumed or ended; `reason` in words where it is not obvious."""
 
@@ -282,6 +291,7 @@ Event = (
     | MeasurementsAdded
     | FiguresRestated
     | SessionRemark
+    | PoolReported
     | SessionChanged
     | FitProgress
     | FitFinished

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from threading import Event
 from typing import TYPE_CHECKING, cast
@@ -18,6 +18,7 @@ from ..metering.condition import Condition
 from ..metering.launching import require_here, require_launching
 from ..runner.base import Runner
 from ..runner.pool.gpu import PooledGpu
+from ..runner.settings_order import setting_names
 from ..space.device_settings import SettingValues
 from ..space.search_space import SearchSpace
 from ..specification.model import Specification
@@ -25,6 +26,7 @@ from ..specification.programs import programs_of
 from ..tuning_methods.fits import fit_of_sweep
 
 if TYPE_CHECKING:
+    from ..control.several import SeveralBoards
     from ..runner.service_modelled import ModelledBoard
 
 
@@ -116,11 +118,19 @@ def _pool_runner_on(
     from ..runner.pool.runner import PoolRunner
 
     bundle, words = bundle_of(spec), condition.option if condition is not None else ""
-    source, repeats = gpu.info.source, spec.repeats
+    source, reports = gpu.info.source, gpu.reports
 
     def make() -> Runner:
         pool = PoolRunner(
-            gpu.pool, gpu.model, source, space, bundle, repeats=repeats, condition=words, on_remark=gpu.on_remark
+            gpu.pool,
+            gpu.model,
+            source,
+            space,
+            bundle,
+            repeats=spec.repeats,
+            condition=words,
+            on_remark=reports.remark,
+            on_status=reports.status,
         )
         return OneScale(pool, spec, space)
 
@@ -142,10 +152,10 @@ def _service_notes(spec: Specification, gpu: Gpu) -> tuple[str, ...]:
             raise InputError("a server takes real time", gpu.info.label, "choose --speed 1")
         said += [line for line in (not_its_own(gpu.info.source, "a service"), *programs_of(spec)) if line]
     if service.spec.boards:
-        if spec.device_settings:
-            what = "clocks and limits of several boards under one service cannot be set together"
-            raise InputError(what, f"{spec.path}: service.boards", "leave [device_settings] out")
-        said.append(f"the power of {1 + len(service.spec.boards)} boards adds up")
+        if modelled is not None:
+            what = "a service that is modelled runs on one board"
+            raise InputError(what, f"{spec.path}: service.boards", "leave the other boards out")
+        said.append("the power of all its boards adds up, and they are set and put back together")
     if names := service.argument_names:
         said.append(f"a change of {', '.join(names)} starts the server again; the others do not")
     return tuple(said)
@@ -160,10 +170,29 @@ def _service_runner(spec: Specification, gpu: Gpu, space: SearchSpace, guard: De
     def make() -> Runner:
         modelled = _models_services(gpu)
         service = Service(spec, modelled=modelled is not None)
-        under_load = ServiceHere(gpu, service) if modelled is None else ServiceModelled(modelled, service)
-        return ServiceRunner(gpu, spec, space, guard.nested("session"), service, under_load)
+        if modelled is not None:
+            own = guard.nested("session")
+            return ServiceRunner(gpu, spec, space, own, service, ServiceModelled(modelled, service))
+        here = ServiceHere(gpu, service)
+        return ServiceRunner(gpu, spec, space, _guards(guard, here.others, space), service, here)
 
     return make
+
+
+def _guards(guard: DeviceGuard, others: Sequence[Gpu], space: SearchSpace) -> DeviceGuard | SeveralBoards:
+    """What sets the boards of a service; the rights for the others are obtained now. Raises WattridgeError."""
+    from ..control.several import SeveralBoards
+
+    own = guard.nested("session")
+    if not others or not setting_names(space):
+        return own
+    together = SeveralBoards(own, [guard.beside(other) for other in others])
+    try:
+        together.open()
+    except WattridgeError:
+        together.restore()
+        raise
+    return together
 
 
 def _models_services(gpu: Gpu) -> ModelledBoard | None:

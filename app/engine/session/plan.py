@@ -13,6 +13,7 @@ from ..metering.condition import Condition
 from ..metering.meter_choice import MeterChoice
 from ..objectives import Goal, Limit
 from ..runner.base import Runner
+from ..runner.pool.status import BoardReports
 from ..store.record import NewSession
 
 
@@ -61,4 +62,5 @@ class SessionPlan(NewSession):
     follow: Path | None = None  # a growing cache that is shown instead of a search
     known: tuple[Measurement, ...] = ()  # from a file: they count as evaluated from the start
     complete: Callable[[Measurement], Measurement] = as_measured  # what a script's functions add to each of them
+    reports: BoardReports | None = None  # of the boards of a pool, where it is measured on several
     beside: Callable[[], AbstractContextManager[Any]] = nullcontext  # puts its meters beside the board while it runs

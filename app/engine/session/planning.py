@@ -49,6 +49,7 @@ from .gains import choice_of_origin, choice_to_origin
 from .load import load_specification
 from .on_board import allowed_settings, limits_on, model_range, require_runnable, runner_on
 from .plan import SearchOptions, SessionPlan
+from .service_boards import as_it_ran, require_boards
 
 _NAMED: Final = ("fp32", "fp64", "fp64_tensor", "fp16_tensor", "bf16_tensor")  # values of a constant `precision`
 # NumPy types of arguments -> precision of the arithmetic; float16 may run on tensor cores or not, so it stands for none
@@ -72,7 +73,7 @@ def plan_replay(path: Path, options: SearchOptions | None = None, *, read: Recor
         title=recording.kernel,
         gpu=recording.device,
         driver="",
-        source="recorded",
+        source="simulated" if recording.simulated else "recorded",
         space=replace(recording.space(), notes=recording.notes),
         objective=objective,
         strategy="brute_force",
@@ -126,6 +127,7 @@ def plan_specification(
     spec = _with_settings(spec, wanted)
     steered = model_range(gpu, guard, on_progress, stop) if "ridge" in wanted.values() else None
     settings, snapped = resolve_device_settings(wanted, gpu, steered)
+    boards = require_boards(spec, gpu, settings)
     if meters.energy_from != BOARD:
         notes = tuple(note for note in notes if note != NO_ENERGY)
     space = _space(spec, limits, settings, (*refused, *notes, *snapped), stop)
@@ -142,6 +144,7 @@ def plan_specification(
         objective=objective,
         strategy=spec.strategy,
         make_runner=runner_on(spec, gpu, space, guard, options.condition),
+        reports=gpu.reports if isinstance(gpu, PooledGpu) else None,
         beside=lambda: put_beside(gpu, meters),
         strategy_options=strategy_options,
         max_evaluations=_budget(spec, space),
@@ -159,6 +162,7 @@ def plan_specification(
             "precision": _precision(spec),
             "repeats": str(spec.repeats),
             **({"operator": spec.operator.notation} if spec.operator is not None else {}),
+            **boards,
             **chosen_here,
         },
     )
@@ -273,7 +277,7 @@ def plan_resume(
         if gpu is None:
             gpu = open_gpu(record.origin.get("gpu"), seed=int(record.origin.get("sim_seed", "0")))
         require_board(record, gpu)
-        space, spec = loaded.space, measured_specification(loaded)
+        space, spec = loaded.space, as_it_ran(measured_specification(loaded), origin)
         if isinstance(gpu, PooledGpu):
             gpu.require_settings(setting_names(space))
         elif setting_names(space) and gpu.info.live:
@@ -289,6 +293,8 @@ def plan_resume(
         origin = {**origin, "gpu": gpu.info.uuid}  # another one of the same name
     budget = options.budget() if options is not None else {}
     plan = replace(plan_of(loaded), space=space, origin=origin, make_runner=make_runner, beside=beside)
+    if isinstance(gpu, PooledGpu):
+        plan = replace(plan, reports=gpu.reports)
     return checked_plan(replace(plan, **budget))
 
 

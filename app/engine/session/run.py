@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from typing import Final
 
@@ -35,6 +35,7 @@ from .events import (
     Event,
     FiguresRestated,
     MeasurementsAdded,
+    PoolReported,
     Preparing,
     SessionRemark,
     SessionStarted,
@@ -72,7 +73,7 @@ def run_session(
     plan = with_floor(plan, store)
     chosen = strategies.get(plan.strategy)
     options = strategies.make_options(chosen, dict(plan.strategy_options))
-    with plan.beside() as beside:
+    with plan.beside() as beside, _reporting(plan, on_event):
         runner = plan.make_runner()
         chosen = chosen.informed(background_of(runner, plan))
         try:
@@ -81,6 +82,13 @@ def run_session(
             return run.to_the_end(search, chosen.report)
         finally:
             runner.close()
+
+
+def _reporting(plan: SessionPlan, on_event: Callable[[Event], None]) -> AbstractContextManager[None]:
+    """What the boards of a pool report is an event while the session runs."""
+    if plan.reports is None:
+        return nullcontext()
+    return plan.reports.heard_by(lambda status, remark: on_event(PoolReported(status, remark)))
 
 
 def background_of(runner: Runner, plan: SessionPlan) -> strategies.Background:

@@ -15,6 +15,7 @@ from ..metering.gain_store import gain_to_json
 from ..objectives import Goal, Limit
 from ..pareto import front
 from ..runner.baseline import Baseline
+from ..runner.pool.status import boards_to_json, status_of_origin
 from ..runner.stating import Statement
 from ..service_figures import START
 from ..session_state import SessionState
@@ -25,6 +26,7 @@ from ..tuning_methods.operator_floor import OperatorFloor
 from .board_offsets import offsets_document
 from .gains import gain_of_origin
 from .plan import SessionPlan
+from .service_boards import boards_of_service
 
 _OK = STATES.index(State.OK)
 
@@ -70,10 +72,12 @@ def session_summary(
         "state": state.value if state is not None else None,
         "reason": reason,
         "service_starts": _starts(compared),
+        "service_boards": boards_of_service(plan.origin),  # where there are several, whose joules add up
         "notes": [*plan.space.notes, *([repeats.words] if repeats is not None else [])],
         "share_of_peak": share_to_json(plan, compared, best),
         "compiler": plan.origin.get("compiler"),
         "stated_for": _stated_for(plan),
+        "boards": None if (status := status_of_origin(plan.origin)) is None else boards_to_json(status),
         "board_offsets": offsets_document(plan.origin),
         "sensor_gain": None if (gain := gain_of_origin(plan.origin)) is None else gain_to_json(gain),
         "vendor_library": None if (baseline := Baseline.of_origin(plan.origin)) is None else baseline.to_json(),

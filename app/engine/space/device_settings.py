@@ -9,7 +9,8 @@ import numpy as np
 
 from ...errors import InputError
 from ...sensors.gpu import Gpu
-from ..board_settings import nearest_supported, upper
+from ...sensors.power_profiles import NO_PROFILE
+from ..board_settings import PROFILE, nearest_supported, profile_number, supported_profiles, upper, why_not_set
 from ..measurement import Value
 
 SettingValues = tuple[Value, ...] | Literal["supported", "ridge"] | int
@@ -23,7 +24,8 @@ def resolve_device_settings(
 ) -> tuple[dict[str, tuple[Value, ...]], tuple[str, ...]]:
     """The values of each device setting on this board, ascending, and notes for the user.
 
-    Listed values stay in their order; a clock between two supported ones becomes the nearest, with a note.
+    Listed values stay in their order; profiles become their numbers, and a clock between two supported ones becomes the
+    nearest, with a note.
     `{ points = n }` spreads n values evenly over what the board supports, both ends included; 'ridge' takes the
     supported clocks within `model_range_mhz`. Raises InputError for a value outside what the board supports, for a
     setting it does not report, and where no clock lies in the range.
@@ -39,6 +41,8 @@ def _resolved(
     where = f"device_settings.{name}"
     if name == "power_limit_w":
         return _power_limits(values, gpu, where)
+    if name == PROFILE:
+        return _profiles(values, gpu, where, notes)
     supported = gpu.graphics_clocks_mhz() if name == "graphics_clock_mhz" else gpu.memory_clocks_mhz()
     if not supported:
         raise InputError(f"{gpu.info.label} does not report its clocks", where, "remove this setting")
@@ -73,6 +77,19 @@ def _near_ridge(supported: Sequence[int], model_range_mhz: tuple[float, float] |
     if not near:
         raise InputError(f"no supported clock lies in {low:.0f}..{high:.0f} MHz", where, "list the clocks instead")
     return near
+
+
+def _profiles(values: SettingValues, gpu: Gpu, where: str, notes: list[str]) -> tuple[Value, ...]:
+    """The numbers of workload power profiles, and a note that names them."""
+    known = {NO_PROFILE: "none", **supported_profiles(gpu)}
+    if why := why_not_set(gpu, PROFILE):
+        raise InputError(f"{gpu.info.label}: {why}", where, "remove this setting")
+    try:
+        numbers = [profile_number(gpu, each) for each in (known if isinstance(values, str | int) else values)]
+    except InputError as unknown:
+        raise InputError(unknown.what, where, unknown.remedy) from None
+    notes.append("workload power profiles: " + ", ".join(f"{number} is {known[number]}" for number in numbers))
+    return tuple(dict.fromkeys(numbers))
 
 
 def _power_limits(values: SettingValues, gpu: Gpu, where: str) -> tuple[Value, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import InputError
 from ...sensors.device_limits import limits_of
-from ..board_settings import SETTINGS
+from ..board_settings import PROFILE, SETTINGS, is_setting
 from ..expressions.arrays import parse_array_expression
 from ..expressions.expression import parse, unknown_name
 from ..expressions.values import parse_values
@@ -202,6 +202,8 @@ def _device_settings(section: Section) -> dict[str, SettingValues]:
             settings[key] = "supported"
         elif given == "ridge" and key == "graphics_clock_mhz":
             settings[key] = "ridge"
+        elif key == PROFILE:
+            settings[key] = _profiles(section, key)
         elif isinstance(given, dict):
             points = section.table(key, ("points",)).integer("points", None, least=2, most=1000)
             if points is None:
@@ -215,6 +217,15 @@ def _device_settings(section: Section) -> dict[str, SettingValues]:
                 raise section.wrong(key, f'"supported"{ridge}, {{ points = N }} or a list of positive numbers')
             settings[key] = tuple(numbers)
     return settings
+
+
+def _profiles(section: Section, key: str) -> tuple[Value, ...]:
+    """Workload power profiles by name or number, -1 and 'none' for none; which there are is for the board to say."""
+    values = section.items(key)
+    sound = [isinstance(each, str) or (type(each) is int and is_setting(key, each)) for each in values]
+    if not values or not all(sound):
+        raise section.wrong(key, '"supported" or a list of profiles, such as ["none", "max_q", 6]')
+    return tuple(values)
 
 
 def _kernel(section: Section, folder: Path, scope: tuple[str, ...]) -> KernelSpec:

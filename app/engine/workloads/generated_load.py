@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...errors import InputError
+from ...own_installation import how_to_add
 from ...sensors.service_load import Requests, Served, ServiceLoad
 from ..children.python import python_command, python_environment
 from ..specification.service import APIS, ClientSpec
@@ -24,7 +25,7 @@ _MODULE: Final = f"{__package__}.load_generator"
 def require_generator() -> None:
     """Raises InputError where what the load generator needs is not installed."""
     if find_spec("aiohttp") is None:
-        raise InputError("the load generator needs aiohttp", "service.client", "pip install 'wattridge[service]'")
+        raise InputError("the load generator needs aiohttp", "service.client", how_to_add("service"))
 
 
 class GeneratedLoad:

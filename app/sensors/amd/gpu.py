@@ -175,9 +175,11 @@ class AmdGpu:
         self._locked = {f"requested_{name}": locks_mhz[name]} if name in locks_mhz else {}
 
     def why_not_set(self, setting: str) -> str | None:
-        """Why this board would refuse power_limit_w, memory_clock_mhz or graphics_clock_mhz, if that is known."""
+        """Why this board would refuse a setting, if that is known."""
         if SHARED in self._uuid:
             return "boards without a serial number share a UUID, and are not set"
+        if setting == "workload_power_profile":
+            return "workload power profiles are of NVIDIA's boards"
         if setting == "memory_clock_mhz":
             return "memory clocks of AMD boards are not set"
         if setting == "power_limit_w":

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
 from ...errors import InputError
+from ...own_installation import how_to_add
 from ..errors import NoPermission, SensorError
 from .meter import MeterLost
 
@@ -164,8 +165,7 @@ def _windows_port(path: str, baud: int) -> SerialPort:
     try:
         import serial
     except ImportError:
-        remedy = "install it: pip install wattridge[meters]"
-        raise InputError("serial ports need pyserial on Windows", path, remedy) from None
+        raise InputError("serial ports need pyserial on Windows", path, how_to_add("meters")) from None
     try:
         return _PyserialPort(serial.Serial(path, baud, timeout=0, write_timeout=1.0))
     except (serial.SerialException, ValueError) as error:

@@ -13,6 +13,7 @@ from ..channel import CHANNELS, PowerSample, Reading, channel
 from ..clock import Clock, HostClock
 from ..errors import GpuLost, NoDriver, NotSupported, SensorError
 from ..gpu import GpuInfo, GpuProcess, Held, PowerLimit
+from ..power_profiles import PowerProfiles
 from .channels import (
     CORES_PER_MULTIPROCESSOR,
     EVERY_READ_S,
@@ -26,6 +27,7 @@ from .channels import (
 )
 from .library import LIBRARY, NvmlLibrary
 from .power_buffer import PowerBuffer
+from .power_profiles import read_power_profiles
 from .processes import nvml_processes
 from .voltage import VoltageReader
 
@@ -34,6 +36,7 @@ _TOO_SLOW_S = 0.25e-3  # a call that takes longer is not made at every read
 _CLOCKS_TIMEOUT_S = 5.0
 
 # setting -> the least compute capability that locks it, and the words for less
+NO_PROFILES = "this board, or its driver, has no workload power profiles: they need Blackwell or newer"
 _LOCKS = {
     "graphics_clock_mhz": ((7, 0), "locked clocks need Volta or newer"),
     "memory_clock_mhz": ((8, 0), "locked memory clocks need Ampere or newer"),
@@ -185,6 +188,10 @@ class NvmlGpu:
         """What runs on the board now (about 1 ms). Raises NotSupported, GpuLost."""
         return nvml_processes(self._ask)
 
+    def power_profiles(self) -> PowerProfiles:
+        """The workload power profiles now. Raises NotSupported where driver or board has none, GpuLost."""
+        return read_power_profiles(self._ask, self._library.structure)
+
     def note_locks(self, locks_mhz: Mapping[str, float]) -> None:
         """Clocks that are locked by this program, by setting: no driver reports a lock, so the readings show these.
 
@@ -195,10 +202,15 @@ class NvmlGpu:
         }
 
     def why_not_set(self, setting: str) -> str | None:
-        """Why this board would refuse power_limit_w, memory_clock_mhz or graphics_clock_mhz, if that is known.
+        """Why this board would refuse a setting, power_limit_w or graphics_clock_mhz for instance, if that is known.
 
         None where no reason is known; only trying is certain.
         """
+        if setting == "workload_power_profile":
+            try:
+                return None if self.power_profiles().supported else NO_PROFILES
+            except NotSupported:
+                return NO_PROFILES
         if setting == "power_limit_w":
             limit = self.info.power_limit
             if limit.minimum_w is None or limit.maximum_w is None:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
+from ...own_installation import how_to_add_package
 from ..errors import GpuLost, NoDriver, NoPermission, NotSupported, SensorError
 
 _REMEDY = "see what is wrong: wattridge doctor"
@@ -78,6 +79,15 @@ class NvmlLibrary:
         except self._module.NVMLError as error:
             raise self.error(error.value, function) from error
 
+    def structure(self, name: str) -> Any:
+        """A new structure of nvidia-ml-py's, with its version filled in. Raises NotSupported."""
+        if not self._ready:
+            self.open()
+        made = getattr(self._module, name, None)
+        if made is None:
+            raise NotSupported(f"this nvidia-ml-py has no {name}")
+        return made()
+
     def error(self, code: int, what: str) -> SensorError:
         """The typed error of an nvmlReturn code."""
         names = _ERRORS.get(code)
@@ -121,7 +131,7 @@ def _pynvml() -> Any:
     try:
         import pynvml
     except ImportError as error:
-        raise NoDriver("nvidia-ml-py is not installed", remedy="pip install nvidia-ml-py") from error
+        raise NoDriver("nvidia-ml-py is not installed", remedy=how_to_add_package("nvidia-ml-py")) from error
     return pynvml
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 import subprocess
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,9 +10,10 @@ from importlib.util import find_spec
 from typing import Final
 
 from ...errors import InputError, WattridgeError
+from ...own_installation import how_to_add, how_to_repair
 from ...own_modules import lone_module_command
 
-REMEDY: Final = "pip install 'wattridge[opencl]', and the OpenCL driver of the device (PoCL's for processors)"
+REMEDY: Final = f"{how_to_add('opencl')}, and the OpenCL driver of the device (PoCL's for processors)"
 NO_DEVICE: Final = "there is no OpenCL device"
 _OF_A_DRIVER: Final = (
     "reinstall the device's OpenCL driver; to find the one at fault, let OCL_ICD_VENDORS name one file of"
@@ -74,8 +74,7 @@ def _why_not_listed(listed: subprocess.CompletedProcess[bytes]) -> WattridgeErro
         what = f"a driver ended the process that lists its devices (signal {-listed.returncode})"
         return WattridgeError(what, "OpenCL", _OF_A_DRIVER)
     if said and said[-1].startswith(("ImportError", "ModuleNotFoundError", "OSError")):
-        remedy = f"install it for this Python ({platform.machine()}): pip install --force-reinstall pyopencl"
-        return WattridgeError(f"pyopencl does not load: {said[-1]}", "OpenCL", remedy)
+        return WattridgeError(f"pyopencl does not load: {said[-1]}", "OpenCL", how_to_repair("pyopencl"))
     return WattridgeError(f"its devices cannot be listed: {said[-1] if said else 'no answer'}", "OpenCL", _OF_A_DRIVER)
 
 

@@ -89,8 +89,8 @@ class Connection:
         if "error" in answer:
             kind, what, remedy = parse_error(answer["error"])
             raise sensor_error(kind, what, self.machine, remedy)
-        told = answer.get("answer")
-        return told if isinstance(told, dict) else {}
+        answered = answer.get("answer")
+        return answered if isinstance(answered, dict) else {}
 
     def answer(self, verb: str, timeout_s: float = SILENCE_S, **fields: Any) -> dict[str, Any]:
         """As `ask`, with an error as it was answered. Raises GpuLost."""
@@ -223,7 +223,7 @@ class Connection:
         return GpuLost(f"the connection is broken: {what}", self.machine, "it is tried again every few seconds")
 
     def _end(self, why: str) -> None:
-        """Nothing more comes; whoever waits is told. The first reason stands."""
+        """Nothing more comes; whoever waits gets the reason. The first reason stands."""
         with self._changed:
             if not self._ended.is_set():
                 self._fault = why

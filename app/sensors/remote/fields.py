@@ -29,7 +29,7 @@ def parse_line(line: bytes, most: int = LONGEST_LINE) -> dict[str, Any]:
     try:
         message = json.loads(line.decode("utf-8"), parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        raise Garbled(f"not a line of ours: {shortened(line.decode('utf-8', 'replace'))}") from None
+        raise Garbled(f"not a line of ours: {shortened(line.decode('ascii', 'replace'))}") from None  # ours are ASCII
     if not isinstance(message, dict):
         raise Garbled("not a line of ours")
     return message

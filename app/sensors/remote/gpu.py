@@ -11,6 +11,7 @@ from ..channel import PowerSample, Reading
 from ..clock import Clock, HostClock
 from ..errors import GpuLost, NotSupported, SensorError
 from ..gpu import GpuProcess
+from ..power_profiles import PowerProfile, PowerProfiles
 from .address import Address, can_ask, ssh_command
 from .connection import Connection
 from .messages import parse_processes
@@ -67,7 +68,7 @@ class RemoteGpu:
         return found
 
     def stream_every(self, interval_s: float) -> None:
-        """How often it is read there from now on. Does not wait; a new connection is told too."""
+        """How often it is read there from now on. Does not wait; a new connection is asked the same."""
         self._interval_s = interval_s
         if self._connection.alive:
             self._connection.tell("stream", interval_s=interval_s)
@@ -100,6 +101,11 @@ class RemoteGpu:
         if not self._hello.lists_processes:
             raise NotSupported("the board does not list its processes", self.info.label)
         return parse_processes(self._live().ask("processes").get("processes"))
+
+    def power_profiles(self) -> PowerProfiles:
+        """The workload power profiles that the board there has. Which are in force is not known here."""
+        named = self._hello.power_profiles.items()
+        return PowerProfiles({number: PowerProfile(name, 0, ()) for number, name in named}, (), ())
 
     def why_not_set(self, setting: str) -> str | None:
         """Why the board there would refuse a setting, if that is known."""

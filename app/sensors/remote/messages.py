@@ -20,12 +20,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, get_args
 
 from ..channel import CHANNELS, Channel, PowerSample, Reading, channel
 from ..errors import GpuLost, NoPermission, NotSupported, SensorError
 from ..gpu import LIVE, GpuInfo, GpuProcess, PowerLimit, Source, Use
+from ..power_profiles import MOST_PROFILES
 from .fields import Garbled, list_of, number_of, number_or_none, object_of, text_of, whole_of
 
 PROTOCOL: Final = 1
@@ -56,6 +57,7 @@ class Hello:
     buffered: bool  # the board has a buffer of power samples
     lists_processes: bool
     cannot_set: Mapping[str, str]  # setting -> why the board would refuse it
+    power_profiles: Mapping[int, str] = field(default_factory=dict)  # workload power profiles, number -> name
 
 
 # --- hello ------------------------------------------------------------------------------------------------------------
@@ -87,6 +89,7 @@ def hello_message(hello: Hello) -> dict[str, Any]:
             "buffered": hello.buffered,
             "lists_processes": hello.lists_processes,
             "cannot_set": dict(hello.cannot_set),
+            "power_profiles": [[number, name] for number, name in hello.power_profiles.items()],
         }
     }
 
@@ -127,6 +130,7 @@ def parse_hello(message: Mapping[str, Any], machine: str) -> Hello:
         buffered=hello.get("buffered") is True,
         lists_processes=hello.get("lists_processes") is True,
         cannot_set={text_of(name): text_of(why) for name, why in object_of(hello.get("cannot_set")).items()},
+        power_profiles=_power_profiles(hello.get("power_profiles", [])),  # an older version does not name any
     )
 
 
@@ -135,10 +139,10 @@ def _uuid(uuid: str, source: Source, machine: str) -> str:
     return uuid if source in LIVE else f"{uuid} on {machine}"
 
 
-def _channels(told: Mapping[str, Any]) -> tuple[Channel, ...]:
+def _channels(reasons: Mapping[str, Any]) -> tuple[Channel, ...]:
     """The catalogue's channels, in its order: a newer end may know more of them, an older one fewer."""
     found = {}
-    for name, why in told.items():
+    for name, why in reasons.items():
         if name in CHANNELS:
             found[name] = channel(name, None if why is None else text_of(why) or "not reported")
     return tuple(found.get(name) or channel(name, "the other end does not know this channel") for name in CHANNELS)
@@ -173,10 +177,10 @@ def samples_message(samples: Sequence[PowerSample]) -> dict[str, Any]:
     return {"samples": [[sample.time_ns, sample.power_w] for sample in samples]}
 
 
-def parse_samples(told: Any) -> list[PowerSample]:
+def parse_samples(pairs: Any) -> list[PowerSample]:
     """Samples of the driver's buffer. Raises Garbled."""
     samples = []
-    for pair in list_of(told, _MOST_SAMPLES):
+    for pair in list_of(pairs, _MOST_SAMPLES):
         time_ns, power_w = list_of(pair, 2, exactly=True)
         samples.append(PowerSample(whole_of(time_ns, _MOST_NS), number_of(power_w)))
     return samples
@@ -189,10 +193,10 @@ def process_document(process: GpuProcess) -> dict[str, Any]:
     return {"pid": process.pid, "name": process.name, "memory_mib": memory, "use": process.use, "share_percent": share}
 
 
-def parse_processes(told: Any) -> list[GpuProcess]:
+def parse_processes(processes: Any) -> list[GpuProcess]:
     """What runs on the board. Raises Garbled."""
     found = []
-    for each in list_of(told, _MOST_PROCESSES):
+    for each in list_of(processes, _MOST_PROCESSES):
         one = object_of(each)
         use: Use | None = next((known for known in _USES if known == one.get("use")), None)
         if use is None:
@@ -223,9 +227,9 @@ def error_document(error: Exception) -> dict[str, str]:
     }
 
 
-def parse_error(told: Any) -> tuple[str, str, str]:
+def parse_error(document: Any) -> tuple[str, str, str]:
     """(kind, what, remedy) of an error that was answered; `kind` is "refused" where it is none of a sensor's."""
-    error = object_of(told)
+    error = object_of(document)
     kind = next((known for known in _KINDS if known == error.get("kind")), "refused")
     return kind, text_of(error.get("what")) or "it failed", text_of(error.get("remedy"))
 
@@ -238,10 +242,15 @@ def sensor_error(kind: str, what: str, where: str, remedy: str) -> SensorError:
 # --- pieces -----------------------------------------------------------------------------------------------------------
 
 
-def _clocks(told: Any) -> tuple[int, ...]:
-    return tuple(sorted({whole_of(each, _MOST_MHZ) for each in list_of(told, _MOST_CLOCKS)} - {0}))
+def _clocks(listed: Any) -> tuple[int, ...]:
+    return tuple(sorted({whole_of(each, _MOST_MHZ) for each in list_of(listed, _MOST_CLOCKS)} - {0}))
 
 
-def _capability(told: Any) -> tuple[int, int]:
-    major, minor = (whole_of(each, 1000) for each in list_of(told, 2, exactly=True))
+def _power_profiles(listed: Any) -> dict[int, str]:
+    pairs = [list_of(each, 2, exactly=True) for each in list_of(listed, MOST_PROFILES)]
+    return {whole_of(number, MOST_PROFILES - 1): text_of(name) for number, name in pairs}
+
+
+def _capability(pair: Any) -> tuple[int, int]:
+    major, minor = (whole_of(each, 1000) for each in list_of(pair, 2, exactly=True))
     return major, minor

@@ -81,16 +81,16 @@ def boards_there(address: Address, give_up: threading.Event | None = None) -> li
     """The boards of a machine. Setting `give_up` ends the asking. Raises SensorError."""
     ended = run_there(address, ["gpus", "--json"], give_up)
     try:
-        told: Any = json.loads(ended.output)
+        listed: Any = json.loads(ended.output)
     except (ValueError, RecursionError):
-        told = None
-    if not isinstance(told, list):
+        listed = None
+    if not isinstance(listed, list):
         what = ended.errors[-1] if ended.errors else "its answer is none of Wattridge's"
         raise SensorError(
             f"the boards there are not known: {what}", address.machine, f"try: ssh {address.machine} wattridge gpus"
         )
     found = []
-    for each in told[:_MOST_BOARDS]:
+    for each in listed[:_MOST_BOARDS]:
         if not isinstance(each, dict) or each.get("source") not in _SOURCES:
             continue
         index, name, source = each.get("index"), each.get("name"), str(each["source"])

@@ -250,8 +250,10 @@ class SimulatedGpu:
             self._physics.lock_memory(locked, self._now())
 
     def why_not_set(self, setting: str) -> str | None:
-        """Why this board refuses power_limit_w, memory_clock_mhz or graphics_clock_mhz; None where it does not."""
+        """Why this board refuses a setting; None where it does not."""
         clocks = self.twin.clocks
+        if setting == "workload_power_profile":
+            return "simulated boards have no workload power profiles"
         if setting == "memory_clock_mhz" and not clocks.memory_lockable:
             return "locked memory clocks need Ampere or newer"
         if setting == "graphics_clock_mhz" and not clocks.settable:

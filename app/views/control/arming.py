@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from ...engine.control.rights import why_read_only
 from ...engine.session import events
 from ..threads.bridge import EngineBridge
 from ..watched_board import WatchedBoard
@@ -67,7 +66,11 @@ class Arming(QObject):
         info = self._board.gpu.info
         if info.source == "recorded":
             return "A recording cannot be set"
-        return why_read_only(info.uuid) if info.live else ""
+        if not info.live:
+            return ""
+        from ...engine.control.rights import why_read_only  # imported late: only boards of this machine need it
+
+        return why_read_only(info.uuid)
 
     @property
     def can_switch(self) -> bool:

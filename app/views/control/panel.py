@@ -19,7 +19,7 @@ from ...engine.control.device_log import changes_of
 from ...engine.control.profiles import delete_profile, profiles_of, save_profile
 from ...engine.control.rights import read_only
 from ...engine.session import events
-from ...engine.session_state import SessionState
+from ...engine.session_state import Purpose, SessionState
 from ...errors import WattridgeError
 from ...numbers import UNKNOWN
 from ...sensors.channel import CHANNELS
@@ -249,7 +249,8 @@ class ControlPanel(QWidget):
 
     @Slot(object)
     def _session_started(self, event: events.SessionStarted) -> None:
-        self._session = event.plan.gpu if event.plan.source != "recorded" else ""
+        replayed = event.plan.source == "recorded" or event.plan.purpose is Purpose.REPLAY
+        self._session = "" if replayed else event.plan.gpu
         self._set_buttons()
 
     @Slot(object)

@@ -8,7 +8,7 @@ from typing import Any
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
 from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QSpinBox, QWidget
 
-from ...engine.board_settings import WORDS, unit
+from ...engine.board_settings import PROFILE, WORDS, unit
 from ..plots.label import PlainLabel
 from .cells import shown_values, typed_values
 from .complaint import Complaint
@@ -61,15 +61,15 @@ class SettingRow(QWidget):
         super().__init__()
         self._edited, self._place = edited, ("device_settings", name)
         words = WORDS[name].capitalize()
-        self.label = PlainLabel(f"{words} ({unit(name)})")
+        self.label = PlainLabel(f"{words} ({unit(name)})" if unit(name) else words)
         self.kind, self.points, self.values = QComboBox(), QSpinBox(), QLineEdit()
         self.complaint = Complaint(self.kind)
         for key, text in _KINDS.items():
-            if key != "ridge" or name == "graphics_clock_mhz":
+            if (key != "ridge" or name == "graphics_clock_mhz") and (key != "points" or name != PROFILE):
                 self.kind.addItem(text, key)
         self.points.setRange(2, 1000)
         self.points.setSuffix(" points")
-        self.values.setPlaceholderText("900, 1100, 1300")
+        self.values.setPlaceholderText('"none", "max_q"' if name == PROFILE else "900, 1100, 1300")
         for widget, what in ((self.kind, "varied over"), (self.points, "points"), (self.values, "values")):
             widget.setAccessibleName(f"{words}: {what}")
         self.label.setBuddy(self.kind)
@@ -102,7 +102,7 @@ class SettingRow(QWidget):
         if kind == "points":
             self._edited.set_value(self._place, {"points": max(2, self.points.value())})
         elif kind == "list":
-            usual = [200.0] if self._place[1] == "power_limit_w" else [1000]
+            usual = {"power_limit_w": [200.0], PROFILE: [-1]}.get(self._place[1], [1000])
             self._edited.set_value(self._place, typed_values(self.values.text()) or usual)
         else:
             self._edited.set_value(self._place, kind)

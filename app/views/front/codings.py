@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...engine.analysis.costs import readings_of
+from ...engine.runner.board_correction import BOARD_NUMBER
 from ...engine.space.result_table import ResultTable
 from ..plots.markers import Coding, ShapeCoding, Styles, with_shapes
 from .points import FrontPoints
@@ -29,11 +30,11 @@ class Codings:
 
     def _made(self) -> tuple[Coding, ShapeCoding | None]:
         colour_name, shape_name = self.names
-        fixed = parameter_values(self._table, colour_name)
+        fixed = _known_values(self._table, colour_name)
         colour = Coding(fixed) if fixed is not None else Coding.of_figure(readings_of(self._table, colour_name))
         if not shape_name:
             return colour, None
-        fixed = parameter_values(self._table, shape_name)
+        fixed = _known_values(self._table, shape_name)
         shape = ShapeCoding(fixed) if fixed is not None else ShapeCoding.of_figure(readings_of(self._table, shape_name))
         return colour, shape
 
@@ -55,6 +56,15 @@ class Codings:
             self.colour, self.shape = self._made()
             self.extended_at = points.seen if start else 0
         return not covered
+
+
+def _known_values(table: ResultTable, name: str) -> Floats | None:
+    """Values of which each has a marker of its own: a parameter's, and the numbers of boards. None for a figure."""
+    if name != BOARD_NUMBER:
+        return parameter_values(table, name)
+    numbers = table.values(name)
+    known = numbers[np.isfinite(numbers)]
+    return np.arange(1.0, known.max() + 1.0) if len(known) else None
 
 
 def parameter_values(table: ResultTable, name: str) -> Floats | None:

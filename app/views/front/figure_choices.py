@@ -8,6 +8,9 @@ from PySide6.QtWidgets import QButtonGroup, QComboBox, QHBoxLayout, QSizePolicy,
 from ...engine.analysis.quantities import Quantity, quantities_of, quantity
 from ...engine.analysis.usual_goals import usual_goals
 from ...engine.objectives import Goal, likely_goal
+from ...engine.runner.board_correction import BOARD_NUMBER
+from ...engine.runner.pool.boards import board_name
+from ...engine.session.board_offsets import boards_by_number
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ..plots.label import PlainLabel
@@ -57,6 +60,7 @@ class FigureChoices(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._plan: SessionPlan | None = None
+        self._table: ResultTable | None = None
         self.offered: tuple[str, ...] = ()
         self._quantities: dict[str, Quantity] = {}
         self.x_figure, self.y_figure, self.colour, self.marker = (QComboBox() for _ in range(4))
@@ -92,7 +96,7 @@ class FigureChoices(QWidget):
 
     def clear(self) -> None:
         """Offer nothing: there is no session, or another one begins."""
-        self._plan, self.offered = None, ()
+        self._plan, self._table, self.offered = None, None, ()
         for choice in (self.x_figure, self.y_figure, self.colour, self.marker):
             with QSignalBlocker(choice):
                 choice.clear()
@@ -102,7 +106,7 @@ class FigureChoices(QWidget):
         if self.offered == table.value_names:
             return False
         first = not self.offered
-        self._plan, self.offered = plan, table.value_names
+        self._plan, self._table, self.offered = plan, table, table.value_names
         self._quantities = {
             **{name: quantity(name, units=plan.units) for name in self.offered},
             **quantities_of(plan),
@@ -174,7 +178,9 @@ class FigureChoices(QWidget):
         return self._quantities[name]
 
     def words_of(self, name: str) -> tuple[str, ...]:
-        """The words of a parameter of words, by their codes; empty for every other figure."""
+        """The words of a parameter of words, by their codes, and boards by their numbers; empty for other figures."""
+        if name == BOARD_NUMBER and self._table is not None:
+            return tuple(board_name(key) for key in boards_by_number(self._table))
         for parameter in self._plan.space.parameters if self._plan is not None else ():
             if parameter.name == name and any(isinstance(value, str) for value in parameter.values):
                 return tuple(str(value) for value in parameter.values)

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from ...engine.board_settings import WORDS
 from ...engine.measurement import State
+from ...engine.session_state import Purpose
 from ..context import Context
 from ..control.apply_button import ApplyButton
 from ..plots import theme
@@ -92,7 +93,7 @@ class AnswerBar(QWidget):
         measurement = table.measurement(index)
         if measurement.state is not State.OK:
             return f"This configuration failed ({measurement.state}): nothing to apply"
-        if plan.source == "recorded":
+        if plan.source == "recorded" or plan.purpose is Purpose.REPLAY:
             return "Replayed data cannot be applied: it was not measured on this board. Set clocks in Control"
         known = {parameter.name for parameter in plan.space.parameters if parameter.device_setting} & set(WORDS)
         settings = {name: float(value) for name, value in measurement.configuration.items() if name in known}

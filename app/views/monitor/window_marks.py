@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -10,11 +10,13 @@ from PySide6.QtCore import QObject, QRectF, Slot
 from PySide6.QtGui import QColor, QPainter
 
 from ...engine.session_state import Purpose
-from ...engine.space.result_table import ResultTable
 from ..current_result import CurrentResult
 from ..plots.theme import Colours
 from .lane_layout import Layout
 from .lane_view import LaneView
+
+if TYPE_CHECKING:
+    from ...engine.space.result_table import ResultTable
 
 Windows = npt.NDArray[np.int64]  # shape (n, 2): start and end, ns on the GPU's clock
 NO_WINDOWS: Windows = np.empty((0, 2), dtype=np.int64)

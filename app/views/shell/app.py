@@ -22,12 +22,12 @@ from ..settings import Settings
 from ..threads.collector import Collector, in_the_background
 from ..watched_board import watched_gpu
 from .log import Log
-from .script import Run, ScriptRun
 from .services import Services
 from .window import EXAMPLE, MainWindow
 
 if TYPE_CHECKING:
     from ..doctor.window import Found
+    from .script import Run
 
 
 class Program(QObject):
@@ -112,8 +112,11 @@ def run(
     qt = application()
     program = Program(gpu, seed=seed, speed=speed, others=tuple(each.strip() for each in others if each.strip()))
     log = Log(program.show_fault)
-    running = None if script is None else ScriptRun(program.window.bridge, script)
-    if running is not None:
+    running = None
+    if script is not None:
+        from .script import ScriptRun  # imported late: few windows have a script beside them
+
+        running = ScriptRun(program.window.bridge, script)
         running.start()
     elif not demo:  # which shows by itself what the tour would
         program.offer_tour()

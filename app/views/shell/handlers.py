@@ -26,6 +26,8 @@ def handlers_of(window: Host) -> dict[str, Handler]:
         "settings": lambda _: beside.show_settings(),
         "undo": lambda _: panels["tune"].form.history.undo(),
         "redo": lambda _: panels["tune"].form.history.redo(),
+        "pool_here": lambda _: panels["tune"].runs_on.ask_boards(),
+        "pool_connect": lambda _: panels["tune"].runs_on.ask_scheduler(),
         "report": lambda _: window.ask_report(),
         "quit": lambda _: window.close(),
         "pause": lambda _: activity.pause_or_resume(),

@@ -113,6 +113,16 @@ PANELS: tuple[PanelSpec, ...] = (
         Place.LEFT,
         below=True,
     ),
+    PanelSpec(
+        "pool",
+        "&Pool",
+        "PoolPanel",
+        "Ctrl+Shift+B",
+        "The boards that share a session: which, what each of them does and has done",
+        "tune",
+        Place.LEFT,
+        below=True,
+    ),
     PanelSpec("analysis", "&Analysis", "AnalysisPanel", "Shift+F7", "What the measurements show", "understand"),
     PanelSpec("model", "&Model", "ModelPanel", "F8", "The frequency model", "understand"),
     PanelSpec(

@@ -31,6 +31,7 @@ class Services:
         self.result.follow_board(self.boards.current)
         self.boards.board_changed.connect(self.result.follow_board)
         self._store: Store | None = None
+        self._context: Context | None = None
 
     @property
     def store(self) -> Store:
@@ -43,11 +44,15 @@ class Services:
 
     def context(self) -> Context:
         """What every panel is given."""
-        return Context(self.bridge, self.boards, self.store, self.result)
+        if self._context is None:
+            self._context = Context(self.bridge, self.boards, self.store, self.result)
+        return self._context
 
     def close(self) -> None:
         """End the engine, then the sampling, then the store."""
         self.bridge.close()
+        if self._context is not None:
+            self._context.close()
         self.meters.shutdown()
         self.boards.close()
         if self._store is not None:

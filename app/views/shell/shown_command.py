@@ -32,7 +32,7 @@ def command_of(view: str, panels: Panels, context: Context, seconds: float) -> J
         case "traces" | "channels":
             info = context.gpu.info
             return lambda: reproduce.monitor_command(info.uuid, info.label, seconds)
-        case "tune":
+        case "tune" | "pool":
             tune = panels["tune"]
             if tune.draft is not None or result.plan is None:
                 plan = tune.plan_as_set_up()

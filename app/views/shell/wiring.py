@@ -64,6 +64,7 @@ class Wiring(QObject):
         tune.file_opened.connect(self._host.settings.add_recent)
         tune.edit_asked.connect(self._host.edit_specification)
         tune.asked.connect(self._keep_only)
+        tune.runs_on.look_asked.connect(self._bring_pool)
         tune.form.history.changed.connect(self._history_changed)
         self._history_changed()
 
@@ -124,6 +125,10 @@ class Wiring(QObject):
 
     def _connect_model(self, model: ModelPanel) -> None:
         model.tabs.made.connect(self.adopt_plots)
+
+    @Slot()
+    def _bring_pool(self) -> None:
+        self._host.workspaces.bring("pool")
 
     @Slot()
     def _history_changed(self) -> None:

@@ -19,6 +19,8 @@ from PySide6.QtWidgets import QWidget
 
 from ...engine.analysis.quantities import Quantity, parameter_text, quantities_of, quantity
 from ...engine.measurement import Measurement, State
+from ...engine.runner.board_correction import BOARD_NUMBER
+from ...engine.runner.pool.boards import board_name
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ...engine.space.within_limits import broken, broken_in_words
@@ -140,6 +142,7 @@ class ResultsModel(QAbstractTableModel):
         others = [name for name in self._offered if name not in goals]
         figures = {name: (quantity(name, units=self._plan.units), False) for name in self._offered}
         parameters = [(described, True) for described in quantities_of(self._plan).values()]
+        others.sort(key=lambda name: name != BOARD_NUMBER)  # which board it was comes before what else is known
         return [*(figures[n] for n in headline), *parameters, *(figures[n] for n in others)]
 
     def longest(self, column: int) -> list[str]:
@@ -149,6 +152,8 @@ class ResultsModel(QAbstractTableModel):
             states = [_TIMED, *([_OVER] if limited else []), *(state.value for state in State)]
             return ["★ 00000"] if column == _NUMBER else states
         described, parameter = self._columns[column - 2]
+        if described.name == BOARD_NUMBER and not parameter:
+            return ["GPU-00000000"]
         if not parameter or self._table is None:
             return ["0.0000"]
         parameters = self._table.space.parameters
@@ -262,4 +267,6 @@ class ResultsModel(QAbstractTableModel):
         described, parameter = self._columns[column - 2]
         if parameter:
             return parameter_text(measurement.configuration.get(described.name, ""))
+        if described.name == BOARD_NUMBER:
+            return board_name(measurement.board)
         return described.number(measurement.values.get(described.name, float("nan")))

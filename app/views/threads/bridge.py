@@ -60,6 +60,7 @@ class EngineBridge(QObject):
     measurements_added = Signal(object)  # events.MeasurementsAdded
     figures_restated = Signal(object)  # events.FiguresRestated
     session_remark = Signal(object)  # events.SessionRemark
+    pool_reported = Signal(object)  # events.PoolReported
     session_changed = Signal(object)  # events.SessionChanged
     fit_progress = Signal(object)  # events.FitProgress
     fit_finished = Signal(object)  # events.FitFinished
@@ -99,6 +100,7 @@ class EngineBridge(QObject):
             events.MeasurementsAdded: self.measurements_added,
             events.FiguresRestated: self.figures_restated,
             events.SessionRemark: self.session_remark,
+            events.PoolReported: self.pool_reported,
             events.SessionChanged: self.session_changed,
             events.FitProgress: self.fit_progress,
             events.FitFinished: self.fit_finished,

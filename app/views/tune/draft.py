@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,20 @@ if TYPE_CHECKING:
     from ...sensors.gpu import Gpu
 
 Range = tuple[float, float]
+
+
+def no_guard() -> None:
+    """Nothing sets what the boards of a pool do from here: their workers may, or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a session is set up to run on: one board, or several as one. Its functions are called off Qt's thread."""
+
+    name: str  # tells it apart from others
+    gpu: Callable[[], Gpu]  # raises WattridgeError where it is not there any more
+    guard: Callable[[], DeviceGuard | None] = no_guard
+    clocks_mhz: Range | None = None  # that it is steered to
 
 
 @dataclass(frozen=True, slots=True)

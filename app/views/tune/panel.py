@@ -25,8 +25,9 @@ from ..threads.tasks import LatestTask
 from ..watched_boards import speed_words
 from ..widgets import button, local_time, vbox
 from .add_to_queue import AddToQueue
-from .draft import Draft, RunsElsewhere, draft_of_session, examples, prepared_file
+from .draft import Draft, RunsElsewhere, Target, draft_of_session, examples, prepared_file
 from .draft_summary import DraftSummary
+from .runs_on import RunsOn
 from .session_form import SessionForm
 from .session_progress import SessionProgress
 from .setup_header import SetupHeader
@@ -86,6 +87,7 @@ class TunePanel(QWidget):
         self.caption = ResultCaption(context.result)
         self.start = button("Start", _START_TIP, self.start_session)
         self.queue = AddToQueue(context, lambda: self._draft, self.plan_as_set_up)
+        self.runs_on = RunsOn(context)
         self.pause = button("Pause", clicked=self.pause_or_resume)
         ends = "End the session; what was measured stays, and it can be resumed later"
         self.stop = button("Stop", ends, self.stop_session)
@@ -102,6 +104,8 @@ class TunePanel(QWidget):
         context.boards.board_changed.connect(self._follow_board)
         context.boards.speed_changed.connect(self._show_line)
         context.boards.failed.connect(self._board_failed)
+        context.pool.changed.connect(self._follow_board)
+        context.pool.failed.connect(self._board_failed)
         bridge = context.bridge
         bridge.control_changed.connect(self._control_changed)
         bridge.session_started.connect(self._session_started)
@@ -141,6 +145,7 @@ class TunePanel(QWidget):
             grid.setSpacing(4)
         vbox(
             files,
+            self.runs_on,
             self.speed,
             self.form,
             self.summary,
@@ -204,6 +209,7 @@ class TunePanel(QWidget):
         self._reader.shutdown()
         self.past.shutdown()
         self.queue.shutdown()
+        self.runs_on.shutdown()
 
     @Slot()
     def choose_file(self) -> None:
@@ -256,14 +262,17 @@ class TunePanel(QWidget):
             return
         plan = draft.plan
         source = [] if plan.source in LIVE else [provenance(plan)]
-        if plan.source == "simulated" and (speed := speed_words(self._context.boards.speed)):
+        pool = self._context.pool
+        several = plan.reports is not None
+        if plan.source == "simulated" and (speed := speed_words(pool.speed if several else self._context.boards.speed)):
             source[0] += f", {speed}"
         what = "Set up to replay" if draft.replay else "Set up to run"
         if draft.stored is not None and not self.summary.as_new.isChecked():
             what = f"Set up to continue session {draft.stored.id}"
         if draft.refused is not None:
             what = "Only to look at"
-        parts = (f"{what}: {plan.title} on {plan.gpu}", *source, self.form.words())
+        on = f"{pool.words}, {plan.gpu}" if several else plan.gpu
+        parts = (f"{what}: {plan.title} on {on}", *source, self.form.words())
         self.header.show_text(" · ".join(parts))
 
     @Slot()
@@ -292,21 +301,31 @@ class TunePanel(QWidget):
         asked: bool = True,
     ) -> None:
         """Read a file or a stored session for the board that is shown; `kept` is what the form then holds."""
-        board, store, clocks = self._context.boards.current, self._context.store, self._context.result.clocks_mhz
-        self._opened, self._prepared_for = opened, board.uuid
+        store, target = self._context.store, self._target()
+        self._opened, self._prepared_for = opened, target.name
         self._start_when_ready, self._kept, self._asked = start, kept, asked
         self._draft = None
         if isinstance(opened, int):
             session = opened
             self._say(f"Reading session {session} …")
-            self._reader.run(lambda _stop: draft_of_session(store, session, board.gpu, board.guard))
+            self._reader.run(lambda _stop: draft_of_session(store, session, target.gpu(), target.guard()))
         else:
             path, taken_over = opened
             growing = " (a growing cache is waited for until something in it succeeded)"
             waiting = growing if path.suffix == ".json" else ""
             self._say(f"Reading {path.name} and building its space …{waiting}")
-            self._reader.run(lambda stop: prepared_file(path, board.gpu, clocks, stop, taken_over, board.guard))
+            self._reader.run(
+                lambda stop: prepared_file(path, target.gpu(), target.clocks_mhz, stop, taken_over, target.guard())
+            )
         self._set_buttons()
+
+    def _target(self) -> Target:
+        """What is opened now is set up to run on."""
+        context, pool = self._context, self._context.pool
+        if pool.open:
+            return Target(f"{pool.where} {pool.model}", pool.gpu)
+        board = context.boards.current
+        return Target(board.uuid, lambda: board.gpu, lambda: board.guard, context.result.clocks_mhz)
 
     def _say(self, words: str) -> None:
         """What is under way."""
@@ -402,14 +421,14 @@ class TunePanel(QWidget):
     @Slot()
     def _follow_board(self, *_: object) -> None:
         """Prepare what is open for the board that is shown, once nothing runs: what is started then runs there."""
-        elsewhere = self._context.boards.current.uuid != self._prepared_for
+        elsewhere = self._target().name != self._prepared_for
         if elsewhere and not self._session_runs and not self._starting:
             self._prepare_again(asked=False)
 
     @Slot(object)
     def _control_changed(self, event: events.ControlChanged) -> None:
         """A real board's clocks and caps are part of the space while they may be set, and else are not."""
-        here = event.board == self._context.gpu.info.uuid
+        here = event.board == self._context.gpu.info.uuid and not self._context.pool.open
         under_way = self._draft is not None or self._reader.busy
         if here and under_way and not self._session_runs and not self._starting:
             self._steered(None)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _SEEDS, _LARGEST = 100, 2_000_000_000
 _REPLAY = "A recording is replayed; no board takes part"
 _BOARDS = "The boards that are watched; more are watched under Boards. They run one after another."
+_SEVERAL = "The boards that share the session; the others are set up one at a time"
 _OWN = "Only the board that it is set up for: clocks steered by its model, and measurements taken over, are its own"
 
 
@@ -86,12 +87,14 @@ class VariantsWindow(QDialog):
         for row in range(self.strategies.count()):
             item = self.strategies.item(row)
             item.setToolTip(strategies.description(strategies.get(item.data(Qt.ItemDataRole.UserRole))))
-        own_only = draft.replay or draft.clocks_mhz is not None or draft.taken_over is not None
+        several = plan.reports is not None
+        own_only = draft.replay or draft.clocks_mhz is not None or draft.taken_over is not None or several
         own = boards.measured_by(plan) or boards.current  # another one may be shown while a session runs
         offered = [own] if own_only else boards.all
-        _fill(self.boards, ((each.gpu.info.label, each.uuid, each is own) for each in offered))
+        labels = ((each.gpu.info.label, each.uuid, each is own) for each in offered)
+        _fill(self.boards, [(self._context.pool.words, plan.board, True)] if several else labels)
         self.boards.setEnabled(not own_only)
-        self.boards.setToolTip(_REPLAY if draft.replay else _OWN if own_only else _BOARDS)
+        self.boards.setToolTip(_REPLAY if draft.replay else _SEVERAL if several else _OWN if own_only else _BOARDS)
         with QSignalBlocker(self.first):
             self.first.setValue(plan.seed)
         self._count()

@@ -33,7 +33,7 @@ CLOCKS, LIMITS, LOADS = (1200.0, 1600.0, 2000.0), (300.0, 450.0), (1.0, 4.0, 8.0
 
 
 def table_of(figures: Rates, **values: tuple[object, ...]) -> ResultTable:
-    settings = {"graphics_clock_mhz", "memory_clock_mhz", "power_limit_w"}
+    settings = {"graphics_clock_mhz", "memory_clock_mhz", "power_limit_w", "workload_power_profile"}
     parameters = tuple(Parameter(name, each, name in settings) for name, each in values.items())  # type: ignore[arg-type]
     codes = np.array(list(itertools.product(*(range(len(each)) for each in values.values()))), dtype=np.uint8)
     table = ResultTable(SearchSpace(parameters, codes, len(codes)))
@@ -87,6 +87,20 @@ def test_the_best_at_each_load_is_the_least_energy_there(table: ResultTable) -> 
         "the board's own",
     ]
     assert found.own == {"power_limit_w": 450.0, "graphics_clock_mhz": 2000.0}
+
+
+def test_no_profile_is_the_boards_own() -> None:
+    def of_profiles(configuration: Configuration) -> tuple[float, float]:
+        return 100.0, 200.0 - 20.0 * (configuration["workload_power_profile"] == 0)
+
+    found = over_load(table_of(of_profiles, workload_power_profile=(-1, 0, 6), concurrency=(1.0, 4.0)))
+    assert found is not None
+    assert found.own == {"workload_power_profile": -1.0}
+    [one, _] = found.levels
+    assert one.settings == (("workload_power_profile", 0.0),)
+    assert one.gain is not None
+    assert one.locked is None
+    assert one.capped is None
 
 
 def test_the_gain_is_against_the_boards_own_clocks_and_limit(table: ResultTable) -> None:

@@ -75,11 +75,12 @@ class Process:
 
 
 def changed(stand_in: StandIn, process: Process) -> dict[str, Any]:
-    """Set a clock and a cap; the settings before."""
+    """Set a clock and a cap, and a profile where the board has them; the settings before."""
     before = stand_in.settings()
-    reply = process.ask("set", settings={"graphics_clock_mhz": [1200, 1200], "power_limit_w": 300})
+    profile, requested = ({"workload_power_profile": 1}, {"requested": 1 << 1}) if "requested" in before else ({}, {})
+    reply = process.ask("set", settings={"graphics_clock_mhz": [1200, 1200], "power_limit_w": 300, **profile})
     assert "error" not in reply
-    assert stand_in.settings() == {**before, "lock": (1200, 1200), "limit": 300_000}
+    assert stand_in.settings() == {**before, "lock": (1200, 1200), "limit": 300_000, **requested}
     return before
 
 

@@ -23,6 +23,7 @@ from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_resume, plan_specification
 from app.engine.store.database import Store
 from app.errors import PermissionRefused
+from app.paths import resources
 from app.sensors.nvml.gpu import NvmlGpu
 from app.sensors.nvml.library import LIBRARY
 
@@ -120,6 +121,27 @@ def test_tune_apply_obeyed_restore(with_rights: Boards, run: Callable[..., Any],
     assert stand_in.settings() == before
     status, nothing, said = run("restore")
     assert (status, nothing["prior"], nothing["message"]) == (0, {}, "nothing is left over")
+
+
+@pytest.mark.parametrize("out", [False, True])
+def test_settings_found_on_another_model_are_not_set(
+    with_rights: Boards, run: Callable[..., Any], tmp_path: Path, out: bool
+) -> None:
+    """A simulated board of the same name is another model too."""
+    stand_in = with_rights("h200")
+    before = stand_in.settings()
+    gemm = str(resources() / "examples" / "gemm.toml")
+    _, tuned, said = run("tune", gemm, "--gpu", "simulated:h200", "--speed", "inf", "--max-evaluations", "2")
+    assert "error" not in tuned, said
+    more = ("--out", str(tmp_path / "out")) if out else ("--allow-control", "--keep")
+    status, refused, _ = run("apply", "--session", str(tuned["session"]), "--gpu", "0", *more)
+    assert status == 2
+    assert "found on NVIDIA H200 (simulated)" in refused["error"]["what"]
+    assert "graphics clock" in refused["error"]["remedy"]
+    assert stand_in.settings() == before
+    assert not (tmp_path / "out").exists()
+    status, applied, _ = run("apply", "--session", str(tuned["session"]), "--gpu", "simulated:h200", "--keep")
+    assert (status, applied["gpu"], applied["source"]) == (0, "NVIDIA H200", "simulated")
 
 
 def test_without_allow_control_no_setter_is_reached(
@@ -242,11 +264,11 @@ def test_what_a_board_does_not_let_be_set_is_refused_with_the_reason(
 ) -> None:
     with_rights("h200", "laptop", "mig")
     _, [h200, laptop, mig], said = run("gpus")
-    assert h200["cannot_set"] == {}
-    assert laptop["cannot_set"].keys() == {"power_limit_w", "memory_clock_mhz"}
+    assert h200["cannot_set"].keys() == {"workload_power_profile"}  # as most boards
+    assert laptop["cannot_set"].keys() == {"workload_power_profile", "power_limit_w", "memory_clock_mhz"}
     assert "does not let its power limit be set" in laptop["cannot_set"]["power_limit_w"]
     assert "Ampere" in laptop["cannot_set"]["memory_clock_mhz"]
-    assert mig["cannot_set"].keys() == {"memory_clock_mhz", "graphics_clock_mhz"}
+    assert mig["cannot_set"].keys() == {"workload_power_profile", "memory_clock_mhz", "graphics_clock_mhz"}
     assert "NVIDIA RTX 2060 Laptop: the power limit cannot be set: this board does not let" in said
 
 

@@ -80,7 +80,7 @@ def test_the_prior_state_is_on_disk_before_the_first_setting(boards: Boards, hel
 def test_however_one_of_its_processes_ends_the_board_is_put_back(
     target: str, name: str, boards: Boards, helper: Callable[..., Process]
 ) -> None:
-    stand_in = boards("h200")
+    stand_in = boards("b200")
     process = helper(stand_in)
     before = changed(stand_in, process)
     pids = {
@@ -126,7 +126,7 @@ def hung(stand_in: StandIn, process: Process, how: str, stopped: list[int]) -> N
 def test_a_serving_process_that_hangs_is_killed_and_the_board_is_back_within_ten_seconds(
     how: str, boards: Boards, helper: Callable[..., Process], stopped: list[int]
 ) -> None:
-    stand_in = boards("h200")
+    stand_in = boards("b200")
     process = helper(stand_in)
     before = changed(stand_in, process)
     serving = process.serving
@@ -138,7 +138,7 @@ def test_a_serving_process_that_hangs_is_killed_and_the_board_is_back_within_ten
 
 
 def test_a_driver_that_is_slow_does_not_count_as_hung(boards: Boards, helper: Callable[..., Process]) -> None:
-    stand_in = boards("h200")
+    stand_in = boards("b200")
     process = helper(stand_in, STAND_IN_STALL_S="2.5")
     serving = process.serving
     stand_in.fault("nvmlDeviceSetPowerManagementLimit", delay_s=1.0)
@@ -154,7 +154,7 @@ def test_a_driver_that_is_slow_does_not_count_as_hung(boards: Boards, helper: Ca
 def test_a_hung_process_that_cannot_be_killed_is_not_waited_for(
     how: str, boards: Boards, helper: Callable[..., Process], stopped: list[int]
 ) -> None:
-    stand_in = boards("h200")
+    stand_in = boards("b200")
     process = helper(stand_in, STAND_IN_UNKILLABLE="1", STAND_IN_STALL_S="2.5", STAND_IN_STUCK_S="30")
     before, serving = changed(stand_in, process), process.serving
     hung(stand_in, process, how, stopped)
@@ -173,7 +173,7 @@ def test_a_hung_process_that_cannot_be_killed_is_not_waited_for(
 def test_a_process_that_stays_stuck_is_given_up_and_the_record_stays(
     boards: Boards, helper: Callable[..., Process], stopped: list[int]
 ) -> None:
-    stand_in = boards("h200")
+    stand_in = boards("b200")
     process = helper(stand_in, STAND_IN_UNKILLABLE="1", STAND_IN_STALL_S="2.5", STAND_IN_STUCK_S="0.5")
     before, serving = changed(stand_in, process), process.serving
     hung(stand_in, process, "SIGSTOP", stopped)
@@ -189,13 +189,13 @@ def test_a_process_that_stays_stuck_is_given_up_and_the_record_stays(
     [
         ("nvmlDeviceResetGpuLockedClocks", {"lock": (1200, 1200)}),
         ("nvmlDeviceSetPowerManagementLimit", {"limit": 300_000}),
-        ("nvmlDeviceGetName", {"lock": (1200, 1200), "limit": 300_000}),
+        ("nvmlDeviceGetName", {"lock": (1200, 1200), "limit": 300_000, "requested": 1 << 1}),
     ],
 )
 def test_where_the_driver_hangs_for_good_all_else_is_put_back_and_the_record_stays(
     function: str, left: dict[str, Any], boards: Boards, helper: Callable[..., Process]
 ) -> None:
-    stand_in = boards("h200")
+    stand_in = boards("b200")
     process = helper(stand_in, STAND_IN_STALL_S="2")
     before = changed(stand_in, process)
     stand_in.fault(function, delay_s=3600.0)
@@ -212,7 +212,7 @@ def test_where_the_driver_hangs_for_good_all_else_is_put_back_and_the_record_sta
 
 
 def test_a_driver_that_comes_back_after_a_while_is_waited_for(boards: Boards, helper: Callable[..., Process]) -> None:
-    stand_in = boards("h200")
+    stand_in = boards("b200")
     process = helper(stand_in, STAND_IN_UNKILLABLE="1", STAND_IN_STALL_S="2.5", STAND_IN_STUCK_S="30")
     before = changed(stand_in, process)
     stand_in.fault("nvmlDeviceResetGpuLockedClocks", delay_s=5.0, times=1)
@@ -223,7 +223,7 @@ def test_a_driver_that_comes_back_after_a_while_is_waited_for(boards: Boards, he
 
 
 def test_a_start_in_which_the_driver_hangs_ends(boards: Boards, helper: Callable[..., Process]) -> None:
-    stand_in = boards("h200")
+    stand_in = boards("b200")
     stand_in.fault("nvmlDeviceGetName", delay_s=3600.0, times=1)
     process = helper(stand_in, STAND_IN_STALL_S="0.5")
     assert process.hello == {}
@@ -234,7 +234,7 @@ def test_a_start_in_which_the_driver_hangs_ends(boards: Boards, helper: Callable
 def test_killed_whole_it_leaves_a_record_and_the_next_one_puts_the_board_back(
     boards: Boards, helper: Callable[..., Process]
 ) -> None:
-    stand_in = boards("h200")
+    stand_in = boards("b200")
     process = helper(stand_in)
     before = changed(stand_in, process)
     killed_whole(process)
@@ -242,14 +242,14 @@ def test_killed_whole_it_leaves_a_record_and_the_next_one_puts_the_board_back(
     assert stand_in.settings() != before
     again = helper(stand_in)
     assert again.hello["state"]["left_over"]
-    assert again.hello["state"]["prior"]["power_limit_mw"] == 650_000  # not the 300 W that the board has now
+    assert again.hello["state"]["prior"]["power_limit_mw"] == 950_000  # not the 300 W that the board has now
     again.ask("reset")
     assert stand_in.settings() == before
     assert not again.ask("state")["state"]["left_over"]
 
 
 def test_at_boot_every_board_is_put_back(boards: Boards, helper: Callable[..., Process]) -> None:
-    stand_in = boards("h200")
+    stand_in = boards("b200")
     process = helper(stand_in)
     before = changed(stand_in, process)
     killed_whole(process)
@@ -263,7 +263,7 @@ def test_at_boot_every_board_is_put_back(boards: Boards, helper: Callable[..., P
 def test_a_restart_of_the_machine_forgets_what_was_confirmed_but_not_what_was_before(
     boards: Boards, helper: Callable[..., Process]
 ) -> None:
-    stand_in = boards("h200")
+    stand_in = boards("b200")
     process = helper(stand_in)
     before = changed(stand_in, process)
     process.ask("confirm")
@@ -272,6 +272,7 @@ def test_a_restart_of_the_machine_forgets_what_was_confirmed_but_not_what_was_be
     record.write_text(json.dumps({**json.loads(record.read_text()), "boot": "another"}))
     board = stand_in.boards[0]
     board.lock[0] = board.lock[1] = 0
+    board.requested = 0
     board.limit = board.limit_default  # what the driver comes up with
     again = helper(stand_in)
     assert again.hello["state"]["left_over"]
@@ -281,7 +282,7 @@ def test_a_restart_of_the_machine_forgets_what_was_confirmed_but_not_what_was_be
 
 def test_silence_is_death(boards: Boards, helper: Callable[..., Process]) -> None:
     assert BEAT_S == 5.0
-    stand_in = boards("h200")
+    stand_in = boards("b200")
     process = helper(stand_in, STAND_IN_BEAT_S="1.5")
     before = changed(stand_in, process)
     for _ in range(5):
@@ -294,7 +295,7 @@ def test_silence_is_death(boards: Boards, helper: Callable[..., Process]) -> Non
 
 
 def test_a_reader_that_does_not_read_is_dead(boards: Boards, helper: Callable[..., Process]) -> None:
-    stand_in = boards("h200")
+    stand_in = boards("b200")
     process = helper(stand_in, STAND_IN_BEAT_S="0.6")
     before = changed(stand_in, process)
     os.set_blocking(process.input.fileno(), False)

@@ -31,7 +31,7 @@ Opened = Callable[[], RemoteGpu]
 @pytest.fixture
 def there(boards: Boards, as_root: None, monkeypatch: pytest.MonkeyPatch) -> StandIn:
     """The boards of the other machine."""
-    stand_in = boards("h200")
+    stand_in = boards("b200")
     for name, value in python_environment().items():
         monkeypatch.setenv(name, value)
     return stand_in
@@ -58,11 +58,16 @@ def test_it_is_set_obeys_and_is_as_it_was_again(there: StandIn, opened: Opened) 
     with DeviceGuard(gpu, allow_control=True) as guard:
         guard.open()
         there.work(30.0)
-        guard.apply(graphics_clock_mhz=1200, power_limit_w=400.0)
+        guard.apply(graphics_clock_mhz=1200, power_limit_w=400.0, workload_power_profile=1)
         assert there.settings()["lock"] == (1200, 1200)
+        assert there.settings()["requested"] == 1 << 1
         seen = guard.watch()
         assert seen.obeyed, seen.message
-        assert guard.prior == {"power_limit_w": before["limit"] / 1000, "graphics_clock_mhz": None}
+        assert guard.prior == {
+            "workload_power_profile": 5,
+            "power_limit_w": before["limit"] / 1000,
+            "graphics_clock_mhz": None,
+        }
     assert there.settings() == before
     guard.close()
     assert left_over(there.uuids[0]) is None
@@ -87,7 +92,7 @@ def test_a_connection_that_breaks_puts_the_board_back(there: StandIn, opened: Op
     before = there.settings()
     gpu = opened()
     guard = DeviceGuard(gpu, allow_control=True)
-    guard.apply(graphics_clock_mhz=1200, power_limit_w=400.0)
+    guard.apply(graphics_clock_mhz=1200, power_limit_w=400.0, workload_power_profile=1)
     assert there.settings() != before
     server = gpu.connection.process
     if how == "the end there killed":

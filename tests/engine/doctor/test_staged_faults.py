@@ -22,6 +22,7 @@ from app.engine.doctor.finding import Finding, State
 from app.engine.runner.cuda import toolchain as toolchains
 from app.engine.runner.cuda.toolchain import Toolchain
 from app.engine.runner.profiling.rights import counters_refused
+from app.own_installation import how_to_add
 from app.sensors.nvml import library as nvml
 from app.sensors.opencl import devices as opencl
 
@@ -161,7 +162,7 @@ def test_no_compiler_at_all(monkeypatch: pytest.MonkeyPatch, board_here: None) -
     monkeypatch.setattr(toolchains.nvrtc, "library_version", lambda: None)
     toolchains.find_toolchain.cache_clear()
     try:
-        _missing(found_by("cuda_compiler"), "no CUDA compiler was found", "pip install 'wattridge[cuda]'")
+        _missing(found_by("cuda_compiler"), "no CUDA compiler was found", how_to_add("cuda"))
     finally:
         toolchains.find_toolchain.cache_clear()
 
@@ -174,7 +175,7 @@ def _compiler(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
 def test_nvrtc_without_headers_names_the_packages_that_bring_them(monkeypatch: pytest.MonkeyPatch) -> None:
     said = 'kernel.cu(1): catastrophic error: cannot open source file "cuda_fp16.h"'
     _compiler(monkeypatch, f"import sys; print({said!r}); sys.exit(1)")
-    _wrong(found_by("cuda_compiler"), "NVRTC 12.9 has no headers", "cannot open source file", "'wattridge[cuda]'")
+    _wrong(found_by("cuda_compiler"), "NVRTC 12.9 has no headers", "cannot open source file", how_to_add("cuda"))
 
 
 def test_a_compiler_that_fails_is_quoted_and_one_that_works_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +192,7 @@ def test_bindings_that_are_newer_than_the_driver_are_wrong(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "cuda.bindings", types.ModuleType("cuda.bindings"))
     monkeypatch.setitem(sys.modules, "cuda.bindings.driver", types.ModuleType("cuda.bindings.driver"))
     monkeypatch.setattr(nvidia, "_cuda_driver", lambda: 12090)
-    _wrong(found_by("cuda"), "needs a driver for CUDA 13", "is for 12.9", "'wattridge[cuda]'")
+    _wrong(found_by("cuda"), "needs a driver for CUDA 13", "is for 12.9", how_to_add("cuda"))
 
 
 def test_profiling_that_is_for_administrators_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

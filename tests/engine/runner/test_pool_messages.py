@@ -17,13 +17,29 @@ from engine_fakes import grid, measurement_of
 from pool_sides import BUNDLE, board
 
 from app.engine.measurement import Depth, Measurement, State
+from app.engine.runner.kernels.given_images import GivenImage
+from app.engine.runner.kernels.image_target import ImageTarget
 from app.engine.runner.pool import messages
 from app.engine.runner.pool.boards import PoolBoard, board_message, models_of, parse_board
 from app.engine.runner.pool.bundle import Bundle, bundle_message, bundle_of, parse_bundle
+from app.engine.runner.pool.compilers import (
+    MOST_IMAGE,
+    CompileRequest,
+    PoolCompiler,
+    compile_request_line,
+    compiler_message,
+    given_line,
+    image_document,
+    parse_compile_request,
+    parse_compiler,
+    parse_given,
+    parse_image,
+)
 from app.engine.runner.pool.messages import Request, SessionWork
 from app.engine.session.load import load_specification
 from app.errors import InputError, WattridgeError
 from app.paths import resources
+from app.sensors.device_limits import limits_of
 from app.sensors.remote.fields import Garbled, line_of
 
 SPACE = grid()
@@ -54,6 +70,47 @@ REQUESTS = (
 )
 
 
+TARGET = ImageTarget((9, 0), limits_of((9, 0), 132), 232448, "NVRTC 12.9 for (9, 0)")
+COMPILE_REQUESTS = (
+    CompileRequest("open", SESSION, 1, work=WORK, target=TARGET),
+    CompileRequest("compile", SESSION, 2, 17),
+    CompileRequest("close", SESSION, 3),
+)
+IMAGE = GivenImage("0" * 64, "node1", bytes(range(256)), "kernel.cu(3): warning")
+
+
+def test_compile_requests_and_images_arrive_as_they_were_sent() -> None:
+    for request in COMPILE_REQUESTS[1:]:
+        assert parse_compile_request(compile_request_line(request)) == request
+    opened = parse_compile_request(compile_request_line(COMPILE_REQUESTS[0]))
+    assert opened.target == TARGET
+    assert opened.work is not None
+    assert opened.work.bundle == BUNDLE
+    compiler = PoolCompiler("compiler@node1", "node1", 8)
+    assert parse_compiler(line_of(compiler_message(compiler))) == compiler
+    assert parse_compiler(line_of(board_message(board("GPU-1")))) is None
+    assert parse_given(given_line(SESSION, IMAGE)) == (SESSION, IMAGE)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sha256": "0" * 64},
+        {"image": "???"},
+        {"image": ""},
+        {"image": "A" * (MOST_IMAGE * 4 // 3 + 8)},
+        {"key": "../../k"},
+        {"key": None},
+        {"said": 5},
+    ],
+)
+def test_an_image_that_is_not_what_it_says_is_none(change: dict[str, Any]) -> None:
+    document = image_document(IMAGE.key, IMAGE.image, IMAGE.said)
+    parse_image(document, "node1")
+    with pytest.raises(Garbled):
+        parse_image({**document, **change}, "node1")
+
+
 def test_requests_arrive_as_they_were_sent() -> None:
     for request in REQUESTS[1:]:
         assert messages.parse_request(messages.request_line(request)) == request
@@ -75,8 +132,8 @@ def test_measurements_arrive_as_they_were_made_by_the_board_that_made_them() -> 
     assert math.isnan(arrived.values["GFLOP/s"])
     assert arrived.intervals["time_s"] == (0.2, 0.3)
     failed = Measurement.failed(3, {}, State.COMPILE, "error:\x1b[31m bad\nnext", source="simulated")
-    told = messages.parse_answer(messages.measured_line(8, failed), "there").measured
-    arrived = messages.parse_measurement(told, SPACE, "GPU-1", "simulated")
+    sent = messages.parse_answer(messages.measured_line(8, failed), "there").measured
+    arrived = messages.parse_measurement(sent, SPACE, "GPU-1", "simulated")
     assert (arrived.state, arrived.error) == (State.COMPILE, "error:\\x1b[31m bad\nnext")
 
 
@@ -182,6 +239,12 @@ def _read_answer(line: bytes) -> None:
         messages.parse_origin(answer.answer)
 
 
+def _read_image(line: bytes) -> None:
+    answer = messages.parse_answer(line, "there")
+    if answer.answer is not None:
+        parse_image(answer.answer, "node1")
+
+
 ANSWER = {
     **messages.abilities_document(messages.Abilities(frozenset({"time_s"}), ("registers",), 16, ("a note",))),
     "features": [[1.0], [None]],
@@ -194,6 +257,10 @@ LINES: list[tuple[Callable[[bytes], object], bytes]] = [
     (_read_answer, messages.measured_line(3, measurement_of(SPACE, 3))),
     (_read_answer, messages.error_line(3, WattridgeError("it failed", "there", "try again"))),
     (parse_board, line_of(board_message(board("GPU-1")))),
+    (parse_compiler, line_of(compiler_message(PoolCompiler("compiler@a", "a", 4)))),
+    *((parse_compile_request, compile_request_line(request)) for request in COMPILE_REQUESTS),
+    (_read_image, messages.answer_line(3, image_document("0" * 64, b"an image", "a warning"))),
+    (parse_given, given_line(SESSION, GivenImage("0" * 64, "node1", b"an image", "a warning"))),
 ]
 
 

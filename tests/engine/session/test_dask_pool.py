@@ -28,7 +28,7 @@ from app.engine.runner.pool.certificates import Certificates, make_certificates
 from app.engine.runner.pool.dask_pool import DaskPool
 from app.engine.runner.pool.gpu import PooledGpu
 from app.engine.session.board_offsets import offsets_of_origin
-from app.engine.session.events import Event, MeasurementsAdded
+from app.engine.session.events import Event, MeasurementsAdded, PoolReported
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
@@ -133,8 +133,10 @@ def session_with(
         if isinstance(event, MeasurementsAdded):
             for at in [at for at in left if at <= event.length]:
                 left.pop(at)()
+        elif isinstance(event, PoolReported) and event.remark:
+            remarks.append(event.remark)
 
-    gpu = PooledGpu(pool, pool.boards(), on_remark=remarks.append)
+    gpu = PooledGpu(pool, pool.boards())
     specification = load_specification(resources() / "examples" / "gemm.toml")
     plan = plan_specification(specification, gpu, SearchOptions(max_evaluations=rows, strategy="random_sample"))
     with Store() as store:

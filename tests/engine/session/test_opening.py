@@ -14,14 +14,16 @@ from app.engine.formats.csv_table import write_csv
 from app.engine.formats.read import read_recording
 from app.engine.objectives import Goal
 from app.engine.report.export import export_session
+from app.engine.session.description import describe_session
 from app.engine.session.events import EngineFault, FitFinished, Open, SessionChanged, SessionStarted, Show
 from app.engine.session.opening import best_of, import_recording, open_session
-from app.engine.session.planning import plan_of
+from app.engine.session.planning import plan_of, plan_replay
 from app.engine.session.tuner import Tuner
 from app.engine.session_state import SessionState
 from app.engine.space.result_table import ResultTable
 from app.engine.store.database import Store
 from app.errors import InputError
+from app.views.provenance import provenance
 
 SPACE = grid()
 
@@ -109,6 +111,19 @@ def test_an_exported_session_comes_back_by_import(store: Store, tmp_path: Path) 
         assert file.name in taken.record.reason
         name = loaded.record.objective.goal.name
         assert np.allclose(np.sort(taken.table.values(name)), np.sort(loaded.table.values(name)), equal_nan=True), file
+
+
+@pytest.mark.parametrize("kind", ["csv", "cache", "t4"])
+def test_a_replay_of_simulated_figures_says_that_they_are(store: Store, tmp_path: Path, kind: str) -> None:
+    """The simulated board has the name of a real one, so that nothing else would tell."""
+    loaded = store.load(stored(store, (5, 1)))
+    (file,) = export_session(plan_of(loaded), loaded.table, None, None, tmp_path, [kind])
+    replayed = plan_replay(file)
+    assert replayed.source == "simulated"
+    assert provenance(replayed) == f"simulated, recorded in {file.name}"
+    said = next(figure.value for figure in describe_session(replayed, loaded.table).figures if figure.label == "Source")
+    assert "SIMULATED" in str(said)
+    assert "replayed" in str(said)
 
 
 def test_a_cache_from_elsewhere_is_imported_whole(store: Store, shared_data: Path) -> None:

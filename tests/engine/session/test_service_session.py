@@ -223,8 +223,9 @@ def test_what_a_start_runs_and_sends_where_is_said_before(tmp_path: Path) -> Non
 def test_boards_under_one_service_count_together(tmp_path: Path) -> None:
     both = document("", parameters={"users": [1]})
     both["service"] = {**both["service"], "boards": ["simulated:h200", "simulated:h200"]}  # type: ignore[dict-item]
-    table, _ = tuned(tmp_path, both)
+    table, summary = tuned(tmp_path, both)
     measured = table.measurement(0)
+    assert [each["uuid"] for each in summary["service_boards"]] == ["simulated:a100", "simulated:h200"]  # type: ignore[attr-defined]
     assert measured.state is State.OK, measured.error
     alone = [SimulatedGpu(load_twin(name)).read() for name in ("a100", "h200")]
     idle_w = sum(
@@ -233,8 +234,11 @@ def test_boards_under_one_service_count_together(tmp_path: Path) -> None:
     )
     assert measured.values["power_w"] == pytest.approx(idle_w, rel=0.1)
     assert "2 boards together" in measured.power_source
-    with pytest.raises(InputError, match="several boards"):
-        tuned(tmp_path, {**both, "device_settings": {"graphics_clock_mhz": [900, 1200]}})
+    for wanted in ({"graphics_clock_mhz": [900, 300]}, {"power_limit_w": [150]}):
+        with pytest.raises(InputError, match=r"H200 .* does not take a"):
+            tuned(tmp_path, {**both, "device_settings": wanted})
+    with pytest.raises(InputError, match="runs on one board"):
+        tuned(tmp_path, both, Modelled())
 
 
 def names_of(twin: str) -> list[str]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from lab import OBJECTIVE, Lab, cache_session, filled, grid_space, measured, plan_for, ready
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtWidgets import QApplication
@@ -23,21 +22,6 @@ from app.views.front.slice_view import SliceView
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 FRONT, PARALLEL, SLICE = range(3)
-
-
-@pytest.fixture
-def lab() -> Lab:
-    return Lab()
-
-
-@pytest.fixture
-def panel(lab: Lab, qtbot: QtBot) -> FrontPanel:
-    made = FrontPanel(lab.context)
-    qtbot.addWidget(made)
-    made.resize(900, 720)
-    made.show()
-    qtbot.waitExposed(made)
-    return made
 
 
 def parallel(panel: FrontPanel) -> ParallelPlot:

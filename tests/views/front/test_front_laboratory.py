@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 from lab import OBJECTIVE, Lab, cache_session, filled, grid_space, measured, plan_for
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QMouseEvent
@@ -21,21 +20,6 @@ from app.views.plots.row_filter import EVERYTHING, RowFilter
 from app.views.settings import Settings
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
-
-
-@pytest.fixture
-def lab() -> Lab:
-    return Lab()
-
-
-@pytest.fixture
-def panel(lab: Lab, qtbot: QtBot) -> FrontPanel:
-    made = FrontPanel(lab.context)
-    qtbot.addWidget(made)
-    made.resize(900, 720)
-    made.show()
-    qtbot.waitExposed(made)
-    return made
 
 
 def show(lab: Lab, panel: FrontPanel) -> ResultTable:

@@ -25,21 +25,6 @@ from app.views.plots import theme
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 
 
-@pytest.fixture
-def lab() -> Lab:
-    return Lab()
-
-
-@pytest.fixture
-def panel(lab: Lab, qtbot: QtBot) -> FrontPanel:
-    made = FrontPanel(lab.context)
-    qtbot.addWidget(made)
-    made.resize(900, 560)
-    made.show()
-    qtbot.waitExposed(made)
-    return made
-
-
 def place(panel: FrontPanel, point: int) -> QPointF:
     """Where a point is in the plot's scene."""
     assert panel.points is not None

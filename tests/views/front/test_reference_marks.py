@@ -26,21 +26,6 @@ FLOOR = OperatorFloor({"time_s": 4e-5, "energy_j": 0.008, "GFLOP/s": 15000.0, "G
 TIME_ENERGY = Objective(Goal("energy_j", False), (Goal("time_s", False), Goal("energy_j", False)))
 
 
-@pytest.fixture
-def lab() -> Lab:
-    return Lab()
-
-
-@pytest.fixture
-def panel(lab: Lab, qtbot: QtBot) -> FrontPanel:
-    made = FrontPanel(lab.context)
-    qtbot.addWidget(made)
-    made.resize(900, 560)
-    made.show()
-    qtbot.waitExposed(made)
-    return made
-
-
 def show(lab: Lab, objective: Objective = TIME_ENERGY, *, origin: dict[str, str] | None = None) -> SessionPlan:
     table = filled(grid_space())
     plan = plan_for(table.space, objective)

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fakes import FakeGpu, working
+from lab import SGEMM
 from pytestqt.qtbot import QtBot
 
 from app.engine.models.frequency import fit_frequency_model
@@ -30,31 +31,6 @@ from app.views.shell.window_actions import ACTIONS, LENGTH_ACTIONS
 from app.views.watched_board import watched_gpu
 
 ROOT = Path(__file__).resolve().parents[3]
-SPECIFICATION = """
-[kernel]
-name = "sgemm"
-source = "sgemm.cu"
-problem_size = ["n", "n"]
-arguments = []
-profile = "gemm"
-[constants]
-n = 2048
-[parameters]
-block_size_x = [16, 32]
-block_size_y = [8, 16]
-tile_size_x = [4]
-tile_size_y = [4]
-[device_settings]
-graphics_clock_mhz = [810, 1005, 1410]
-[metrics]
-"GFLOP/s" = "2 * n**3 / time_s / 1e9"
-"GFLOPS/W" = "2 * n**3 / energy_j / 1e9"
-[objective]
-maximise = "GFLOPS/W"
-front = ["GFLOP/s", "GFLOPS/W"]
-[search]
-strategy = "brute_force"
-"""
 
 Open = Callable[..., Program]
 
@@ -197,7 +173,7 @@ def test_a_message_moves_nothing_and_covers_nothing_but_the_line_below_the_windo
 def test_a_session_is_tuned_fitted_and_exported(qtbot: QtBot, open_program: Open, tmp_path: Path) -> None:
     window = with_panels(qtbot, open_program(speed=40.0))
     path = tmp_path / "gemm.toml"
-    path.write_text(SPECIFICATION)
+    path.write_text(SGEMM)
     (tmp_path / "sgemm.cu").write_text("// the simulated board costs it by its profile\n")
     ends: list[SessionState] = []
     window.bridge.session_changed.connect(lambda event: ends.append(event.progress.state))

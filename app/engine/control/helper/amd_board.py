@@ -22,6 +22,7 @@ _WITHOUT = {
     "locked_memory_mhz": "memory clocks of AMD boards are not set",
     "application_clocks_mhz": "AMD boards have no application clocks",
     "persistence_mode": "AMD boards have no persistence mode",
+    "workload_power_profiles": "workload power profiles are of NVIDIA's boards",
 }
 _ERRORS = {
     binding.INVALID: ("refused", "the driver refuses this value"),
@@ -80,6 +81,10 @@ class AmdBoard(Board):
             for end in settings["graphics_clock_mhz"]:
                 if not low <= end <= high:
                     raise Failed("refused", f"{end} MHz is outside {low} to {high} MHz")
+
+    def require_profile(self, number: int) -> None:
+        """Raise Failed: there are none."""
+        raise Failed("not_supported", _WITHOUT["workload_power_profiles"])
 
     # --- setting: nothing else in this project calls these functions --------------------------------------------------
 

@@ -49,6 +49,10 @@ class Board:
         """Raise Failed for clocks that this board does not support; `memory_mhz` is the memory clock set already."""
         raise NotImplementedError
 
+    def require_profile(self, number: int) -> None:
+        """Raise Failed for a workload power profile that this board does not have."""
+        raise NotImplementedError
+
     # --- the same for all ---------------------------------------------------------------------------------------------
 
     def read_or_none(self, knob: str) -> Any:
@@ -75,6 +79,8 @@ class Board:
         """Whether this board supports the values; `memory_mhz` is the memory clock that is set already."""
         if "power_limit_w" in settings:
             self.require_limit(round(settings["power_limit_w"] * 1000))
+        if "workload_power_profile" in settings:
+            self.require_profile(settings["workload_power_profile"])
         self.require_clocks(settings, memory_mhz)
 
     def require_limit(self, limit_mw: int) -> None:

@@ -6,9 +6,10 @@
     {"id": 4, "do": "confirm"}
     {"id": 5, "do": "quit"}
 
-The third setting is "power_limit_w". `reset` goes back to what was in force when the helper began ("start", the
-default), to what was there before anything was ever confirmed ("prior"), or, where the board's record cannot be read,
-to no locks and the default limit ("defaults"). No request holds a path or a command.
+The other settings are "power_limit_w", and "workload_power_profile": the number of one, -1 for none. `reset` goes back
+to what was in force when the helper began ("start", the default), to what was there before anything was ever confirmed
+("prior"), or, where the board's record cannot be read, to no locks, no profile and the default limit ("defaults"). No
+request holds a path or a command.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 MOST_BYTES = 1024  # of a line
-SETTINGS = ("power_limit_w", "memory_clock_mhz", "graphics_clock_mhz")  # in order of application
+SETTINGS = ("workload_power_profile", "power_limit_w", "memory_clock_mhz", "graphics_clock_mhz")  # as applied
 _FIELDS = {
     "state": set(),
     "set": {"settings"},
@@ -30,6 +31,7 @@ _FIELDS = {
 _MOST_ID = 2**53 - 1
 _MOST_MHZ = 20_000
 _MOST_W = 10_000
+NO_PROFILE, _MOST_PROFILE = -1, 254
 
 
 class Refused(Exception):
@@ -119,6 +121,10 @@ def _settings(given: Any) -> dict[str, Any]:
         elif name == "memory_clock_mhz":
             if not _clock(value):
                 raise Refused(f"{name} is not a number of MHz")
+            accepted[name] = value
+        elif name == "workload_power_profile":
+            if not _whole(value) or not NO_PROFILE <= value <= _MOST_PROFILE:
+                raise Refused(f"{name} is no number of a profile")
             accepted[name] = value
         elif name == "power_limit_w":
             if not _number(value) or not 1 <= value <= _MOST_W:

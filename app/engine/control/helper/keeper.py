@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from .board import Board
-from .grammar import SETTINGS, Failed
+from .grammar import NO_PROFILE, SETTINGS, Failed
 from .record import KNOBS, KNOBS_OF, Record, RecordError, Records, boot
 
 _TRIES, _BETWEEN_S = 3, 0.2  # of putting back
@@ -60,7 +60,7 @@ class Keeper:
         }
 
     def set(self, settings: dict[str, Any]) -> None:
-        """Make settings, the power limit first and the graphics clock last, each by the first way that works."""
+        """Make settings, the profile first and the graphics clock last, each by the first way that works."""
         if self._record.unreadable:
             raise Failed("unreadable", f"not set, for what was before is not known: {self._record.unreadable}")
         self._board.check(settings, self._applied.get("memory_clock_mhz"))
@@ -148,6 +148,8 @@ class Keeper:
     def _value(self, knob: str, name: str, value: Any) -> Any:
         if knob == "power_limit_mw":
             return round(value * 1000)
+        if knob == "workload_power_profiles":
+            return [] if value == NO_PROFILE else [value]
         if knob == "locked_memory_mhz":
             return [value, value]
         if knob == "locked_graphics_mhz":

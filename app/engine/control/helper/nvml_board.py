@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
 from .board import TOLERANCE_MW, Board
-from .grammar import Failed
+from .grammar import NO_PROFILE, Failed
 
 GRAPHICS, MEMORY = 0, 2  # nvmlClockType_t
+_MOST_PROFILES = 255
 _CLOCKS_S = 5.0  # the lists of supported clocks hang on some boards
 
 # nvmlReturn -> (kind, words). Codes as in nvml.h, which never renumbers them.
@@ -22,6 +24,7 @@ _ERRORS = {
     13: ("not_supported", "this driver lacks the function"),
     15: ("lost", "the GPU is lost"),
     16: ("lost", "the GPU needs a reset"),
+    25: ("not_supported", "this driver knows another version of the function"),
     28: ("lost", "the GPU is no longer there"),
 }
 
@@ -50,6 +53,8 @@ class NvmlBoard(Board):
             return int(self._ask("nvmlDeviceGetPersistenceMode"))
         if knob == "application_clocks_mhz":
             return [int(self._ask("nvmlDeviceGetApplicationsClock", kind)) for kind in (MEMORY, GRAPHICS)]
+        if knob == "workload_power_profiles":
+            return self._profiles("requestedProfilesMask")
         return None
 
     def memory_clocks_mhz(self) -> tuple[int, ...]:
@@ -84,6 +89,13 @@ class NvmlBoard(Board):
             if end not in self.graphics_clocks_mhz(memory_mhz):
                 raise Failed("refused", f"{end} MHz is none of its graphics clocks")
 
+    def require_profile(self, number: int) -> None:
+        """Raise Failed for one that is none of the driver's."""
+        known = self._profiles("perfProfilesMask")
+        if number not in (NO_PROFILE, *known):
+            named = ", ".join(map(str, known)) or "none"
+            raise Failed("refused", f"{number} is none of its workload power profiles, which are {named}")
+
     # --- setting: nothing else in this project calls these functions --------------------------------------------------
 
     def put(self, knob: str, value: Any) -> None:
@@ -95,6 +107,8 @@ class NvmlBoard(Board):
             self._ask("nvmlDeviceSetPersistenceMode", value)
         elif knob == "application_clocks_mhz":
             self._ask("nvmlDeviceSetApplicationsClocks", value[0], value[1])
+        elif knob == "workload_power_profiles":
+            self._request(set(value))
         elif knob == "locked_graphics_mhz":
             if value is None:
                 self._ask("nvmlDeviceResetGpuLockedClocks")
@@ -112,7 +126,7 @@ class NvmlBoard(Board):
         elif knob == "application_clocks_mhz":
             self._ask("nvmlDeviceResetApplicationsClocks")
         else:
-            self.put(knob, None)
+            self.put(knob, [] if knob == "workload_power_profiles" else None)
 
     def is_at(self, knob: str, value: Any) -> bool:
         """Whether a knob reads back as it was set; one that cannot be read cannot be caught."""
@@ -121,7 +135,30 @@ class NvmlBoard(Board):
         now = self.read(knob)
         return abs(now - value) <= TOLERANCE_MW if knob == "power_limit_mw" else bool(now == value)
 
+    def _request(self, wanted: set[int]) -> None:
+        """Have these profiles requested, and no others: the driver adds to its list, and takes from it."""
+        now = set(self._profiles("requestedProfilesMask"))
+        for verb, numbers in (("Clear", now - wanted), ("Set", wanted - now)):
+            if numbers:
+                asked = self._structure("RequestedProfiles")
+                for number in numbers:
+                    asked.requestedProfilesMask.mask[number // 32] |= 1 << number % 32
+                self._ask(f"nvmlDeviceWorkloadPowerProfile{verb}RequestedProfiles", ctypes.byref(asked))
+
     # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _profiles(self, mask: str) -> list[int]:
+        """The numbers in a mask of the profiles that are now."""
+        now = self._structure("CurrentProfiles")
+        self._ask("nvmlDeviceWorkloadPowerProfileGetCurrentProfiles", ctypes.byref(now))
+        words = getattr(now, mask).mask
+        return [number for number in range(_MOST_PROFILES) if words[number // 32] >> number % 32 & 1]
+
+    def _structure(self, name: str) -> Any:
+        made = getattr(self._nvml, f"c_nvmlWorkloadPowerProfile{name}_v1_t", None)
+        if made is None:
+            raise Failed("not_supported", "the nvidia-ml-py beside the helper knows no workload power profiles")
+        return made()
 
     def _ask(self, function: str, *arguments: Any) -> Any:
         return self._call(function, self._handle, *arguments)

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .__main__ import unsafe_path
-from .grammar import SETTINGS
+from .grammar import NO_PROFILE, SETTINGS
 
 PATH = "/etc/wattridge/policy.conf"
 ALL_BOARDS = "all boards"
@@ -53,6 +53,8 @@ class Policy:
         if self.read_only:
             return f"{PATH} makes this board read-only"
         for name, value in settings.items():
+            if name == "workload_power_profile" and value == NO_PROFILE:
+                continue  # as a board is by itself
             low, high = self.ranges.get(name, (-math.inf, math.inf))
             for end in value if isinstance(value, (list, tuple)) else (value,):
                 if not low <= end <= high:

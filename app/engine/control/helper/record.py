@@ -33,11 +33,13 @@ KNOBS = (
     "locked_memory_mhz",
     "application_clocks_mhz",  # [memory, graphics]
     "power_limit_mw",
+    "workload_power_profiles",  # the numbers of those that are requested, ascending
     "persistence_mode",
 )
 
 # The knobs that may make a setting, in the order in which they are tried.
 KNOBS_OF = {
+    "workload_power_profile": ("workload_power_profiles",),
     "power_limit_w": ("power_limit_mw",),
     "memory_clock_mhz": ("locked_memory_mhz", "application_clocks_mhz"),
     "graphics_clock_mhz": ("locked_graphics_mhz", "application_clocks_mhz"),
@@ -309,6 +311,9 @@ def _is_value(knob: str, value: Any) -> bool:
         return _whole(value, _BOUND[knob])
     if knob not in KNOBS:
         return False
+    if knob == "workload_power_profiles":
+        numbers = isinstance(value, list) and all(_whole(each, 254) for each in value)
+        return numbers and value == sorted(set(value))
     if value is None:
         return knob != "application_clocks_mhz"
     return isinstance(value, list) and len(value) == 2 and all(_whole(clock, 20_000) for clock in value)

@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 from ....errors import InputError, WattridgeError
+from ....own_installation import how_to_add
 
 CHOICE: Final = "WATTRIDGE_CUDA"
 
@@ -48,7 +49,7 @@ LIBRARIES: Final = (
     Library("cuda-bindings", f"{__package__}.bindings_backend", "cuda", least=12),
     Library("pycuda", f"{__package__}.pycuda_backend", "pycuda"),
 )
-REMEDY: Final = "pip install 'wattridge[cuda]' (newest boards: '[cuda13]'), or choose --gpu simulated:NAME"
+REMEDY: Final = f"{how_to_add('cuda')} (newest boards: '[cuda13]'); or choose --gpu simulated:NAME"
 
 
 def usable_libraries() -> list[Library]:
@@ -74,6 +75,6 @@ def find_library(where: str) -> Library:
         if library.name == asked:
             if library.usable:
                 return library
-            remedy = f"pip install 'wattridge[{library.extra}]', or unset {CHOICE}"
+            remedy = f"{how_to_add(library.extra)}; or unset {CHOICE}"
             raise WattridgeError(f"{asked} is not installed, and {CHOICE} asks for it", where, remedy)
     raise InputError(f"{asked!r} is no library for CUDA", CHOICE, " or ".join(library.name for library in LIBRARIES))

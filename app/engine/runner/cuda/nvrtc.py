@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from ....own_installation import how_to_add
 from ....paths import private_folder
 from .toolkit import library_places, pip_folders, toolkits
 
@@ -38,7 +39,7 @@ _OTHER_WORDS: Final = {
     "--resource-usage": ("-Xptxas", "-v"),
 }
 _TO_THE_ASSEMBLER: Final = ("-Xptxas", "--ptxas-options")
-OLDER: Final = "pip install 'wattridge[cuda]' does from Maxwell on, a CUDA 11 toolkit and '[pycuda]' for Kepler"
+OLDER: Final = f"for Maxwell, Pascal and Volta {how_to_add('cuda')}; for Kepler a CUDA 11 toolkit and '[pycuda]'"
 _ARCHITECTURE: Final = re.compile(r"-arch=sm_(\d+)")
 
 
@@ -55,7 +56,7 @@ def compile_text(text: str, options: Sequence[str]) -> tuple[bytes, str]:
     """
     library = _library()
     if library is None:
-        return b"", "NVRTC is not here: pip install 'wattridge[cuda]'"
+        return b"", f"NVRTC is not here: {how_to_add('cuda')}"
     words, as_ptx = architecture_options(device_options(options), _architectures(library))
     if not words:
         release = ".".join(map(str, _version(library)))

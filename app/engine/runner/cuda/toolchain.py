@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from ....errors import InputError, WattridgeError
+from ....own_installation import how_to_add
 from ..kernels.image_maker import ImageMaker
 from ..kernels.library_maker import LibraryMaker
 from ..kernels.program_maker import ProgramMaker
@@ -28,7 +29,7 @@ from .nvrtc_else_nvcc import NvrtcElseNvcc
 from .toolkit import toolkits
 
 CHOICE: Final = "WATTRIDGE_CUDA_COMPILER"
-MISSING: Final = "pip install 'wattridge[cuda]', or install the CUDA toolkit and set CUDA_HOME to where it is"
+MISSING: Final = f"{how_to_add('cuda')}; or install the CUDA toolkit and set CUDA_HOME to where it is"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from ....own_installation import how_to_add_package
 from ...operators.shapes import Operator
 from ..kernels.backend import Array, DeviceFault, KernelFacts
 from .cublas import NO_TRANSPOSE, ONE, TRANSPOSE, ZERO, Blas, cublas
@@ -123,9 +124,9 @@ def _calls(driver: Driver, operator: Operator, operands: Operands) -> _Calls:
     if operator.kind == "conv2d" and not direct and not single:
         raise OSError(f"cuDNN is not asked for {operator.precision}: it would write other numbers than our FP32")
     if operator.kind == "conv2d" and not direct:
-        raise OSError("cuDNN was not found: pip install nvidia-cudnn-cu12 (or -cu13)")
+        raise OSError(f"cuDNN was not found: {how_to_add_package('nvidia-cudnn-cu12')} (or -cu13)")
     if blas is None:
-        raise OSError("cuBLAS was not found: pip install nvidia-cublas-cu12 (or nvidia-cublas)")
+        raise OSError(f"cuBLAS was not found: {how_to_add_package('nvidia-cublas-cu12')} (or nvidia-cublas)")
     calls = _ByCublas(driver, blas, operator, operands)
     calls.queue()  # a first call loads kernels, which a recording must not
     return calls

@@ -24,6 +24,7 @@ from ....paths import make_folder, open_private, private_folder
 from ...measurement import State
 from ...workloads.source_kernel import Build
 from ...workloads.subprocesses import MOST_OUTPUT, run_process
+from .given_images import GivenImages
 from .image_maker import COMPILE_S, MAX_MESSAGE, Compiled, ImageMaker, session_ended
 from .process import KernelFailed
 
@@ -50,6 +51,8 @@ class Compiler:
     ) -> None:
         self.jobs = jobs or max(1, cores() - 1)
         self.compiled = 0  # images made rather than found
+        self.given: GivenImages | None = None  # what other machines made, where a session has such help
+        self.root: Path | None = None  # paths below it count from there: the same files elsewhere give the same key
         self._maker = maker
         if folder is not None:
             make_folder(folder)
@@ -68,23 +71,33 @@ class Compiler:
         """What `compile` gives, some time; its exception is KernelFailed with the compiler's message."""
         return self._pool.submit(self.compile, build)
 
+    def submit_here(self, build: Build) -> Future[Compiled]:
+        """The same, and never what another machine made."""
+        return self._pool.submit(self.compile, build, here=True)
+
     def image(self, build: Build) -> bytes:
         """The image alone. Raises KernelFailed."""
         return self.compile(build).image
 
-    def compile(self, build: Build) -> Compiled:
-        """The image and what was said of it, from the cache or compiled now. Raises KernelFailed."""
+    def compile(self, build: Build, *, here: bool = False) -> Compiled:
+        """The image and what was said of it: from the cache, given by another machine, or compiled now.
+
+        Raises KernelFailed.
+        """
         build = self._generated(build)
-        if self._folder is None:
+        if self._folder is None and self.given is None:
             return self._compiled(build)
-        path = self._folder / f"{self.key(build)}.image"
-        try:
-            said, _, image = path.read_bytes().partition(b"\n")
-            found = Compiled(image, str(json.loads(said)))
-            os.utime(path)  # used: it stays
-        except (OSError, ValueError):
+        key = self.key(build)
+        path = self._folder / f"{key}.image" if self._folder is not None else None
+        found = _kept_in(path)
+        if found is None and self.given is not None and not here and (given := self.given.find(key)) is not None:
+            return given  # which is not kept: whatever it is, it goes with the session
+        if found is None:
             found = self._compiled(build)
-            self._keep(path, json.dumps(found.said).encode() + b"\n" + found.image)
+            if path is not None:
+                self._keep(path, json.dumps(found.said).encode() + b"\n" + found.image)
+        if self.given is not None:
+            self.given.compare(key, found)
         return found
 
     def key(self, build: Build) -> str:
@@ -92,9 +105,9 @@ class Compiler:
         digest = hashlib.sha256()
         parts = (self._maker.identity, build.text, *build.options, *map(str, build.include))
         for part in parts:
-            digest.update(part.encode() + b"\0")
+            digest.update(self._from_root(part).encode() + b"\0")
         for path, text in included(build):
-            digest.update(str(path).encode() + b"\0" + text + b"\0")
+            digest.update(self._from_root(str(path)).encode() + b"\0" + text + b"\0")
         return digest.hexdigest()
 
     def close(self) -> None:
@@ -128,6 +141,14 @@ class Compiler:
             raise KernelFailed(State.COMPILE, f"{program} printed more than {MOST_OUTPUT >> 20} MiB")
         return replace(build, text=build.text + ended.output, generator=())
 
+    def _from_root(self, text: str) -> str:
+        """With its paths below the root as they are from there."""
+        if self.root is None:
+            return text
+        for root in dict.fromkeys((self.root.resolve(), self.root)):
+            text = text.replace(root.as_posix(), "<root>")
+        return text
+
     def _compiled(self, build: Build) -> Compiled:
         made = self._maker.make(build.text, [*build.options, *(f"-I{include}" for include in build.include)])
         self.compiled += 1
@@ -156,6 +177,19 @@ class Compiler:
             with suppress(OSError):
                 path.unlink()
                 total -= size
+
+
+def _kept_in(path: Path | None) -> Compiled | None:
+    """An image that is on disk; None where it is not."""
+    if path is None:
+        return None
+    try:
+        said, _, image = path.read_bytes().partition(b"\n")
+        found = Compiled(image, str(json.loads(said)))
+        os.utime(path)  # used: it stays
+    except (OSError, ValueError):
+        return None
+    return found
 
 
 def _cache_folder() -> Path | None:

@@ -20,6 +20,7 @@ class Compiled(NamedTuple):
 
     image: bytes
     said: str
+    maker: str = ""  # the machine that made it, where that is another one
 
 
 class NotCompiled(KernelFailed):

@@ -53,6 +53,13 @@ def shortened_key(key: str) -> str:
     return key[:12] if key.startswith(("GPU-", "MIG-", "AMD-")) else key
 
 
+def board_name(key: str) -> str:
+    """A board among those of a session, in a few letters: 'GPU-4f2a19c0'; of a simulated one, 'node7 #2'."""
+    model, _, place = key.partition("@")
+    host, _, number = place.rpartition("/")
+    return f"{host} #{number}" if model.startswith("simulated:") and host else shortened_key(key)
+
+
 def models_of(boards: Iterable[PoolBoard]) -> dict[str, tuple[PoolBoard, ...]]:
     """The boards by their models."""
     found: dict[str, list[PoolBoard]] = {}
@@ -77,21 +84,21 @@ def board_message(board: PoolBoard) -> dict[str, Any]:
 def parse_board(line: bytes) -> PoolBoard:
     """What a worker announced. Raises Garbled, and WattridgeError for another version of the program."""
     message = parse_line(line, LONGEST_GREETING)
-    told = object_of(message.get("board"))
-    key, host = told.get("key"), text_of(told.get("host"), 253) or "a machine without a name"
+    announced = object_of(message.get("board"))
+    key, host = announced.get("key"), text_of(announced.get("host"), 253) or "a machine without a name"
     if not isinstance(key, str) or not _KEY.match(key):
         raise Garbled("a board without a key")
     hello = parse_hello(message, host)
     if hello.version != __version__:
         what = f"the worker runs Wattridge {hello.version}, this is {__version__}"
         raise WattridgeError(what, host, "install the same version on all machines of a pool")
-    return PoolBoard(key, host, hello, _limits(object_of(told.get("limits"))), text_of(told.get("read_only")))
+    return PoolBoard(key, host, hello, _limits(object_of(announced.get("limits"))), text_of(announced.get("read_only")))
 
 
-def _limits(told: Mapping[str, Any]) -> DeviceLimits:
+def _limits(limits: Mapping[str, Any]) -> DeviceLimits:
     figures = {}
     for each in fields(DeviceLimits):
-        value = number_of(told.get(each.name))
+        value = number_of(limits.get(each.name))
         if not 0 <= value < _MOST_OF_A_LIMIT:
             raise Garbled("a limit of the board is out of its range")
         figures[each.name] = value if each.name == "compute_capability" else int(value)

@@ -67,9 +67,9 @@ def bundle_message(bundle: Bundle) -> dict[str, Any]:
     return {"specification": bundle.specification, "files": files}
 
 
-def parse_bundle(told: Any) -> Bundle:
+def parse_bundle(sent: Any) -> Bundle:
     """Files that were sent. Raises Garbled for names that lead out of a folder, and for what is too large."""
-    message = object_of(told)
+    message = object_of(sent)
     files: dict[str, bytes] = {}
     total = 0
     for name, text in object_of(message.get("files"), _MOST_FILES).items():

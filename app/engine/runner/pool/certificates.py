@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Final
 
 from ....errors import InputError, WattridgeError
+from ....own_installation import how_to_add
 from ....paths import PRIVATE_FILE, make_folder, private_folder
 
 _AUTHORITY, _CERTIFICATE, _KEY = "ca.pem", "pool.pem", "pool-key.pem"
 _VALID: Final = datetime.timedelta(days=825)
 _SKEW: Final = datetime.timedelta(hours=1)  # of the clocks of the pool's machines
-_EXTRA: Final = "pip install 'wattridge[pool]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def _signed() -> tuple[bytes, bytes, bytes]:
         from cryptography.hazmat.primitives.asymmetric import ec
         from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
     except ImportError:
-        raise WattridgeError("certificates need the package cryptography", "pool", _EXTRA) from None
+        raise WattridgeError("certificates need the package cryptography", "pool", how_to_add("pool")) from None
     now = datetime.datetime.now(datetime.UTC)
 
     def name(common: str) -> x509.Name:

@@ -21,9 +21,10 @@ from ....sensors.remote.fields import Garbled
 from . import tasks
 from .boards import PoolBoard, parse_board
 from .certificates import Certificates
+from .compilers import PoolCompiler, parse_compiler
 from .messages import error_line
 from .network import security_of, settle
-from .pool import Came, Failure, Heard, Left, Remark, Said, Unanswered
+from .pool import Came, CompilerCame, Failure, Heard, Left, Remark, Said, Unanswered
 
 LOOK_S: Final = 0.5  # between looks at who is there
 CONNECT_S: Final = 10.0
@@ -65,6 +66,7 @@ class DaskPool:
         self._heard: queue.SimpleQueue[Heard] = queue.SimpleQueue()
         self._mutex = threading.Lock()
         self._boards: dict[str, PoolBoard] = {}
+        self._compilers: dict[str, PoolCompiler] = {}
         # Of the thread alone from here on.
         self._name = f"wattridge-{secrets.token_hex(8)}"
         self._client: Client | None = None
@@ -90,8 +92,15 @@ class DaskPool:
         with self._mutex:
             return tuple(self._boards.values())
 
+    def compilers(self) -> tuple[PoolCompiler, ...]:
+        with self._mutex:
+            return tuple(self._compilers.values())
+
     def send(self, board: str, number: int, line: bytes) -> None:
         self._call(self._submit, board, number, line)
+
+    def tell(self, board: str, line: bytes) -> None:
+        self._call(self._tell, board, line)
 
     def cancel(self, number: int) -> None:
         self._call(self._cancel, number)
@@ -225,28 +234,33 @@ class DaskPool:
     def _meet(self, address: str, worker: dict[str, Any]) -> None:
         """A worker that was not known: a board joins where it has one."""
         self._known[address] = ""
-        told = worker.get(tasks.ANNOUNCED)
-        if not isinstance(told, str):
+        announced = worker.get(tasks.ANNOUNCED)
+        if not isinstance(announced, str):
             return
         try:
-            board = parse_board(told.encode())
+            line = announced.encode()
+            member = parse_compiler(line) or parse_board(line)
         except (Garbled, WattridgeError) as error:
             self._heard.put(Remark(f"a worker at {shortened(address)} is left out: {error}"))
             return
-        before = self._addresses.get(board.key)
+        before = self._addresses.get(member.key)
         if before is not None:  # its worker was started again, and the scheduler has not noticed yet
             self._forget_worker(before)
             self._known[before] = ""
-        self._known[address] = board.key
-        self._addresses[board.key] = address
+        self._known[address] = member.key
+        self._addresses[member.key] = address
         with self._mutex:
-            self._boards[board.key] = board
-        self._heard.put(Came(board))
+            if isinstance(member, PoolBoard):
+                self._boards[member.key] = member
+            else:
+                self._compilers[member.key] = member
+        self._heard.put(Came(member) if isinstance(member, PoolBoard) else CompilerCame(member))
 
     def _left(self, key: str, why: str) -> None:
         del self._addresses[key]
         with self._mutex:
-            del self._boards[key]
+            self._boards.pop(key, None)
+            self._compilers.pop(key, None)
         self._heard.put(Left(key, why))
 
     # --- requests -----------------------------------------------------------------------------------------------------
@@ -265,7 +279,7 @@ class DaskPool:
                 key=f"{self._name}-{number}",
                 workers=[address],
                 allow_other_workers=False,
-                resources={tasks.GPU_RESOURCE: 1},
+                resources={tasks.COMPILER_RESOURCE if board in self._compilers else tasks.GPU_RESOURCE: 1},
                 pure=False,
                 retries=0,
             )
@@ -320,10 +334,16 @@ class DaskPool:
             if sent is not None and isinstance(line, bytes):
                 self._heard.put(Said(number, sent.board, line))
 
-    async def _broadcast(self, message: dict[str, Any]) -> None:
-        if self._client is not None and self._addresses:
+    def _tell(self, board: str, line: bytes) -> None:
+        address = self._addresses.get(board)
+        if address is not None:
+            self._begin(self._broadcast({"op": tasks.TAKE_IMAGE, "line": line}, [address]))
+
+    async def _broadcast(self, message: dict[str, Any], workers: list[str] | None = None) -> None:
+        """To those workers, else to all of them."""
+        workers = list(self._addresses.values()) if workers is None else workers
+        if self._client is not None and workers:
             with suppress(OSError, asyncio.TimeoutError):
-                workers = list(self._addresses.values())
                 await self._client.scheduler.broadcast(msg=message, workers=workers, on_error="ignore")
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -18,6 +18,7 @@ from ...specification.model import Specification
 from ...specification.programs import programs_of
 from .boards import PoolBoard
 from .pool import Pool
+from .status import BoardReports
 
 ORIGIN: Final = "boards"  # in a session's origin: the boards that measured it, as JSON by their keys
 SELECTOR: Final = "pool"  # in place of a board's UUID
@@ -26,12 +27,10 @@ SELECTOR: Final = "pool"  # in place of a board's UUID
 class PooledGpu:
     """Implements `Gpu` as far as planning needs it: what is read and run is read and run beside the boards."""
 
-    def __init__(
-        self, pool: Pool, boards: Sequence[PoolBoard], on_remark: Callable[[str], None] = lambda _: None
-    ) -> None:
-        """`boards` are of one model, one at least; `on_remark` hears in one line what the user should know of them."""
-        self.on_remark = on_remark
+    def __init__(self, pool: Pool, boards: Sequence[PoolBoard], options: Sequence[str] = ()) -> None:
+        """`boards` are of one model, one at least; `options` those with which a command uses them."""
         self.pool = pool
+        self.reports = BoardReports(options)
         self.boards = tuple(boards)
         self.model = boards[0].model
         self.info: GpuInfo = replace(boards[0].info, index=0, uuid=SELECTOR, host="")
@@ -103,13 +102,13 @@ def boards_of_origin(origin: Mapping[str, str]) -> dict[str, dict[str, str]]:
     Empty where one board did, and where what is stored is damaged.
     """
     try:
-        told = json.loads(origin.get(ORIGIN, "{}"))
+        stored = json.loads(origin.get(ORIGIN, "{}"))
     except (ValueError, RecursionError):
         return {}
-    if not isinstance(told, dict):
+    if not isinstance(stored, dict):
         return {}
     return {
         key: {name: text for name, text in facts.items() if isinstance(text, str)}
-        for key, facts in told.items()
+        for key, facts in stored.items()
         if isinstance(facts, dict)
     }

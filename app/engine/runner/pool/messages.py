@@ -54,7 +54,7 @@ _MOST_PARAMETERS: Final = 512
 _MOST_VALUES: Final = 1 << 16  # of one parameter
 _MOST_FIGURES: Final = 1024
 _LONGEST_ERROR: Final = 8192
-_SESSION: Final = re.compile(r"[0-9a-f]{32}\Z")
+SESSION: Final = re.compile(r"[0-9a-f]{32}\Z")
 _NAME: Final = re.compile(r"[^\x00-\x1f\x7f]{1,200}\Z")
 _VERBS: Final = ("open", "measure", "features", "restate", "conclude", "close")
 _DTYPES: Final = ("|u1", "<u2", "<u4", "<u8")
@@ -125,11 +125,7 @@ def request_line(request: Request) -> bytes:
     """As it is sent."""
     message: dict[str, Any] = {"do": request.do, "session": request.session, "number": request.number}
     if request.work is not None:
-        work = request.work
-        described, codes = space_to_row(work.space)
-        message |= bundle_message(work.bundle)
-        message |= {"space": described, "codes": base64.b64encode(codes).decode("ascii")}
-        message |= {"repeats": work.repeats, "condition": work.condition}
+        message |= work_message(request.work)
     if request.rows:
         message |= {"rows": list(request.rows), "depth": request.depth.value}
     if request.measurements:
@@ -137,14 +133,26 @@ def request_line(request: Request) -> bytes:
     return line_of(message)
 
 
+def work_message(work: SessionWork) -> dict[str, Any]:
+    """What a request to open says of the session."""
+    described, codes = space_to_row(work.space)
+    return {
+        **bundle_message(work.bundle),
+        "space": described,
+        "codes": base64.b64encode(codes).decode("ascii"),
+        "repeats": work.repeats,
+        "condition": work.condition,
+    }
+
+
 def parse_request(line: bytes) -> Request:
     """What is asked. Raises Garbled."""
     message = parse_line(line, LONGEST_REQUEST)
     do, session, number = message.get("do"), message.get("session"), whole_of(message.get("number"), 1 << 62)
-    if do not in _VERBS or not isinstance(session, str) or not _SESSION.match(session):
+    if do not in _VERBS or not isinstance(session, str) or not SESSION.match(session):
         raise Garbled("a request for what nobody does")
     if do == "open":
-        return Request(do, session, number, work=_parse_work(session, message))
+        return Request(do, session, number, work=parse_work(session, message))
     if do == "restate":
         measurements = [object_of(each) for each in list_of(message.get("measurements"), MOST_ROWS)]
         return Request(do, session, number, measurements=tuple(measurements))
@@ -154,7 +162,8 @@ def parse_request(line: bytes) -> Request:
     return Request(do, session, number, rows, _one_of(_DEPTHS, message.get("depth")))
 
 
-def _parse_work(session: str, message: Mapping[str, Any]) -> SessionWork:
+def parse_work(session: str, message: Mapping[str, Any]) -> SessionWork:
+    """What a request to open has of the session. Raises Garbled."""
     repeats = whole_of(message.get("repeats"), 1 << 20)
     if repeats < 1:
         raise Garbled("a number of repeats that is none")
@@ -168,16 +177,16 @@ def _parse_space(described: Any, codes: Any) -> SearchSpace:
     if not isinstance(described, str) or not isinstance(codes, str):
         raise Garbled("no search space")
     try:
-        told = json.loads(described)
+        loaded = json.loads(described)
         packed = base64.b64decode(codes, validate=True)
     except (ValueError, RecursionError, binascii.Error):
         raise Garbled("a search space that is none") from None
-    told = object_of(told)
-    parameters = tuple(_parse_parameter(each) for each in list_of(told.get("parameters"), _MOST_PARAMETERS))
-    rows, columns = (whole_of(each, _MOST_ROW) for each in list_of(told.get("shape"), 2, exactly=True))
-    if told.get("dtype") not in _DTYPES or columns != len(parameters) or not parameters:
+    document = object_of(loaded)
+    parameters = tuple(_parse_parameter(each) for each in list_of(document.get("parameters"), _MOST_PARAMETERS))
+    rows, columns = (whole_of(each, _MOST_ROW) for each in list_of(document.get("shape"), 2, exactly=True))
+    if document.get("dtype") not in _DTYPES or columns != len(parameters) or not parameters:
         raise Garbled("a search space of another shape than it says")
-    dtype = np.dtype(told["dtype"])
+    dtype = np.dtype(document["dtype"])
     size = rows * columns * dtype.itemsize
     if size > _MOST_CODES:
         raise Garbled("a search space that is too large")
@@ -194,8 +203,8 @@ def _parse_space(described: Any, codes: Any) -> SearchSpace:
     return SearchSpace(parameters, table, cartesian=rows)
 
 
-def _parse_parameter(told: Any) -> Parameter:
-    name, values, setting = list_of(told, 3, exactly=True)
+def _parse_parameter(described: Any) -> Parameter:
+    name, values, setting = list_of(described, 3, exactly=True)
     if not isinstance(name, str) or not _NAME.match(name) or not isinstance(setting, bool):
         raise Garbled("a parameter that is none")
     kept = tuple(list_of(values, _MOST_VALUES))
@@ -239,9 +248,9 @@ def parse_answer(line: bytes, where: str) -> Answer:
     message = parse_line(line, LONGEST_ANSWER)
     number = whole_of(message.get("number"), 1 << 62)
     if "error" in message:
-        told = object_of(message["error"])
-        kind, what, remedy = parse_error(told)
-        flagged = next((known for flag, known in _FLAGS.items() if told.get(flag) is True), None)
+        failure = object_of(message["error"])
+        kind, what, remedy = parse_error(failure)
+        flagged = next((known for flag, known in _FLAGS.items() if failure.get(flag) is True), None)
         error = sensor_error(kind, what, where, remedy) if flagged is None else flagged(what, where, remedy)
         return Answer(number, error=error)
     if message.get("begun") is True:
@@ -263,25 +272,25 @@ def abilities_document(abilities: Abilities) -> dict[str, Any]:
     }
 
 
-def parse_abilities(told: Mapping[str, Any]) -> Abilities:
+def parse_abilities(answer: Mapping[str, Any]) -> Abilities:
     """The answer to 'open'. Raises Garbled."""
-    batch = whole_of(told.get("batch"), 1 << 16)
+    batch = whole_of(answer.get("batch"), 1 << 16)
     if not batch:
         raise Garbled("a batch of nothing")
-    timed, features = (_names(told.get(name)) for name in ("timed", "features"))
-    notes = tuple(text_of(note) for note in list_of(told.get("notes"), 64))
+    timed, features = (_names(answer.get(name)) for name in ("timed", "features"))
+    notes = tuple(text_of(note) for note in list_of(answer.get("notes"), 64))
     return Abilities(frozenset(timed), features, batch, notes)
 
 
-def parse_features(told: Mapping[str, Any], rows: int, features: int) -> list[list[float]]:
+def parse_features(answer: Mapping[str, Any], rows: int, features: int) -> list[list[float]]:
     """The answer to 'features': a list for each row, NaN where unknown. Raises Garbled."""
-    found = list_of(told.get("features"), rows, exactly=True)
+    found = list_of(answer.get("features"), rows, exactly=True)
     return [[_or_nan(each) for each in list_of(row, features, exactly=True)] for row in found]
 
 
-def parse_origin(told: Mapping[str, Any]) -> dict[str, str]:
+def parse_origin(answer: Mapping[str, Any]) -> dict[str, str]:
     """The answer to 'conclude': how a board's figures are stated. Raises Garbled."""
-    origin = object_of(told.get("origin"))
+    origin = object_of(answer.get("origin"))
     if not all(isinstance(text, str) and len(text) <= 1 << 16 and _NAME.match(name) for name, text in origin.items()):
         raise Garbled("an origin that is none")
     return {name: visible(text) for name, text in origin.items()}
@@ -310,9 +319,9 @@ def measurement_document(measurement: Measurement) -> dict[str, Any]:
     }
 
 
-def parse_measurement(told: Any, space: SearchSpace, board: str, source: str) -> Measurement:
+def parse_measurement(sent: Any, space: SearchSpace, board: str, source: str) -> Measurement:
     """A measurement of a row of this space, made by this board. Raises Garbled."""
-    document = object_of(told)
+    document = object_of(sent)
     row = whole_of(document.get("row"), space.size)
     if document.get("source") != source:
         raise Garbled("a measurement of another kind of board")
@@ -352,28 +361,28 @@ def _or_nan(value: Any) -> float:
     return math.nan if value is None else number_of(value)
 
 
-def _pair(told: Any) -> tuple[float, float]:
-    low, high = (_or_nan(end) for end in list_of(told, 2, exactly=True))
+def _pair(ends: Any) -> tuple[float, float]:
+    low, high = (_or_nan(end) for end in list_of(ends, 2, exactly=True))
     return low, high
 
 
-def _window(told: Any) -> tuple[int, int]:
-    start, end = (whole_of(each, 1 << 62) for each in list_of(told, 2, exactly=True))
+def _window(ends: Any) -> tuple[int, int]:
+    start, end = (whole_of(each, 1 << 62) for each in list_of(ends, 2, exactly=True))
     return start, end
 
 
-def _names(told: Any) -> tuple[str, ...]:
-    names = list_of(told, _MOST_FIGURES)
+def _names(listed: Any) -> tuple[str, ...]:
+    names = list_of(listed, _MOST_FIGURES)
     if not all(isinstance(name, str) and _NAME.match(name) for name in names):
         raise Garbled("a figure with a name that is none")
     return tuple(names)
 
 
-def _lines(told: Any) -> str:
+def _lines(text: Any) -> str:
     """What a compiler or driver said: its lines, without any other control character."""
-    if not isinstance(told, str):
+    if not isinstance(text, str):
         raise Garbled("a text that is none")
-    return "\n".join(visible(line) for line in told[:_LONGEST_ERROR].splitlines())
+    return "\n".join(visible(line) for line in text[:_LONGEST_ERROR].splitlines())
 
 
 def _one_of(known: Mapping[str, _T], word: Any) -> _T:

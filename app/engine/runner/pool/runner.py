@@ -8,6 +8,7 @@ once.
 
 from __future__ import annotations
 
+import json
 import math
 import secrets
 import threading
@@ -29,7 +30,10 @@ from ...workloads.kernel_features import FEATURES
 from ..settings_order import settings_of
 from .boards import PoolBoard
 from .bundle import Bundle
+from .compile_help import CompileHelp
+from .compilers import parse_target
 from .gpu import ORIGIN, boards_document
+from .ledger import Ledger
 from .messages import (
     MOST_ROWS,
     Abilities,
@@ -46,7 +50,8 @@ from .messages import (
     request_line,
     rows_of,
 )
-from .pool import Came, Failure, Left, Pool, Remark, Said, Unanswered
+from .pool import Came, CompilerCame, Failure, Left, Pool, Remark, Said, Unanswered
+from .status import STATUS, PoolStatus, boards_to_json
 
 MOST_AT_ONCE: Final = 32  # rows in one request
 AHEAD: Final = 2  # requests that a board has at once: one that it works on and the next
@@ -60,6 +65,8 @@ CONCLUDE_S: Final = 60.0
 CLOSE_S: Final = 5.0
 _RESTATED: Final = 256  # measurements in one request
 _DEATHS: Final = 2  # of workers, until a row counts as the reason
+_REPORT_S: Final = 0.25  # between two reports of what the boards do, while that changes,
+_AT_LEAST_S: Final = 1.0  # and while it does not: their counts and shares do
 
 
 @dataclass(slots=True)
@@ -73,7 +80,6 @@ class _Seat:
     again_s: float = math.inf  # when it is asked again
     refused: str = ""  # why it does not take part
     requests: set[int] = field(default_factory=set)  # rows that it measures now, or next
-    measured: int = 0
 
 
 @dataclass(slots=True)
@@ -101,7 +107,8 @@ class _Job:
 
 
 class PoolRunner:
-    """Implements `Runner`, `Times`, `KnowsFeatures`, `StatesFigures` and `OverBoards`. The pool is not its own.
+    """Implements `Runner`, `Times`, `KnowsFeatures`, `CompilesAhead`, `StatesFigures` and `OverBoards`.
+    The pool is not its own.
 
     Boards of its model that join later take part from then on.
     """
@@ -117,11 +124,17 @@ class PoolRunner:
         repeats: int = 1,
         condition: str = "",
         on_remark: Callable[[str], None] = lambda _: None,
+        on_status: Callable[[PoolStatus], None] = lambda _: None,
         stop: threading.Event | None = None,
     ) -> None:
-        """Waits until one board is ready. Raises WattridgeError where none becomes so."""
+        """Waits until one board is ready. Raises WattridgeError where none becomes so.
+
+        `on_status` hears what the boards do, as it changes; `on_remark`, in one line, what the user should know of it.
+        """
         self.source = source
-        self.on_remark = on_remark
+        self.on_remark, self._on_status = on_remark, on_status
+        self._ledger = Ledger()
+        self._reported_s = -math.inf
         self._pool, self._model, self._space = pool, model, space
         self._work = SessionWork(secrets.token_hex(16), bundle, space, repeats, condition)
         self._last = 0  # number of a request
@@ -132,6 +145,11 @@ class PoolRunner:
         self._board_of: dict[int, str] = {}  # of rows that were measured in full
         self._origins: dict[str, dict[str, str]] = {}  # what each board that took part says of its figures
         self._alone_since = time.monotonic()  # without a board that is ready
+        while pool.heard(0.0) is not None:
+            pass  # what happened between two sessions
+        self._help = CompileHelp(pool, self._work, self._next_number, lambda text: self.on_remark(text))
+        for compiler in pool.compilers():
+            self._help.join(compiler)
         for board in pool.boards():
             self._welcome(board)
         first = self._first_ready(stop or threading.Event())
@@ -161,6 +179,10 @@ class PoolRunner:
             rows.setdefault(board, []).append(row)
         jobs = [_Job(deque(self._by_setting(own)), Depth.ENERGY, board) for board, own in rows.items()]
         return self._work_off(jobs, stop)
+
+    def expect(self, rows: Sequence[int]) -> None:
+        """Compile workers make their images meanwhile; without such nothing is done."""
+        self._help.expect(rows)
 
     def features(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
         """What the boards' compilers know of the rows; NaN where none answered."""
@@ -201,9 +223,9 @@ class PoolRunner:
         ]
         stated = list(measurements)
         for (seat, part), answer in zip(parts, self._ask(asked), strict=True):
-            told = self._restated(seat, answer, len(part))
-            if [each.row for each in told] == [stated[at].row for at in part]:
-                for at, new in zip(part, told, strict=True):
+            answered = self._restated(seat, answer, len(part))
+            if [each.row for each in answered] == [stated[at].row for at in part]:
+                for at, new in zip(part, answered, strict=True):
                     stated[at] = new
         return stated
 
@@ -216,19 +238,23 @@ class PoolRunner:
                     self._origins[seat.board.key] |= parse_origin(answer)
                 except Garbled as error:
                     self.on_remark(f"{seat.board.label}: {error.what}")
-        return {ORIGIN: boards_document(self._origins)}
+        document = json.dumps(boards_to_json(self._ledger.status()))
+        return {ORIGIN: boards_document(self._origins), STATUS: document}
 
     def close(self) -> None:
         """Let the boards end what they do for this session, and put back what it set. The pool stays open."""
+        self._help.close()
         for number in list(self._sent):
             self._pool.cancel(number)
         self._sent.clear()
         self._pool.end_until(self._work.session, self._last)
         self._ask([(seat, Request("close", "", 0)) for seat in self._ready()], CLOSE_S)
+        self._report(at_once=True)
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def _look_at(self, rows: Sequence[int], depth: Depth, stop: threading.Event) -> Iterator[Measurement]:
+        self._help.expect(rows)
         return self._work_off([_Job(deque(self._by_setting(rows)), depth)], stop)
 
     def _work_off(self, jobs: Sequence[_Job], stop: threading.Event) -> Iterator[Measurement]:
@@ -291,6 +317,7 @@ class PoolRunner:
                     number = self._send(seat, Request("measure", "", 0, tuple(rows), job.depth), job)
                     job.under_way.add(number)
                     seat.requests.add(number)
+                    self._help.want(number, seat.board.key, rows, self._sent[number].rows)
 
     def _rows_for(self, job: _Job, seat: _Seat, seats: int, here: Collection[str]) -> list[int]:
         """The next rows of a job for a board: one that cost a worker alone, others together, fewer towards the end."""
@@ -316,10 +343,14 @@ class PoolRunner:
     # --- requests -----------------------------------------------------------------------------------------------------
 
     def _send(self, seat: _Seat, request: Request, job: _Job | None = None) -> int:
+        number = self._next_number()
+        numbered = replace(request, session=self._work.session, number=number)
+        self._sent[number] = _Sent(seat.board.key, request.do, dict.fromkeys(request.rows), job)
+        self._pool.send(seat.board.key, number, request_line(numbered))
+        return number
+
+    def _next_number(self) -> int:
         self._last += 1
-        numbered = replace(request, session=self._work.session, number=self._last)
-        self._sent[self._last] = _Sent(seat.board.key, request.do, dict.fromkeys(request.rows), job)
-        self._pool.send(seat.board.key, self._last, request_line(numbered))
         return self._last
 
     def _ask(
@@ -341,7 +372,9 @@ class PoolRunner:
 
     def _forget(self, number: int) -> _Sent | None:
         sent = self._sent.pop(number, None)
+        self._help.over(number)
         if sent is not None:
+            self._ledger.over(sent.board, number)
             if sent.board in self._seats:
                 self._seats[sent.board].requests.discard(number)
             if sent.job is not None:
@@ -355,17 +388,27 @@ class PoolRunner:
         heard = self._pool.heard(timeout_s)
         while heard is not None:
             match heard:
+                case Said() if self._help.hears(heard.number):
+                    self._help.take(heard)
                 case Said():
                     self._take(heard)
+                case Unanswered() if self._help.hears(heard.number):
+                    self._help.unanswered(heard.number)
                 case Unanswered():
                     self._unanswered(heard)
+                case CompilerCame():
+                    self._help.join(heard.compiler)
                 case Came():
+                    if heard.board.key not in self._seats and heard.board.model == self._model:
+                        self.on_remark(f"{heard.board.label} joined the pool")
                     self._welcome(heard.board)
                 case Left():
                     self._dismiss(heard)
                 case Remark():
                     self.on_remark(heard.text)
             heard = self._pool.heard(0.0)
+        self._help.turn()
+        self._report()
         refused = [seat for seat in self._seats.values() if seat.refused]
         for seat in self._seats.values():
             if seat.again_s <= time.monotonic():
@@ -378,6 +421,13 @@ class PoolRunner:
         elif time.monotonic() - self._alone_since > PATIENCE_S:
             what = f"no board of the pool has been there for {PATIENCE_S / 60:.0f} min"
             raise WattridgeError(what, self._model, "see to its workers, then resume the session")
+
+    def _report(self, *, at_once: bool = False) -> None:
+        """Say what the boards do, at most so often."""
+        passed_s = time.monotonic() - self._reported_s
+        if at_once or passed_s >= (_REPORT_S if self._ledger.changed else _AT_LEAST_S):
+            self._reported_s = time.monotonic()
+            self._on_status(self._ledger.status())
 
     def _take(self, said: Said) -> None:
         """A line that came back. One that is garbled ends its board's part in the session."""
@@ -397,9 +447,12 @@ class PoolRunner:
         """Raises Garbled."""
         if answer.begun:
             sent.begun = True
+            self._help.begun(number)
+            if sent.do == "measure":
+                self._ledger.begun(seat.board.key, number, list(sent.rows))
             return
         if answer.measured is not None:
-            self._take_measured(sent, seat, answer.measured)
+            self._take_measured(number, sent, seat, answer.measured)
             return
         if answer.error is not None:
             self._forget(number)
@@ -411,6 +464,7 @@ class PoolRunner:
                 if not seat.busy:
                     self.on_remark(f"{seat.board.label} is busy with another session; it is asked again")
                 seat.busy, seat.again_s = True, time.monotonic() + BUSY_S
+                self._ledger.busy(seat.board.key)
             elif sent.do in ("open", "measure"):
                 self._refuse(seat, answer.error.what)
                 self._again(sent)
@@ -418,23 +472,27 @@ class PoolRunner:
         assert answer.answer is not None, "it is one of these"
         if sent.do == "open":
             seat.abilities = parse_abilities(answer.answer)
+            self._ledger.ready(seat.board.key)
             self._origins.setdefault(seat.board.key, {"label": seat.board.label, "host": seat.board.host})
+            self._help.board(seat.board.key, parse_target(answer.answer.get("images")))
         elif sent.do == "measure":
-            for told in list_of(answer.answer.get("measured"), MOST_ROWS):  # what came as parts comes once more
-                self._take_measured(sent, seat, told)
+            self._help.reported(seat.board.key, seat.board.label, answer.answer)
+            for measured in list_of(answer.answer.get("measured"), MOST_ROWS):  # what came as parts comes once more
+                self._take_measured(number, sent, seat, measured)
         sent.answer = answer.answer
         self._forget(number)
         self._again(sent)
 
-    def _take_measured(self, sent: _Sent, seat: _Seat, told: Any) -> None:
+    def _take_measured(self, number: int, sent: _Sent, seat: _Seat, measured: Any) -> None:
         """Raises Garbled."""
-        measurement = parse_measurement(told, self._space, seat.board.key, self.source)
+        measurement = parse_measurement(measured, self._space, seat.board.key, self.source)
         if sent.job is None or measurement.row not in sent.rows:
             return  # known already
         if measurement.depth is not sent.job.depth:
             raise Garbled("a row that was measured in another way than asked for")
         del sent.rows[measurement.row]
-        seat.measured += 1
+        failed = measurement.state is not State.OK
+        self._ledger.measured(seat.board.key, number, measurement.row, failed=failed)
         self._deaths.pop(measurement.row, None)
         if measurement.depth is Depth.ENERGY:
             self._board_of[measurement.row] = seat.board.key
@@ -485,14 +543,17 @@ class PoolRunner:
         if before is not None and before.refused:
             return
         self._seen.add(board.key)
+        self._ledger.joined(board)
         seat = self._seats[board.key] = _Seat(board)
         seat.opening = self._send(seat, Request("open", "", 0, work=self._work))
 
     def _dismiss(self, left: Left) -> None:
         seat = self._seats.get(left.board)
-        if seat is None or seat.refused:
+        if self._help.leave(left.board) or seat is None or seat.refused:
             return
         del self._seats[left.board]
+        self._ledger.left(left.board, left.why)
+        self._report(at_once=True)
         self.on_remark(f"{seat.board.label} left the pool: {left.why}")
 
     def _refuse(self, seat: _Seat, why: str) -> None:
@@ -500,6 +561,8 @@ class PoolRunner:
         if seat.refused:
             return
         seat.refused = why
+        self._ledger.refused(seat.board.key, why)
+        self._report(at_once=True)
         self.on_remark(f"{seat.board.label} takes no part: {why}")
         for number in [number for number, sent in self._sent.items() if sent.board == seat.board.key]:
             self._pool.cancel(number)
@@ -523,8 +586,8 @@ class PoolRunner:
         if answer is None:
             return []
         try:
-            told = list_of(answer.get("measurements"), most)
-            return [parse_measurement(each, self._space, seat.board.key, self.source) for each in told]
+            documents = list_of(answer.get("measurements"), most)
+            return [parse_measurement(each, self._space, seat.board.key, self.source) for each in documents]
         except Garbled as error:
             self.on_remark(f"{seat.board.label}: {error.what}")
             return []

@@ -25,7 +25,10 @@ from ...control.serving import hello_of
 from ...measurement import Depth
 from ...metering.condition import Condition
 from ...runner.base import KnowsFeatures, PreparationFailed, Prepares, Runner, StatesFigures, Times
+from ...runner.kernels.given_images import TakesImages
+from ...runner.kernels.image_target import ImageTarget
 from ...runner.pool.boards import PoolBoard, board_message
+from ...runner.pool.compilers import parse_given, target_document
 from ...runner.pool.messages import (
     Abilities,
     BoardBusy,
@@ -60,6 +63,7 @@ class _Session:
         self.runner = runner
         self.folder = folder
         self.prepared = False
+        self.images: ImageTarget | None = runner.take_images_from(folder) if isinstance(runner, TakesImages) else None
 
     def close(self) -> None:
         try:
@@ -99,8 +103,16 @@ class BoardWork:
         }
 
     @property
+    def key(self) -> str:
+        return self.board.key
+
+    @property
+    def label(self) -> str:
+        return self.board.label
+
+    @property
     def announcement(self) -> str:
-        """What the pool is told of the board, as one line."""
+        """How the board is announced to the pool, as one line."""
         return line_of(board_message(self.board)).decode("ascii")
 
     @property
@@ -145,6 +157,14 @@ class BoardWork:
             if self._now is not None and self._now[0] == session and self._now[1] <= number:
                 self._now[2].set()
 
+    def take_image(self, line: bytes) -> None:
+        """An image for the session that has the board; one that is none, or for another, is dropped. Of any thread."""
+        with suppress(Garbled):
+            name, given = parse_given(line)
+            session = self._session
+            if session is not None and session.name == name and isinstance(session.runner, TakesImages):
+                session.runner.give_image(given)
+
     def abandon(self) -> None:
         """Nobody waits for the request that is answered now: it ends early."""
         with self._mutex:
@@ -184,13 +204,12 @@ class BoardWork:
         if self._session is None:
             self._session, self._owner = self._opened(request.work), self._client
         runner = self._session.runner
-        return abilities_document(
-            Abilities(
-                timed=runner.timed if isinstance(runner, Times) else frozenset(),
-                features=runner.feature_names if isinstance(runner, KnowsFeatures) else (),
-                batch=runner.batch,
-            )
+        abilities = Abilities(
+            timed=runner.timed if isinstance(runner, Times) else frozenset(),
+            features=runner.feature_names if isinstance(runner, KnowsFeatures) else (),
+            batch=runner.batch,
         )
+        return {**abilities_document(abilities), "images": target_document(self._session.images)}
 
     def _opened(self, work: SessionWork) -> _Session:
         folder = scratch_folder()
@@ -240,7 +259,7 @@ class BoardWork:
             found.append(measurement)
             self.measured += 1
             say(measured_line(request.number, measurement))
-        return {"measured": rows_of(found)}
+        return {"measured": rows_of(found), **_of_images(runner)}
 
     def _features(self, request: Request, say: Say, stop: threading.Event) -> dict[str, Any]:
         session, rows = self._rows(request)
@@ -252,10 +271,10 @@ class BoardWork:
     def _restate(self, request: Request, say: Say, stop: threading.Event) -> dict[str, Any]:
         session = self._known(request)
         source = self._gpu.info.source
-        told = [parse_measurement(each, session.space, "", source) for each in request.measurements]
+        measurements = [parse_measurement(each, session.space, "", source) for each in request.measurements]
         if isinstance(session.runner, StatesFigures):
-            told = list(session.runner.restated(told))
-        return {"measurements": rows_of(told)}
+            measurements = list(session.runner.restated(measurements))
+        return {"measurements": rows_of(measurements)}
 
     def _conclude(self, request: Request, say: Say, stop: threading.Event) -> dict[str, Any]:
         runner = self._known(request).runner
@@ -265,3 +284,9 @@ class BoardWork:
         self._known(request)
         self._let_go()
         return {}
+
+
+def _of_images(runner: Runner) -> dict[str, Any]:
+    """What came of images that were made elsewhere."""
+    given = runner.given if isinstance(runner, TakesImages) else None
+    return {} if given is None else {"images": {"used": given.used, "refused": dict(given.refused)}}

@@ -6,8 +6,10 @@ Its certificates are made for it and go with it: other users of the machine cann
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
-from typing import Final
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from ....errors import WattridgeError
 from ...children.scratch import scratch_folder
@@ -15,6 +17,7 @@ from ...children.supervised import Child, Supervisor
 from ...runner.pool.certificates import Certificates, make_certificates
 
 READY_S: Final = 180.0
+_LOOK_S: Final = 0.2
 _PACKAGE: Final = __package__
 
 
@@ -47,6 +50,12 @@ def worker_children(
     ]
 
 
+def compiling_child(scheduler: str, certificates: Certificates, jobs: int) -> Child:
+    """A worker without a board, which compiles so many images at once."""
+    task = {"scheduler": scheduler, "certificates": str(certificates.folder), "compile": jobs}
+    return Child("compile worker", f"{_PACKAGE}.worker_process", task)
+
+
 class LocalPool:
     """Runs until it is closed; what dies of it is started again."""
 
@@ -58,8 +67,10 @@ class LocalPool:
         speed: float = 1.0,
         allow_control: bool = False,
         on_line: Callable[[str], None] = lambda _: None,
+        stop: threading.Event | None = None,
     ) -> None:
-        """Raises WattridgeError where the scheduler does not start, or a board does not open."""
+        """Raises WattridgeError where the scheduler does not start, a board does not open, or `stop` is set before."""
+        self._stop = stop or threading.Event()
         self._folder = scratch_folder()
         self._supervisors: list[Supervisor] = []
         try:
@@ -70,7 +81,7 @@ class LocalPool:
             )
             self.workers = self._supervise(children, on_line)
             for child in children:
-                if self.workers.until_ready(child, READY_S) is None:
+                if self._until_ready(self.workers, child) is None:
                     raise WattridgeError(child.failed or "it does not get ready", child.name)
         except BaseException:
             self.close()
@@ -87,10 +98,16 @@ class LocalPool:
         task = {"address": f"tls://127.0.0.1:{_free_port()}", "certificates": str(self.certificates.folder)}
         child = Child("scheduler", f"{_PACKAGE}.scheduler_process", task)
         self.scheduler = self._supervise([child], on_line)
-        ready = self.scheduler.until_ready(child, READY_S)
+        ready = self._until_ready(self.scheduler, child)
         if ready is None:
             raise WattridgeError(child.failed or "it does not start", "scheduler of the pool")
         return str(ready["address"])
+
+    def _until_ready(self, supervisor: Supervisor, child: Child) -> Mapping[str, Any] | None:
+        until, ready = time.monotonic() + READY_S, None
+        while ready is None and not child.failed and not self._stop.is_set() and time.monotonic() < until:
+            ready = supervisor.until_ready(child, _LOOK_S)
+        return ready
 
     def _supervise(self, children: Sequence[Child], on_line: Callable[[str], None]) -> Supervisor:
         supervisor = Supervisor(children, on_line)

@@ -1,4 +1,4 @@
-"""The worker of one board, as a process: a Dask worker with one thread, which answers requests for its board."""
+"""A member of a pool, as a process: a Dask worker that answers requests for its board, or for what it compiles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import secrets
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from ...runner.pool.certificates import Certificates, find_certificates
 from ...runner.pool.network import security_of, settle
 from .board_work import BoardWork
 from .child import run_child
+from .compile_work import CompileWork
 
 _SAY_S: Final = 5.0  # without a scheduler, until the user hears of it
 _IDLE_LOOK_S: Final = 5.0
@@ -33,28 +34,34 @@ _CLOSE_S: Final = 3.0
 _AGAIN_S: Final = 0.5
 
 
-class BoardWorker(Worker):  # type: ignore[misc]  # Dask has no types
-    """A Dask worker with a board."""
+Work = BoardWork | CompileWork
 
-    def __init__(self, work: BoardWork, scheduler: str, **options: Any) -> None:
+
+class PoolWorker(Worker):  # type: ignore[misc]  # Dask has no types
+    """A Dask worker with a board and one thread, or with as many threads as it compiles images at once."""
+
+    def __init__(self, work: Work, scheduler: str, **options: Any) -> None:
         self._work = work
         announced = {tasks.ANNOUNCED: lambda _worker: work.announcement}
+        compiles = isinstance(work, CompileWork)
+        jobs = work.compiler.jobs if isinstance(work, CompileWork) else 1
         super().__init__(
             scheduler,
-            nthreads=1,
-            resources={tasks.GPU_RESOURCE: 1},
+            nthreads=jobs,
+            resources={tasks.COMPILER_RESOURCE if compiles else tasks.GPU_RESOURCE: jobs},
             startup_information=announced,
             dashboard=False,
             memory_limit=0,
             **options,
         )
         self.handlers[tasks.END_UNTIL] = self.end_until
+        self.handlers[tasks.TAKE_IMAGE] = self.take_image
 
     def start_http_server(self, *_: Any, **__: Any) -> None:
         """None is started: nothing listens that TLS does not guard."""
 
     def answer_request(self, number: int, line: bytes, topic: str) -> bytes:
-        """The answer to a request, on the worker's thread; parts are published as they come."""
+        """The answer to a request, on a thread of the worker's; parts are published as they come."""
         return self._work.answer(line, lambda part: self.log_event(topic, [number, part]), topic)
 
     def end_until(self, session: str = "", number: int = 0) -> str:
@@ -63,17 +70,30 @@ class BoardWorker(Worker):  # type: ignore[misc]  # Dask has no types
             self._work.end_until(session, number)
         return "OK"
 
+    def take_image(self, line: bytes = b"") -> str:
+        """A handler: an image that another machine made for the board."""
+        if isinstance(line, bytes):
+            self._work.take_image(line)
+        return "OK"
+
 
 async def serve(task: Mapping[str, Any], end: asyncio.Event, ready: Callable[[Mapping[str, Any]], None]) -> None:
-    """Offer the board to the scheduler, whenever that is there, until the parent is gone. Raises WattridgeError."""
+    """Offer what the task names to the scheduler, whenever that is there, until the parent is gone.
+
+    Raises WattridgeError.
+    """
     settle()
-    _keep_to_share(task["number"], task["workers"])
     certificates = find_certificates(Path(task["certificates"]))
-    with closing(open_gpu(task["gpu"], seed=task["seed"], speed=task["speed"])) as gpu:
-        guard = DeviceGuard(gpu, allow_control=task["allow_control"], by="pool")
-        host = platform.node() or "a machine without a name"
-        key = gpu.info.uuid if gpu.info.live else f"{gpu.info.uuid}@{host}/{task['number']}"
-        work = BoardWork(gpu, guard, host=host, key=key)
+    host = platform.node() or "a machine without a name"
+    with ExitStack() as stack:
+        if "compile" in task:
+            work: Work = CompileWork(host=host, key=f"compiler@{host}/{secrets.token_hex(4)}", jobs=task["compile"])
+        else:
+            _keep_to_share(task["number"], task["workers"])
+            gpu = stack.enter_context(closing(open_gpu(task["gpu"], seed=task["seed"], speed=task["speed"])))
+            guard = DeviceGuard(gpu, allow_control=task["allow_control"], by="pool")
+            key = gpu.info.uuid if gpu.info.live else f"{gpu.info.uuid}@{host}/{task['number']}"
+            work = BoardWork(gpu, guard, host=host, key=key)
         try:
             while not end.is_set():
                 with suppress(OSError, ValueError, RuntimeError):  # the scheduler is not there, or was lost
@@ -93,7 +113,7 @@ def _keep_to_share(number: int, workers: int) -> None:
 
 
 async def _offer(
-    work: BoardWork,
+    work: Work,
     scheduler: str,
     certificates: Certificates,
     end: asyncio.Event,
@@ -101,17 +121,17 @@ async def _offer(
 ) -> None:
     """Be a worker of the scheduler until that, or the parent, is gone. Raises OSError where it is not there."""
     folder = scratch_folder()
-    worker = BoardWorker(
+    worker = PoolWorker(
         work,
         scheduler,
         host=get_ip(get_address_host(scheduler)),
-        name=f"{work.board.key} {secrets.token_hex(4)}",
+        name=f"{work.key} {secrets.token_hex(4)}",
         security=security_of(certificates),
         local_directory=str(folder),
     )
     try:
         if await _has_started(worker, scheduler, end):
-            ready({"board": work.board.label, "address": worker.address})
+            ready({"member": work.label, "address": worker.address})
             await _until_over(worker, work, end)
     finally:
         work.abandon()
@@ -120,7 +140,7 @@ async def _offer(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _has_started(worker: BoardWorker, scheduler: str, end: asyncio.Event) -> bool:
+async def _has_started(worker: PoolWorker, scheduler: str, end: asyncio.Event) -> bool:
     """Wait until the scheduler has taken the worker; False where the parent is gone before. Raises OSError.
 
     Dask tries again by itself for as long as nobody answers, or whoever does has certificates of another pool.
@@ -139,11 +159,11 @@ async def _has_started(worker: BoardWorker, scheduler: str, end: asyncio.Event) 
         ended.cancel()
 
 
-async def _started(worker: BoardWorker) -> None:
+async def _started(worker: PoolWorker) -> None:
     await worker
 
 
-async def _until_over(worker: BoardWorker, work: BoardWork, end: asyncio.Event) -> None:
+async def _until_over(worker: PoolWorker, work: Work, end: asyncio.Event) -> None:
     ended = [asyncio.create_task(worker.finished()), asyncio.create_task(end.wait())]
     while not any(each.done() for each in ended):
         await asyncio.wait(ended, timeout=_IDLE_LOOK_S, return_when=asyncio.FIRST_COMPLETED)

@@ -1,0 +1,74 @@
+"""The boards that a service runs on: beside the session's, of the specification or of `--gpu 0,1`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+
+from ...errors import InputError
+from ...sensors.errors import NotSupported
+from ...sensors.gpu import Gpu, GpuInfo
+from ...sensors.select import open_gpu
+from ..board_settings import WORDS, nearest_supported, why_not_set, with_unit
+from ..measurement import Value
+from ..specification.model import Specification
+
+ORIGIN = "service_boards"  # the fact of a session that names them, where there are several
+
+
+def on_boards(spec: Specification, selectors: Sequence[str]) -> Specification:
+    """The specification of a service that runs on these boards too. Raises InputError for what is no service."""
+    if spec.service is None:
+        raise InputError("only a service runs on several boards at once", str(spec.path), "name one board")
+    boards = tuple(dict.fromkeys((*spec.service.boards, *selectors)))
+    return replace(spec, service=replace(spec.service, boards=boards))
+
+
+def require_boards(spec: Specification, gpu: Gpu, settings: Mapping[str, Sequence[Value]]) -> dict[str, str]:
+    """The fact of the session that names its boards, once each is known to take the settings; nothing for one board.
+
+    Raises InputError for a board that is not there or takes other values, and SensorError.
+    """
+    selectors = () if spec.service is None else spec.service.boards
+    found = {gpu.info.uuid: {"name": gpu.info.label, "selector": ""}}
+    for selector in selectors:
+        with closing(open_gpu(selector, voltage=False)) as other:
+            found.setdefault(other.info.uuid, {"name": other.info.label, "selector": selector})
+            _require_settings(other, settings, f"{spec.path}: service.boards")
+    if len(found) < 2:
+        return {}
+    return {ORIGIN: json.dumps([{"uuid": uuid, **facts} for uuid, facts in found.items()])}
+
+
+def boards_of_service(origin: Mapping[str, str]) -> list[dict[str, str]]:
+    """`uuid`, `name` and `selector` of each board of a session's service, its own first; empty where it has one."""
+    listed = json.loads(origin.get(ORIGIN, "[]"))
+    return [{key: str(each.get(key, "")) for key in ("uuid", "name", "selector")} for each in listed]
+
+
+def as_it_ran(spec: Specification, origin: Mapping[str, str]) -> Specification:
+    """The specification with the boards that `--gpu` had named."""
+    selectors = [each["selector"] for each in boards_of_service(origin)[1:]]
+    return on_boards(spec, selectors) if selectors else spec
+
+
+def _require_settings(gpu: Gpu, settings: Mapping[str, Sequence[Value]], where: str) -> None:
+    """Raises InputError where a board does not take every value just as it is."""
+    for name, values in settings.items():
+        remedy = "boards that serve together are set alike: choose what all of them take"
+        if why := why_not_set(gpu, name):
+            raise InputError(f"{_label(gpu.info)}: the {WORDS[name]} cannot be set: {why}", where, remedy)
+        for value in (float(each) for each in values):
+            try:
+                taken = nearest_supported(gpu, name, value)[0] == value
+            except (InputError, NotSupported):
+                taken = False
+            if not taken:
+                what = f"{_label(gpu.info)} does not take a {WORDS[name]} of {with_unit(name, value)}"
+                raise InputError(what, where, remedy)
+
+
+def _label(info: GpuInfo) -> str:
+    return info.label if info.source == "simulated" else f"{info.label} #{info.index}"

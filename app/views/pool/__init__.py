@@ -1,0 +1,1 @@
+"""The boards that share a session: which, and what each of them does."""

@@ -1,0 +1,8 @@
+"""The pool in this process that the engine's tests have."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "engine"))
