@@ -143,7 +143,7 @@ class IdlePanel(QWidget):
     def _note_look(self, words: str, number: int) -> None:
         if number == self._looks and self._task.busy:
             self._seen.append(words)
-            self.note.setText("Looking …\nDone: " + ", ".join(self._seen))
+            self.note.setText("Looking …\nDone: " + "; ".join(self._seen))
 
     @Slot(object)
     def _show(self, study: IdleStudy) -> None:
