@@ -22,7 +22,7 @@ from ..space.result_table import ResultTable
 from ..space.within_limits import broken_in_words, feasible, nearest, unsure_in_words
 from ..strategies.energy_log import EnergyLog
 from ..tuning_methods.operator_floor import OperatorFloor
-from .board_offsets import board_labels, describe_offsets
+from .board_offsets import board_labels, describe_board_work, describe_offsets
 from .gains import choice_of_origin, describe_gain
 from .plan import SessionPlan
 from .references import Kind, references_of
@@ -87,7 +87,7 @@ def describe_session(
     repeats = fold(table)
     compared = repeats.table if repeats is not None else table  # of repeats none is better than another
     best = next(iter(by_goal(compared, plan.objective.goal, plan.objective.limits)), None)
-    listings: list[Listing] = [*describe_offsets(plan.origin)]
+    listings: list[Listing] = [*describe_offsets(plan.origin), *describe_board_work(plan.origin)]
     if best is None:
         outcome = list(_none_feasible(plan, compared) or _failure(table))
     else:
