@@ -283,3 +283,12 @@ def test_a_session_gives_observed_clocks_and_the_limits_that_acted() -> None:
 
 def test_a_recording_does_not_show_whether_a_limit_acted() -> None:
     assert choose(series_of_table(session("recorded"))).limited is None
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+def test_clocks_in_another_unit_than_their_heading_says_are_refused(file: Path, factor: float) -> None:
+    """Of clocks in GHz under `clock_mhz` a fit would recommend 1 MHz."""
+    write(file, "clock_mhz,power_w", *(f"{factor * clock},{50 + clock / 10}" for clock in CLOCKS))
+    with pytest.raises(InputError) as refused:
+        fit_points(choose(read_series(file)))
+    assert "MHz" in str(refused.value)
