@@ -125,8 +125,21 @@ def _resume(arguments: Namespace, session: int) -> int:
     if meter_choice(arguments) is not None:
         raise InputError("a resumed session keeps its meters", "--meter", "leave it out, or start a new session")
     options = search_options(arguments)
+    kept = {
+        "objective": options.objective,
+        "front": options.front,
+        "limits": options.limits,
+        "strategy": options.strategy or options.strategy_options,
+        "seed": options.seed,
+    }
+    if ignored := [name for name, asked in kept.items() if asked or asked == 0]:
+        remedy = "leave it out, or start a new session; analyse and report take an objective and limits"
+        raise InputError(f"a resumed session keeps its {', '.join(ignored)}", f"session {session}", remedy)
     with Store() as store:
         origin = store.session(session).origin
+        named = arguments.specification
+        if named is not None and specification_path(named).resolve() != Path(origin.get("file", "")):
+            raise InputError(f"session {session} is of another file, {origin.get('file', '')}", named, "leave it out")
         if is_pooled(arguments):
             with pooled_gpu(arguments, arguments.speed) as boards:
                 return _run(plan_resume(store, session, options, gpu=boards), store, arguments)

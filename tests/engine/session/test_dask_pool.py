@@ -369,3 +369,10 @@ def test_the_boards_of_one_machine_tune_together(capsys: pytest.CaptureFixture[s
     assert len(offsets) == 2, "both boards measured the shared configurations"
     [other] = set(offsets) - {reference}
     assert offsets[other].ratios["energy_j"].value == pytest.approx(1.0, abs=0.03), "they are one and the same board"
+
+
+def test_connecting_ends_at_once_when_nobody_waits_for_it(tmp_path: Path) -> None:
+    stop = threading.Event()
+    threading.Timer(0.2, stop.set).start()
+    with pytest.raises(WattridgeError, match="nobody waits"):
+        DaskPool("tls://127.0.0.1:1", make_certificates(tmp_path / "c"), connect_s=10 * LONG_S, stop=stop)

@@ -24,6 +24,7 @@ from ..kernels.image_target import ImageTarget
 from .compilers import CompileRequest, PoolCompiler, compile_request_line, given_line, parse_image
 from .messages import Answer, SessionWork, UnknownSession, parse_answer
 from .pool import Pool, Said
+from .status import BoardStatus, Doing
 
 MOST_KEPT: Final = 256 << 20  # bytes of images that were made before a board has their rows
 MOST_EXPECTED: Final = 4096  # rows
@@ -41,6 +42,16 @@ class _Helper:
     refused: str = ""
     again_s: float = math.inf
     requests: dict[int, int] = field(default_factory=dict)  # numbers -> rows that it makes
+    made: int = 0  # images
+
+    @property
+    def status(self) -> BoardStatus:
+        """What it does, as boards say it."""
+        doing = Doing.COMPILING if self.requests else Doing.WAITING if self.ready else Doing.PREPARING
+        if self.refused:
+            doing = Doing.REFUSED
+        each = self.compiler
+        return BoardStatus(each.key, each.label, each.host, doing, self.refused, measured=self.made, compiles=True)
 
     @property
     def room(self) -> int:
@@ -86,6 +97,11 @@ class CompileHelp:
     def used(self) -> int:
         """Images that boards used in place of compiling."""
         return sum(self._used.values())
+
+    @property
+    def status(self) -> tuple[BoardStatus, ...]:
+        """What each compile worker does."""
+        return tuple(helper.status for helper in self._helpers.values())
 
     # --- who is there -------------------------------------------------------------------------------------------------
 
@@ -271,6 +287,7 @@ class CompileHelp:
             helper.ready = True
         elif row is not None:
             self._keep(row, parse_image(answer.answer, helper.compiler.host))
+            helper.made += 1
             for each in (*self._begun.values(), *self._coming.values()):
                 if row in each.open:
                     self._give(each.board, row)

@@ -428,7 +428,7 @@ class PoolRunner:
         passed_s = time.monotonic() - self._reported_s
         if at_once or passed_s >= (_REPORT_S if self._ledger.changed else _AT_LEAST_S):
             self._reported_s = time.monotonic()
-            self._on_status(self._ledger.status())
+            self._on_status(replace(self._ledger.status(), compilers=self._help.status))
 
     def _take(self, said: Said) -> None:
         """A line that came back. One that is garbled ends its board's part in the session."""

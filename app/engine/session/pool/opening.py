@@ -80,7 +80,7 @@ def open_scheduler_pool(
     from ...runner.pool.dask_pool import DaskPool
 
     address = parse_pool_address(scheduler)
-    pool = DaskPool(address, find_certificates(certificates))
+    pool = DaskPool(address, find_certificates(certificates), stop=stop)
     try:
         _wait_for(pool, boards, stop or threading.Event())
     except BaseException:
