@@ -138,7 +138,11 @@ def window(there: System, program: str) -> None:
         words = ["chroot", f"--userspec={USER}:{USER}", str(there.root), *shlex.split(program)]
         begun, seen = time.monotonic(), 0
         process = subprocess.Popen(
-            words, env={**CLEAN, "HOME": HOME, "DISPLAY": display}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            words,
+            env={**CLEAN, "HOME": HOME, "DISPLAY": display},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         while seen < COLOURS and process.poll() is None and time.monotonic() - begun < 60:
             seen = colours(display)
@@ -146,7 +150,7 @@ def window(there: System, program: str) -> None:
         time.sleep(4)
         picture = there.root.with_suffix(".png")
         subprocess.run(["import", "-display", display, "-window", "root", str(picture)], check=False)
-        process.terminate()
+        os.killpg(process.pid, signal.SIGTERM)  # an AppImage that unpacked itself waits for the program
         said = process.communicate()[0].decode(errors="replace")
         row(f"$ {program}, under Xvfb: {seen} colours, see {picture.name}", waited, process.returncode, said)
 
