@@ -11,7 +11,7 @@ import threading
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -210,6 +210,7 @@ def _write(arguments: Namespace, gpu: Gpu, chosen: dict[str, Setting]) -> int:
     from ..engine.formats.nvidia_smi import board_script, clock_unit, service_unit
     from ..engine.report.export import file_stem
     from ..files import write_text
+    from ..sensors.select import open_gpu
 
     folder = Path(arguments.out)
     settings = {name: nearest_supported(gpu, name, value)[0] for name, value in chosen.items()}
@@ -219,8 +220,10 @@ def _write(arguments: Namespace, gpu: Gpu, chosen: dict[str, Setting]) -> int:
     ]
     started = None if arguments.session is None else _service_of(arguments.session, arguments.configuration)
     if started is not None:
-        title, words = started
-        unit = service_unit(gpu, settings, words, title)
+        title, words, selectors = started
+        with ExitStack() as opened:
+            others = [opened.enter_context(closing(open_gpu(each, voltage=False))) for each in selectors]
+            unit = service_unit(gpu, settings, words, title, others)
         files.append(write_text(folder / f"{file_stem(title)}-service.service", unit, overwrite=True))
     if arguments.json:
         print_json({"files": [str(file.resolve()) for file in files]})
@@ -229,11 +232,15 @@ def _write(arguments: Namespace, gpu: Gpu, chosen: dict[str, Setting]) -> int:
     return 0
 
 
-def _service_of(session: int, configuration: str | None) -> tuple[str, list[str]] | None:
-    """The title of a session and the command that its service was started with; None where it started none."""
+def _service_of(session: int, configuration: str | None) -> tuple[str, list[str], list[str]] | None:
+    """The title of a session, the command that its service was started with, and which boards it had beside its own.
+
+    None where it started none.
+    """
     from ..engine.report.export import choose
     from ..engine.session.load import load_specification
     from ..engine.session.planning import plan_of
+    from ..engine.session.service_boards import boards_of_service
     from ..engine.store.database import Store
     from ..engine.workloads.command_line import fill_places
     from ..input_files import is_input
@@ -252,7 +259,8 @@ def _service_of(session: int, configuration: str | None) -> tuple[str, list[str]
     port = str(urlsplit(service.url.replace("{free_port}", "8000")).port or 8000)
     words = fill_places(shlex.split(service.start), {**chosen, "free_port": port})
     program = shutil.which(words[0])  # systemd looks along a path of its own
-    return plan.title, [program or words[0], *words[1:]]
+    others = [each["selector"] for each in boards_of_service(plan.origin)[1:]]
+    return plan.title, [program or words[0], *words[1:]], others
 
 
 # --- restore ----------------------------------------------------------------------------------------------------------

@@ -126,23 +126,30 @@ def board_script(gpu: Gpu, settings: Mapping[str, Setting]) -> str:
     return clock_script(settings_for_smi(gpu, settings), [f"Written by Wattridge for {gpu.info.label}."])
 
 
-def service_unit(gpu: Gpu, settings: Mapping[str, Setting], start: Sequence[str], title: str) -> str:
+def service_unit(
+    gpu: Gpu, settings: Mapping[str, Setting], start: Sequence[str], title: str, others: Sequence[Gpu] = ()
+) -> str:
     """A systemd unit for a service whose command is `start`: the settings hold from its start to its end.
 
     The guard's rules hold here, too: what is set is taken back after the service has ended, failed or been killed
-    (`ExecStopPost`). Raises NotSupported for a board that nvidia-smi does not set.
+    (`ExecStopPost`), on the `others` that it serves with too. Raises NotSupported for a board that nvidia-smi does not
+    set.
     """
-    _require_nvidia(gpu, settings)
+    for board in (gpu, *others):
+        _require_nvidia(board, settings)
     if start[0][:1] in set("@-:+!|"):  # systemd would read more than a name in it: '+' gives root's rights
         raise InputError("a program whose name begins with a sign", start[0][:80], "write the unit by hand")
-    options = [option for name, value in settings_for_smi(gpu, settings).items() if (option := _option(name, value))]
-    smi = f"+{SMI} -i {gpu.info.uuid}"
-    after = [f"ExecStopPost={smi} {line}" for line in _resets(gpu, options)]
+    before, after = [], []
+    for board in (gpu, *others):
+        options = _options(board, settings)
+        smi = f"+{SMI} -i {board.info.uuid}"
+        before += [f"ExecStartPre={smi} {option.set}" for option in options]
+        after += [f"ExecStopPost={smi} {line}" for line in _resets(board, options)]
     return _SERVICE.format(
-        board=_in_comment(gpu.info.label),
-        words=", ".join(option.words for option in options),
+        board=_in_comment(", ".join(each.info.label for each in (gpu, *others))),
+        words=", ".join(option.words for option in _options(gpu, settings)),
         title=_in_comment(title),
-        before="\n".join(f"ExecStartPre={smi} {option.set}" for option in options),
+        before="\n".join(before),
         start=" ".join(_quoted(word) for word in start),
         after="\n".join(after),
     )
@@ -172,7 +179,7 @@ def clock_unit(gpu: Gpu, settings: Mapping[str, Setting]) -> str:
     """
     _require_nvidia(gpu, settings)
     info = gpu.info
-    options = [option for name, value in settings_for_smi(gpu, settings).items() if (option := _option(name, value))]
+    options = _options(gpu, settings)
     lines = [f"ExecStart={SMI} -i {info.uuid} {option.set}" for option in options]
     lines += [f"ExecStop={SMI} -i {info.uuid} {line}" for line in _resets(gpu, options)]
     words = ", ".join(option.words for option in options)
@@ -204,6 +211,11 @@ def settings_for_smi(gpu: Gpu, settings: Mapping[str, Setting]) -> dict[str, Set
         ordered = {name: value for name, value in ordered.items() if name not in unlocked}
         ordered[APPLICATION_CLOCKS] = (memory, graphics)
     return ordered
+
+
+def _options(gpu: Gpu, settings: Mapping[str, Setting]) -> list[_Option]:
+    """What nvidia-smi sets on a board, in order of application."""
+    return [option for name, value in settings_for_smi(gpu, settings).items() if (option := _option(name, value))]
 
 
 def _option(name: str, value: Value | Setting) -> _Option | None:

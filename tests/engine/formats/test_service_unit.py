@@ -37,6 +37,14 @@ def test_every_setting_that_is_made_before_the_start_is_taken_back_after_the_end
     assert "User" not in [line.partition("=")[0] for line in unit.splitlines()]  # root's rights are those lines' alone
 
 
+def test_boards_that_serve_together_are_all_set_and_all_taken_back() -> None:
+    other = SimulatedGpu(load_twin("h200"), clock=VirtualClock())
+    unit = service_unit(GPU, {"graphics_clock_mhz": 1635.0}, ["/opt/server"], "t", [other])
+    both = [f"+{SMI} -i {gpu.info.uuid}" for gpu in (GPU, other)]
+    assert lines(unit, "ExecStartPre") == [f"{smi} -lgc 1635,1635" for smi in both]
+    assert lines(unit, "ExecStopPost") == [f"{smi} -rgc" for smi in both]
+
+
 @given(st.lists(st.text(st.characters(exclude_categories=("C", "Z")), min_size=1), min_size=1, max_size=4))
 def test_a_word_stays_one_word_and_expands_to_nothing(words: list[str]) -> None:
     words = ["/opt/server", *words]
