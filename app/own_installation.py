@@ -5,6 +5,7 @@ pip adds nothing to a program that was frozen into a folder, and is not the way 
 
 from __future__ import annotations
 
+import os
 import sys
 from enum import Enum
 from functools import cache
@@ -55,7 +56,14 @@ def way_of(environment: Path, folder: Path | None, root: Path) -> Way:
 
 def own_program(way: Way | None = None) -> str:
     """The command that calls this copy, from anywhere: a folder that runs anywhere is on no PATH."""
-    return sys.executable if (way or own_way()) is Way.FOLDER else DISTRIBUTION
+    return own_file() if (way or own_way()) is Way.FOLDER else DISTRIBUTION
+
+
+def own_file() -> str:
+    """The file that starts a frozen program, also later: the folder of an AppImage is gone when it ends."""
+    image, mounted = os.environ.get("APPIMAGE", ""), os.environ.get("APPDIR", "")
+    is_inside = image and mounted and Path(sys.executable).is_relative_to(os.path.realpath(mounted))
+    return image if is_inside else sys.executable
 
 
 def can_be_imported(way: Way | None = None) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app import own_installation, own_modules
-from app.own_installation import Way, how_to_add, how_to_add_package, how_to_repair, own_way, way_of
+from app.own_installation import Way, how_to_add, how_to_add_package, how_to_repair, own_program, own_way, way_of
 
 ROOT = Path(__file__).resolve().parents[1]
 _NOTHING_IS_ADDED = (Way.DEBIAN, Way.FOLDER)
@@ -43,6 +43,19 @@ def test_a_frozen_program_knows_that_it_is_one(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.undo()
     own_way.cache_clear()
     assert not own_modules.is_frozen()
+
+
+def test_an_appimage_is_called_by_its_file_and_not_by_where_it_is_mounted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    mounted, image = tmp_path / ".mount_x", str(tmp_path / "wattridge.AppImage")
+    monkeypatch.setattr(sys, "executable", str(mounted / "program" / "wattridge"))
+    monkeypatch.setenv("APPIMAGE", image)
+    monkeypatch.setenv("APPDIR", str(mounted))
+    assert own_program(Way.FOLDER) == image
+    assert own_program(Way.DEBIAN) == "wattridge"
+    monkeypatch.setattr(sys, "executable", "/opt/wattridge/wattridge")  # started by an AppImage, and none itself
+    assert own_program(Way.FOLDER) == "/opt/wattridge/wattridge"
 
 
 @pytest.mark.parametrize("way", Way)

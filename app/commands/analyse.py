@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..numbers import as_json
 from .arguments import add_board, add_choosing, add_control, add_goal, add_repeats, add_search, add_table, columns_of
 from .logs import add_log, analyse_log, log_named
-from .side_by_side import is_specification, measured_sessions
+from .side_by_side import is_specification, measured_sessions, show_comparison
 from .sources import open_session
 from .terminal import print_description, print_json, show
 
@@ -116,11 +114,6 @@ def compare(arguments: Namespace) -> int:
 
     Kernels by boards with means and deviations, and averages over the boards of a model.
     """
-    from ..engine.analysis.compare import compare_sessions
-    from ..engine.analysis.crossed import describe_kernels_by_boards, kernels_by_boards
-    from ..engine.analysis.description import describe_comparison
-    from ..engine.analysis.machines import describe_machines, figures_of, over_machines
-
     columns = columns_of(arguments)
     named = [source for source in arguments.sources if is_specification(source)]
     measured = measured_sessions(named, arguments) if named else []
@@ -128,18 +121,7 @@ def compare(arguments: Namespace) -> int:
         remedy = "name a specification to tune on these boards; sessions and files are compared as they are"
         raise InputError("nothing is to be measured", "--gpu", remedy)
     read = [open_session(source, columns) for source in arguments.sources if source not in named]
-    sides = [opened.side for opened in (*read, *measured)]
-    front = _front(arguments)
-    found = compare_sessions(sides, front)
-    crossed, machines = kernels_by_boards(found), over_machines(sides, figures_of(found))
-    if arguments.json:
-        print_json({**as_json(found), "kernels_by_boards": as_json(crossed), "over_machines": as_json(machines)})
-        return 0
-    print_description(describe_comparison(found))
-    described = (describe_kernels_by_boards(crossed), *map(describe_machines, machines))
-    for each in chain.from_iterable(described):
-        show()
-        print_description(each)
+    show_comparison([*read, *measured], arguments)
     return 0
 
 

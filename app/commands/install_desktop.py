@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import WattridgeError
+from ..own_installation import own_file
 from ..own_modules import is_frozen
 from ..paths import resources
 from .terminal import print_json, show
@@ -99,7 +100,7 @@ def _tidy(data: Path, files: Iterable[Path]) -> None:
 def _own_command() -> str:
     """The full path of the command: a desktop does not know an environment's PATH. Raises WattridgeError."""
     if is_frozen():
-        return sys.executable
+        return own_file()
     called = Path(os.path.abspath(sys.argv[0]))
     if called.name == "wattridge" and os.access(called, os.X_OK):
         return str(called)

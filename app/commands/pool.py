@@ -16,6 +16,7 @@ from .terminal import print_json, say, show, stop_on_interrupt
 if TYPE_CHECKING:
     from ..engine.runner.pool.certificates import Certificates
     from ..engine.runner.pool.gpu import PooledGpu
+    from ..engine.session.pool.opening import OpenedPool
 
 _LISTEN = "127.0.0.1:8786"
 
@@ -71,7 +72,7 @@ def _make_certificates(arguments: Namespace) -> int:
 def _run_scheduler(arguments: Namespace) -> int:
     import asyncio
 
-    from ..engine.runner.pool.network import parse_pool_address
+    from ..engine.runner.pool.address import parse_pool_address
     from ..engine.runner.pool.scheduler import start_scheduler
 
     address, certificates = parse_pool_address(arguments.listen), certificates_of(arguments)
@@ -135,7 +136,7 @@ def worker(arguments: Namespace) -> int:
 
     require_dask()
     from ..engine.children.supervised import Supervisor
-    from ..engine.runner.pool.network import parse_pool_address
+    from ..engine.runner.pool.address import parse_pool_address
     from ..engine.session.pool.local import compiling_child, worker_children
 
     address, certificates = parse_pool_address(arguments.scheduler), certificates_of(arguments)
@@ -198,7 +199,7 @@ def add_pool(parser: ArgumentParser) -> None:
     group.add_argument(
         "--pool", metavar="SCHEDULER", help="measure on the boards of this pool; --gpu 0,1 is one of this machine's own"
     )
-    group.add_argument("--model", metavar="NAME", help="on those of this model, where the pool has several")
+    group.add_argument("--model", metavar="NAME", help="on those of this model alone, where the pool has several")
     add_certificates(parser)
 
 
@@ -220,19 +221,32 @@ def selectors_of(text: str | None) -> list[str] | None:
 
 
 @contextmanager
-def pooled_gpu(arguments: Namespace, speed: float) -> Iterator[PooledGpu]:
-    """The boards that are asked for, as one: those of `--pool`, or of a pool of this machine's own."""
+def pooled_gpus(arguments: Namespace, speed: float) -> Iterator[list[PooledGpu]]:
+    """The boards that are asked for, those of each model as one: of `--pool`, or of a pool of this machine's own."""
     from ..engine.runner.pool.gpu import PooledGpu
-    from ..engine.session.pool.opening import chosen_model, open_local_pool, open_scheduler_pool
+
+    with closing(_opened(arguments, speed)) as opened:
+        yield [PooledGpu(pool, boards) for pool, boards in opened.by_model(arguments.model)]
+
+
+@contextmanager
+def pooled_gpu(arguments: Namespace, speed: float) -> Iterator[PooledGpu]:
+    """The boards of one model that are asked for, as one. Raises InputError where there are several models."""
+    from ..engine.runner.pool.gpu import PooledGpu
+    from ..engine.session.pool.opening import chosen_model
+
+    with closing(_opened(arguments, speed)) as opened:
+        yield PooledGpu(opened.pool, chosen_model(opened.pool, arguments.model))
+
+
+def _opened(arguments: Namespace, speed: float) -> OpenedPool:
+    from ..engine.session.pool.opening import open_local_pool, open_scheduler_pool
 
     selectors = selectors_of(arguments.gpu)
     if selectors is not None:
         allow, seed = arguments.allow_control, arguments.sim_seed
-        opened = open_local_pool(selectors, seed=seed, speed=speed, allow_control=allow, on_line=say)
-    else:
-        opened = open_scheduler_pool(arguments.pool, _folder(arguments))
-    with closing(opened):
-        yield PooledGpu(opened.pool, chosen_model(opened.pool, arguments.model))
+        return open_local_pool(selectors, seed=seed, speed=speed, allow_control=allow, on_line=say)
+    return open_scheduler_pool(arguments.pool, _folder(arguments))
 
 
 def certificates_of(arguments: Namespace) -> Certificates:

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..engine.objectives import Goal, parse_front, parse_limit
 from ..engine.session_state import SessionState
 from ..errors import InputError, WattridgeError
 from ..input_files import is_input, is_there
@@ -30,16 +29,17 @@ from .arguments import (
     positive_int,
     session_number,
 )
-from .pool import add_pool, is_pooled, pooled_gpu, selectors_of
+from .pool import add_pool, is_pooled, pooled_gpu, pooled_gpus, selectors_of
+from .search_options import condition_of, search_options
+from .side_by_side import show_comparison, tuned_by_models
 from .sources import SPECIFICATION, recording_path, specification_path
 from .terminal import print_description, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
     from ..engine.control.guard import DeviceGuard
     from ..engine.description import Description
-    from ..engine.metering.condition import Condition
     from ..engine.session.live_session import SessionResult
-    from ..engine.session.plan import SearchOptions, SessionPlan
+    from ..engine.session.plan import SessionPlan
     from ..engine.store.database import Store
     from ..sensors.gpu import Gpu
 
@@ -63,7 +63,7 @@ def tune_arguments(parser: ArgumentParser) -> None:
 
 
 def tune(arguments: Namespace) -> int:
-    """Run a specification's session on a board."""
+    """Run a specification's session on a board; where a pool has several models, one on each, which are compared."""
     from ..engine.formats.read import read_recording
     from ..engine.session.import_known import with_recording
     from ..engine.session.load import load_specification
@@ -100,8 +100,11 @@ def tune(arguments: Namespace) -> int:
             return _run(plan, store, arguments)
 
     if pooled:
-        with pooled_gpu(arguments, speed) as boards:
-            return tune_on(boards, None)
+        with pooled_gpus(arguments, speed) as models:
+            if len(models) == 1:
+                return tune_on(models[0], None)
+            show_comparison(tuned_by_models(specification, models, arguments), arguments)
+            return 0
     with guarded_board(arguments, speed=speed) as (gpu, guard):
         return tune_on(gpu, guard)
 
@@ -122,8 +125,21 @@ def _resume(arguments: Namespace, session: int) -> int:
     if meter_choice(arguments) is not None:
         raise InputError("a resumed session keeps its meters", "--meter", "leave it out, or start a new session")
     options = search_options(arguments)
+    kept = {
+        "objective": options.objective,
+        "front": options.front,
+        "limits": options.limits,
+        "strategy": options.strategy or options.strategy_options,
+        "seed": options.seed,
+    }
+    if ignored := [name for name, asked in kept.items() if asked or asked == 0]:
+        remedy = "leave it out, or start a new session; analyse and report take an objective and limits"
+        raise InputError(f"a resumed session keeps its {', '.join(ignored)}", f"session {session}", remedy)
     with Store() as store:
         origin = store.session(session).origin
+        named = arguments.specification
+        if named is not None and specification_path(named).resolve() != Path(origin.get("file", "")):
+            raise InputError(f"session {session} is of another file, {origin.get('file', '')}", named, "leave it out")
         if is_pooled(arguments):
             with pooled_gpu(arguments, arguments.speed) as boards:
                 return _run(plan_resume(store, session, options, gpu=boards), store, arguments)
@@ -194,38 +210,6 @@ def _follow(path: Path, arguments: Namespace) -> int:
         plan = plan_follow(path, stop, options)
     with Store() as store:
         return _run(plan, store, arguments)
-
-
-def search_options(arguments: Namespace, repeats: int | None = None) -> SearchOptions:
-    """What the command line says in place of the specification."""
-    from ..engine.session.plan import SearchOptions
-
-    goal = None
-    if arguments.maximise:
-        goal = Goal(arguments.maximise, True)
-    elif arguments.minimise:
-        goal = Goal(arguments.minimise, False)
-    return SearchOptions(
-        strategy=arguments.strategy,
-        strategy_options=dict(arguments.strategy_option),
-        objective=goal,
-        front=parse_front(arguments.front) if arguments.front else None,
-        limits=tuple(parse_limit(text) for text in arguments.limit) or None,
-        max_evaluations=arguments.max_evaluations,
-        max_seconds=arguments.max_seconds,
-        patience=arguments.patience,
-        seed=arguments.seed,
-        repeats=repeats,
-        condition=_condition(arguments),
-    )
-
-
-def _condition(arguments: Namespace) -> Condition | None:
-    """The thermal condition that the command line names, of the commands that have one."""
-    from ..engine.metering.condition import Condition
-
-    given = getattr(arguments, "condition", None)
-    return None if given is None else Condition.parse(given, "--condition")
 
 
 def _run(plan: SessionPlan, store: Store, arguments: Namespace) -> int:
@@ -335,7 +319,7 @@ def _show_session(session: int, arguments: Namespace) -> int:
     with Store() as store:
         opened = stored_session(store, session)
         record, plan, table = opened.record, opened.plan, opened.table
-        if (condition := _condition(arguments)) is not None:
+        if (condition := condition_of(arguments)) is not None:
             plan, table = restated(store, session, condition)
     assert record is not None, "it comes from the store"
     if arguments.json:

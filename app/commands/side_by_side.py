@@ -1,21 +1,25 @@
-"""Specifications on several boards at the same time, for `wattridge compare`."""
+"""Specifications on several boards at the same time, and their comparison, for `wattridge compare` and `tune`."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..engine.operators.shapes import is_operator
 from ..errors import InputError, WattridgeError
-from ..numbers import number
+from ..numbers import as_json, number
+from .search_options import search_options
 from .sources import specification_path
-from .terminal import ProgressBar, say, stop_on_interrupt
+from .terminal import ProgressBar, print_description, print_json, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
+    from ..engine.runner.pool.gpu import PooledGpu
     from ..engine.session.opened import Opened
+    from ..engine.session.plan import SessionPlan
     from ..engine.specification.model import Specification
 
 
@@ -29,50 +33,108 @@ def measured_sessions(sources: Sequence[str], arguments: Namespace) -> list[Open
 
     Raises InputError where no boards are named, or one twice, and WattridgeError where a session fails.
     """
-    from ..engine.session.events import EngineFault, MeasurementsAdded, SessionRemark
     from ..engine.session.load import load_specification
-    from ..engine.session.opened import stored_session
     from ..engine.session.planning import plan_specification
-    from ..engine.session.side_by_side import run_side_by_side
-    from ..engine.session_state import SessionState
-    from ..engine.store.database import Store
     from ..sensors.select import open_gpu
     from .control import guard_of
-    from .search import search_options
 
     specifications = [load_specification(specification_path(source)) for source in sources]
     names = _boards(arguments, specifications)
     speed = arguments.speed if all(spec.command is None for spec in specifications) else 1.0  # programs take real time
-    bar, options = ProgressBar(quiet=arguments.json), search_options(arguments, arguments.repeats)
+    options = search_options(arguments, arguments.repeats)
     with ExitStack() as stack:
         plans = []
         for name in names:
             gpu = stack.enter_context(closing(open_gpu(name, seed=arguments.sim_seed, speed=speed)))
             guard = stack.enter_context(closing(guard_of(gpu, allow_control=arguments.allow_control)))
             plans.append([plan_specification(spec, gpu, options, guard=guard) for spec in specifications])
-        total = sum(plan.budget for of_board in plans for plan in of_board)
-        evaluated: dict[int, int] = {}
+        return _tuned(plans, "boards", quiet=arguments.json)
 
-        def on_event(event: object) -> None:
-            if isinstance(event, MeasurementsAdded):
-                evaluated[event.session] = event.progress.evaluated
-                done = sum(evaluated.values())
-                bar.show(done, max(done, total), f"on {number(len(plans))} boards")
-            elif isinstance(event, SessionRemark):
-                say(event.text)
-            elif isinstance(event, EngineFault):
-                say(f"{event.what} {event.remedy}".strip())
 
-        store = stack.enter_context(Store())
+def tuned_by_models(specification: Specification, models: Sequence[PooledGpu], arguments: Namespace) -> list[Opened]:
+    """Tune it on the boards of each model of a pool, all models at once; the sessions, one for each.
+
+    Raises InputError for what is for one session alone, and WattridgeError where a session fails.
+    """
+    from ..engine.session.planning import plan_specification
+
+    for given, option in ((arguments.out, "--out"), (arguments.resume, "--resume")):
+        if given is not None:
+            known = ", ".join(gpu.model for gpu in models)
+            raise InputError(f"the pool has boards of several models: {known}", option, "name one with --model")
+    options = search_options(arguments, arguments.repeats)
+    plans = [[plan_specification(specification, gpu, options)] for gpu in models]
+    return _tuned(plans, "models", quiet=arguments.json)
+
+
+def _tuned(plans: Sequence[Sequence[SessionPlan]], places: str, *, quiet: bool) -> list[Opened]:
+    """The sessions of these plans, those of each place after one another and the places beside each other."""
+    from ..engine.session.events import EngineFault, MeasurementsAdded, PoolReported, SessionRemark
+    from ..engine.session.opened import stored_session
+    from ..engine.session.side_by_side import run_side_by_side
+    from ..engine.session_state import SessionState
+    from ..engine.store.database import Store
+
+    bar, over = ProgressBar(quiet=quiet), f"{number(len(plans))} {places}"
+    total = sum(plan.budget for of_place in plans for plan in of_place)
+    evaluated: dict[int, int] = {}
+
+    def on_event(event: object) -> None:
+        if isinstance(event, MeasurementsAdded):
+            evaluated[event.session] = event.progress.evaluated
+            done = sum(evaluated.values())
+            bar.show(done, max(done, total), f"on {over}")
+        elif isinstance(event, SessionRemark):
+            say(event.text)
+        elif isinstance(event, PoolReported):
+            if event.remark:
+                say(event.remark)
+        elif isinstance(event, EngineFault):
+            say(f"{event.what} {event.remedy}".strip())
+
+    with Store() as store:
         with stop_on_interrupt() as stop:
             results = run_side_by_side(plans, store, on_event, stop)
         done = sum(evaluated.values())
-        bar.show(done, done, f"{len(results)} sessions on {len(plans)} boards", final=True)
+        bar.show(done, done, f"{len(results)} sessions on {over}", final=True)
         failed = next((each for each in results if each.state is SessionState.FAILED), None)
         if failed is not None:
             raise WattridgeError(failed.reason or "it failed", f"session {failed.session}", "see the line above")
         say(f"sessions {', '.join(str(each.session) for each in results)} hold every measurement")
         return [stored_session(store, each.session) for each in results]
+
+
+def show_comparison(sessions: Sequence[Opened], arguments: Namespace) -> None:
+    """Several sessions side by side: fronts, kernels by boards, averages over the boards of a model.
+
+    Boards that shared a session are shown with the ratios between them.
+    """
+    from ..engine.analysis.compare import compare_sessions
+    from ..engine.analysis.crossed import describe_kernels_by_boards, kernels_by_boards
+    from ..engine.analysis.description import describe_comparison
+    from ..engine.analysis.machines import describe_machines, figures_of, over_machines
+    from ..engine.description import Description
+    from ..engine.objectives import parse_front
+    from ..engine.session.board_offsets import describe_offsets, offsets_document
+
+    sides = [opened.side for opened in sessions]
+    found = compare_sessions(sides, parse_front(arguments.front) if arguments.front else ())
+    crossed, machines = kernels_by_boards(found), over_machines(sides, figures_of(found))
+    if arguments.json:
+        document = {**as_json(found), "kernels_by_boards": as_json(crossed), "over_machines": as_json(machines)}
+        shared = {each.side.name: offsets for each in sessions if (offsets := offsets_document(each.plan.origin))}
+        print_json({**document, "boards_of_sessions": shared})
+        return
+    print_description(describe_comparison(found))
+    shared_by = (
+        (Description(f"{opened.side.gpu}, {opened.side.name}", "several boards", (), [listing]),)
+        for opened in sessions
+        for listing in describe_offsets(opened.plan.origin)
+    )
+    described = (describe_kernels_by_boards(crossed), *map(describe_machines, machines), *shared_by)
+    for each in chain.from_iterable(described):
+        show()
+        print_description(each)
 
 
 def _boards(arguments: Namespace, specifications: Sequence[Specification]) -> list[str]:

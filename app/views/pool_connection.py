@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from ..errors import WattridgeError
 from ..numbers import counted
@@ -16,9 +16,11 @@ from .threads.tasks import TaskQueue
 
 if TYPE_CHECKING:
     from ..engine.runner.pool.boards import PoolBoard
+    from ..engine.runner.pool.compilers import PoolCompiler
     from ..engine.runner.pool.gpu import PooledGpu
     from ..engine.session.pool.opening import OpenedPool
 
+_LOOK_MS: Final = 1000  # between two looks at who is there
 Opening = Callable[[threading.Event], "OpenedPool"]
 
 
@@ -48,7 +50,11 @@ class PoolConnection(QObject):
         self._line.connect(self.said, Qt.ConnectionType.QueuedConnection)
         bridge.activity.changed.connect(self._activity_changed)
         bridge.queue_changed.connect(self._activity_changed)
+        bridge.pool_reported.connect(self._activity_changed)  # also before the session begins
         self._was_busy = False
+        self._were_there: set[str] = set()
+        self._looking = QTimer(self, interval=_LOOK_MS)
+        self._looking.timeout.connect(self._look)
 
     # --- what there is ------------------------------------------------------------------------------------------------
 
@@ -70,14 +76,19 @@ class PoolConnection(QObject):
     @property
     def busy(self) -> bool:
         """A session runs on the boards, or is about to: they stay what they are."""
-        running, queued = self._bridge.activity.plan, self._bridge.queue.current
-        plans = [running, *([queued.plan] if queued is not None else [])]
+        queue = self._bridge.queue
+        plans = (self._bridge.activity.plan, queue.asked, queue.current.plan if queue.current is not None else None)
         return any(plan is not None and plan.reports is not None for plan in plans)
 
     def boards(self) -> tuple[PoolBoard, ...]:
         """All boards that are there now, of every model. Any thread may ask."""
         opened = self._opened
         return opened.pool.boards() if opened is not None else ()
+
+    def compilers(self) -> tuple[PoolCompiler, ...]:
+        """The machines that only compile for them."""
+        opened = self._opened
+        return opened.pool.compilers() if opened is not None else ()
 
     def models(self) -> list[str]:
         """The models of the boards that are there now."""
@@ -113,7 +124,7 @@ class PoolConnection(QObject):
 
             return open_local_pool(selectors, seed=seed, speed=speed, on_line=self._line.emit, stop=stop)
 
-        self._open(f"Starting a worker for each of {len(selectors)} boards …", opened, speed)
+        self._open(f"Starting {counted(len(selectors), 'worker')} …", opened, speed)
 
     def connect_to(self, scheduler: str, certificates: Path | None) -> None:
         """Let sessions run on the boards of a scheduler; None: the certificates in the data folder."""
@@ -121,7 +132,7 @@ class PoolConnection(QObject):
         def opened(stop: threading.Event) -> OpenedPool:
             from ..engine.session.pool.opening import open_scheduler_pool
 
-            return open_scheduler_pool(scheduler, certificates, stop=stop)
+            return open_scheduler_pool(scheduler, certificates, boards=0, stop=stop)  # they are seen as they come
 
         self._open(f"Connecting to {scheduler} …", opened, 1.0)
 
@@ -133,13 +144,15 @@ class PoolConnection(QObject):
 
     @Slot()
     def leave(self) -> None:
-        """Let sessions run on the shown board alone; what was started for the boards ends."""
+        """Let sessions run on the shown board alone; what was started for the boards, or is being opened, ends."""
+        self._give_up.set()
         if not self.busy and self._opened is not None:
             self._let_go()
             self.changed.emit()
 
     def close(self) -> None:
         """End all of it. Safe to call twice."""
+        self._looking.stop()
         self._give_up.set()
         self._tasks.shutdown()
         opened, self._opened = self._opened, None
@@ -153,22 +166,30 @@ class PoolConnection(QObject):
         if self.opening or self.busy:
             return
         self.opening = words
+        self._give_up = stop = threading.Event()
 
         def job() -> OpenedPool:
-            opened = opening(self._give_up)
+            opened = opening(stop)
             self._arriving.append(opened)
             return opened
 
-        self._tasks.run(job, lambda opened: self._use(opened, speed))
+        self._tasks.run(job, lambda opened: self._use(opened, speed, stop))
         self.changed.emit()
 
-    def _use(self, opened: OpenedPool, speed: float) -> None:
+    def _use(self, opened: OpenedPool, speed: float, stop: threading.Event) -> None:
         self._arriving.remove(opened)
+        if stop.is_set():  # nobody waits for it any more
+            self.opening = ""
+            self._tasks.run(opened.close)
+            self.changed.emit()
+            return
         self._let_go()
         self._opened, self.speed, self.opening = opened, speed, ""
         boards = opened.pool.boards()
         counts = {board.model: sum(each.model == board.model for each in boards) for board in boards}
         self.model = max(sorted(counts), key=lambda model: counts[model], default="")
+        self._were_there = {board.key for board in boards}
+        self._looking.start()
         self.changed.emit()
 
     def _let_go(self) -> None:
@@ -178,6 +199,7 @@ class PoolConnection(QObject):
 
         opened, self._opened = self._opened, None
         self.model = ""
+        self._looking.stop()
         if opened is not None:
             self._bridge.send(BoardReleased(SELECTOR))
             self._tasks.run(opened.close)
@@ -185,11 +207,22 @@ class PoolConnection(QObject):
     @Slot(str, str)
     def _not_opened(self, what: str, remedy: str) -> None:
         self.opening = ""
-        self.failed.emit(what, remedy)
+        if not self._give_up.is_set():
+            self._bridge.report(what, remedy)
+            self.failed.emit(what, remedy)
         self.changed.emit()
 
     @Slot()
-    def _activity_changed(self) -> None:
+    def _look(self) -> None:
+        """Boards come and leave, also while no session runs."""
+        there = {board.key for board in self.boards()}
+        if there != self._were_there:
+            self._were_there = there
+            self.model = self.model or next(iter(self.models()), "")
+            self.changed.emit()
+
+    @Slot()
+    def _activity_changed(self, *_: object) -> None:
         if self.busy != self._was_busy:
             self._was_busy = self.busy
             self.changed.emit()

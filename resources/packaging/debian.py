@@ -69,6 +69,7 @@ def main() -> int:
     parser.add_argument(
         "--pictures", metavar="URL", help="where resources/screenshots is published, for software centres"
     )
+    parser.add_argument("--compression", default="xz", choices=("xz", "gzip", "none"), help="xz takes minutes")
     arguments = parser.parse_args()
     out, work = arguments.out.resolve(), arguments.work.resolve()
     os.environ.setdefault("SOURCE_DATE_EPOCH", freeze.last_change())
@@ -91,7 +92,7 @@ def main() -> int:
     describe(root, documents, f"{version}-1")
     package = out / f"wattridge_{version}-1_amd64.deb"
     set_modes(root)
-    freeze.run("dpkg-deb", "--root-owner-group", "-Zxz", "--build", root, package)
+    freeze.run("dpkg-deb", "--root-owner-group", f"-Z{arguments.compression}", "--build", root, package)
     print(f"{package}: {package.stat().st_size / 1e6:.0f} MB")
     return 0
 

@@ -1,7 +1,8 @@
 """Every way in and out of a bare system, tried there: a chroot that holds Debian's essential packages and apt.
 
 By hand, as root: `python tests/benchmarks/packages.py DIST WORK bookworm trixie`. DIST holds the Debian package and the
-folder `wattridge`. Needs mmdebstrap, a C compiler, Xvfb, xwd and xwininfo. A board is the stand-in for NVML.
+folder `wattridge`, and the AppImage where there is one. Needs mmdebstrap, a C compiler, Xvfb, xwd and xwininfo. A board
+is the stand-in for NVML. WORK/SUITE.tar is a system that was made before, as of another distribution.
 
 Prints a table: each command, how long it took, and what was seen; at last the files that are left.
 """
@@ -115,10 +116,19 @@ def system(work: Path, suite: str) -> Iterator[System]:
 
 def end_all_in(root: Path) -> None:
     """End what still runs there: its message bus, polkit."""
+    for number in processes_in(root):
+        with suppress(OSError):
+            os.kill(number, signal.SIGTERM)
+
+
+def processes_in(root: Path) -> list[int]:
+    """The processes whose root is that of the system."""
+    found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if os.readlink(process / "root") == str(root):
-                os.kill(int(process.name), signal.SIGTERM)
+                found.append(int(process.name))
+    return found
 
 
 def window(there: System, program: str) -> None:
@@ -128,7 +138,11 @@ def window(there: System, program: str) -> None:
         words = ["chroot", f"--userspec={USER}:{USER}", str(there.root), *shlex.split(program)]
         begun, seen = time.monotonic(), 0
         process = subprocess.Popen(
-            words, env={**CLEAN, "HOME": HOME, "DISPLAY": display}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            words,
+            env={**CLEAN, "HOME": HOME, "DISPLAY": display},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         while seen < COLOURS and process.poll() is None and time.monotonic() - begun < 60:
             seen = colours(display)
@@ -136,7 +150,7 @@ def window(there: System, program: str) -> None:
         time.sleep(4)
         picture = there.root.with_suffix(".png")
         subprocess.run(["import", "-display", display, "-window", "root", str(picture)], check=False)
-        process.terminate()
+        os.killpg(process.pid, signal.SIGTERM)  # an AppImage that unpacked itself waits for the program
         said = process.communicate()[0].decode(errors="replace")
         row(f"$ {program}, under Xvfb: {seen} colours, see {picture.name}", waited, process.returncode, said)
 
@@ -228,6 +242,21 @@ def anywhere(there: System, source: Path, folder: Path) -> None:
     left(there, before, set())
 
 
+def one_file(there: System, source: Path) -> None:
+    """The AppImage, as the user; a chroot has no FUSE, so that it unpacks itself for each run."""
+    before = there.files()
+    image, how = f"{HOME}/{source.name}", "APPIMAGE_EXTRACT_AND_RUN=1"
+    shutil.copy(source, there.root / image[1:])
+    os.chown(there.root / image[1:], 1000, 1000)
+    there.run(f"{how} {image} --version", user=USER)
+    there.run(f"{how} {image} demo --no-window --max-evaluations 20 --json | tail -c 80", user=USER)
+    there.run(f"{how} {image} install-desktop; grep -h ^Exec= .local/share/applications/*.desktop", user=USER)
+    there.run(f"{how} {image} install-desktop --remove", user=USER)
+    window(there, f"env {how} {image}")
+    there.run(f"rm {image}", user=USER)
+    left(there, before, set())
+
+
 def left_by_dependencies(work: Path, suite: str, package: Path) -> set[str]:
     """What the packages that ours needs leave when they alone are installed and purged; kept for the next run."""
     kept = work / f"{suite}-dependencies.json"
@@ -261,6 +290,9 @@ def main(dist: str, work: str, *suites: str) -> None:
         with tempfile.TemporaryDirectory() as stand_in, system(Path(work).resolve(), suite) as there:
             print(f"== {suite}: the folder that runs anywhere", flush=True)
             anywhere(there, Path(dist).resolve() / "wattridge", Path(stand_in))
+            for image in Path(dist).resolve().glob("*.AppImage"):
+                print(f"== {suite}: {image.name}", flush=True)
+                one_file(there, image)
             print(f"== {suite}: {package.name}", flush=True)
             debian(there, package, Path(stand_in), of_others)
 

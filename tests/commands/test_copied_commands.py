@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import app
 from app import own_installation
 from app.cli import main, make_parser
-from app.commands.search import search_options
+from app.commands.search_options import search_options
 from app.engine.formats.read import read_recording
 from app.engine.metering.condition import Condition
 from app.engine.models.curve import Curve

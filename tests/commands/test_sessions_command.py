@@ -74,6 +74,49 @@ def test_what_makes_no_sense_is_one_line(capsys: pytest.CaptureFixture[str], wor
     assert document["error"]["what"]
 
 
+@pytest.mark.parametrize(
+    ("words", "word"),
+    [
+        (("--minimise", "time_s"), "objective"),
+        (("--front", "min:time_s,min:energy_j"), "front"),
+        (("--limit", "power_w<=100"), "limits"),
+        (("--strategy", "random_search"), "strategy"),
+        (("--seed", "0"), "seed"),
+    ],
+)
+def test_a_resumed_session_ignores_nothing_that_it_is_asked_for(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], word: str
+) -> None:
+    """A limit that is not kept in the answer must not be accepted."""
+    status, document = run(capsys, "tune", "--resume", "1", *words)
+    assert status == 2
+    assert word in document["error"]["what"]
+
+
+def test_another_specification_is_not_resumed_under_its_name(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    examples = resources() / "examples"
+    words = ("--gpu", "simulated:a100", "--max-evaluations", "2")
+    _, begun = run(capsys, "tune", str(examples / "copy.toml"), *words)
+    status, refused = run(capsys, "tune", str(examples / "dot.toml"), "--resume", str(begun["session"]))
+    assert status == 2
+    assert "copy.toml" in refused["error"]["what"]
+    status, gone_on = run(
+        capsys, "tune", str(examples / "copy.toml"), "--resume", str(begun["session"]), "--max-evaluations", "3"
+    )
+    assert (status, gone_on["evaluated"]) == (0, 3)
+
+
+def test_a_session_that_is_resumed_on_another_board_of_its_model_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    copy = str(resources() / "examples" / "copy.toml")
+    _, begun = run(capsys, "tune", copy, "--gpu", "simulated:a100", "--max-evaluations", "2")
+    words = ["tune", "--resume", str(begun["session"]), "--max-evaluations", "3", "--gpu"]
+    assert main([*words, "simulated:a100#2"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "partly measured on simulated:a100, not on simulated:a100#2: boards of one model differ" in said
+
+
 def test_a_replayed_session_has_no_condition(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     _, replayed = run(capsys, "replay", "h200-sgemm-session", "--max-evaluations", "4")
     assert replayed["stated_for"] is None

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from cuda_bench import SPECIFICATION
 from fake_cuda import defines_of, image_of
-from virtual_cuda import VirtualBoard
 
 from app.engine.control.guard import DeviceGuard
 from app.engine.runner.cuda import open as cuda
@@ -27,6 +26,7 @@ from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
 from app.engine.specification.model import Specification
 from app.sensors.device_limits import limits_of
+from app.sensors.gpu import Gpu
 
 COMPILER = "fake 1 for (9, 0)"
 
@@ -58,9 +58,7 @@ class TestMaker:
 class Bench:
     """A specification of so many kernels, a board's side and any number of sides that compile."""
 
-    def __init__(
-        self, folder: Path, patch: pytest.MonkeyPatch, board: VirtualBoard, parameters: str, own: TestMaker
-    ) -> None:
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch, board: Gpu, parameters: str, own: TestMaker) -> None:
         (folder / "scale.cu").write_text("// what the fake compiler reads are the defines\n")
         path = folder / "scale.toml"
         path.write_text(SPECIFICATION.format(parameters=parameters, reference="factor * x", kernel=""))

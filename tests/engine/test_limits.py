@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import app.engine.strategies  # noqa: F401  (registers them)
+from app.engine.analysis.description import describe_choices
 from app.engine.analysis.session import analyse
 from app.engine.measurement import Measurement, State
 from app.engine.objectives import Goal, Limit, Objective, parse_bound, parse_limit
@@ -24,7 +25,7 @@ from app.engine.session.run import run_session
 from app.engine.session.summary import session_summary
 from app.engine.space.build import build_space
 from app.engine.space.result_table import ResultTable
-from app.engine.space.within_limits import broken, broken_in_words, feasible, nearest
+from app.engine.space.within_limits import broken, broken_in_words, feasible, nearest, unsure_in_words
 from app.engine.specification.check import specification_of
 from app.engine.specification.document import document_of
 from app.engine.store.database import Store
@@ -139,6 +140,25 @@ def test_where_nothing_keeps_the_limits_the_nearest_is_named() -> None:
     found = analyse(table, objective(*impossible))
     assert all(choice.index is None for choice in found.choices)
     assert found.nearest == index
+    assert [each.title for each in describe_choices(found)] == [
+        "No configuration keeps the limits: latency_s <= 0.01; energy_j <= 150"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "unsure"),
+    [
+        (Limit("power_w", True, 114.0), True),  # measured below it, but it may be above
+        (Limit("power_w", True, 120.0), False),
+        (Limit("power_w", True, 110.0), False),  # it breaks that one, which is said otherwise
+        (Limit("power_w", False, 112.0), True),
+        (Limit("energy_j", True, 1.0), False),  # without an interval nothing is known of it
+    ],
+)
+def test_a_limit_within_the_interval_of_what_keeps_it_is_said(limit: Limit, unsure: bool) -> None:
+    values, intervals = {"power_w": 113.0, "energy_j": 1.0}, {"power_w": (111.0, 115.0)}
+    measured = Measurement(0, {}, State.OK, values, intervals=intervals)
+    assert bool(unsure_in_words((limit,), measured)) == unsure
 
 
 def test_a_figure_that_was_not_measured_keeps_no_limit() -> None:

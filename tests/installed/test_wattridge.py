@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib import metadata
@@ -31,7 +32,7 @@ COMMANDS = (
     "report 1 --out report.html",
     "export 1 --out exported",
     "fit --gpu simulated:a100 --speed inf",
-    "compare-methods {resources}/examples/reduction.toml --gpu simulated:a100 --speed inf --clocks 2",
+    "compare-methods small.toml --gpu simulated:a100 --speed inf --clocks 2",
     "roofline {resources}/recordings/h200-roofline-fp32.json.gz",
     "score {resources}/recordings/h200-sgemm-session.json.gz --strategy random_sample --repeats 2 --jobs 2",
     "strategies auto",
@@ -105,7 +106,18 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 @pytest.fixture(scope="module")
 def resources(place: Place) -> str:
-    return place.script("from wattridge.paths import resources\nprint(resources())").strip()
+    found = place.script("from wattridge.paths import resources\nprint(resources())").strip()
+    (place.folder / "small.toml").write_text(_small(Path(found)), encoding="utf-8")
+    return found
+
+
+def _small(resources: Path) -> str:
+    """An example with one size of block, two of tiles and three clocks: what takes long is how many there are."""
+    text = (resources / "examples" / "gemm.toml").read_text(encoding="utf-8")
+    for name, values in (("block_size_[xy]", "[16]"), ("tile_size_x", "[2, 4]"), ("tile_size_y", "[2]")):
+        text = re.sub(rf"^({name}) = .*$", rf"\1 = {values}", text, flags=re.MULTILINE)
+    text = text.replace("points = 7", "points = 3")
+    return text.replace('"../kernels/gemm.cu"', json.dumps(str(resources / "kernels" / "gemm.cu")))
 
 
 def test_one_package_is_installed_with_all_that_it_ships(resources: str) -> None:

@@ -110,7 +110,8 @@ class Desk:
 
     def tune_to_the_end(self, path: Path) -> None:
         self.tune.open(path, start=True)
-        self.qtbot.waitUntil(lambda: self.tune.state is SessionState.DONE, timeout=30_000)
+        with self.qtbot.waitSignal(self.bridge.figures_restated, timeout=30_000):  # for one condition, at the end
+            self.qtbot.waitUntil(lambda: self.tune.state is SessionState.DONE, timeout=30_000)
         self.wait_for_analysis()
 
     def wait_for_analysis(self) -> None:

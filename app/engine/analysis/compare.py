@@ -38,6 +38,8 @@ class Compared:
     table: ResultTable
     kernel: str = ""  # what was tuned
     board: str = ""  # UUID of the board; empty where it is not known, or several shared the session
+    work: str = ""  # the problem size, where it is known
+    condition: str = ""  # thermal, that its energies are stated for; empty where they are as drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,7 @@ class Comparison:
     carried: tuple[Carried, ...]
     mean_speed_change: MeanChange
     mean_efficiency_change: MeanChange
+    conditions: tuple[str, ...] = ()  # thermal ones that the energies are stated for, each once
 
     @property
     def over(self) -> str:
@@ -135,6 +138,22 @@ class Comparison:
         return f"{len(self.sides)} sessions on {boards} board{'s' if boards > 1 else ''}{mark}"
 
 
+def named_by_work(sessions: Sequence[Compared]) -> list[Compared]:
+    """The sessions, their kernels named with the problem size where those of one name have different ones.
+
+    Times and energies of different work are neither repeats nor those of several machines.
+    """
+    works: dict[str, set[str]] = {}
+    for each in sessions:
+        works.setdefault(each.kernel, set()).add(each.work)
+    return [
+        replace(each, kernel=f"{each.kernel} ({each.work})")
+        if each.work and len(works[each.kernel] - {""}) > 1
+        else each
+        for each in sessions
+    ]
+
+
 def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -> Comparison:
     """Put sessions side by side. The goals of the fronts are those given, else figures that all of them have.
 
@@ -142,7 +161,7 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
     """
     if len(sessions) < 2:
         raise InputError("one session has nothing to be compared with", "compare", "name two or more")
-    sessions = [replace(session, table=session.table.so_far()) for session in sessions]
+    sessions = [replace(session, table=session.table.so_far()) for session in named_by_work(sessions)]
     common = [name for name in sessions[0].table.value_names if all(name in s.table.value_names for s in sessions)]
     speed_name = next((name for name in common if role_of(name) is Role.SPEED), "1/s")
     efficiency_name = next((name for name in common if role_of(name) is Role.EFFICIENCY), "1/J")
@@ -183,6 +202,7 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
         tuple(_carried(measured)),
         MeanChange.over([side.speed_change for side in sides]),
         MeanChange.over([side.efficiency_change for side in sides]),
+        tuple(dict.fromkeys(session.condition or "as drawn" for session in sessions)),
     )
 
 

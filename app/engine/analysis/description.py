@@ -45,7 +45,10 @@ def describe_choices(analysis: Analysis, letters: Letters | None = None) -> Iter
     costs, names = analysis.costs, analysis.table.space.names
     chosen = [(choice, choice.index) for choice in analysis.choices if choice.index is not None]
     if not chosen:
-        yield Description("No configuration worked")
+        why = "No configuration worked"
+        if analysis.nearest is not None:
+            why = "No configuration keeps the limits: " + "; ".join(map(str, analysis.objective.limits))
+        yield Description(why)
         return
     measured = {"ms": costs.time_s * 1e3} if costs.time_known else {}
     measured |= {"J": costs.energy_j} if costs.energy_known else {}
@@ -312,6 +315,8 @@ def describe_comparison(found: Comparison, units: Mapping[str, str] | None = Non
         ),
     ]
     nothing = ["no configuration was measured in more than one of them"] if not carried else []
+    if len(found.conditions) > 1:
+        nothing.append(f"their energies are stated for different thermal conditions: {'; '.join(found.conditions)}")
     return Description(
         "From the fastest configuration to the one of least energy",
         remarks=[f"mean ± standard deviation over {found.over}: {means}", *nothing],

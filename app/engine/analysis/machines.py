@@ -17,7 +17,7 @@ from ...numbers import number, percent
 from ..description import Cell, Description, Figure, Listing
 from ..measurement import Configuration, Depth, State, Value
 from ..metering.confidence import Interval, confidence_interval
-from .compare import Compared, Comparison
+from .compare import Compared, Comparison, named_by_work
 from .quantities import quantity
 
 MOST_SHOWN: Final = 12  # configurations in a table
@@ -78,7 +78,7 @@ def over_machines(sessions: Sequence[Compared], figures: Sequence[str] = ()) -> 
     Of time, energy, power and the `figures` besides.
     """
     groups: dict[tuple[str, str, str], list[Compared]] = {}
-    for session in sessions:
+    for session in named_by_work(sessions):
         groups.setdefault((session.kernel, session.gpu, session.source), []).append(session)
     found = []
     for (kernel, gpu, source), members in groups.items():
@@ -97,8 +97,9 @@ def over_machines(sessions: Sequence[Compared], figures: Sequence[str] = ()) -> 
 def describe_machines(found: OverMachines) -> Iterator[Description]:
     """The averages of the configurations of least energy, and by how much machines differ in general."""
     board = f"{found.gpu} ({found.source})" if found.source == "simulated" else found.gpu
+    differ = "Machines" if found.boards > 1 else "Sessions"
     spreads = [
-        Figure(f"Machines differ in {quantity(name).label.lower()} by", percent(share, 2), note="median over them, 1 σ")
+        Figure(f"{differ} differ in {quantity(name).label.lower()} by", percent(share, 2), note="median over them, 1 σ")
         for name, share in found.spreads.items()
     ]
     shown = found.points[:MOST_SHOWN]

@@ -56,7 +56,7 @@ def extras() -> Finding:
     said = f"all packages are here of: {', '.join(complete) or 'none'}"
     if not lacking:
         return ok(said, **facts)
-    return ok(f"{said}; not of: {', '.join(lacking)} (to add one: {how_to_add('NAME')})", **facts)
+    return ok(f"{said}; not of: {', '.join(lacking)} ({how_to_add('NAME')})", **facts)
 
 
 def energy_model() -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from array import array
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -18,6 +19,22 @@ MAXIMUM_CELLS = 2**25  # entries x columns: 256 MiB
 MAXIMUM_COLUMNS = 2000
 _CODE_OF_STATE = {state: code for code, state in enumerate(STATES)}
 _UNKNOWN = array("d", [math.nan])
+_OF_ENERGY = re.compile("energy|power|watt|joule", re.IGNORECASE)
+
+
+def drop_impossible(values: dict[str, float]) -> str:
+    """Take out readings that no run can have: tools write 0 or -1 for what they did not measure.
+
+    A time of nothing is a failed run, which the text says, and leaves no value; an energy or a power of nothing is not
+    known.
+    """
+    if (time_s := values.get("time_s", 1.0)) <= 0.0:
+        values.clear()
+        return f"its time is {time_s:g} s: it was not measured"
+    if values.get("energy_j", 1.0) <= 0.0 or values.get("power_w", 1.0) <= 0.0:
+        for name in [name for name, value in values.items() if value <= 0.0 and _OF_ENERGY.search(name)]:
+            del values[name]
+    return ""
 
 
 class Facts(NamedTuple):

@@ -130,7 +130,7 @@ def _clocks(fit: FrequencyFit) -> Iterator[Figure]:
         yield Figure("Expected loss there", 100 * fit.expected_loss, "%", "above the unknown best", digits=2)
     interval = fit.optimum_interval_mhz
     yield _clock("Estimated optimum", fit.optimum_mhz, bracketed=fit.optimum_bracketed, interval_mhz=interval)
-    yield _clock("Lowest measured energy", fit.best_measured_mhz)
+    yield _clock("Lowest measured energy" if len(fit.rate) else "Lowest power per clock", fit.best_measured_mhz)
     if fit.range_mhz is not None:
         low, high = fit.range_mhz
         yield Figure("Range to search", f"{low:.0f}–{high:.0f}", "MHz", meaning="±10 % of the optimum")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from .arrays import Floats, Mask
@@ -12,6 +14,7 @@ from .points import Points
 _UNLIKELY = 0.05  # share of the curves with their bend on one side
 _CLEAR = 3.0  # standard errors
 _SPEED_SCATTER = 0.03  # relative
+NO_SPEED: Final = "no speed was measured: energy is taken for power over clock, as of work that scales with the clock"
 
 
 def optimum_flag(optimum: float, interval: tuple[float, float], clocks: Floats) -> tuple[bool, list[str]]:

@@ -13,7 +13,7 @@ from .arrays import Floats, Mask
 from .choices import Choice, choices
 from .curve import Curve
 from .duration import Duration, fit_duration
-from .flags import cap_reason, optimum_flag, ridge_flag, speed_reason
+from .flags import NO_SPEED, cap_reason, optimum_flag, ridge_flag, speed_reason
 from .leakage import Leakage, fit_leakage
 from .least_squares import LEAST_R2, Solution, fit_forms, r_squared
 from .limits import effective_clocks, limited_points
@@ -161,7 +161,7 @@ def fit_frequency_model(points: Points) -> FrequencyFit:
     posterior = posterior_of(points, duration)
     optimum, optimum_reasons, overruled = _optimum(readings, posterior, curve)
     parameters, ridge_reasons = _parameters(readings, posterior, curve, solution, straight)
-    speed = [] if points.rate is None else speed_reason(duration, points.clock_mhz, points.rate)
+    speed = [NO_SPEED] if points.rate is None else speed_reason(duration, points.clock_mhz, points.rate)
     low, high = posterior.band_w()
     middle = curve.power_w(posterior.clock_mhz)  # its misfit is part of what is uncertain: the band holds it
     quality = Quality(

@@ -87,7 +87,7 @@ class Points:
         shapes = {values.shape for name in _ARRAYS if (values := getattr(found, name)) is not None}
         if len(shapes) > 1 or found.clock_mhz.ndim != 1:
             raise ValueError("clocks, power, rate, limited, voltage and temperature must be of the same length")
-        good = _within(found.clock_mhz, 1.0, 1e5) & _within(found.power_w, 1e-2, 1e6)  # that a board can have
+        good = _within(found.clock_mhz, 10.0, 1e5) & _within(found.power_w, 1e-2, 1e6)  # that a board can have
         if found.rate is not None:
             known = _within(found.rate, 1e-100, 1e100)
             if known[good].sum() >= 2:

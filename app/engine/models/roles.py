@@ -72,7 +72,9 @@ class _Rule:
 _RULES = {
     "limit": _Rule("power", ("limit", "cap"), only=re.compile(r"limit|cap\b|_cap|cap_")),
     "power": _Rule("power", ("power",), never=re.compile("limit|cap|mem|idle"), preferred="power_w"),
-    "energy": _Rule("energy", ("energy",), preferred="energy_j", of_one_first=True),
+    "energy": _Rule(
+        "energy", ("energy",), never=re.compile("mem|cpu|host|idle"), preferred="energy_j", of_one_first=True
+    ),
     "time": _Rule("time", ("time", "duration"), never=re.compile("stamp"), preferred="time_s", of_one_first=True),
     "voltage": _Rule("voltage", ("volt", "vcore", "vgpu")),
     "temperature": _Rule("temperature", ("temp",), never=re.compile("mem|hot")),
@@ -84,6 +86,8 @@ _KINDS = {role: rule.kind for role, rule in _RULES.items()} | {"clock": "clock",
 @dataclass(frozen=True, slots=True)
 class Roles:
     """What the columns of a table hold, by role: 'clock', 'requested', 'rate' and those of the rules above.
+
+    'efficiency' is work per energy, looked for where there is no rate.
 
     'requested' is a second clock column, where the one of 'clock' was observed.
     """
@@ -110,10 +114,20 @@ class Roles:
         return self.values("power") if "power" in self.names else self.values("energy") / self._time()
 
     def speed(self) -> Floats | None:
-        """The rate, else runs per second; None where neither rate nor time is known."""
+        """The rate, else runs per second; None where nothing tells it.
+
+        Power tells it too, beside the energy of a run or the work per energy.
+        """
         if "rate" in self.names:
             return self.values("rate")
-        return 1.0 / self._time() if "time" in self.names else None
+        if "time" in self.names:
+            return 1.0 / self._time()
+        if "efficiency" in self.names:
+            return self.power() * self.values("efficiency")
+        if "energy" in self.names:
+            energy = self.values("energy")
+            return self.power() / np.where(energy > 0, energy, np.nan)
+        return None
 
     def _time(self) -> Floats:
         time = self.values("time")
@@ -170,7 +184,10 @@ def _with_rate(names: dict[str, str], numeric: Sequence[str], named: Named) -> d
     others = (name for name in numeric if name not in names.values())
     rates = (name for name in others if _RATE.search(name.lower()) and not _PER_ENERGY.search(name.lower()))
     rate = named.rate or next(rates, None)
-    return names if rate is None else names | {"rate": rate}
+    if rate is not None:
+        return names | {"rate": rate}
+    efficiency = next((n for n in numeric if n not in names.values() and _PER_ENERGY.search(n.lower())), None)
+    return names if efficiency is None else names | {"efficiency": efficiency}
 
 
 def _clocks(numeric: Sequence[str], named: str | None) -> tuple[str | None, str | None]:

@@ -32,6 +32,7 @@ from ..formats.t4 import write_t4
 from ..measurement import MEASURED, Measurement, Value
 from ..session.load import load_specification
 from ..session.plan import SessionPlan
+from ..session.sources import are_as_measured
 from ..session.summary import by_goal
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
@@ -280,7 +281,7 @@ def _remarks(choice: Choice) -> list[str]:
 def _kernel_of(choice: Choice) -> CudaFile | None:
     """The kernel of a choice; None where its source is not there, or the board could not launch it."""
     spec = load_specification(Path(choice.plan.origin["file"]))
-    if spec.kernel is None or spec.kernel.language != "CUDA":
+    if spec.kernel is None or spec.kernel.language != "CUDA" or not are_as_measured(spec, choice.plan.origin):
         return None
     with suppress(KernelRefused, InputError):
         return CudaFile.of(spec, choice.parameters, _limits_of(choice.plan))

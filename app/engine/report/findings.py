@@ -46,7 +46,9 @@ _MOST_COLUMNS = 10
 def answer(content: ReportContent, letters: dict[int, str]) -> str:
     """The chosen configuration, why, and what it costs and gains."""
     if content.chosen is None:
-        return section("The answer", paragraph("No configuration worked.", class_="lead"))
+        none = content.analysis.nearest is None
+        why = "No configuration worked." if none else "No configuration keeps the limits."
+        return section("The answer", paragraph(why, class_="lead"))
     chosen = content.table.measurement(content.chosen)
     costs = content.analysis.costs
     gain, year = against(costs, fastest(costs.time_s, costs.energy_j), content.chosen, content.load)

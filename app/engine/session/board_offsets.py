@@ -1,4 +1,4 @@
-"""Boards of one model that shared a session: what the session keeps of how they differ, and how it is described."""
+"""Boards of one model that shared a session: what it keeps of how they differ and what each did, described."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from ...numbers import percent
 from ..description import Cell, Listing
 from ..metering.board_offsets import BoardOffset, offsets_from_json
 from ..runner.board_correction import BOARD_NUMBER
 from ..runner.one_scale import OFFSETS
 from ..runner.pool.gpu import boards_of_origin
+from ..runner.pool.status import status_of_origin
 from ..space.result_table import ResultTable
 
+_DID = "What the boards did: results that they reported, and the share of their time with rows to measure"
 _TITLE = "Boards, over the reference board: ratios with their 95 % intervals; figures are on its scale"
 
 
@@ -74,3 +77,14 @@ def describe_offsets(origin: Mapping[str, str], name: Callable[[str], str] | Non
         rows.append([number, labels.get(key, key), *figures, offset.shared or None])
     if len(rows) > 1:
         yield Listing(_TITLE, ("", "board", "energy", "time", "power", "configurations shared"), rows)
+
+
+def describe_board_work(origin: Mapping[str, str]) -> Iterator[Listing]:
+    """What each board did; nothing of a session on one board."""
+    status = status_of_origin(origin)
+    if status is None or len(status.boards) < 2:
+        return
+    rows: list[list[Cell]] = [
+        [board.label, board.measured, board.failed, percent(board.share, 0), board.lost] for board in status.boards
+    ]
+    yield Listing(_DID, ("board", "results", "failed", "at work", "times lost"), rows)

@@ -19,10 +19,10 @@ from ..runner.stating import Statement
 from ..session_state import Purpose
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
-from ..space.within_limits import broken_in_words, feasible, nearest
+from ..space.within_limits import broken_in_words, feasible, nearest, unsure_in_words
 from ..strategies.energy_log import EnergyLog
 from ..tuning_methods.operator_floor import OperatorFloor
-from .board_offsets import board_labels, describe_offsets
+from .board_offsets import board_labels, describe_board_work, describe_offsets
 from .gains import choice_of_origin, describe_gain
 from .plan import SessionPlan
 from .references import Kind, references_of
@@ -87,7 +87,7 @@ def describe_session(
     repeats = fold(table)
     compared = repeats.table if repeats is not None else table  # of repeats none is better than another
     best = next(iter(by_goal(compared, plan.objective.goal, plan.objective.limits)), None)
-    listings: list[Listing] = [*describe_offsets(plan.origin)]
+    listings: list[Listing] = [*describe_offsets(plan.origin), *describe_board_work(plan.origin)]
     if best is None:
         outcome = list(_none_feasible(plan, compared) or _failure(table))
     else:
@@ -181,6 +181,8 @@ def _best(plan: SessionPlan, best: Measurement) -> Iterator[Figure]:
     chosen = ", ".join(f"{name}={value}" for name, value in best.configuration.items())
     yield Figure(f"Best by {goal}", f"{number(best.values[goal.name])} {goal.name}", important=True)
     yield Figure("Its configuration", chosen)
+    if unsure := unsure_in_words(plan.objective.limits, best):
+        yield Figure("Not certain to keep", unsure)
     if BOARD_CORRECTION in best.values:
         board = board_labels(plan.origin).get(best.board, best.board)
         note = f"energy times {best.values[BOARD_CORRECTION]:.4f}, as the reference board reports it"

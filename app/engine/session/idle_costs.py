@@ -110,7 +110,7 @@ def _remarks(study: IdleStudy, load: Load) -> list[str]:
                 f"{load.hours_per_year:.0f} idle hours a year"
             )
     if load.hours_per_year >= HOURS_PER_YEAR:
-        said.append("a year of nothing but idling: --idle-hours says how much of it the board idles")
+        said.append("kWh of a year of nothing but idling; with fewer idle hours they are fewer in proportion")
     return said
 
 

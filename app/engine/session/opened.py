@@ -46,7 +46,8 @@ class Opened:
 
         plan = self.plan
         board = plan.origin.get("gpu", "") if plan.source != "recorded" else ""
-        return Compared(self.name, plan.gpu, plan.source, self.table, plan.title, board)
+        work, condition = plan.origin.get("problem_size", ""), plan.origin.get("condition", "")
+        return Compared(self.name, plan.gpu, plan.source, self.table, plan.title, board, work, condition)
 
     @property
     def seconds(self) -> float:

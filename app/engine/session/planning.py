@@ -45,6 +45,7 @@ from ..store.record import LoadedSession, SessionRecord
 from ..strategies import base as strategies
 from ..tuning_methods.roofline_points import PRECISIONS, TENSOR, TENSOR_FROM
 from ..workloads.hardware_counters import counter_units
+from . import sources
 from .gains import choice_of_origin, choice_to_origin
 from .load import load_specification
 from .on_board import allowed_settings, limits_on, model_range, require_runnable, runner_on
@@ -156,6 +157,7 @@ def plan_specification(
             "kind": "specification",
             "file": str(spec.path.resolve()),
             "sha256": digest_of(spec.path),
+            **sources.to_origin(spec),
             "gpu": gpu.info.uuid,
             "sim_seed": str(getattr(gpu, "seed", 0)),
             "problem_size": _problem_size(spec),
@@ -284,6 +286,10 @@ def plan_resume(
             (guard or DeviceGuard(gpu)).open()  # fails now rather than at the first measurement
         require_runnable(spec, gpu)
         said = tuple(line for line in programs_of(spec) if line not in space.notes)
+        boards = {loaded.table.measurement(index).board for index in range(len(loaded.table))} - {"", gpu.info.uuid}
+        if boards and not isinstance(gpu, PooledGpu):
+            others = ", ".join(sorted(boards))
+            said = (*said, f"partly measured on {others}, not on {gpu.info.uuid}: boards of one model differ")
         space = replace(space, notes=(*space.notes, *said))
         stated = origin.get("condition", origin.get("chosen_condition"))
         condition = None if stated is None else Condition.parse(stated, f"session {session}")
@@ -316,6 +322,7 @@ def measured_specification(loaded: LoadedSession) -> Specification:
     """The specification of a session as it was measured. Raises InputError as `file_of` does."""
     record = loaded.record
     spec = _with_settings(load_specification(file_of(record)), setting_names(loaded.space))
+    sources.require_as_measured(spec, record.origin, record.id)
     if "repeats" not in record.origin:  # those of the command line; an older session has the file's
         return spec
     return spec.repeated(int(record.origin["repeats"]))

@@ -89,6 +89,11 @@ class RunQueue:
         current = (self.current,) if self.current is not None else ()
         return (*self._finished, *current, *self._waiting)
 
+    @property
+    def asked(self) -> SessionPlan | None:
+        """What was handed to the engine, which has not answered yet."""
+        return self._asked
+
     def estimate_s(self, run: QueuedRun) -> float | None:
         """How long a run may take, as the same kernel took on the same board, within its limit of time.
 

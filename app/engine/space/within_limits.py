@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..measurement import State
+from ..measurement import Measurement, State
 from ..objectives import Limit
 from .result_table import STATES, ResultTable
 
@@ -44,6 +44,20 @@ def nearest(table: ResultTable, limits: Sequence[Limit]) -> int | None:
         excess = np.maximum(excess, [limit.excess(value) for value in column.tolist()])
     excess[table.states()[: len(table)] != _OK] = np.nan
     return None if np.isnan(excess).all() else int(np.nanargmin(excess))
+
+
+def unsure_in_words(limits: Sequence[Limit], measurement: Measurement) -> str:
+    """'power_w <= 114 (111 to 117 W, 95 %)': each limit that a measurement keeps, but not all of its interval.
+
+    Empty where it keeps them for certain, as far as its intervals say.
+    """
+    said = []
+    for limit in limits:
+        low, high = measurement.intervals.get(limit.name, (float("nan"), float("nan")))
+        end = high if limit.most else low
+        if limit.holds(measurement.values.get(limit.name, float("nan"))) and end == end and not limit.holds(end):
+            said.append(f"{limit} (its 95 % interval is {low:.4g} to {high:.4g})")
+    return "; ".join(said)
 
 
 def broken_in_words(limits: Sequence[Limit], values: Mapping[str, float]) -> str:

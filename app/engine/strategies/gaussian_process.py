@@ -185,8 +185,9 @@ class Posterior:
         """A row that will be measured: the candidates near it become less uncertain, their means stay."""
         if self._before is None:
             self._before = self.count
-        if self.count < self.capacity:
-            self._append(row)
+        if self.count == self.capacity:  # boards that measure together may be more than there is room for
+            self._grow()
+        self._append(row)
 
     def forget(self) -> None:
         """Forget what was believed."""
@@ -231,6 +232,16 @@ class Posterior:
         residual = both[:, 0] - constant * both[:, 1]
         square = float(residual @ residual) + _PRIOR_POINTS * float(values.var())
         return constant, residual, math.sqrt(max(square / (n + _PRIOR_POINTS), 1e-12))
+
+    def _grow(self) -> None:
+        """Room for twice as many rows."""
+        n, self.capacity = self.capacity, 2 * self.capacity
+        wider = np.zeros((self.capacity, self.capacity))
+        wider[:n, :n] = self._factor
+        self._factor = wider
+        self._points, self._towards, self._reduced = (
+            np.concatenate([each, np.zeros_like(each)]) for each in (self._points, self._towards, self._reduced)
+        )
 
     def _append(self, row: int) -> None:
         n, width = self.count, len(self._candidates)

@@ -291,7 +291,9 @@ def _stored(store: Store, session: int) -> tuple[Compared, dict[str, str]]:
     record = loaded.record
     name = f"{record.shown_name} (session {session})"
     board = record.origin.get("gpu", "") if record.source != "recorded" else ""
-    return Compared(name, record.gpu, record.source, loaded.table, record.title, board), dict(record.units)
+    work, condition = record.origin.get("problem_size", ""), record.origin.get("condition", "")
+    side = Compared(name, record.gpu, record.source, loaded.table, record.title, board, work, condition)
+    return side, dict(record.units)
 
 
 def _recorded(path: Path) -> tuple[Compared, dict[str, str]]:
@@ -299,4 +301,6 @@ def _recorded(path: Path) -> tuple[Compared, dict[str, str]]:
 
     recording = read_recording(path)
     name = path.name.partition(".")[0]
-    return Compared(name, recording.device, "recorded", recording.table(), recording.kernel), dict(recording.units)
+    source, work = "simulated" if recording.simulated else "recorded", recording.problem_size
+    side = Compared(name, recording.device, source, recording.table(), recording.kernel, work=work)
+    return side, dict(recording.units)

@@ -6,7 +6,7 @@ import shlex
 import threading
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QTextBrowser, QWidget
 
 from ...errors import InputError
@@ -32,9 +32,13 @@ class IdlePanel(QWidget):
 
     seconds, settle_s = 10.0, 5.0  # of each look, on the board's clock
 
+    _looked = Signal(str, int)  # at what, and in which look of ours
+
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
+        self._looks = 0  # that were begun
+        self._seen: list[str] = []  # what the one that is under way has looked at
         self.study: IdleStudy | None = None
         self.contexts = QCheckBox("Also with a CUDA &context")
         self.contexts.setToolTip("A process opens one and launches nothing, with and without CUDA_DISABLE_PERF_BOOST=1")
@@ -48,16 +52,18 @@ class IdlePanel(QWidget):
         self.found = QTextBrowser()
         self.found.setAccessibleName("What the idle board draws")
         vbox(
-            hbox(self.look, self.end, self.contexts),
+            hbox(self.look, self.end, self.contexts, 1),
             hbox(PlainLabel("With"), self.program),
-            self.note,
-            self.found,
+            (self.note, 1),
+            (self.found, 3),
             of=self,
         )
+        self._looked.connect(self._note_look)
         self._task = LatestTask(self)
         self._task.done.connect(self._show)
         self._task.failed.connect(self._failed)
         context.boards.board_changed.connect(self._board_changed)
+        context.bridge.activity.changed.connect(self._set_buttons)
         self._idle(_EMPTY)
 
     def start(self) -> None:
@@ -73,6 +79,8 @@ class IdlePanel(QWidget):
         gpu, contexts = self._context.gpu, self.contexts.isChecked()
         simulated = gpu.info.source == "simulated"  # which has nothing to protect
         seconds, settle_s = self.seconds, self.settle_s
+        self._looks += 1
+        number = self._looks
 
         def job(stop: threading.Event) -> IdleStudy:
             return study_idle(
@@ -84,16 +92,16 @@ class IdlePanel(QWidget):
                 program=program,
                 memory_clocks=simulated,
                 stop=stop,
+                progress=lambda words: self._looked.emit(words, number),
             )
 
-        self.look.setEnabled(False)
-        self.end.setEnabled(True)
-        self.note.setText("Looking …")
+        self._seen.clear()
         self._task.run(job)
+        self._idle("Looking …")
 
     def stop(self) -> None:
         """End the look that is under way, and what it started."""
-        self._task.shutdown()
+        self._task.cancel()
         self._idle("Stopped.")
 
     def shutdown(self) -> None:
@@ -116,9 +124,26 @@ class IdlePanel(QWidget):
         return Load(hours_per_year=HOURS_PER_YEAR)
 
     def _idle(self, note: str) -> None:
-        self.look.setEnabled(True)
-        self.end.setEnabled(False)
+        """What is said: in the middle where nothing is found, else above it."""
+        nothing = self.study is None
+        self.found.setVisible(not nothing)
+        self.note.setVisible(nothing or bool(note))
+        self.note.setAlignment(Qt.AlignmentFlag.AlignCenter if nothing else Qt.AlignmentFlag.AlignLeft)
         self.note.setText(note)
+        self._set_buttons()
+
+    @Slot()
+    def _set_buttons(self) -> None:
+        runs = self._context.bridge.activity.title
+        self.look.setEnabled(not self._task.busy and not runs)
+        self.look.setToolTip(f"{runs} is under way: the board is not idle" if runs else "Measure the idle board now")
+        self.end.setEnabled(self._task.busy)
+
+    @Slot(str, int)
+    def _note_look(self, words: str, number: int) -> None:
+        if number == self._looks and self._task.busy:
+            self._seen.append(words)
+            self.note.setText("Looking …\nDone: " + "; ".join(self._seen))
 
     @Slot(object)
     def _show(self, study: IdleStudy) -> None:
@@ -136,7 +161,7 @@ class IdlePanel(QWidget):
     @Slot(object)
     def _board_changed(self, _board: object) -> None:
         """What was found belongs to the board before."""
-        self._task.shutdown()
+        self._task.cancel()
         self.study = None
         self.found.clear()
         self._idle(_EMPTY)

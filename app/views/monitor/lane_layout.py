@@ -86,11 +86,15 @@ def lay_out_low(area: QRect, shown: Sequence[ShownLane], metrics: QFontMetrics) 
     gap = 3
     notes = sum(not lane.lines for lane in shown)
     free = axis.top() - area.top() - len(shown) * gap - notes * line - gap
-    per_weight = max(0.0, free / max(1e-9, sum(lane.lane.weight for lane in shown if lane.lines)))
+    drawn = [lane for lane in shown if lane.lines]
+    per_weight = max(0.0, free / max(1e-9, sum(lane.lane.weight for lane in drawn)))
+    heights = {lane: max(_LEAST_PLOT, int(lane.lane.weight * per_weight)) for lane in drawn}
+    if sum(heights.values()) > free:  # those of a service came too
+        heights = dict.fromkeys(drawn, max(line - 2, int(free / len(drawn))))
     boxes = []
     top = area.top() + gap
     for lane in shown:
-        height = max(_LEAST_PLOT, int(lane.lane.weight * per_weight)) if lane.lines else 0
+        height = heights.get(lane, 0)
         width = beside if lane.lines else right - area.left()  # the reason why there is nothing takes all of it
         header = QRect(area.left() + 8, top, width - 8, max(height, line))
         boxes.append(LaneBox(lane, header, QRect(left, top, right - left, height)))

@@ -120,7 +120,8 @@ def _paint_header_beside(
         return
     values = [(each, value_of(each, box.shown.lane.unit)) for each in box.shown.lines]
     if box.header.height() < 2 * line:
-        _words(painter, row, x + 8, values[0][1], colours.text, font)
+        if QFontMetrics(font).horizontalAdvance(values[0][1]) <= row.width() - x - 8:  # part of a figure is a wrong one
+            _words(painter, row, x + 8, values[0][1], colours.text, font)
         return
     for each, value in values[: box.header.height() // line - 1]:
         row.translate(0, line)
@@ -175,8 +176,8 @@ def _paint_curve(
     painter.setClipRect(plot)
     painter.setPen(pen)
     for start, stop in _known_runs(y):
-        if stop - start == 1:
-            painter.drawPoint(QPointF(float(x[start]), float(y[start])))
+        if stop - start == 1:  # such as the latency of a service that answered once; a single pixel is not seen
+            painter.fillRect(QRectF(float(x[start]) - 1.5, float(y[start]) - 1.5, 3, 3), pen.color())
         else:
             painter.drawPolyline(_polygon(*_without_level_points(x[start:stop], y[start:stop])))
     painter.restore()
@@ -264,7 +265,8 @@ def _paint_time_axis(
     for mark, x in marks_x:
         text = ago_text(mark, step)
         width = metrics.horizontalAdvance(text)
-        left = min(max(x - width / 2, layout.axis.left() + 1), layout.axis.right() - width - 1)
+        least = layout.left if layout.low else layout.axis.left() + 1  # beside it, the lowest lane's figures
+        left = min(max(x - width / 2, least), layout.axis.right() - width - 1)
         painter.drawText(QPointF(left, layout.axis.top() + 2 + metrics.ascent()), text)
 
 

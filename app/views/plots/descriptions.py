@@ -46,13 +46,19 @@ def _strong(text: str, important: bool) -> str:
 
 def _listing(listing: Listing) -> str:
     title = f"<p><b>{html.escape(listing.title)}</b></p>" if listing.title else ""
-    head = _row(listing.header, f" style='color:{theme.colours().muted}'")
-    return f"{title}{_TABLE}{head}{''.join(_row(row) for row in listing.rows)}</table>"
+    columns = [[row[at] for row in listing.rows] for at in range(len(listing.header))]
+    words = [at == 0 or any(map(_has_words, column)) for at, column in enumerate(columns)]
+    sides = ["left" if each else "right" for each in words]
+    head = _row(listing.header, sides, f" style='color:{theme.colours().muted}'")
+    return f"{title}{_TABLE}{head}{''.join(_row(row, sides) for row in listing.rows)}</table>"
 
 
-def _row(cells: Sequence[Cell], style: str = "") -> str:
+def _has_words(cell: Cell) -> bool:
+    return isinstance(cell, str) and cell[:1].isalpha()
+
+
+def _row(cells: Sequence[Cell], sides: Sequence[str], style: str = "") -> str:
     texts = [html.escape(_text(cell)) for cell in cells]
-    sides = ["left", *["right"] * (len(cells) - 1)]
     written = zip(sides, texts, strict=True)
     return f"<tr>{''.join(f'<td align={side!r}{style}>{text}&nbsp;</td>' for side, text in written)}</tr>"
 

@@ -7,6 +7,7 @@ one faint colour.
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -27,9 +28,13 @@ Styles = npt.NDArray[np.uint16]
 
 def colour_scale(colours: Colours) -> list[QColor]:
     """The theme's sequential scale in small steps, low to high."""
-    ends = colours.colour_map
+    return [QColor(step) for step in _steps(colours.colour_map)]
+
+
+@functools.lru_cache(maxsize=4)
+def _steps(ends: tuple[str, ...]) -> tuple[QColor, ...]:
     scale = pg.ColorMap(np.linspace(0.0, 1.0, len(ends)), [QColor(end) for end in ends])
-    return [QColor(*map(int, step)) for step in scale.map(np.linspace(0.0, 1.0, COLOURS), mode="byte")]
+    return tuple(QColor(*map(int, step)) for step in scale.map(np.linspace(0.0, 1.0, COLOURS), mode="byte"))
 
 
 class Coding:

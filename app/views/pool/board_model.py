@@ -16,10 +16,10 @@ from ..plots import theme
 from ..plots.label import plain_tip
 
 AnyIndex = QModelIndex | QPersistentModelIndex
-SORT_ROLE: Final = Qt.ItemDataRole.UserRole
 _NO_PARENT = QModelIndex()
 _ORDER: Final = tuple(Doing)
-_OVER: Final = "there at the end"  # of a session that is stored
+_COMPILES: Final = "compiler"
+_OVER: Final = "took part"  # of a session that is stored
 
 
 class BoardModel(QAbstractTableModel):
@@ -27,15 +27,27 @@ class BoardModel(QAbstractTableModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._boards: tuple[BoardStatus, ...] = ()
+        self._joined: tuple[BoardStatus, ...] = ()
+        self._boards: tuple[BoardStatus, ...] = ()  # in the order of the rows
+        self._sorted_by: tuple[int, bool] | None = None  # column, descending
         self._stored = False
         self.words_of_row: Callable[[int], str] = str  # what a row of the space is, for tool tips
 
     def show_status(self, status: PoolStatus, *, stored: bool = False) -> None:
-        """Boards keep their rows; those that joined are appended. `stored`: the session is over."""
+        """Boards keep their rows where they are not sorted; those that joined are appended. `stored`: it is over."""
         self._stored = stored
-        before, after = self._boards, status.boards
-        if [board.key for board in before] == [board.key for board in after[: len(before)]]:
+        self._joined = status.workers
+        self._arrange()
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """Sort by a column; -1 is the order in which the boards joined."""
+        self._sorted_by = None if column < 0 else (column, order is Qt.SortOrder.DescendingOrder)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        before, after = self._boards, self._in_order()
+        keys, new = [board.key for board in before], [board.key for board in after]
+        if keys == new[: len(keys)]:
             self._boards = after[: len(before)]
             if before and before != self._boards:
                 self.dataChanged.emit(self.index(0, 0), self.index(len(before) - 1, len(COLUMNS) - 1))
@@ -43,10 +55,22 @@ class BoardModel(QAbstractTableModel):
                 self.beginInsertRows(_NO_PARENT, len(before), len(after) - 1)
                 self._boards = after
                 self.endInsertRows()
+        elif sorted(keys) == sorted(new):
+            self.layoutAboutToBeChanged.emit()
+            held, rows = self.persistentIndexList(), {key: row for row, key in enumerate(new)}
+            self._boards = after
+            self.changePersistentIndexList(held, [self.index(rows[keys[i.row()]], i.column()) for i in held])
+            self.layoutChanged.emit()
         else:
             self.beginResetModel()
             self._boards = after
             self.endResetModel()
+
+    def _in_order(self) -> tuple[BoardStatus, ...]:
+        if self._sorted_by is None:
+            return self._joined
+        column, descending = self._sorted_by
+        return tuple(sorted(self._joined, key=COLUMNS[column].key, reverse=descending))
 
     def board(self, row: int) -> BoardStatus:
         """The board of a row."""
@@ -74,8 +98,6 @@ class BoardModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             over = self._stored and board.doing is Doing.WAITING and column.text is doing_words
             return _OVER if over else column.text(board)
-        if role == SORT_ROLE:
-            return column.key(board)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignRight if column.number else Qt.AlignmentFlag.AlignLeft
             return side | Qt.AlignmentFlag.AlignVCenter
@@ -122,10 +144,10 @@ def _share(board: BoardStatus) -> str:
 COLUMNS: Final = (
     _Column(
         "Board",
-        "The beginning of the board's UUID; of a simulated board, its machine and number",
+        "The beginning of the board's UUID; of a simulated board, its machine and number. A compiler has no board",
         "GPU-0000",
-        lambda b: board_name(b.key),
-        lambda b: b.key,
+        lambda b: _COMPILES if b.compiles else board_name(b.key),
+        lambda b: (b.compiles, b.key),
         number=False,
     ),
     _Column(
@@ -138,7 +160,7 @@ COLUMNS: Final = (
     ),
     _Column(
         "Done",
-        "Results that it reported. Some configurations are measured on several boards, to compare these",
+        "Results that it reported, or images that it made. Some rows are measured on several boards, to compare these",
         "10 000",
         lambda b: count_text(b.measured),
         lambda b: b.measured,

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from PySide6.QtCore import QSortFilterProxyModel, Qt, QTimer, Slot
-from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QSizePolicy, QTableView, QWidget
 
-from ...engine.runner.pool.boards import PoolBoard, board_name
+from ...engine.runner.pool.boards import board_name
 from ...engine.runner.pool.status import BoardStatus, Doing, PoolStatus, status_of_origin
 from ...engine.session import events
 from ...engine.session.board_offsets import describe_offsets
@@ -21,17 +20,18 @@ from ...numbers import count_text, counted, percent
 from ..context import Context
 from ..plots.descriptions import ListingTable
 from ..plots.label import PlainLabel
+from ..pool_connection import PoolConnection
 from ..watched_boards import speed_words
 from ..widgets import set_up_table, vbox
-from .board_model import COLUMNS, SORT_ROLE, BoardModel
+from .board_model import COLUMNS, BoardModel
+from .runs_on import RunsOn
 
-_LOOK_MS: Final = 1000  # between two looks at who is there while no session runs
 _MOST_LINES: Final = 500
-_ALONE = "Sessions run on the board that is shown."
+_ROWS, _LINES = 4, 4  # in sight at least: of a table, of what happened
 _EMPTY = (
     "One session can run on several boards of one model at once: those of this computer, or of a pool of machines.\n"
     "Each measures a part of the configurations; figures are given on one board's scale.\n"
-    "Choose the boards under 'Runs on' in Session (F6)."
+    "Choose the boards above, or in Session (F6)."
 )
 
 
@@ -42,20 +42,17 @@ class PoolPanel(QWidget):
         super().__init__(parent)
         self._context, self._pool = context, context.pool
         self._live = PoolStatus()  # of the last session on the boards, and who joined since
+        self.runs_on = RunsOn(context)
+        self.runs_on.look.setVisible(False)  # it is here
         self.state, self.totals = PlainLabel(wrap=True), PlainLabel(wrap=True)
         self.empty = PlainLabel(_EMPTY, wrap=True, muted=True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.boards = BoardModel(self)
-        self._sorted = QSortFilterProxyModel(self)
-        self._sorted.setSourceModel(self.boards)
-        self._sorted.setSortRole(SORT_ROLE)
         self.table = QTableView()
         self.correction_title = PlainLabel(wrap=True)
         self.correction = ListingTable("How the boards differ")
         self.happened = QListWidget()
         self._set_up()
-        self._timer = QTimer(self, interval=_LOOK_MS)
-        self._timer.timeout.connect(self._look)
         self._pool.changed.connect(self._pool_changed)
         self._pool.failed.connect(self._failed)
         self._pool.said.connect(self.note)
@@ -67,31 +64,34 @@ class PoolPanel(QWidget):
 
     def _set_up(self) -> None:
         table, measure = self.table, self.fontMetrics().horizontalAdvance
-        table.setModel(self._sorted)
+        table.setModel(self.boards)
         set_up_table(table, "Boards of the session")
         table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         for column, each in enumerate(COLUMNS):
             table.setColumnWidth(column, max(measure(each.title) + 22, measure(each.widest) + 14))
         self.happened.setAccessibleName("What happened to the boards")
         self.happened.setWordWrap(True)
-        self.happened.setUniformItemSizes(False)
+        line = self.fontMetrics().height()
+        self.happened.setFixedHeight(_LINES * line + 8)
+        table.setMinimumHeight((_ROWS + 1) * (line + 6) + 20)  # with its head and a scroll bar
         self.state.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.totals.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         vbox(
+            self.runs_on,
             self.state,
             (self.empty, 1),
             self.totals,
             (self.table, 3),
             self.correction_title,
-            (self.correction, 2),
-            (self.happened, 1),
+            self.correction,
+            self.happened,
             of=self,
             margins=6,
         )
 
     def shutdown(self) -> None:
         """End what runs in the background; the boards are the window's."""
-        self._timer.stop()
+        self.runs_on.shutdown()
 
     @Slot()
     def _pool_changed(self) -> None:
@@ -124,20 +124,21 @@ class PoolPanel(QWidget):
         if listing is not None:
             self.correction_title.setText(listing.title)
             self.correction.show_listing(listing)
+            shown = min(_ROWS, len(listing.rows)) + 1
+            self.correction.setFixedHeight(shown * (self.fontMetrics().height() + 6) + 24)
         self._look()
 
     @Slot()
     def _look(self) -> None:
         """What the boards do; of a pool that nobody uses, who is there; without one, what is stored of the session."""
-        if not self.isVisible():
-            return
-        if self._pool.busy:
-            self._show(self._live)
-        elif self._pool.open:
-            before, there = self._live, self._pool.boards()
-            self._live = with_those_there(before, there, self._pool.model)
+        if self._pool.open and not self._pool.busy:
+            before = self._live
+            self._live = with_those_there(before, self._pool)
             for line in came_and_left(before, self._live):
                 self.note(line)
+        if not self.isVisible():
+            return
+        if self._pool.open or self._pool.busy:
             self._show(self._live)
         else:
             plan = self._context.result.plan
@@ -145,25 +146,26 @@ class PoolPanel(QWidget):
             self._show(kept or PoolStatus(), stored=True)
 
     def _show(self, status: PoolStatus, *, stored: bool = False) -> None:
-        known = bool(status.boards)
+        known = bool(status.workers)
         self.boards.show_status(status, stored=stored)
         self.empty.setVisible(not known)
         self.table.setVisible(known)
         self.totals.setVisible(known)
         self.happened.setVisible(self.happened.count() > 0)
         self.totals.setText(totals_words(status, stored=stored))
-        self.state.setText(self._words(below=known and stored))
+        words = self._words(below=known and stored)
+        self.state.setText(words)
+        self.state.setVisible(bool(words))
 
     def _words(self, *, below: bool) -> str:
         pool = self._pool
         if pool.opening:
-            return pool.opening
+            return ""  # it stands above
         if not pool.open:
-            number = self._context.result.session
-            return f"{_ALONE} Session {number} was measured on those below." if below else _ALONE
-        speed = f", {words}" if (words := speed_words(pool.speed)) else ""
-        where = "" if pool.here else f" at {pool.where}"
-        return f"Sessions run on {pool.words}{where}: {pool.model or 'none is there yet'}{speed}."
+            return f"Session {self._context.result.session} was measured on these boards:" if below else ""
+        speed = words if (words := speed_words(pool.speed)) else ""
+        where = "" if pool.here else pool.where
+        return " · ".join(part for part in (pool.model or "No board is there yet", where, speed) if part)
 
     @Slot(str)
     def note(self, line: str) -> None:
@@ -177,12 +179,7 @@ class PoolPanel(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._timer.start()
         self._look()
-
-    def hideEvent(self, event: QHideEvent) -> None:
-        super().hideEvent(event)
-        self._timer.stop()
 
 
 def totals_words(status: PoolStatus, *, stored: bool = False) -> str:
@@ -218,9 +215,9 @@ def configuration_words(plan: SessionPlan, row: int) -> str:
     return f"row {row}: {chosen}"
 
 
-def with_those_there(status: PoolStatus, there: Sequence[PoolBoard], model: str) -> PoolStatus:
+def with_those_there(status: PoolStatus, pool: PoolConnection) -> PoolStatus:
     """What the boards of a pool did in the last session, if any, and which of them are there now that none runs."""
-    now = {board.key: board for board in there}
+    now = {board.key: board for board in pool.boards()}
     known = {board.key: board for board in status.boards}
     joined = [
         BoardStatus(key, board.label, board.host, Doing.WAITING) for key, board in now.items() if key not in known
@@ -230,10 +227,11 @@ def with_those_there(status: PoolStatus, there: Sequence[PoolBoard], model: str)
         if board.key not in now:
             why = board.reason if board.doing is Doing.LEFT else "its worker left"
             boards.append(replace(board, doing=Doing.LEFT, reason=why, row=None, next_rows=0))
-        elif now[board.key].model != model:
+        elif now[board.key].model != pool.model:
             boards.append(replace(board, doing=Doing.REFUSED, reason="it is of another model"))
         elif board.doing is not Doing.REFUSED or not board.measured:
             boards.append(replace(board, doing=Doing.WAITING, reason="", row=None, next_rows=0))
         else:
             boards.append(board)
-    return PoolStatus(tuple(boards))
+    idle = (BoardStatus(c.key, c.label, c.host, Doing.WAITING, compiles=True) for c in pool.compilers())
+    return PoolStatus(tuple(boards), tuple(idle))

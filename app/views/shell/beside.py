@@ -33,6 +33,7 @@ class Beside(QSplitter):
     def set_shown(self, shown: bool) -> None:
         """Show the side, or hide it."""
         self._side.setVisible(shown)
+        self.refresh()  # else the handle between them would get its place later, when all was painted once
         self._give()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -27,6 +27,7 @@ from .board_news import BoardNews
 from .copying import Copying
 from .file_menus import FileMenus
 from .file_opener import FileOpener
+from .frames import Frames
 from .handlers import handlers_of
 from .header import Header
 from .held_label import HeldLabel
@@ -78,6 +79,9 @@ class MainWindow(QMainWindow):
         self.traces = LiveTraces(self.boards, services.meters, self.result, self.bridge)
         self.monitor = self.traces.monitor
         self.workspaces = Workspaces(self.panels, self.traces.strip, self.screen().availableSize(), self.settings)
+        self.frames = Frames(self)
+        for each in (self, *self.workspaces.docks.values()):
+            self.frames.follow(each)
         self.quit_bar, held = QuitBar(self.bridge), HeldLabel(self.boards)
         self.statusBar().setSizeGripEnabled(False)
         self.statusBar().addPermanentWidget(held)

@@ -186,19 +186,27 @@ class EngineBridge(QObject):
     def _take(self) -> None:
         """Deliver one event, and the next in another turn of Qt's loop: one that is posted in this turn still belongs
         to it, and nobody would be answered while the engine is the faster of the two. What measurements add up to is
-        in the newest event of theirs; it is drawn before the next."""
+        drawn before the next."""
         with self._lock:
             if not self._waiting:
                 self._comes = False
                 return
             event = self._waiting.popleft()
-            adds = isinstance(event, events.MeasurementsAdded)
-            while adds and self._waiting and isinstance(self._waiting[0], events.MeasurementsAdded):
+            while self._is_outdated(event):
                 event = self._waiting.popleft()
         self._next.start(0)  # also where a slot raises, or opens a dialog and stays in it
         self.deliver(event)
-        if adds:
+        if isinstance(event, events.MeasurementsAdded):
             self._next.start(_PAINTED_MS)
+
+    def _is_outdated(self, event: events.Event) -> bool:
+        """A newer one that waits says all that it says, and nothing else happened in between."""
+        for later in self._waiting if _only_counts(event) else ():
+            if not _only_counts(later):
+                return False
+            if type(later) is type(event):
+                return True
+        return False
 
     @Slot(object)
     def deliver(self, event: events.Event) -> None:
@@ -212,3 +220,8 @@ class EngineBridge(QObject):
             apart = purpose is Purpose.ROOFLINE
             (self._roofline_signals if apart else self.signals)[type(event)].emit(event)
             self._painted.start()
+
+
+def _only_counts(event: events.Event) -> bool:
+    """How far it is, all in all: the newest of several is enough."""
+    return isinstance(event, events.MeasurementsAdded) or (isinstance(event, events.PoolReported) and not event.remark)

@@ -35,7 +35,7 @@ class LatestTask(QObject):
     @property
     def busy(self) -> bool:
         """The newest job's result has not been delivered yet."""
-        return self._thread is not None
+        return self._thread is not None and not self._stop.is_set()
 
     def run(self, job: Job) -> None:
         """Start a job; an older one is asked to stop, and its result is dropped."""
@@ -45,6 +45,10 @@ class LatestTask(QObject):
             target=self._work, args=(job, self._stop, self._thread), name="wattridge-latest-task", daemon=True
         )
         self._thread.start()
+
+    def cancel(self) -> None:
+        """Ask the job to stop, without waiting for it. Its result is dropped; the next job begins when it has ended."""
+        self._stop.set()
 
     def shutdown(self) -> None:
         """Stop and wait. Nothing is delivered afterwards."""

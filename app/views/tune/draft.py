@@ -83,16 +83,14 @@ class RunsElsewhere:
 
 
 def prepared_file(
-    path: Path,
-    gpu: Gpu,
-    clocks_mhz: Range | None,
-    stop: threading.Event,
-    taken_over: Path | None = None,
-    guard: DeviceGuard | None = None,
+    path: Path, target: Target, stop: threading.Event, taken_over: Path | None = None
 ) -> Draft | RunsElsewhere:
-    """`draft_of_file`, or the device that runs what this board cannot."""
+    """`draft_of_file`, or the device that runs what this board cannot. A recording needs no board."""
+    if _is_recording(path):
+        return _draft_of_recording(path, stop)
+    gpu = target.gpu()
     try:
-        return draft_of_file(path, gpu, clocks_mhz, stop, taken_over, guard)
+        return draft_of_file(path, gpu, target.clocks_mhz, stop, taken_over, target.guard())
     except InputError:
         elsewhere = runs_elsewhere(path, gpu)
         if elsewhere is None:
@@ -116,13 +114,10 @@ def draft_of_file(
     line to show.
     """
     from ...engine.formats.read import read_recording
-    from ...engine.formats.t1 import is_specification
     from ...engine.session import planning  # imported late: a window that only watches needs none of it
     from ...engine.session.load import load_specification
 
-    if not path.is_file():
-        raise InputError("there is no such file", str(path), "check the path")
-    if not is_specification(path):
+    if _is_recording(path):
         return _draft_of_recording(path, stop)
     spec = load_specification(path)
     clocks = {} if clocks_mhz is None else {"graphics_clock_mhz": clocks_within(gpu, clocks_mhz)}
@@ -159,6 +154,15 @@ def runs_elsewhere(path: Path, gpu: Gpu) -> RunsElsewhere | None:
     return None
 
 
+def _is_recording(path: Path) -> bool:
+    """Whether a file is no specification. Raises InputError where there is none."""
+    from ...engine.formats.t1 import is_specification
+
+    if not path.is_file():
+        raise InputError("there is no such file", str(path), "check the path")
+    return not is_specification(path)
+
+
 def _draft_of_recording(path: Path, stop: threading.Event) -> Draft:
     """A recording, read whole; one still written is waited for until a configuration in it succeeded."""
     from ...engine.formats.read import read_recording
@@ -172,7 +176,7 @@ def _draft_of_recording(path: Path, stop: threading.Event) -> Draft:
     return Draft(path, plan, recording.value_names, follow=follow, recorded=recorded)
 
 
-def draft_of_session(store: Store, session: int, gpu: Gpu, guard: DeviceGuard | None = None) -> Draft:
+def draft_of_session(store: Store, session: int, target: Target) -> Draft:
     """A stored session, to be continued or started again; `refused` says why where neither is possible.
 
     Raises InputError where there is no such session, or where it measured a roofline.
@@ -185,7 +189,8 @@ def draft_of_session(store: Store, session: int, gpu: Gpu, guard: DeviceGuard | 
     replay = record.purpose is Purpose.REPLAY
     loaded, refused = store.load(session), None
     try:
-        plan = planning.plan_resume(store, session, gpu=None if replay else gpu, guard=guard)
+        gpu, guard = (None, None) if replay else (target.gpu(), target.guard())
+        plan = planning.plan_resume(store, session, gpu=gpu, guard=guard)
     except WattridgeError as error:
         plan, refused = planning.plan_of(loaded), (f"{error.where}: {error.what}", error.remedy)
     names = dict.fromkeys((*loaded.table.value_names, *(goal.name for goal in plan.objective.front)))

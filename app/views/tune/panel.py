@@ -18,6 +18,7 @@ from ...sensors.gpu import LIVE
 from ..context import Context
 from ..file_dialogs import open_file
 from ..past_sessions import PAST_SHOWN, PastSession, PastSessions
+from ..pool.runs_on import RunsOn
 from ..provenance import provenance
 from ..result_caption import ResultCaption
 from ..session_words import measured_words
@@ -27,7 +28,6 @@ from ..widgets import button, local_time, vbox
 from .add_to_queue import AddToQueue
 from .draft import Draft, RunsElsewhere, Target, draft_of_session, examples, prepared_file
 from .draft_summary import DraftSummary
-from .runs_on import RunsOn
 from .session_form import SessionForm
 from .session_progress import SessionProgress
 from .setup_header import SetupHeader
@@ -104,7 +104,7 @@ class TunePanel(QWidget):
         context.boards.board_changed.connect(self._follow_board)
         context.boards.speed_changed.connect(self._show_line)
         context.boards.failed.connect(self._board_failed)
-        context.pool.changed.connect(self._follow_board)
+        context.pool.changed.connect(self._pool_changed)
         context.pool.failed.connect(self._board_failed)
         bridge = context.bridge
         bridge.control_changed.connect(self._control_changed)
@@ -308,15 +308,13 @@ class TunePanel(QWidget):
         if isinstance(opened, int):
             session = opened
             self._say(f"Reading session {session} …")
-            self._reader.run(lambda _stop: draft_of_session(store, session, target.gpu(), target.guard()))
+            self._reader.run(lambda _stop: draft_of_session(store, session, target))
         else:
             path, taken_over = opened
             growing = " (a growing cache is waited for until something in it succeeded)"
             waiting = growing if path.suffix == ".json" else ""
             self._say(f"Reading {path.name} and building its space …{waiting}")
-            self._reader.run(
-                lambda stop: prepared_file(path, target.gpu(), target.clocks_mhz, stop, taken_over, target.guard())
-            )
+            self._reader.run(lambda stop: prepared_file(path, target, stop, taken_over))
         self._set_buttons()
 
     def _target(self) -> Target:
@@ -352,6 +350,7 @@ class TunePanel(QWidget):
     def _go_elsewhere(self) -> None:
         """Show the device that runs what is open: it is set up, and started where that was asked for, once it is."""
         selector, self._start_when_ready = self._elsewhere
+        self._context.pool.leave()  # several boards do not run it either
         self._context.boards.show(selector)
 
     @Slot()
@@ -424,6 +423,11 @@ class TunePanel(QWidget):
         elsewhere = self._target().name != self._prepared_for
         if elsewhere and not self._session_runs and not self._starting:
             self._prepare_again(asked=False)
+
+    @Slot()
+    def _pool_changed(self) -> None:
+        self.speed.setDisabled(self._context.pool.open)  # that of several was chosen with them
+        self._follow_board()
 
     @Slot(object)
     def _control_changed(self, event: events.ControlChanged) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from statistics import mean, stdev
 
 import pytest
 
 from app.engine.analysis.compare import Compared, MeanChange, compare_sessions
 from app.engine.analysis.crossed import describe_kernels_by_boards, kernels_by_boards
+from app.engine.analysis.description import describe_comparison
 from app.engine.analysis.machines import describe_machines, over_machines
 from app.engine.measurement import Measurement, State
 from app.engine.space.build import space_of_table
@@ -149,3 +151,31 @@ def test_what_only_one_machine_measured_has_no_average() -> None:
     other.table.append(Measurement(0, {"clock": 1}, State.TIMEOUT, error="too long"))
     assert [point.figures["energy_j"].count for point in over_machines([one, other])[0].points] == [2, 2]
     assert over_machines([one]) == ()
+
+
+def test_sessions_of_another_problem_size_are_another_kernel() -> None:
+    """Their times differ by the work, which is no scatter of boards."""
+    small, large = (replace(session("a", "A100", 20, -10, kernel="gemm"), work=work) for work in ("2048", "4096"))
+    assert over_machines([small, large]) == ()
+    crossed = kernels_by_boards(compare_sessions([small, large]))
+    assert crossed is not None
+    assert crossed.kernels == ("gemm (2048)", "gemm (4096)")
+    (found,) = over_machines([small, large, replace(large, name="b")])
+    assert (found.kernel, len(found.sessions)) == ("gemm (4096)", 2)
+    (alike,) = over_machines([large, replace(large, name="b")])
+    assert alike.kernel == "gemm"
+
+
+def test_one_board_is_not_called_machines() -> None:
+    sides = [session(name, "A100", 20, -10, kernel="gemm", board="GPU-1") for name in "ab"]
+    (found,) = over_machines(sides)
+    labels = [figure.label for each in describe_machines(found) for figure in each.figures]
+    assert labels
+    assert all(label.startswith("Sessions differ") for label in labels)
+
+
+def test_energies_for_different_conditions_are_said_to_be() -> None:
+    cold, hot = (replace(session(c, "A100", 20, -10), condition=c) for c in ("33 °C, 70 W", "70 °C, 200 W"))
+    said = describe_comparison(compare_sessions([cold, hot])).remarks
+    assert any("different thermal conditions: 33 °C, 70 W; 70 °C, 200 W" in each for each in said)
+    assert not any("conditions" in each for each in describe_comparison(compare_sessions([hot, hot])).remarks)

@@ -38,7 +38,7 @@ class Process:
         self.hello = self.reply()
 
     def reply(self) -> dict[str, Any]:
-        line = self.output.readline()
+        self.last_line = line = self.output.readline()
         return dict(json.loads(line)) if line.startswith(b"{") else {}
 
     def send(self, line: bytes) -> None:

@@ -255,9 +255,25 @@ def test_at_boot_every_board_is_put_back(boards: Boards, helper: Callable[..., P
     killed_whole(process)
     process.gone()
     boot = helper(stand_in, "--restore")
+    assert b"as it was before" in boot.last_line
     assert boot.gone() == 0
     assert stand_in.settings() == before
     assert list(process.records.glob("*.json")) == []
+
+
+def test_without_a_restart_what_was_confirmed_stays_and_is_not_said_to_be_back(
+    boards: Boards, helper: Callable[..., Process]
+) -> None:
+    stand_in = boards("b200")
+    process = helper(stand_in)
+    before = changed(stand_in, process)
+    process.ask("confirm")
+    process.end()
+    boot = helper(stand_in, "--restore")
+    assert b"kept as it was set and confirmed" in boot.last_line
+    assert boot.gone() == 0
+    assert stand_in.settings() != before
+    assert len(list(process.records.glob("*.json"))) == 1
 
 
 def test_a_restart_of_the_machine_forgets_what_was_confirmed_but_not_what_was_before(

@@ -234,7 +234,7 @@ def test_confirmed_settings_are_the_start_of_the_next(keeper: Callable[[Driver],
     assert driver.settings == before
 
 
-@pytest.mark.parametrize("code", [NO_PERMISSION, TIMEOUT, LOST])
+@pytest.mark.parametrize("code", [NOT_SUPPORTED, NO_PERMISSION, TIMEOUT, LOST])
 def test_what_cannot_be_put_back_stays_recorded(
     code: int, keeper: Callable[[Driver], Keeper], records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,6 +253,37 @@ def test_what_cannot_be_put_back_stays_recorded(
     driver.failing.clear()
     again = keeper(driver)
     again.reset("start")
+    assert driver.settings == before
+    assert records.read(UUID) is None
+
+
+def test_a_confirmed_lock_that_the_driver_then_refuses_to_take_back_stays_recorded(
+    keeper: Callable[[Driver], Keeper], records: Records
+) -> None:
+    """A lock cannot be read: that it was made says that the board has it, whatever the driver says later."""
+    driver = Driver()
+    one = keeper(driver)
+    one.set(ALL)
+    one.confirm()
+    driver.failing["nvmlDeviceResetGpuLockedClocks"] = NOT_SUPPORTED
+    with pytest.raises(Failed):
+        keeper(driver).reset("prior")
+    assert driver.lock is not None
+    assert records.read(UUID) is not None
+
+
+def test_a_second_lock_that_the_driver_refuses_leaves_the_first_to_be_put_back(
+    keeper: Callable[[Driver], Keeper], records: Records
+) -> None:
+    driver = Driver()
+    before = driver.settings
+    one = keeper(driver)
+    one.set({"graphics_clock_mhz": (1200, 1200)})
+    driver.failing["nvmlDeviceSetGpuLockedClocks"] = NOT_SUPPORTED
+    with pytest.raises(Failed):
+        one.set({"graphics_clock_mhz": (900, 900)})
+    driver.failing.clear()
+    one.reset("start", ("graphics_clock_mhz",))
     assert driver.settings == before
     assert records.read(UUID) is None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from formats_samples import CACHE
 from formats_samples import TABLE as CSV
@@ -171,3 +172,29 @@ def test_with_a_limit_the_published_sweep_of_a_service_gives_the_best_that_is_fa
     assert main([*words, "--limit", "narrative_tokens/s>=5000"]) == 0
     hopeless = json.loads(capsys.readouterr().out)
     assert hopeless["front"] == []
+
+
+@pytest.mark.parametrize("nothing", ["0", "-1"])
+def test_what_a_tool_writes_for_not_measured_is_never_the_best(tmp_path: Path, nothing: str) -> None:
+    rows = ["block,power_w,time_s", "32,100,2.0", f"64,{nothing},1.5", f"128,120,{nothing}", "256,90,1.8"]
+    file = tmp_path / "runs.csv"
+    file.write_text("\n".join(rows) + "\n")
+    cache = tmp_path / "cache.json"
+    entries = {
+        "32": {"block": 32, "time": 2.0, "energy": 200.0},
+        "64": {"block": 64, "time": 1.5, "energy": float(nothing)},
+        "128": {"block": 128, "time": float(nothing), "energy": 240.0},
+        "256": {"block": 256, "time": 1.8, "energy": 162.0},
+    }
+    keys = {"device_name": "X", "kernel_name": "k", "tune_params_keys": ["block"]}
+    blocks = {"tune_params": {"block": [32, 64, 128, 256]}}
+    cache.write_text(json.dumps({**keys, **blocks, "cache": entries}))
+    for path in (file, cache):
+        table = read_recording(path).table()
+        assert table.failures() == {"runtime": 1}, path
+        energies, times = table.values("energy_j"), table.values("time_s")
+        at = int(np.nanargmin(energies))
+        assert table.measurement(at).configuration["block"] == 256, path
+        assert np.nanmin(energies) == pytest.approx(162.0), path
+        assert np.nanmin(times) > 0, path
+        assert np.isfinite(times).sum() == 3, "a time is known where only the energy is not"

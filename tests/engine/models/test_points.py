@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.engine.measurement import Measurement, State
+from app.engine.models.description import describe_fit
 from app.engine.models.documents import fit_to_json
 from app.engine.models.point_fits import fit_points
 from app.engine.models.points import choose
@@ -54,8 +56,36 @@ def test_memory_clocks_and_limits_are_not_taken_for_clock_and_power(file: Path) 
     points = choose(read_series(file))
     assert points.clock_mhz.tolist() == [900, 1200]
     assert points.power_w.tolist() == [80, 99]
-    assert points.rate is None
+    assert points.rate is not None
+    assert points.rate.tolist() == [240, 396]  # the work per energy is no rate, but tells it
     assert points.limit_w == 250
+
+
+@pytest.mark.parametrize(
+    ("heading", "of_work"),
+    [("energy_j", lambda p, t: p * t), ("energy_mj", lambda p, t: 1e3 * p * t), ("GFLOPS/W", lambda p, t: 1 / p / t)],
+)
+def test_measured_energy_beside_power_decides_where_there_is_no_time(
+    file: Path, heading: str, of_work: Callable[[float, float], float]
+) -> None:
+    """Power over clock alone would recommend 1200 MHz here, against the file's own energies."""
+    sweep = {600: (70, 1.3), 750: (77, 1.13), 900: (85, 1.02), 1050: (98, 0.96), 1200: (110, 0.92), 1350: (140, 0.9)}
+    rows = [f"{clock},{power},{of_work(power, time)}" for clock, (power, time) in sweep.items()]
+    write(file, f"clock_mhz,power_w,{heading}", *rows)
+    fit = fit_points(choose(read_series(file)))
+    assert fit.best_measured_mhz == 900
+    assert fit.recommended_clock_mhz is not None
+    assert fit.recommended_clock_mhz <= 960
+    assert not any("no speed" in reason for reason in fit.reasons)
+
+
+def test_a_fit_without_any_speed_says_what_it_takes_for_energy(file: Path) -> None:
+    write(file, "clock_mhz,power_w", *(f"{clock},{50 + 0.0001 * clock**2}" for clock in range(600, 1501, 150)))
+    fit = fit_points(choose(read_series(file)))
+    assert any("no speed was measured" in reason for reason in fit.reasons)
+    labels = [figure.label for figure in describe_fit(fit).figures]
+    assert "Lowest measured energy" not in labels
+    assert "Lowest power per clock" in labels
 
 
 def test_the_document_of_a_fit_holds_the_curve_and_its_band(file: Path) -> None:
@@ -253,3 +283,12 @@ def test_a_session_gives_observed_clocks_and_the_limits_that_acted() -> None:
 
 def test_a_recording_does_not_show_whether_a_limit_acted() -> None:
     assert choose(series_of_table(session("recorded"))).limited is None
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+def test_clocks_in_another_unit_than_their_heading_says_are_refused(file: Path, factor: float) -> None:
+    """Of clocks in GHz under `clock_mhz` a fit would recommend 1 MHz."""
+    write(file, "clock_mhz,power_w", *(f"{factor * clock},{50 + clock / 10}" for clock in CLOCKS))
+    with pytest.raises(InputError) as refused:
+        fit_points(choose(read_series(file)))
+    assert "MHz" in str(refused.value)

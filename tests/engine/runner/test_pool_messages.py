@@ -37,6 +37,7 @@ from app.engine.runner.pool.compilers import (
 )
 from app.engine.runner.pool.messages import Request, SessionWork
 from app.engine.session.load import load_specification
+from app.engine.workloads.source_kernel import SourceKernel
 from app.errors import InputError, WattridgeError
 from app.paths import resources
 from app.sensors.device_limits import limits_of
@@ -181,11 +182,24 @@ def test_a_specification_travels_with_the_files_that_it_needs(tmp_path: Path) ->
     assert (tmp_path / "there" / "common" / "b.h").is_file()
 
 
-def test_what_comes_with_wattridge_does_not_travel_and_what_is_too_large_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_example_runs_where_its_files_arrive(tmp_path: Path) -> None:
+    example = load_specification(resources() / "examples" / "gemm.toml")
+    arrived = load_specification(bundle_of(example).unpack(tmp_path))
+    kernel = SourceKernel.of(arrived, TARGET.limits)
+    built = kernel.prepare({name: values[0] for name, values in arrived.parameters.items()}).build
+    assert [path.name for path in built.sources] == ["gemm.cu"]
+    assert all(path.is_relative_to(tmp_path) for path in built.sources)
+
+
+def test_what_comes_with_wattridge_does_not_travel_with_files_of_others(tmp_path: Path) -> None:
+    kernel = resources() / "kernels" / "gemm.cu"
+    own = (resources() / "examples" / "gemm.toml").read_text().replace("../kernels/gemm.cu", str(kernel))
+    (tmp_path / "mine.toml").write_text(own)
+    assert list(bundle_of(load_specification(tmp_path / "mine.toml")).files) == ["mine.toml"]
+
+
+def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     example = resources() / "examples" / "gemm.toml"
-    assert list(bundle_of(load_specification(example)).files) == ["gemm.toml"]
     monkeypatch.setattr("app.engine.runner.pool.bundle.MOST_BYTES", 100)
     with pytest.raises(InputError, match="too large"):
         bundle_of(load_specification(example))

@@ -15,7 +15,16 @@ from pool_sides import BUNDLE, MODEL, ScriptedSide, board
 from app.engine.runner.pool.ledger import Ledger
 from app.engine.runner.pool.messages import BoardBusy, error_line
 from app.engine.runner.pool.runner import PoolRunner
-from app.engine.runner.pool.status import STATUS, BoardReports, BoardStatus, Doing, PoolStatus, status_of_origin
+from app.engine.runner.pool.status import (
+    STATUS,
+    BoardReports,
+    BoardStatus,
+    Doing,
+    PoolStatus,
+    boards_to_json,
+    status_of_origin,
+)
+from app.engine.session.board_offsets import describe_board_work
 
 SPACE = grid()
 ROWS = list(range(SPACE.size))
@@ -80,7 +89,7 @@ def test_no_order_of_what_happens_makes_a_share_beyond_all_of_the_time(steps: li
 
 
 def test_the_runner_reports_each_board_what_it_measures_and_when_it_is_lost() -> None:
-    dies, heard = threading.Event(), list[tuple[PoolStatus, str]]()
+    dies, seen, heard = threading.Event(), threading.Event(), list[tuple[PoolStatus, str]]()
     pools: list[FakePool] = []
 
     def before(key: str) -> Callable[[int], None]:
@@ -88,14 +97,21 @@ def test_the_runner_reports_each_board_what_it_measures_and_when_it_is_lost() ->
             if key == "b" and not dies.is_set() and row > 4:
                 dies.set()
                 pools[0].kill("b")
-            assert key == "b" or dies.wait(60)
+            assert key == "b" or (dies.wait(60) and seen.wait(60))
 
         return at
 
     pool = FakePool(*(ScriptedSide(key, SPACE, before(key)) for key in "ab"))
     pools.append(pool)
     reports = BoardReports()
-    with reports.heard_by(lambda status, remark: heard.append((status, remark))):
+
+    def hear(status: PoolStatus, remark: str) -> None:
+        heard.append((status, remark))
+        if any(each.key == "a" and each.row in range(SPACE.size) for each in status.boards):
+            assert of(status, "a").doing is Doing.MEASURING
+            seen.set()
+
+    with reports.heard_by(hear):
         runner = PoolRunner(pool, MODEL, "simulated", SPACE, BUNDLE, on_remark=reports.remark, on_status=reports.status)
         assert {each.doing for each in heard[0][0].boards} <= {Doing.PREPARING, Doing.WAITING}
         found = list(runner.measure(ROWS, threading.Event()))
@@ -112,8 +128,6 @@ def test_the_runner_reports_each_board_what_it_measures_and_when_it_is_lost() ->
         assert (last.measured, last.lost, last.there) == (SPACE.size, 1, 1)
     at_left = next(status for status, remark in heard if "left the pool" in remark)
     assert of(at_left, "b").doing is Doing.LEFT, "what is said agrees with what is shown"
-    measuring = [each for status, _ in heard for each in status.boards if each.doing is Doing.MEASURING]
-    assert any(each.row in range(SPACE.size) for each in measuring)
 
 
 def test_a_board_that_another_session_has_is_reported_as_such_before_the_session_begins() -> None:
@@ -135,6 +149,18 @@ def test_a_board_that_another_session_has_is_reported_as_such_before_the_session
     pool.close()
     assert any(of(status, "a").doing is Doing.BUSY for status in heard)
     assert of(heard[-1], "a").share == 0.0
+
+
+def test_what_each_board_did_is_described_where_there_were_several() -> None:
+    both = (
+        BoardStatus("a", "H200 a", "n1", Doing.WAITING, measured=40, failed=2, worked_s=9.0, there_s=10.0),
+        BoardStatus("b", "H200 b", "n1", Doing.LEFT, "its worker died", measured=3, lost=1),
+    )
+    (listing,) = describe_board_work({STATUS: json.dumps(boards_to_json(PoolStatus(both)))})
+    assert listing.rows == [["H200 a", 40, 2, "90 %", 0], ["H200 b", 3, 0, "–", 1]]
+    alone = {STATUS: json.dumps(boards_to_json(PoolStatus(both[:1])))}
+    assert not list(describe_board_work(alone))
+    assert not list(describe_board_work({}))
 
 
 def test_what_a_damaged_origin_says_of_its_boards_is_nothing() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -329,6 +330,17 @@ def test_boards_are_helped_in_turns_and_what_is_known_is_not_made(helped: tuple[
     del still[1]
     help_.turn()
     assert pool.rows["n"] == [2, 7, 8], "as many as it makes at once, and the next"
+
+
+def test_rows_that_nobody_waits_for_any_more_are_not_made(helped: tuple[CompileHelp, Recorder]) -> None:
+    help_, pool = helped
+    waiting = deque([4, 5, 6])
+    help_.queue([waiting])
+    waiting.popleft()
+    help_.expect([8, 9])
+    help_.expect([1, 2, 3])
+    help_.turn()
+    assert pool.rows["n"] == [5, 6, 1], "what waits comes before what may come; what was expected before is forgotten"
 
 
 def test_rows_that_several_boards_have_are_made_once_and_sent_to_each(helped: tuple[CompileHelp, Recorder]) -> None:

@@ -107,6 +107,23 @@ def test_belief_narrows_and_is_forgotten_with_candidates_added_meanwhile() -> No
     assert after == pytest.approx(fresh, abs=1e-4)
 
 
+def test_rows_of_more_boards_than_there_is_room_for_are_believed_all_the_same() -> None:
+    rng = np.random.default_rng(3)
+    rows, values = np.array([0, 40, 90]), np.array([1.0, -1.0, 0.5])
+    kernel = kernel_of(rng)
+    tight, wide = (Posterior(kernel, rows, np.arange(100), capacity=capacity) for capacity in (4, 64))
+    for row in rng.permutation(100)[:40].tolist():
+        tight.believe(row)
+        wide.believe(row)
+    assert tight.uncertainty() == pytest.approx(wide.uncertainty())
+    for posterior in (tight, wide):
+        posterior.forget()
+    assert tight.predict(values)[0] == pytest.approx(wide.predict(values)[0])
+    tight.add(7)
+    wide.add(7)
+    assert tight.uncertainty() == pytest.approx(wide.uncertainty())
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_the_slope_of_the_likelihood_is_that_of_finite_differences(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
+from PySide6.QtCore import QRect
+from PySide6.QtGui import QColor
 from pytestqt.qtbot import QtBot
 
 from app.sensors import service_trace as traces
@@ -14,7 +17,10 @@ from app.sensors.service_trace import note_served, service_trace
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 from app.sensors.trace import Trace
+from app.views.monitor.lane_layout import Layout
 from app.views.monitor.lane_view import LaneView
+from app.views.monitor.live_strip import LiveStrip
+from app.views.plots import theme
 
 
 @pytest.fixture
@@ -51,6 +57,50 @@ def test_lanes_of_a_service_appear_when_a_session_asks_one_and_have_its_figures(
     assert view.snapshot.curves["output_tokens_per_s"].extent() == (101.0, 120.0)
     assert math.isnan(view.snapshot.curves["ttft_p95_s"].extent()[0])  # nothing ended: no latency, and no 0
     assert view.values_at(gpu.clock.now_ns())["output_tokens_per_s"] == 120.0
+
+
+def test_the_latency_of_a_second_in_which_one_request_ended_is_seen(qtbot: QtBot, gpu: SimulatedGpu) -> None:
+    """A single pixel is not."""
+    view, trace = watched(gpu, qtbot)
+    for second in range(1, 31):
+        gpu.clock.wait(1.0)
+        trace.append(gpu.read())
+        ended = {"ttft_p95_s": 1.0, "e2e_p95_s": 4.0} if second == 15 else {}
+        note_served(gpu.info, gpu.clock.now_ns(), {"requests_per_s": 1.0, **ended})
+    view.refresh({})
+    plots: list[QRect] = []
+    view.add_overlay(
+        lambda _painter, layout, *_: plots.extend(
+            box.plot for box in layout.lanes if box.shown.lane.title == "Service: latency, 95 %"
+        )
+    )
+    picture, plot = view.grab().toImage(), plots[0]
+    places = [(x, y) for x in range(plot.left(), plot.right()) for y in range(plot.top(), plot.bottom() + 1)]
+    for colour in (theme.colours().purple, theme.colours().sky):
+        seen = [place for place in places if picture.pixelColor(*place) == QColor(colour)]
+        assert len(seen) >= 6, colour
+
+
+def test_the_strip_has_room_for_the_lanes_of_a_service(qtbot: QtBot, gpu: SimulatedGpu) -> None:
+    trace = Trace(gpu.channels, rate_hz=10.0, span_s=600.0)
+    strip = LiveStrip(gpu, trace)
+    qtbot.addWidget(strip)
+    view = strip.view
+    view.resize(900, 130)
+    gpu.clock.wait(1.0)
+    trace.append(gpu.read())
+    note_served(gpu.info, gpu.clock.now_ns(), {"requests_per_s": 1.0})
+    view.refresh({})
+    seen: list[Layout] = []
+    view.add_overlay(lambda _painter, layout, *_: seen.append(layout))
+    view.grab()
+    boxes = [box for box in seen[-1].lanes if box.shown.lines]
+    assert [box.shown.lane.title for box in boxes][:2] == ["Power", "Service: requests"]
+    assert len(boxes) >= 5
+    assert min(box.plot.height() for box in boxes) >= 10
+    for above, below in pairwise(seen[-1].lanes):
+        assert above.header.bottom() < below.header.top()
+    assert seen[-1].lanes[-1].header.bottom() < seen[-1].axis.top()
 
 
 def test_a_clock_that_has_gone_back_begins_a_new_trace(gpu: SimulatedGpu) -> None:

@@ -57,6 +57,13 @@ def test_all_three_show_the_same_figures_remarks_and_rows(qtbot: QtBot, capsys: 
             assert words in text
 
 
+def test_columns_of_words_begin_at_the_left_and_figures_end_at_the_right(qtbot: QtBot) -> None:
+    rows: list[list[str | float | None]] = [["clock", 1.0, "5–6", "put it back"], ["limit", None, "–", ""]]
+    listing = Listing("", ("setting", "W", "95 %", ""), rows)
+    sides = re.findall(r"align='(\w+)'", rich_text([Description("Idle", "", listings=[listing])]))
+    assert sides == 3 * ["left", "right", "right", "left"]
+
+
 def test_no_line_of_a_description_is_longer_than_columns(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

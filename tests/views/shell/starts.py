@@ -1,16 +1,18 @@
-"""A program of its own that opens and closes the window several times on a screen of a given size, for the tests.
+"""The program's window opened and closed several times on screens of a given size, for the tests.
 
-`starts.py WIDTHxHEIGHT[+WIDTHxHEIGHT…] STARTS [WISH…]` prints, as JSON, what each start looked like. Wishes for the
-first start: `maximised`, `dragged` (the edges of the docks in Watch, of Inspector and strip in Tune), `closed`
-(one panel), `moved` (to the second screen, docks beside one another), `tune` (the workspace in which it is closed).
+Run `looks` in a process of its own: Qt asks for its screens once. It returns what each start looked like. What is
+wished for at a start, before it is looked at: `maximised`, `dragged` (the edges of the docks in Watch, of Inspector and
+strip in Tune), `closed` (one panel), `moved` (to the second screen, docks beside one another), `tune` (the workspace in
+which it is closed).
 """
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
-import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +72,10 @@ def everywhere(window: MainWindow) -> dict[str, Any]:
     return {"first": first["workspace"], "workspaces": seen}
 
 
-def main(screens: str, starts: int, *wishes: str) -> None:
+def looks(folder: Path, screens: str, starts: Sequence[tuple[str, ...]]) -> list[Any]:
+    """The window at each start, on screens such as '1366x768+2560x1440'; `starts` has the wishes of each."""
+    faulthandler.enable()
+    os.environ["WATTRIDGE_DATA"] = str(folder)
     sizes = [tuple(map(int, each.split("x"))) for each in screens.split("+")]
     lefts = [sum(width for width, _ in sizes[:at]) for at in range(len(sizes))]
     described = [
@@ -78,7 +83,6 @@ def main(screens: str, starts: int, *wishes: str) -> None:
         | {"logicalDpi": 96, "logicalBaseDpi": 96}
         for left, (width, height) in zip(lefts, sizes, strict=True)
     ]
-    folder = Path(os.environ["WATTRIDGE_DATA"])
     folder.mkdir(exist_ok=True)
     file = folder / "screens.json"
     file.write_text(
@@ -103,7 +107,7 @@ def main(screens: str, starts: int, *wishes: str) -> None:
 
     application()
     seen = []
-    for start in range(starts):
+    for wishes in starts:
         program = Program(watched_gpu("simulated:a100"))
         window = program.window
         while not window.panels.has("tune"):  # in short turns: other threads do not run while Qt waits
@@ -111,34 +115,30 @@ def main(screens: str, starts: int, *wishes: str) -> None:
             time.sleep(0.01)
         places = window.workspaces
         settled(window)
-        if start == 0:
-            if "maximised" in wishes:
-                window.showMaximized()
-                settled(window)
-            if "moved" in wishes:
-                window.setGeometry(sizes[0][0] + 100, 100, sizes[1][0] - 200, sizes[1][1] - 200)
-            if wishes:
-                everywhere(window)
-            watch, tune = places.by_name["watch"], places.by_name["tune"]
-            if "dragged" in wishes:
-                drag(watch, QPoint(watch.centralWidget().geometry().right() + 3, watch.height() // 2), QPoint(75, 0))
-                settled(window)
-                places.show_workspace("tune")
-                settled(window)
-                for splitter in places.splitters:
-                    drag(splitter.handle(1), QPoint(2, 2), QPoint(-30, -30))
-                settled(window)
-            if "closed" in wishes:
-                places.docks["boards"].close()
-            if "moved" in wishes:
-                for dock in places.by_name["watch"].docks.by_name.values():
-                    watch.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock, Qt.Orientation.Horizontal)
-                tune.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, places.docks["tune"])
+        if "maximised" in wishes:
+            window.showMaximized()
+            settled(window)
+        if "moved" in wishes:
+            window.setGeometry(sizes[0][0] + 100, 100, sizes[1][0] - 200, sizes[1][1] - 200)
+        if wishes:
+            everywhere(window)  # all panels are there
+        watch, tune = places.by_name["watch"], places.by_name["tune"]
+        if "dragged" in wishes:
+            drag(watch, QPoint(watch.centralWidget().geometry().right() + 3, watch.height() // 2), QPoint(75, 0))
+            settled(window)
+            places.show_workspace("tune")
+            settled(window)
+            for splitter in places.splitters:
+                drag(splitter.handle(1), QPoint(2, 2), QPoint(-30, -30))
+            settled(window)
+        if "closed" in wishes:
+            places.docks["boards"].close()
+        if "moved" in wishes:
+            for dock in places.by_name["watch"].docks.by_name.values():
+                watch.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock, Qt.Orientation.Horizontal)
+            tune.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, places.docks["tune"])
+        if wishes:
             places.show_workspace("tune" if "tune" in wishes else "watch")
         seen.append(everywhere(window))
         program.close()
-    print(json.dumps(seen))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])
+    return seen

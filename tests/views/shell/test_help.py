@@ -48,14 +48,23 @@ def test_f1_opens_the_guide_at_its_first_page(qtbot: QtBot, open_program: Open) 
     assert "User guide" in page.text.toPlainText()
 
 
-def test_every_page_of_the_guide_is_listed_and_opens(qtbot: QtBot) -> None:
+def test_every_page_of_the_guide_is_listed_and_opens_with_its_tables_in_order(qtbot: QtBot) -> None:
+    """Qt puts an empty line into the first cell of a table that directly follows a block of code: a sentence goes
+    between."""
     assert {page.name for _, page in guide_pages()} == {page.name for page in guide().glob("*.md")}
     page = opened(qtbot)
     titles = [page.pages.item(row).text() for row in range(page.pages.count())]
     assert titles == [*(title for title, _ in guide_pages()), "Keys and mouse"]
+    tables = []
     for row, title in enumerate(titles):
         page.pages.setCurrentRow(row)
         assert page.text.toPlainText().startswith(title)
+        for frame in page.text.document().rootFrame().childFrames():
+            if isinstance(frame, QTextTable):
+                cell = frame.cellAt(0, 0)
+                tables.append(cell)
+                assert cell.firstCursorPosition().block() == cell.lastCursorPosition().block(), title
+    assert len(tables) > 20
 
 
 def test_a_link_opens_its_page_at_the_heading_and_back_returns(qtbot: QtBot) -> None:
@@ -90,20 +99,6 @@ def test_code_and_links_have_the_colours_of_the_theme(qtbot: QtBot, light: None)
     assert theme.DARK.accent in page.text.toHtml()
     assert theme.LIGHT.accent not in page.text.toHtml()
     assert page.text.verticalScrollBar().value() == 200
-
-
-def test_no_table_begins_with_an_empty_line(qtbot: QtBot) -> None:
-    """Qt puts one into the first cell of a table that directly follows a block of code: a sentence goes between."""
-    page = opened(qtbot)
-    tables = []
-    for _, file in guide_pages():
-        page.show_page(file.name)
-        for frame in page.text.document().rootFrame().childFrames():
-            if isinstance(frame, QTextTable):
-                cell = frame.cellAt(0, 0)
-                tables.append(cell)
-                assert cell.firstCursorPosition().block() == cell.lastCursorPosition().block(), file.name
-    assert len(tables) > 20
 
 
 def test_pictures_are_no_wider_than_the_page(qtbot: QtBot) -> None:

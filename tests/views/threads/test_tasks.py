@@ -72,3 +72,16 @@ def test_after_shutdown_nothing_is_delivered_and_no_thread_is_left(task: LatestT
     task.shutdown()
     qtbot.wait(30)
     assert results == []
+
+
+def test_cancelling_does_not_wait_and_the_next_job_does(task: LatestTask, qtbot: QtBot) -> None:
+    ends, done = threading.Event(), list[object]()
+    task.done.connect(done.append)
+    task.run(lambda _stop: ends.wait(20.0))
+    task.cancel()
+    assert not task.busy
+    assert not ends.is_set()
+    task.run(lambda _stop: ends.is_set())
+    ends.set()
+    qtbot.waitUntil(lambda: bool(done), timeout=5_000)
+    assert done == [True], "after the first had ended, whose result is dropped"

@@ -168,7 +168,9 @@ def _restore_all() -> int:
             status = 1
             continue
         if put_back_by_a_child(uuid, holder, report=True):
-            print(f"{uuid}: as it was before", flush=True)
+            with records.Records(records.FOLDER, make=True) as folder:
+                is_kept = folder.read(uuid) is not None
+            print(f"{uuid}: {'kept as it was set and confirmed' if is_kept else 'as it was before'}", flush=True)
         else:
             status = 1
         os.close(lock)

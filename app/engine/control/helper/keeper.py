@@ -28,6 +28,7 @@ class Keeper:
         self._holder = holder
         self._applied: dict[str, Any] = {}  # setting -> value in force, made here
         self._in_force: dict[str, Any] = {}  # knob -> value put here
+        self._supported: set[str] = set()  # knobs that the driver has turned here
         self._touched = False  # something may be set that was not confirmed
         found = records.read(board.uuid)
         if found is not None and found.unreadable:
@@ -111,7 +112,8 @@ class Keeper:
                     self._put("persistence_mode", 1)
                 except Failed:
                     self._in_force.pop("persistence_mode", None)
-            kept = {**self._record.kept, **self._in_force}
+            made = {knob: value for knob, value in self._in_force.items() if knob in self._supported}
+            kept = {**self._record.kept, **made}
             self._commit(replace(self._record, kept=kept, open=False), "not confirmed")
         except Failed as failed:
             try:
@@ -138,7 +140,7 @@ class Keeper:
                 self._applied[name] = value
                 return
             except Failed as failed:
-                if failed.kind != "not_supported":
+                if failed.kind != "not_supported" or knob in self._supported:
                     raise
                 self._board.lacks(knob, failed)
                 self._in_force.pop(knob, None)
@@ -169,6 +171,7 @@ class Keeper:
     def _put(self, knob: str, value: Any) -> None:
         self._in_force[knob] = value  # before the call: one that fails half way is put back too
         self._board.put(knob, value)
+        self._supported.add(knob)
 
     def _put_back(self, knob: str, value: Any) -> None:
         for left in reversed(range(_TRIES)):
@@ -178,7 +181,8 @@ class Keeper:
                     raise Failed("driver", f"{knob} does not read back as it was")
                 return
             except Failed as failed:
-                if failed.kind == "not_supported" and self._board.is_at(knob, value):
+                turned = knob in self._supported or knob in self._record.kept
+                if failed.kind == "not_supported" and not turned and self._board.is_at(knob, value):
                     return  # it was only tried, and never was there
                 if not left or failed.kind not in ("driver", "lost"):
                     raise

@@ -40,14 +40,16 @@ class Bundle:
 
 
 def bundle_of(spec: Specification) -> Bundle:
-    """A specification's file, its sources and what they include, references and arrays; not what comes with Wattridge.
+    """A specification's file, its sources and what they include, references and arrays.
+
+    What comes with Wattridge is where it arrives, and travels with its own examples alone, which name it from there.
 
     Raises InputError where that is too large, and WattridgeError where a file cannot be read.
     """
     own = os.path.realpath(resources())
     paths = dict.fromkeys(Path(os.path.realpath(path)) for path in (spec.path, *_files_of(spec)))
     named = Path(os.path.realpath(spec.path))
-    wanted = [path for path in paths if path == named or not path.is_relative_to(own)]
+    wanted = [path for path in paths if named.is_relative_to(own) or not path.is_relative_to(own)]
     top = Path(os.path.commonpath([path.parent for path in wanted]))
     files: dict[str, bytes] = {}
     for path in wanted:

@@ -15,6 +15,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any, Final
 
 from ....sensors.remote.fields import Garbled, object_of, text_of
@@ -23,6 +24,7 @@ from ..kernels.image_target import ImageTarget
 from .compilers import CompileRequest, PoolCompiler, compile_request_line, given_line, parse_image
 from .messages import Answer, SessionWork, UnknownSession, parse_answer
 from .pool import Pool, Said
+from .status import BoardStatus, Doing
 
 MOST_KEPT: Final = 256 << 20  # bytes of images that were made before a board has their rows
 MOST_EXPECTED: Final = 4096  # rows
@@ -40,6 +42,16 @@ class _Helper:
     refused: str = ""
     again_s: float = math.inf
     requests: dict[int, int] = field(default_factory=dict)  # numbers -> rows that it makes
+    made: int = 0  # images
+
+    @property
+    def status(self) -> BoardStatus:
+        """What it does, as boards say it."""
+        doing = Doing.COMPILING if self.requests else Doing.WAITING if self.ready else Doing.PREPARING
+        if self.refused:
+            doing = Doing.REFUSED
+        each = self.compiler
+        return BoardStatus(each.key, each.label, each.host, doing, self.refused, measured=self.made, compiles=True)
 
     @property
     def room(self) -> int:
@@ -70,6 +82,7 @@ class CompileHelp:
         self._sent: dict[int, str] = {}  # numbers -> helpers
         self._begun: OrderedDict[int, _Wanted] = OrderedDict()  # by the boards' requests
         self._coming: OrderedDict[int, _Wanted] = OrderedDict()
+        self._waiting: Sequence[Collection[int]] = ()
         self._expected: deque[int] = deque()
         self._making: set[int] = set()  # rows
         self._made: OrderedDict[int, GivenImage] = OrderedDict()
@@ -84,6 +97,11 @@ class CompileHelp:
     def used(self) -> int:
         """Images that boards used in place of compiling."""
         return sum(self._used.values())
+
+    @property
+    def status(self) -> tuple[BoardStatus, ...]:
+        """What each compile worker does."""
+        return tuple(helper.status for helper in self._helpers.values())
 
     # --- who is there -------------------------------------------------------------------------------------------------
 
@@ -120,12 +138,13 @@ class CompileHelp:
 
     # --- what is wanted -----------------------------------------------------------------------------------------------
 
+    def queue(self, waiting: Sequence[Collection[int]]) -> None:
+        """Rows that no board has yet, in their order, as they are whenever somebody has room."""
+        self._waiting = waiting
+
     def expect(self, rows: Iterable[int]) -> None:
-        """These come next, the likeliest first; what was expected before comes after them."""
-        if self._helpers:
-            self._expected.extendleft(reversed(list(dict.fromkeys(rows))[:MOST_EXPECTED]))
-            while len(self._expected) > MOST_EXPECTED:
-                self._expected.pop()
+        """These may come after all others, the likeliest first; in place of what was expected before."""
+        self._expected = deque(islice(rows, MOST_EXPECTED))
 
     def want(self, number: int, board: str, rows: Sequence[int], still: Collection[int]) -> None:
         """A board was sent these rows in that request; `still` are those of them that are not known, as it is then."""
@@ -233,6 +252,9 @@ class CompileHelp:
                     self._introduced.add((maker, wanted.board))
                     queue.move_to_end(number)  # the boards take turns
                     return row
+        for row in chain(*self._waiting):
+            if row not in self._made and row not in self._making:
+                return row
         while self._expected:
             row = self._expected.popleft()
             if row not in self._made and row not in self._making:
@@ -265,6 +287,7 @@ class CompileHelp:
             helper.ready = True
         elif row is not None:
             self._keep(row, parse_image(answer.answer, helper.compiler.host))
+            helper.made += 1
             for each in (*self._begun.values(), *self._coming.values()):
                 if row in each.open:
                     self._give(each.board, row)

@@ -30,6 +30,7 @@ LOOK_S: Final = 0.5  # between looks at who is there
 CONNECT_S: Final = 10.0
 ANSWER_S: Final = 30.0  # of the scheduler, until it counts as gone
 _AGAIN_S: Final = 1.0
+_STOP_LOOK_S: Final = 0.1
 _CLOSE_S: Final = 5.0
 
 
@@ -58,8 +59,15 @@ class _Client(Client):  # type: ignore[misc]  # Dask has no types
 class DaskPool:
     """Implements `Pool`. A scheduler that is gone is tried again until it is closed."""
 
-    def __init__(self, address: str, certificates: Certificates, *, connect_s: float = CONNECT_S) -> None:
-        """Raises WattridgeError where no scheduler answers within so long, or it is not of this pool."""
+    def __init__(
+        self,
+        address: str,
+        certificates: Certificates,
+        *,
+        connect_s: float = CONNECT_S,
+        stop: threading.Event | None = None,
+    ) -> None:
+        """Raises WattridgeError where no scheduler answers within so long, it is not of this pool, or `stop` is set."""
         settle()
         self._address, self._security = address, security_of(certificates)
         self._connect_s = connect_s
@@ -81,7 +89,10 @@ class DaskPool:
         self._failed: WattridgeError | None = None
         self._thread = threading.Thread(target=self._run, name="pool", daemon=True)
         self._thread.start()
-        self._ready.wait()
+        while not self._ready.wait(_STOP_LOOK_S):
+            if stop is not None and stop.is_set():
+                self.close()
+                raise WattridgeError("nobody waits for the pool any more", address)
         if self._failed is not None:
             self.close()
             raise self._failed
@@ -173,10 +184,22 @@ class DaskPool:
             name="wattridge",
         )
         try:
-            return await asyncio.wait_for(_awaited(client), 2 * self._connect_s)
+            return await asyncio.wait_for(self._unless_closed(_awaited(client)), 2 * self._connect_s)
         except BaseException:
             await _ended(client)
             raise
+
+    async def _unless_closed(self, connecting: Coroutine[Any, Any, Client]) -> Client:
+        """The client once it is connected. Raises where the pool is closed before, and as `connecting` does."""
+        tasks = asyncio.ensure_future(connecting), asyncio.ensure_future(self._closing.wait())
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if not tasks[0].done():
+                raise ConnectionError("the pool was closed")
+            return tasks[0].result()
+        finally:
+            for task in tasks:
+                task.cancel()
 
     def _unreachable(self, error: BaseException) -> WattridgeError:
         said = shortened(str(error) or type(error).__name__, 160)

@@ -6,21 +6,14 @@ Dask unpickles what its peers send, so a peer is whoever has the pool's certific
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 import dask
 from distributed.security import Security
 
-from ....errors import InputError
 from .certificates import Certificates
 
-DEFAULT_PORT: Final = 8786
-_ADDRESS: Final = re.compile(
-    r"(?:(?P<scheme>[a-z]+)://)?(?P<host>[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::(?P<port>\d{1,5}))?\Z"
-)
-_REMEDY: Final = "HOST:PORT or tls://HOST:PORT, as `wattridge pool scheduler` prints it"
 # What Dask would do otherwise: serve pages, load modules, write on the terminal, spill to disk, try a task again.
 _SETTINGS: Final[Mapping[str, Any]] = {
     "distributed.comm.require-encryption": True,
@@ -59,14 +52,3 @@ def security_of(certificates: Certificates) -> Security:
         for part, path in (("key", key), ("cert", certificate))
     }
     return Security(require_encryption=True, tls_ca_file=str(certificates.authority), **roles)
-
-
-def parse_pool_address(text: str) -> str:
-    """A scheduler's address as Dask has it. Raises InputError, also for one without TLS."""
-    found = _ADDRESS.match(text.strip())
-    if found is None or int(found["port"] or DEFAULT_PORT) >= 1 << 16:
-        raise InputError(f"'{text}' is no address of a scheduler", "pool", _REMEDY)
-    if (found["scheme"] or "tls") != "tls":
-        remedy = "start its scheduler with `wattridge pool scheduler`, and name it by tls://HOST:PORT"
-        raise InputError(f"a pool speaks TLS only, not {found['scheme']}", text, remedy)
-    return f"tls://{found['host']}:{found['port'] or DEFAULT_PORT}"

@@ -254,11 +254,11 @@ class PoolRunner:
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def _look_at(self, rows: Sequence[int], depth: Depth, stop: threading.Event) -> Iterator[Measurement]:
-        self._help.expect(rows)
         return self._work_off([_Job(deque(self._by_setting(rows)), depth)], stop)
 
     def _work_off(self, jobs: Sequence[_Job], stop: threading.Event) -> Iterator[Measurement]:
         """All that these jobs find, as it comes. A job for one board ends where that leaves."""
+        self._help.queue([job.waiting for job in jobs])
         try:
             while not stop.is_set() and (left := [job for job in jobs if self._goes_on(job)]):
                 for job in left:
@@ -270,6 +270,7 @@ class PoolRunner:
             for job in jobs:
                 yield from self._drained(job)
         finally:
+            self._help.queue(())
             for job in jobs:
                 self._give_up(job)
 
@@ -427,7 +428,7 @@ class PoolRunner:
         passed_s = time.monotonic() - self._reported_s
         if at_once or passed_s >= (_REPORT_S if self._ledger.changed else _AT_LEAST_S):
             self._reported_s = time.monotonic()
-            self._on_status(self._ledger.status())
+            self._on_status(replace(self._ledger.status(), compilers=self._help.status))
 
     def _take(self, said: Said) -> None:
         """A line that came back. One that is garbled ends its board's part in the session."""

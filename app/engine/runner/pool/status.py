@@ -25,6 +25,7 @@ class Doing(StrEnum):
     BUSY = "busy with another session"
     LEFT = "left"
     REFUSED = "takes no part"
+    COMPILING = "compiling"  # for the boards: it has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class BoardStatus:
     lost: int = 0  # how often its worker died, or could not be reached any more
     worked_s: float = 0.0  # with rows to measure
     there_s: float = 0.0  # as part of the pool
+    compiles: bool = False  # a machine that only compiles for the boards: what it `measured` are images
 
     @property
     def there(self) -> bool:
@@ -57,9 +59,15 @@ class BoardStatus:
 
 @dataclass(frozen=True, slots=True)
 class PoolStatus:
-    """All boards that were seen in a session, in the order in which they joined."""
+    """All boards that were seen in a session, in the order in which they joined, and who compiles for them now."""
 
     boards: tuple[BoardStatus, ...] = ()
+    compilers: tuple[BoardStatus, ...] = ()
+
+    @property
+    def workers(self) -> tuple[BoardStatus, ...]:
+        """All of them."""
+        return (*self.boards, *self.compilers)
 
     @property
     def there(self) -> int:

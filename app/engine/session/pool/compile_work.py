@@ -34,6 +34,7 @@ from ...workloads.source_kernel import KernelRefused, SourceKernel
 from ..load import load_specification
 
 IDLE_S: Final = 120.0  # without a request, after which a session is let go
+SHORT_S: Final = 5.0  # the same, where there are as many as there may be: a client may end without a word
 MOST_SESSIONS: Final = 8
 
 Say = Callable[[bytes], None]
@@ -110,8 +111,11 @@ class CompileWork:
 
     def let_go_where_idle(self) -> None:
         """End sessions that have asked for nothing for long: whoever has one opens it again."""
+        self._let_go(IDLE_S)
+
+    def _let_go(self, idle_s: float) -> None:
         with self._lock:
-            idle = [name for name, each in self._sessions.items() if time.monotonic() - each.asked_at > IDLE_S]
+            idle = [name for name, each in self._sessions.items() if time.monotonic() - each.asked_at > idle_s]
             gone = [self._sessions.pop(name) for name in idle]
         for session in gone:
             session.close()
@@ -142,8 +146,8 @@ class CompileWork:
         with self._lock:
             if request.session in self._sessions:
                 return
-            full = len(self._sessions) >= MOST_SESSIONS
-        if full:
+        self._let_go(IDLE_S if len(self._sessions) < MOST_SESSIONS else SHORT_S)
+        if len(self._sessions) >= MOST_SESSIONS:
             raise WattridgeError(f"it compiles for {MOST_SESSIONS} sessions already", self.label, "wait for one to end")
         folder = scratch_folder()
         try:

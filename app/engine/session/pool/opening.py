@@ -25,15 +25,39 @@ class OpenedPool:
     """A pool that is there until it is closed, with the processes that were started for it."""
 
     def __init__(
-        self, pool: Pool, where: str, options: Sequence[str] = (), end: Callable[[], None] = lambda: None
+        self,
+        pool: Pool,
+        where: str,
+        options: Sequence[str] = (),
+        end: Callable[[], None] = lambda: None,
+        connect: Callable[[], Pool] | None = None,
     ) -> None:
-        """`where` names it in words, `options` are those of a command that uses it; `end` ends what was started."""
+        """`where` names it in words, `options` are those of a command that uses it; `end` ends what was started.
+
+        `connect` gives one more connection to it.
+        """
         self.pool, self.where, self.options = pool, where, tuple(options)
+        self.connect = connect
         self._end = end
+        self._others: list[Pool] = []
+
+    def by_model(self, model: str | None = None) -> list[tuple[Pool, Sequence[PoolBoard]]]:
+        """The boards of that model, or of each one, with a connection that is theirs: each has one session at a time.
+
+        Raises WattridgeError and InputError as `chosen_model`, and where a further connection cannot be made.
+        """
+        models = models_of(self.pool.boards())
+        if model is not None or len(models) <= 1 or self.connect is None:
+            return [(self.pool, chosen_model(self.pool, model))]
+        self._others += [self.connect() for _ in range(len(models) - 1)]
+        for other in self._others:
+            _wait_for(other, len(self.pool.boards()), threading.Event())
+        return list(zip((self.pool, *self._others), models.values(), strict=True))
 
     def close(self) -> None:
         """Leave it, and end what was started for it. Safe to call twice."""
-        self.pool.close()
+        for pool in (*self._others, self.pool):
+            pool.close()
         self._end()
 
 
@@ -51,19 +75,24 @@ def open_scheduler_pool(
     Raises InputError for an address or certificates that are none, and WattridgeError where nobody answers.
     """
     require_dask()
+    from ...runner.pool.address import parse_pool_address
     from ...runner.pool.certificates import find_certificates
     from ...runner.pool.dask_pool import DaskPool
-    from ...runner.pool.network import parse_pool_address
 
     address = parse_pool_address(scheduler)
-    pool = DaskPool(address, find_certificates(certificates))
+    pool = DaskPool(address, find_certificates(certificates), stop=stop)
     try:
         _wait_for(pool, boards, stop or threading.Event())
     except BaseException:
         pool.close()
         raise
     folder = () if certificates is None else ("--certificates", str(certificates))
-    return OpenedPool(pool, address, ("--pool", address, *folder))
+    return OpenedPool(
+        pool,
+        address,
+        ("--pool", address, *folder),
+        connect=lambda: DaskPool(address, find_certificates(certificates)),
+    )
 
 
 def open_local_pool(
@@ -90,7 +119,7 @@ def open_local_pool(
     except BaseException:
         local.close()
         raise
-    return OpenedPool(opened.pool, THIS_COMPUTER, ("--gpu", ",".join(selectors)), local.close)
+    return OpenedPool(opened.pool, THIS_COMPUTER, ("--gpu", ",".join(selectors)), local.close, opened.connect)
 
 
 def chosen_model(pool: Pool, model: str | None) -> Sequence[PoolBoard]:

@@ -28,7 +28,7 @@ from .board_work import BoardWork
 from .child import run_child
 from .compile_work import CompileWork
 
-_SAY_S: Final = 5.0  # without a scheduler, until the user hears of it
+_SAY_S: Final = 3.0  # without a scheduler, until the user hears of it
 _IDLE_LOOK_S: Final = 5.0
 _CLOSE_S: Final = 3.0
 _AGAIN_S: Final = 0.5

@@ -18,12 +18,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from .file_dialogs import choose_folder
-from .plots.label import PlainLabel, plain_tip
-from .settings import Settings
-from .watched_board import is_real
-from .watched_boards import SPEEDS
-from .widgets import button, hbox, vbox
+from ..file_dialogs import choose_folder
+from ..plots.label import PlainLabel, plain_tip
+from ..settings import Settings
+from ..watched_board import is_real
+from ..watched_boards import SPEEDS
+from ..widgets import button, hbox, vbox
 
 _SIMULATED = "simulated:"
 _MOST_SIMULATED = 32

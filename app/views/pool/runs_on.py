@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QDialog, QMenu, QSizePolicy, QToolButton, QWidget
 from ...sensors.select import gpu_selectors
 from ..context import Context
 from ..plots.label import PlainLabel
-from ..pool_choosing import BoardsDialog, SchedulerDialog
 from ..threads.tasks import TaskQueue
 from ..widgets import hbox
+from .choosing import BoardsDialog, SchedulerDialog
 
 _SHOWN = "the shown board"
 _TIP = "On which boards the session runs. A recording is replayed on none."
@@ -54,7 +54,6 @@ class RunsOn(QWidget):
         self.look.triggered.connect(self.look_asked)
         menu.aboutToShow.connect(self._offer_models)
         self._pool.changed.connect(self._show)
-        self._pool.failed.connect(context.bridge.report)
         self._show()
 
     def shutdown(self) -> None:
@@ -134,9 +133,10 @@ class RunsOn(QWidget):
     def _show(self) -> None:
         pool = self._pool
         free = not pool.busy and not pool.opening
-        for action in (self.shown, self.here, self.scheduler):
+        for action in (self.here, self.scheduler):
             action.setEnabled(free)
-        self.shown.setChecked(not pool.open)
+        self.shown.setEnabled(not pool.busy)  # also while the others are being opened: they are not waited for then
+        self.shown.setChecked(not pool.open and not pool.opening)
         words = pool.opening or pool.words or _SHOWN
         self.choice.setText(words[:1].upper() + words[1:])
         where = f" ({pool.where}, {pool.model})" if pool.open else ""

@@ -1,0 +1,59 @@
+"""A kernel whose source was changed is another kernel: a session of the one before neither goes on nor exports it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from engine_fakes import Listener
+
+from app.engine.report.export import export_session
+from app.engine.session.load import load_specification
+from app.engine.session.plan import SearchOptions
+from app.engine.session.planning import plan_of, plan_resume, plan_specification
+from app.engine.session.run import run_session
+from app.engine.store.database import Store
+from app.errors import InputError
+from app.paths import resources
+from app.sensors.select import open_gpu
+
+
+@pytest.fixture
+def specification(tmp_path: Path) -> Path:
+    """An example with a source of its own, which is a few configurations small."""
+    text = (resources() / "examples" / "copy.toml").read_text()
+    name = next(line for line in text.splitlines() if line.startswith("source")).split('"')[1]
+    source = tmp_path / Path(name).name
+    source.write_text(((resources() / "examples") / name).read_text())
+    path = tmp_path / "copy.toml"
+    path.write_text(text.replace(name, source.name))
+    return path
+
+
+def test_a_session_whose_source_was_changed_is_not_resumed_and_not_exported_with_it(
+    specification: Path, tmp_path: Path
+) -> None:
+    spec = load_specification(specification)
+    assert spec.kernel is not None
+    (source,) = spec.kernel.sources
+    before = source.read_text()
+    with Store() as store:
+        gpu = open_gpu("simulated:a100", speed=float("inf"))
+        plan = plan_specification(spec, gpu, SearchOptions(max_evaluations=2))
+        result = run_session(plan, store, Listener(), threading.Event())
+        loaded = store.load(result.session)
+
+        source.write_text(before + "// another kernel\n")
+        with pytest.raises(InputError, match="source has changed") as refused:
+            plan_resume(store, result.session, SearchOptions(max_evaluations=4))
+        assert str(source) in str(refused.value)
+        with pytest.raises(InputError, match="as it was"):
+            export_session(plan_of(loaded), loaded.table, result.session, None, tmp_path / "changed", ["source"])
+        (header,) = export_session(plan_of(loaded), loaded.table, result.session, None, tmp_path / "h", ["header"])
+        assert "#define" in header.read_text()
+
+        source.write_text(before)
+        assert plan_resume(store, result.session, SearchOptions(max_evaluations=4)).resume == result.session
+        export_session(plan_of(loaded), loaded.table, result.session, None, tmp_path / "same", ["source"])
+        gpu.close()
