@@ -3,7 +3,8 @@
     python tests/benchmarks/kills.py [KILLS] [SEED] [FILE] [BOARD]
 
 FILE (- for none) keeps what each kill came to, so that a run that is broken off goes on where it was. BOARD is h200 or,
-of AMD, mi210: its sessions measure a program, for which a window would ask, and have no runner process.
+of AMD, mi210: its sessions measure a program, for which a window would ask, and have no runner process; or b200, whose
+sessions change workload power profiles too.
 
 Besides signals: processes that are stopped (SIGSTOP), a driver whose setters hang once or for good, a disk of records
 that is full or read-only when the session is killed, and records that are truncated or empty when everything is killed.
@@ -55,10 +56,19 @@ PLAN.extend(FAULTS)
 BACK_S = 10.0  # by then everything must be as before
 _SETTERS = {
     "h200": ("nvmlDeviceSetGpuLockedClocks", "nvmlDeviceSetPowerManagementLimit", "nvmlDeviceResetGpuLockedClocks"),
+    "b200": (
+        "nvmlDeviceWorkloadPowerProfileSetRequestedProfiles",
+        "nvmlDeviceWorkloadPowerProfileClearRequestedProfiles",
+        "nvmlDeviceResetGpuLockedClocks",
+    ),
     "mi210": ("amdsmi_set_gpu_clk_range", "amdsmi_set_power_cap", "amdsmi_set_gpu_perf_level"),
 }
-_CONFIRMED = {"h200": ("1605", "600"), "mi210": ("1200", "250")}  # clock and cap of a prior state
-_LIMIT_MW = {"h200": 650_000, "mi210": 280_000}
+_CONFIRMED = {  # clock and cap of a prior state, and a profile
+    "h200": ("--clock", "1605", "--power-limit", "600"),
+    "b200": ("--clock", "1605", "--power-limit", "600", "--workload-power-profile", "compute"),
+    "mi210": ("--clock", "1200", "--power-limit", "250"),
+}
+_LIMIT_MW = {"h200": 650_000, "b200": 950_000, "mi210": 280_000}
 _IN_OWN_SPACE = "WATTRIDGE_KILLS_OWN_SPACE"
 _SPECIFICATION = """
 [kernel]
@@ -82,6 +92,8 @@ minimise = "energy_j"
 [search]
 strategy = "random_sample"
 """
+_PROFILES = 'workload_power_profile = ["none", "max_q", "llm_inference"]'
+_OF_PROFILES = _SPECIFICATION.replace("1755, 1980]", f"1755]\n{_PROFILES}")
 _OF_A_PROGRAM = f"""
 [command]
 run = "{sys.executable} -c 'import time; time.sleep(0.2 + {{n}} / 100)'"
@@ -120,7 +132,8 @@ class Bench:
         self.stand_in.boards[0].settle_us = 20_000
         self.confirmed = confirmed
         self._specification = folder / "scale.toml"
-        self._specification.write_text(_SPECIFICATION if kind == "h200" else _OF_A_PROGRAM)
+        described = {"h200": _SPECIFICATION, "b200": _OF_PROFILES, "mi210": _OF_A_PROGRAM}[kind]
+        self._specification.write_text(described)
         (folder / "scale.cu").write_text("// what the compiler that is not there reads are the defines\n")
         self._environment = {**os.environ, **self.stand_in.environment(), "WATTRIDGE_DATA": str(folder / "data")}
         self.prepare()
@@ -128,9 +141,8 @@ class Bench:
     def prepare(self) -> None:
         """The prior state, which is not the default."""
         self.stand_in.boards[0].limit = _LIMIT_MW[self.kind]
-        clock, limit_w = _CONFIRMED[self.kind]
         if self.confirmed:
-            self.run("apply", "--gpu", "0", "--clock", clock, "--power-limit", limit_w, "--allow-control", "--keep")
+            self.run("apply", "--gpu", "0", *_CONFIRMED[self.kind], "--allow-control", "--keep")
         self.prior = self.stand_in.settings()
 
     @property
@@ -358,7 +370,7 @@ def main() -> None:
     kind = sys.argv[4] if len(sys.argv) > 4 else "h200"
     rng = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
     random.seed(rng.random())
-    plan = [each for each in PLAN if kind == "h200" or each[0] not in ("runner", "window")]
+    plan = [each for each in PLAN if kind != "mi210" or each[0] not in ("runner", "window")]
     chosen = [plan[at % len(plan)] for at in range(number)]
     rng.shuffle(chosen)
     kills = [Kill(**json.loads(line)) for line in file.read_text().splitlines()] if file and file.exists() else []

@@ -39,7 +39,7 @@ PROMPT, ANSWER = 32, 24
 SPECIFICATION = """
 [service]
 start = '''{python} -m llama_cpp.server --model {model} --port {{free_port}} --n_threads 1 --n_ctx 1024 \
---n_batch {batch} --interrupt_requests false{more}'''
+--n_batch {batch} --interrupt_requests false --verbose false{more}'''
 url = "http://127.0.0.1:{{free_port}}"
 ready = "http://127.0.0.1:{{free_port}}{ready}"
 ready_s = {ready_s}
@@ -83,8 +83,8 @@ class Bench:
             "more": "",
             "ready": "/v1/models",
             "ready_s": 60,
-            "least_s": 5.0,
-            "most_s": 15.0,
+            "least_s": 4.0,
+            "most_s": 10.0,
             "users": list(USERS),
             "limit_s": 60.0,
             **more,
@@ -186,7 +186,18 @@ def served(bench: Bench, batch: int) -> tuple[subprocess.Popen[bytes], int]:
         listener.bind(("127.0.0.1", 0))
         port = int(listener.getsockname()[1])
     words = [bench.python, "-m", "llama_cpp.server", "--model", str(bench.model), "--port", str(port)]
-    words += ["--n_threads", "1", "--n_ctx", "1024", "--n_batch", str(batch), "--interrupt_requests", "false"]
+    words += [
+        "--verbose",
+        "false",
+        "--n_threads",
+        "1",
+        "--n_ctx",
+        "1024",
+        "--n_batch",
+        str(batch),
+        "--interrupt_requests",
+        "false",
+    ]
     server = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def answers() -> bool:
@@ -205,7 +216,7 @@ def feasible_set(bench: Bench) -> None:
         try:
             Asked(bench.lines, port, 1, 2.0)  # warm
             for users in USERS:
-                by_hand[users, batch] = Asked(bench.lines, port, users, 8.0)
+                by_hand[users, batch] = Asked(bench.lines, port, users, 5.0)
                 limit_s = limit_s or 2 * float(np.median(by_hand[1, BATCHES[0]].whole_s))
         finally:
             server.terminate()
