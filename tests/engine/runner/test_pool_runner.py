@@ -283,7 +283,16 @@ def test_when_the_session_stops_what_is_measured_by_then_is_kept() -> None:
 
 
 def test_a_session_over_boards_is_stored_with_the_board_of_every_row_and_what_each_board_says() -> None:
-    pool = FakePool(side("a"), side("b"))
+    asked = {key: threading.Event() for key in "ab"}
+
+    def other_has_rows(key: str, other: str) -> Callable[[int], None]:
+        def wait(_row: int) -> None:
+            asked[key].set()
+            assert asked[other].wait(60)
+
+        return wait
+
+    pool = FakePool(side("a", other_has_rows("a", "b")), side("b", other_has_rows("b", "a")))
     make = partial(PoolRunner, pool, MODEL, "simulated", SPACE, BUNDLE)
     whole = plan(SPACE, FakeRunner(SPACE), strategy=InOrder.name, make_runner=make)
     with Store() as store:

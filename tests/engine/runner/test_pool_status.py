@@ -132,7 +132,15 @@ def test_the_runner_reports_each_board_what_it_measures_and_when_it_is_lost() ->
 
 def test_a_board_that_another_session_has_is_reported_as_such_before_the_session_begins() -> None:
     heard: list[PoolStatus] = []
-    free = threading.Event()
+    free, reported = threading.Event(), threading.Event()
+
+    def hear(status: PoolStatus) -> None:
+        heard.append(status)
+        if any(each.doing is Doing.BUSY for each in status.boards):
+            reported.set()
+
+    def wait(_row: int) -> None:
+        assert reported.wait(60), "while the other board works"
 
     class Busy(ScriptedSide):
         def answer(self, line: bytes, say: Callable[[bytes], None]) -> bytes:
@@ -142,12 +150,12 @@ def test_a_board_that_another_session_has_is_reported_as_such_before_the_session
                 return error_line(number, BoardBusy("it is busy with another session"))
             return super().answer(line, say)
 
-    pool = FakePool(Busy("a", SPACE), ScriptedSide("b", SPACE, lambda _: None))
-    runner = PoolRunner(pool, MODEL, "simulated", SPACE, BUNDLE, on_status=heard.append)
+    pool = FakePool(Busy("a", SPACE), ScriptedSide("b", SPACE, wait))
+    runner = PoolRunner(pool, MODEL, "simulated", SPACE, BUNDLE, on_status=hear)
     list(runner.measure(ROWS[:3], threading.Event()))
     runner.close()
     pool.close()
-    assert any(of(status, "a").doing is Doing.BUSY for status in heard)
+    assert of(next(each for each in heard if of(each, "a").doing is Doing.BUSY), "b").doing is not Doing.BUSY
     assert of(heard[-1], "a").share == 0.0
 
 
