@@ -112,7 +112,13 @@ class Desk:
         self.tune.open(path, start=True)
         with self.qtbot.waitSignal(self.bridge.figures_restated, timeout=30_000):  # for one condition, at the end
             self.qtbot.waitUntil(lambda: self.tune.state is SessionState.DONE, timeout=30_000)
+        self.qtbot.waitUntil(self.steps_are_of_the_result, timeout=10_000)
         self.wait_for_analysis()
+
+    def steps_are_of_the_result(self) -> bool:
+        """Convergence has its turn after the event."""
+        history = self.convergence.history
+        return history is not None and history.table is self.result.table
 
     def wait_for_analysis(self) -> None:
         self.qtbot.waitUntil(lambda: "measurements of" in self.analysis.state.text(), timeout=20_000)
