@@ -18,6 +18,8 @@ def no_garbage_collected_inside_qt() -> Iterator[None]:
     gc.disable()
     yield
     gc.collect()
+    if not gc.get_freeze_count():  # a program's `Collector` thaws when it stops what the whole suite loaded
+        gc.freeze()
     gc.enable()
 
 
