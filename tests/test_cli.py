@@ -10,12 +10,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
 
 from app.cli import main
+from app.engine.runner.command import CommandRunner
+from app.sensors.errors import GpuLost
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 
@@ -381,6 +383,22 @@ def test_a_session_in_which_every_configuration_fails_has_failed(
     assert (document["state"], document["best"], document["failed"]) == ("done", None, {"runtime": 2})
     assert "error" not in document, "the document of a session, as always"
     assert said.err.splitlines()[-1] == ("wattridge: session 1: every configuration failed (most often: exit status 1)")
+
+
+def test_a_session_that_a_fault_ends_is_one_document_and_a_line_beside_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(*_: object) -> NoReturn:
+        raise GpuLost("the board fell off the bus", "simulated:a100")
+
+    monkeypatch.setattr(CommandRunner, "measure", lost)
+    path = tmp_path / "fails.toml"
+    path.write_text(ALWAYS_FAILS)
+    status = main(["tune", str(path), "--gpu", "simulated:a100", "--json"])
+    said = capsys.readouterr()
+    assert status == 1
+    assert json.loads(said.out)["state"] == "failed"
+    assert "the board fell off the bus" in said.err.splitlines()[-1]
 
 
 def test_strategies_are_listed_with_their_options(capsys: pytest.CaptureFixture[str]) -> None:

@@ -227,7 +227,9 @@ def _run(plan: SessionPlan, store: Store, arguments: Namespace) -> int:
     else:
         print_description(_description(result))
     if result.state is SessionState.FAILED:
-        raise WattridgeError(result.reason or "the session failed", f"session {result.session}", "see the line above")
+        error = WattridgeError(result.reason or "the session failed", f"session {result.session}", "see the line above")
+        say(f"wattridge: {error}")
+        return error.exit_code
     failed = sum(document["failed"].values())
     if result.state is SessionState.DONE and failed and failed == document["evaluated"] + document["timed"]:
         say(f"wattridge: session {result.session}: every configuration failed ({_most_frequent(document)})")

@@ -48,6 +48,10 @@ _LABELS: Final = {
     "board_correction": "Correction of the board",
     "recent_power_1s_w": "Recent power, 1 s",
     "recent_power_30s_w": "Recent power, 30 s",
+    "requests": "Requests",
+    "errors": "Errors",
+    "error_share": "Share of errors",
+    "idle_share": "Idle share",
     **{
         name: f"{short}, {name.split('_')[1].replace('p', '', 1)}{'' if 'mean' in name else ' %'}"
         for latency, short in (("ttft", "First token"), ("tpot", "Per output token"), ("e2e", "Whole answer"))

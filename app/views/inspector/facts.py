@@ -128,7 +128,7 @@ def _measured(measurement: Measurement, plan: SessionPlan) -> Rows:
     share = peak_share(plan, measurement)
     if share is not None:
         if share.efficiency is not None:
-            rows.append(("Of the theoretical peak efficiency", f"{100 * share.efficiency:.1f} %"))
+            rows.append(("Of the theoretical peak efficiency, at the power limit", f"{100 * share.efficiency:.1f} %"))
         rows.append((f"Of the theoretical peak speed, {share.precision}", f"{100 * share.speed:.1f} %"))
     return rows or [("nothing", "")]
 
