@@ -33,7 +33,7 @@ class Way(Enum):
 
 @cache
 def own_way() -> Way:
-    """Told by what each way leaves beside the program."""
+    """Recognised by what each way leaves beside the program."""
     return way_of(Path(sys.prefix), frozen_folder() or Path() if is_frozen() else None, Path(__file__).parents[1])
 
 

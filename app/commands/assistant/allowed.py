@@ -159,7 +159,7 @@ def _why_files_refused(kernel: KernelSpec, base: Path, folders: Folders) -> str:
     for path in (*sources, *references, *kernel.include, *(base / fill for fill in fills)):
         if not holds(path):
             return f"{path.name} is not in the folders"
-    searched = [*kernel.include, *(path.parent for path in sources)]  # as the compiler is told
+    searched = [*kernel.include, *(path.parent for path in sources)]  # in the order of the compiler
     waiting, seen = list(sources), set()
     while waiting:
         path = _real(waiting.pop())

@@ -28,15 +28,15 @@ class RemoteControl:
         ours = self._connection is self._gpu.connection and self._gpu.connection.alive
         if ours or self._prior:  # of settings on a broken connection the next request says what became of them
             return ()
-        told = self._answer("open")
+        answer = self._answer("open")
         self._connection = self._gpu.connection
-        notes = told.get("notes")
+        notes = answer.get("notes")
         return tuple(note for note in notes if isinstance(note, str)) if isinstance(notes, list) else ()
 
     def set(self, settings: Mapping[str, Setting]) -> None:
-        told = {name: [lower(v), upper(v)] if isinstance(v, tuple) else float(v) for name, v in settings.items()}
+        wanted = {name: [lower(v), upper(v)] if isinstance(v, tuple) else float(v) for name, v in settings.items()}
         self._prior.update(dict.fromkeys(settings, None))  # to be put back, whatever the answer
-        self._ask("set", settings=told)
+        self._ask("set", settings=wanted)
 
     def reset(self, names: Sequence[str]) -> None:
         self._ask("reset", settings=list(names))
@@ -72,11 +72,11 @@ class RemoteControl:
         """Raises HelperGone where the connection is not the one on which control was asked for."""
         if self._connection is not self._gpu.connection:
             raise self._gone()
-        told = self._answer(verb, **fields)
-        prior = told.get("prior")
+        answer = self._answer(verb, **fields)
+        prior = answer.get("prior")
         if isinstance(prior, dict):
             self._prior = {name: _figure(prior[name]) for name in SETTINGS if name in prior}
-        return told
+        return answer
 
     def _answer(self, verb: str, **fields: Any) -> dict[str, Any]:
         try:
@@ -88,8 +88,8 @@ class RemoteControl:
             if kind == "refused":
                 raise PermissionRefused(what, self._gpu.info.label, remedy)
             raise sensor_error(kind, what, self._gpu.info.label, remedy)
-        told = message.get("answer")
-        return told if isinstance(told, dict) else {}
+        answer = message.get("answer")
+        return answer if isinstance(answer, dict) else {}
 
     def _gone(self) -> WattridgeError:
         self._prior.clear()

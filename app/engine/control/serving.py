@@ -226,11 +226,11 @@ class BoardServer:
         return {}
 
 
-def _settings(told: Any) -> dict[str, Setting]:
+def _settings(asked: Any) -> dict[str, Setting]:
     """Settings by name, each a number or a range of two. Raises InputError."""
-    if not isinstance(told, dict) or not told or not set(told) <= set(SETTINGS):
+    if not isinstance(asked, dict) or not asked or not set(asked) <= set(SETTINGS):
         raise InputError("these are no settings", "set", ", ".join(SETTINGS))
-    return {name: _setting(name, value) for name, value in told.items()}
+    return {name: _setting(name, value) for name, value in asked.items()}
 
 
 def _setting(name: str, value: Any) -> Setting:

@@ -68,7 +68,7 @@ class Beside:
             found[name] = SourcePower(energy.mean_power_w, energy.power_interval_w, words, said)
         return found
 
-    def told(self, window: Window, *, steady: bool = True) -> Window:
+    def complete(self, window: Window, *, steady: bool = True) -> Window:
         """A window of the board's own sensor with what the meters report of it; its power is the chosen source's."""
         board_w = window.power_w + window.aftereffect_w
         own = SourcePower(board_w, window.power_interval_w, window.power_source, "")

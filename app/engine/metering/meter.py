@@ -223,7 +223,7 @@ class Meter:
             self._source.spread.note(powers)
         window = self._describe(run, execution, execution.end_ns)
         beside = meters_beside(self._gpu.info)
-        return window if beside is None else beside.told(window)
+        return window if beside is None else beside.complete(window)
 
     # --- watching ---------------------------------------------------------------------------------------------------
 

@@ -68,7 +68,7 @@ class Stopwatch:
             change=execution.change,
         )
         beside = meters_beside(self._gpu.info)
-        return window if beside is None else beside.told(window)
+        return window if beside is None else beside.complete(window)
 
     def _run_once(self, load: Load, stop: threading.Event | None, settle_s: float, window_s: float) -> Run | None:
         run = Run(load, self._gpu.clock.now_ns())

@@ -119,4 +119,4 @@ class CommandRunner:
         """What is known of one run. Its time is the program's own, on the wall."""
         window = window_of(span, (ended.start_ns, ended.end_ns), ended.time_s)
         beside = meters_beside(self._gpu.info)
-        return window if beside is None else beside.told(window, steady=False)
+        return window if beside is None else beside.complete(window, steady=False)

@@ -103,7 +103,7 @@ class ServiceHere:
         window = window_of(spans[0], (start_ns, end_ns), time_s)
         if len(spans) == 1:
             beside = meters_beside(self._gpu.info)
-            return window if beside is None else beside.told(window, steady=False)
+            return window if beside is None else beside.complete(window, steady=False)
         energy = _added([_energy_of(span) for span in spans])
         return replace(
             window,

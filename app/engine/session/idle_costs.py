@@ -73,8 +73,8 @@ def describe_idle(study: IdleStudy, load: Load) -> Description:
         rows.append([look.words, look.power_w, interval, *known, "; ".join(look.notes)])
     header = ("condition", "W", "95 %", "graphics MHz", "memory MHz", "kWh a year", "")
     listings = [Listing("", header, rows)]
-    told = [[each.name, each.how, _saved(each), each.note] for each in suggestions(study)]
-    listings.append(Listing("What may lower it; nothing was set", ("setting", "how", "saved here (W)", ""), told))
+    suggested = [[each.name, each.how, _saved(each), each.note] for each in suggestions(study)]
+    listings.append(Listing("What may lower it; nothing was set", ("setting", "how", "saved here (W)", ""), suggested))
     return Description(f"{study.gpu}, idle", study.power_source, remarks=_remarks(study, load), listings=listings)
 
 
