@@ -43,9 +43,15 @@ def require_boards(spec: Specification, gpu: Gpu, settings: Mapping[str, Sequenc
 
 
 def boards_of_service(origin: Mapping[str, str]) -> list[dict[str, str]]:
-    """`uuid`, `name` and `selector` of each board of a session's service, its own first; empty where it has one."""
-    listed = json.loads(origin.get(ORIGIN, "[]"))
-    return [{key: str(each.get(key, "")) for key in ("uuid", "name", "selector")} for each in listed]
+    """`uuid`, `name` and `selector` of each board of a session's service, its own first; empty where it has one.
+
+    Raises InputError where what is stored is damaged: a session of one board would be another one.
+    """
+    try:
+        listed = json.loads(origin.get(ORIGIN, "[]"))
+        return [{key: str(each.get(key, "")) for key in ("uuid", "name", "selector")} for each in listed]
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise InputError("the boards of the session's service cannot be read", ORIGIN, "start a new session") from None
 
 
 def as_it_ran(spec: Specification, origin: Mapping[str, str]) -> Specification:

@@ -21,6 +21,7 @@ from app.engine.measurement import State
 from app.engine.service_figures import SERVICE_FIGURES
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
+from app.engine.session.service_boards import boards_of_service
 from app.engine.session.summary import session_summary
 from app.engine.space.result_table import ResultTable
 from app.engine.specification.check import specification_of
@@ -330,3 +331,10 @@ def test_a_board_that_models_a_service_runs_no_server(tmp_path: Path) -> None:
     assert sum(each.get("service_start_s", 0.0) for each in values) == pytest.approx(60.0)
     assert "all of it is assumed" in " ".join(map(str, summary["notes"]))  # type: ignore[call-overload]
     assert math.isfinite(values[0]["energy_per_request_j"])
+
+
+@pytest.mark.parametrize("stored", ["", "{", "1", "null", '["b"]', "[1]", "[" * 100_000])
+def test_boards_that_a_damaged_store_holds_are_an_error_and_not_one_board(stored: str) -> None:
+    assert boards_of_service({}) == []
+    with pytest.raises(InputError, match="cannot be read"):
+        boards_of_service({"service_boards": stored})
