@@ -154,7 +154,11 @@ def through_wattridge(path: Path, arguments: argparse.Namespace) -> Ended:
     with tempfile.TemporaryDirectory() as place:
         folder = shutil.copytree(path.parent, Path(place) / "examples")
         data = Path(place) / "data"
-        environment = {**os.environ, "WATTRIDGE_DATA": str(data), "PYTHONPATH": str(ROOT)}
+        environment = {
+            **os.environ,
+            "WATTRIDGE_DATA": str(data),
+            "PYTHONPATH": os.pathsep.join((str(ROOT), os.environ.get("PYTHONPATH", ""))),
+        }
         words = ["--max-seconds", str(arguments.seconds), *(["--gpu", arguments.gpu] if arguments.gpu else [])]
         words += ["--max-evaluations", str(arguments.most)] if arguments.most else []
         if (arguments.gpu or "").startswith("simulated"):
