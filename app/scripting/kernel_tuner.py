@@ -159,6 +159,7 @@ def tune_kernel(
         search=read_strategy(strategy, strategy_options),
         figures=figures,
         seed=0 if seed is None else int(seed),
+        energy=surroundings().energy,
     )
     if verify is not None and answer is None:
         raise InputError("verify has no answer to compare with", "answer", "give answer too, None for inputs")
