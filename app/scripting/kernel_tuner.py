@@ -38,6 +38,7 @@ from ..standard_error import say
 from .described_kernel import DescribedKernel, describe_kernel
 from .figures import Figures, Result, read_metrics, read_objective
 from .kernel_planning import NOT_ISOLATED, Wanted, plan_from_cache, plan_on_board, require_language
+from .none_worked import why_none_worked
 from .restrictions import read_restrictions
 from .script_side import ScriptOfKernel, read_verify
 from .sources import KernelSource, read_source
@@ -378,10 +379,13 @@ def _run(
             cache.write(plan.space, about)
 
     try:
-        return run_session_of_script(plan, on_event, quiet)
+        result = run_session_of_script(plan, on_event, quiet)
     finally:
         if cache is not None:
             cache.write(plan.space, about, at_last=True)
+    if not quiet and (words := why_none_worked(result.table)):
+        say(words)
+    return result
 
 
 def _words(configuration: Mapping[str, Any]) -> str:

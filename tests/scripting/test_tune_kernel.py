@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -195,6 +196,31 @@ def test_a_failure_is_a_result_and_the_best_is_another_one(virtual_board: Virtua
     assert "1 of 1000 values are wrong" in wrong["error"]
     assert "__error__" not in fine
     assert environment["best_config"]["fault"] == "none"
+
+
+def test_why_no_configuration_worked_is_said_in_one_line(
+    virtual_board: VirtualBoard, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for faults, ends in ((["broken"], True), (["broken", "none"], False)):
+        tune_kernel("scale", SOURCE, X.size, [Y, X], {"block_size_x": [32, 64], "fault": faults}, gpu=virtual_board)
+        said = [line for line in capsys.readouterr().err.splitlines() if "none of" in line]
+        assert len(said) == ends
+        if ends:
+            assert "none of 2 configurations worked; all failed by compile" in said[0]
+            assert 'error: expected a ";" (check the source and compiler_options)' in said[0]
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="there is no C++ compiler")
+def test_an_architecture_that_the_compiler_does_not_know_has_its_own_remedy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compiler = tmp_path / "g++"
+    compiler.write_text("#!/bin/sh\necho \"nvcc fatal   : Unsupported gpu architecture 'sm_52'\" >&2\nexit 1\n")
+    compiler.chmod(0o755)
+    text, options = "float f(float *y) { return 1.0f; }", ["-arch=sm_52"]
+    tune_kernel("f", text, 1, [Y], {"a": [1, 2]}, lang="C", compiler=str(compiler), compiler_options=options)
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "Unsupported gpu architecture 'sm_52' (leave -arch out of compiler_options" in said
 
 
 def test_an_answer_is_compared_with_its_tolerance(virtual_board: VirtualBoard) -> None:
