@@ -32,14 +32,19 @@ class Panels(QObject):
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
-        self._makers: dict[str, Maker] = {}
+        self._makers: dict[str, Any] = {}
         self._context: Context | None = None
         self._begun: dict[str, Any] = {}  # some parts are there
         self._made: dict[str, QWidget] = {}
 
+    def offer(self, name: str, make: Callable[[], QWidget]) -> None:
+        """From now on this one can be asked for, also before the others are loaded."""
+        self._makers[name] = lambda _context: make()
+
     def load(self, makers: dict[str, Maker], context: Context) -> None:
         """From now on these panels can be asked for."""
-        self._makers, self._context = dict(makers), context
+        self._makers |= makers
+        self._context = context
 
     def shutdown(self) -> None:
         """Make no further one, and end the threads and timers of those that were made."""
@@ -74,10 +79,9 @@ class Panels(QObject):
             self._continue(name, self._begun[name].make_part)
 
     def _begin(self, name: str) -> None:
-        assert self._context is not None
-        maker = self._makers.pop(name)
+        maker: Any = self._makers.pop(name)
         if isinstance(maker, type) and issubclass(maker, InParts):
-            self._begun[name] = maker(self._context, at_once=False)  # type: ignore[call-arg]
+            self._begun[name] = maker(self._context, at_once=False)
         else:
             self.add(name, maker(self._context))
 

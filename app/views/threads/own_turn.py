@@ -55,10 +55,16 @@ class _Line(QObject):
     @Slot()
     def _serve(self) -> None:
         one = self._waiting.popleft() if self._waiting else None
+        self._go_on()  # where the job opens a dialog and stays in it
+        try:
+            if one is not None and shiboken6.isValid(one):
+                one.due.emit()
+        finally:
+            self._go_on()  # behind the timers that became due meanwhile
+
+    def _go_on(self) -> None:
         if self._waiting:
-            self._timer.start()  # first: the job may raise, or open a dialog and stay in it
-        if one is not None and shiboken6.isValid(one):
-            one.due.emit()
+            self._timer.start()
 
 
 @cache
