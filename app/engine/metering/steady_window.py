@@ -55,7 +55,7 @@ def look(times_s: Floats, work: Floats, power_times_s: Floats, power_w: Floats, 
     """
     first = begins_at(_in_blocks(rates_in_cells(0.0, end_s, times_s, work)))
     if len(power_w):
-        first = max(first, begins_at(_in_blocks(_power_in_cells(0.0, end_s, power_times_s, power_w))))
+        first = max(first, begins_at(_in_blocks(power_in_cells(0.0, end_s, power_times_s, power_w))))
     latest = BLOCKS // 2
     start_s = end_s * min(first, latest) / BLOCKS
     known = known_of(start_s, end_s, times_s, work, power_times_s, power_w)
@@ -71,7 +71,7 @@ def known_of(
     rate_half = half_width(rate) if pieces >= FEWEST else math.inf
     if not len(power_w):
         return Known(rate_half, power_half=0.0, cost_half=math.inf, smooth_power=1.0)
-    power = _power_in_cells(start_s, end_s, power_times_s, power_w)
+    power = power_in_cells(start_s, end_s, power_times_s, power_w)
     mean_rate, mean_w, plain_w = smooth_mean(rate), smooth_mean(power), float(power.mean())
     cost_half = math.inf
     if math.isfinite(rate_half) and mean_w > 0:
@@ -96,8 +96,8 @@ def _in_blocks(cells: Floats) -> Floats:
     return blocks
 
 
-def _power_in_cells(start_s: float, end_s: float, times_s: Floats, power_w: Floats) -> Floats:
-    """W in cells: each value counts for the time nearer to it than to another."""
+def power_in_cells(start_s: float, end_s: float, times_s: Floats, power_w: Floats) -> Floats:
+    """W in CELLS cells: each value counts for the time nearer to it than to another."""
     ends = np.concatenate([(times_s[1:] + times_s[:-1]) / 2, [max(end_s, float(times_s[-1]))]])
     lengths = np.diff(ends, prepend=min(0.0, float(times_s[0])))
     return rates_in_cells(start_s, end_s, ends, power_w * lengths, min(0.0, float(times_s[0])))
