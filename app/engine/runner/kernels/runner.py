@@ -29,7 +29,7 @@ from ...control.obeying import disobeyed
 from ...measurement import Configuration, Depth, Measurement, State
 from ...metering.beside import meters_beside
 from ...metering.condition import Condition
-from ...metering.meter import Meter
+from ...metering.meter import TIMED_S, Meter
 from ...metering.stopwatch import WINDOW_S, Stopwatch
 from ...metering.window import Run, Window
 from ...space.search_space import SearchSpace
@@ -135,8 +135,11 @@ class KernelRunner:
         self._kernel = language.kernel(spec) if script is None else language.kernel(spec, script.kernel)
         timeout_s = spec.kernel.timeout_s if spec.kernel else 10.0
         self._kernels = LoadedKernels(gpu, language, timeout_s, self._settle)
-        by_meter = self._metered or self._few_are_enough
-        self._meter = Meter(gpu, needs=spec.uses) if by_meter else Stopwatch(gpu, TIME_ALONE if metered else NO_ENERGY)
+        self._enough_s = TIMED_S if time_alone else WINDOW_S  # of launches whose time is all that can be measured
+        if self._metered or self._few_are_enough:
+            self._meter: Meter | Stopwatch = Meter(gpu, needs=spec.uses)
+        else:
+            self._meter = Stopwatch(gpu, TIME_ALONE if metered else NO_ENERGY, self._enough_s)
         self._reported: Reader = reader_of(spec.kernel) if spec.kernel else lambda _: {}
         self._vendor = VendorLook(spec.operator)
         self._stating = Stating(spec, gpu.info, condition)
@@ -448,13 +451,13 @@ class KernelRunner:
         return script.observe(candidate.row, candidate.configuration, launches, candidate.facts)
 
     def _time_of_launches(self, script: ScriptSide, candidate: _Candidate) -> float | None:
-        """Seconds per launch by the script's own launches, where they report it themselves, lasted as long as a
-        stopwatch's window, and nothing but the time can be measured; else None."""
+        """Seconds per launch by the script's own launches, where they report it themselves and lasted long enough, and
+        nothing but the time can be measured; else None."""
         if self._metered or meters_beside(self._gpu.info) is not None or self._spec.kernel is None:
             return None
         times = script.times_s(candidate.row)
         wrong = any(what_is_wrong(self._spec.kernel, {"time_s": each}) for each in times)
-        return None if wrong or sum(times) < WINDOW_S else fmean(times)
+        return None if wrong or sum(times) < self._enough_s else fmean(times)
 
     def _run_repeats(self, candidate: _Candidate, stop: threading.Event) -> None:
         """Every repeat's run; `run` stays None where the first was stopped."""
