@@ -26,7 +26,7 @@ class Stopwatch:
     """Times loads on one device. Not thread-safe."""
 
     def __init__(self, gpu: LaunchingGpu, words: str, window_s: float | None = None) -> None:
-        """`words` say in a window why there is no energy; `window_s` is how long one is at least, WINDOW_S by itself."""
+        """`words` say in a window why there is no energy; `window_s` is its least length, WINDOW_S by itself."""
         self._gpu = gpu
         self._words = words
         self._window_s = WINDOW_S if window_s is None else window_s
