@@ -120,6 +120,7 @@ class KernelRunner:
         # kernels of other languages report their times themselves
         quick = metered and spec.kernel is not None and spec.kernel.language == "CUDA"
         self._metered = metered and not time_alone
+        self._time_alone = time_alone
         self._few_are_enough = quick and time_alone  # launches of a configuration: the time is all that is wanted
         self.timed = names_at_time(spec, space.names) if quick and not time_alone else frozenset[str]()
         self.settle_s = 0.0  # lower bounds, beyond what the meter takes by itself
@@ -162,7 +163,7 @@ class KernelRunner:
         first = next(iter(self._ahead.values()), None)
         if first is not None:
             self._kernels.make_arguments(first[0].prepared.calls)
-        self._gpu.processes.keep_spare()
+        self._keep_spare()
         if self._metered:
             self._language.prepare(stop, on_progress)
         self._gpu.processes.inform_spare()
@@ -205,7 +206,7 @@ class KernelRunner:
         return self._look_at(rows, Depth.TIME, stop)
 
     def _look_at(self, rows: Sequence[int], depth: Depth, stop: threading.Event) -> Iterator[Measurement]:
-        self._gpu.processes.keep_spare()
+        self._keep_spare()
         by_settings = groupby(by_setting(rows, self._space, self._guard), self._setting_of)
         try:
             for setting, group in by_settings:
@@ -281,6 +282,12 @@ class KernelRunner:
     def _take_finished(self) -> Iterator[Measurement]:
         while self._finished:
             yield self._finished.pop(0)
+
+    def _keep_spare(self) -> None:
+        """A spare process, which takes over after a fault. Where the time is all that is wanted, only once there was a
+        fault: its start would take longer than what it saves, and disturb the first launches."""
+        if not self._time_alone or self.replaced:
+            self._gpu.processes.keep_spare()
 
     def _look_at_setting(
         self, rows: Sequence[int], setting: dict[str, float], depth: Depth, stop: threading.Event
@@ -382,6 +389,7 @@ class KernelRunner:
             if wrong:
                 return self._failed(candidate, State.CORRECTNESS, wrong)
             if self._few_are_enough and self._script is not None:
+                self._gpu.processes.await_opened()
                 candidate.facts |= self._observed(self._script, candidate)
             if candidate.depth is Depth.TIME or self._few_are_enough:
                 if not self._load_following(candidate):
@@ -402,7 +410,7 @@ class KernelRunner:
         self._look_again(stop)  # at the one before: it is still loaded, and this window lies between
         if candidate.ran:
             self._kernels.last = candidate.load
-            self._gpu.processes.keep_spare()
+            self._keep_spare()
         if candidate.time_s is not None:
             self._finished.append(self._timed(candidate, candidate.time_s))
         elif candidate.run is not None:
