@@ -347,7 +347,7 @@ class PoolRunner:
     def _rows_for(self, job: _Job, seat: _Seat, seats: int, here: Collection[str]) -> list[int]:
         """The next rows of a job for a board: one that cost a worker alone, others together, fewer towards the end."""
         shares = 1 if job.only else seats * AHEAD
-        most = MOST_AT_ONCE if job.only or seat.reported else MOST_AT_FIRST
+        most = MOST_AT_ONCE if seat.reported or seats == 1 else MOST_AT_FIRST
         size = min(most, max(1, math.ceil(len(job.waiting) / shares)))
         chosen: list[int] = []
         of_others: list[int] = []
