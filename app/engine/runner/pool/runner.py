@@ -336,18 +336,20 @@ class PoolRunner:
             return
         seats = self._ready() if not job.only else [seat for seat in (self._seats[job.only],) if seat.abilities]
         here = {seat.board.key for seat in seats}
+        coming = sum(seat.abilities is None and not seat.refused and not seat.busy for seat in self._seats.values())
+        sharing = len(self._ready()) + coming
         for turn in range(AHEAD):
             for seat in seats:
-                if len(seat.requests) == turn and (rows := self._rows_for(job, seat, len(seats), here)):
+                if len(seat.requests) == turn and (rows := self._rows_for(job, seat, sharing, here)):
                     number = self._send(seat, Request("measure", "", 0, tuple(rows), job.depth), job)
                     job.under_way.add(number)
                     seat.requests.add(number)
                     self._help.want(number, seat.board.key, rows, self._sent[number].rows)
 
-    def _rows_for(self, job: _Job, seat: _Seat, seats: int, here: Collection[str]) -> list[int]:
+    def _rows_for(self, job: _Job, seat: _Seat, sharing: int, here: Collection[str]) -> list[int]:
         """The next rows of a job for a board: one that cost a worker alone, others together, fewer towards the end."""
-        shares = 1 if job.only else seats * AHEAD
-        most = MOST_AT_ONCE if seat.reported or seats == 1 else MOST_AT_FIRST
+        shares = 1 if job.only else sharing * AHEAD
+        most = MOST_AT_ONCE if seat.reported or sharing == 1 or job.only else MOST_AT_FIRST
         size = min(most, max(1, math.ceil(len(job.waiting) / shares)))
         chosen: list[int] = []
         of_others: list[int] = []
