@@ -29,13 +29,15 @@ from .beside import meters_beside
 from .characterisation.store import known_characterisation
 from .condition import Condition
 from .confidence import limited_interval, not_negative
+from .in_step import keeps_step, opposite_s
 from .launching import LaunchingGpu, few, lap
-from .power_source import PowerSensor, PowerSource, find_sensor
+from .power_source import PowerSensor, PowerSource, Stretch, find_sensor
 from .window import STEADY_TIME, Run, Window, steady
 
 RISE_S: Final = 0.04  # clock and power after a launch or a new clock, before a window opens
 BUFFER_WINDOW_S: Final = 0.14  # at least: what is queued still runs after it, and makes seven to nine samples
 BUFFER_MOST_S: Final = 1.0
+OPPOSITE_S: Final = 0.09  # of a second window where launches keep step with the samples, at least: four samples
 POLLED_WINDOW_S: Final = 1.0  # of values, and at least ten refreshes, where the source is not characterised
 POLLED_MOST_S: Final = 3.0
 TARGET: Final = 0.01  # half of the 95 % interval of mean power, relative
@@ -190,14 +192,43 @@ class Meter:
         run = self._run_once(load, stop, settle_s, max(window_s, least_window_s(self._source.sensor)))
         if run is not None and self._disturbed(run):  # something else ran, or the clock moved unseen
             run = self._run_once(load, stop, settle_s, max(window_s, least_window_s(self._source.sensor)))
+        alone = beside is None or not beside.meters  # others see all of every launch, and the pause between the windows
+        if run is not None and alone and self._keeps_step(run):
+            return self._with_opposite(run, stop)
         return run
 
-    def _run_once(self, load: Load, stop: threading.Event | None, settle_s: float, least_s: float) -> Run | None:
+    def _keeps_step(self, run: Run) -> bool:
+        """Its launches keep step with the samples, which show one part of them."""
+        sensor = self._source.sensor
+        if not sensor.buffered or self._after_limit:
+            return False
+        seconds = (run.ended.end_ns - run.opened_ns) / 1e9 - sensor.lead_s
+        return keeps_step(int(seconds / sensor.refresh_s), sensor.refresh_s, run.ended.time_s)
+
+    def _with_opposite(self, run: Run, stop: threading.Event | None) -> Run | None:
+        """With a second, shorter run of which the samples see the other part of each launch; None when stopped."""
+        sensor, seconds = self._source.sensor, (run.ended.end_ns - run.opened_ns) / 1e9
+        least_s = max(OPPOSITE_S, seconds / 2)
+        between_s = (seconds - sensor.lead_s) / 2 + RISE_S + (sensor.lead_s + least_s) / 2
+        now_s = (self._gpu.clock.now_ns() - run.ended.end_ns) / 1e9
+        later_s = opposite_s(now_s, between_s, sensor.refresh_s, run.ended.time_s)
+        if self._gpu.clock.wait(later_s - now_s, stop):
+            return None
+        run.opposite = self._run_once(run.load, stop, RISE_S, least_s, least_s)
+        if run.opposite is None:
+            return None
+        if self._after_limit or self._disturbed(run.opposite):  # another state of the board than in the first
+            run.opposite = None
+        return run
+
+    def _run_once(
+        self, load: Load, stop: threading.Event | None, settle_s: float, least_s: float, most_s: float | None = None
+    ) -> Run | None:
         self._note_power()
         run = Run(load, self._gpu.clock.now_ns())
         self._begin(load)
         try:
-            if self._gpu.clock.wait(settle_s, stop) or not self._watch(run, least_s, stop):
+            if self._gpu.clock.wait(settle_s, stop) or not self._watch(run, least_s, most_s, stop):
                 return None
         finally:
             execution = self._end()
@@ -213,15 +244,19 @@ class Meter:
         return run.execution is not None and abs(run.execution.change) > STEADY_TIME and not self._after_limit
 
     def window(self, run: Run) -> Window:
-        """The figures of a run; waits until the buffer has reported its samples. Raises WattridgeError without any."""
-        execution = run.execution
-        assert execution is not None, "a run that `run` returned has ended"
+        """The figures of a run that ended; waits until the buffer has reported its samples.
+
+        Raises WattridgeError without any.
+        """
+        ended = [each.ended for each in run.runs]
         if self._source.sensor.buffered:
-            self._await_samples(execution.end_ns + round(self._source.sensor.lag_s * 1e9))
-        powers = self._source.powers(run.opened_ns, execution.end_ns)
-        if not self._limited(run.readings, powers):
-            self._source.spread.note(powers)
-        window = self._describe(run, execution, execution.end_ns)
+            self._await_samples(ended[-1].end_ns + round(self._source.sensor.lag_s * 1e9))
+        stretches = [Stretch(each.opened_ns, each.ended.end_ns, each.ended.end_ns) for each in run.runs]
+        for each, stretch in zip(run.runs, stretches, strict=True):
+            powers = self._source.powers(stretch.start_ns, stretch.end_ns)
+            if not self._limited(each.readings, powers):
+                self._source.spread.note(powers)
+        window = self._describe(run, _together(ended), stretches)
         beside = meters_beside(self._gpu.info)
         return window if beside is None else beside.complete(window)
 
@@ -261,11 +296,16 @@ class Meter:
         self._last_end_ns = self._gpu.clock.now_ns()
         self._source.edge(execution.end_ns)
 
-    def _watch(self, run: Run, least_s: float, stop: threading.Event | None) -> bool:
-        """Look until the window holds enough, and say in `run` whether the board was at rest; False when stopped."""
+    def _watch(self, run: Run, least_s: float, most_s: float | None, stop: threading.Event | None) -> bool:
+        """Look until the window holds enough, and say in `run` whether the board was at rest; False when stopped.
+
+        With `most_s` it is a further window of a load, in which only time and power count.
+        """
         self._open(run)
         sensor = self._source.sensor
-        most_s = least_s + (BUFFER_MOST_S if sensor.buffered else POLLED_MOST_S)
+        whole = most_s is None
+        if most_s is None:
+            most_s = least_s + (BUFFER_MOST_S if sensor.buffered else POLLED_MOST_S)
         look_s = LOOK_S if sensor.buffered else sensor.poll_s
         before: Window | None = None
         while True:
@@ -280,14 +320,14 @@ class Meter:
                 self._open(run)
             elif limited and seconds >= max(least_s, LIMITED_WINDOW_S):
                 execution = lap(self._gpu, run.load)
-                window = self._describe(run, execution, now)
+                window = self._describe(run, execution, [Stretch(run.opened_ns, now, execution.end_ns)])
                 at_rest = self._at_limit(powers, run.readings[-1]) or (before is not None and steady(before, window))
                 if at_rest or (now - run.began_ns) / 1e9 >= LIMITED_MOST_S:
                     run.settled, run.execution = at_rest, execution
                     return True
                 before = window
                 self._open(run)
-            elif not limited and seconds >= least_s and not self._awaits_voltage(run, seconds):
+            elif not limited and seconds >= least_s and not (whole and self._awaits_voltage(run, seconds)):
                 looked_enough = bool(powers) or look_s * len(run.readings) >= most_s  # time alone may pass unseen
                 if (seconds >= most_s and looked_enough) or self._certain(powers, seconds):
                     return True
@@ -372,9 +412,9 @@ class Meter:
 
     # --- figures ----------------------------------------------------------------------------------------------------
 
-    def _describe(self, run: Run, execution: Execution, known_ns: int) -> Window:
-        """The figures of a window, as far as its power is known by `known_ns`. Raises WattridgeError without any."""
-        energy = self._source.steady(run.opened_ns, known_ns, execution.time_s)
+    def _describe(self, run: Run, execution: Execution, stretches: Sequence[Stretch]) -> Window:
+        """The figures of a window, as its power is known of those stretches. Raises WattridgeError without any."""
+        energy = self._source.steady(stretches, execution.time_s)
         if energy.unknown:
             raise WattridgeError(energy.unknown, self._gpu.info.label, "look at it with: wattridge monitor")
         power_w, interval, aftereffect_w = energy.mean_power_w, energy.power_interval_w, 0.0
@@ -383,11 +423,11 @@ class Meter:
             limit_w = self._limit_w(run.readings[-1])
             interval = limited_interval(powers, self._source.independent(powers), limit_w, run.settled)
         else:
-            aftereffect_w = self._source.left_behind_w(run.opened_ns, power_w)
+            aftereffect_w = fmean(self._source.left_behind_w(each.start_ns, power_w) for each in stretches)
             power_w -= aftereffect_w
             interval = interval and not_negative((interval[0] - aftereffect_w, interval[1] - aftereffect_w))
         temperature_c = self._mean(run.readings, "temperature_c")
-        fast_w, slow_w = self._source.drawn_lately_w(run.opened_ns, known_ns)
+        fast_w, slow_w = self._source.drawn_lately_w(run.opened_ns, stretches[-1].end_ns)
         return Window(
             time_s=execution.time_s,
             power_w=power_w,
@@ -430,6 +470,15 @@ class Meter:
 
     def _reported(self, readings: Sequence[Reading], name: str) -> list[float]:
         return [value for value in (self._value(r, name) for r in readings) if not math.isnan(value)]
+
+
+def _together(parts: Sequence[Execution]) -> Execution:
+    """Of launches in several parts; only the first's tells how they changed, and what they report."""
+    launches = sum(each.launches for each in parts)
+    if len(parts) == 1 or not launches:
+        return parts[0]
+    time_s = sum(each.launches * each.time_s for each in parts if each.launches) / launches
+    return replace(parts[0], launches=launches, time_s=time_s, end_ns=parts[-1].end_ns)
 
 
 def _longer(run: Run, second: Execution) -> float:

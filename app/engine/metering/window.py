@@ -85,6 +85,20 @@ class Run:
     execution: Execution | None = None  # of the window
     settled: bool = True
     again: float = 0.0  # change of the time per launch to a second look
+    opposite: Run | None = (
+        None  # of the same load, whose samples see the other part of launches that keep step with them
+    )
+
+    @property
+    def ended(self) -> Execution:
+        """How the launches of the window went."""
+        assert self.execution is not None, "a run that `Meter.run` returned has ended"
+        return self.execution
+
+    @property
+    def runs(self) -> list[Run]:
+        """This one, and its opposite."""
+        return [self] if self.opposite is None else [self, self.opposite]
 
 
 def steady(before: Window, after: Window) -> bool:
