@@ -100,7 +100,7 @@ class Alone:
         grid, block = (N // (x * tx), N // (y * ty)), (x, y, 1)
         function, begun, launches, seen = self._functions[key], time.time(), 4, []
         before, after = self._cuda.Event(), self._cuda.Event()
-        mean_s = MEAN_S
+        mean_s, known = MEAN_S, False
         while time.time() - begun < max(seconds, seconds - MEAN_S + mean_s):
             before.record()
             for _ in range(launches):
@@ -111,9 +111,9 @@ class Alone:
             seen.append((time.time(), ms, launches))
             self._launched.append(seen[-1])
             launches = max(1, round(30 / ms))
-            if seen[-1][0] - begun > 1.0:  # the host's time between launches counts as well
+            if not known and seen[-1][0] - begun > 1.0:  # the host's time between launches counts as well
                 count = sum(each for _, _, each in seen[1:])
-                mean_s = self._whole_beats_s((seen[-1][0] - seen[0][0]) / count)
+                mean_s, known = self._whole_beats_s((seen[-1][0] - seen[0][0]) / count), True
         end = seen[-1][0]
         last = [each for each in seen if each[0] > end - mean_s]
         total = sum(count for _, _, count in last)
