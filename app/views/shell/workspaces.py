@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtWidgets import QDockWidget, QStackedWidget, QWidget
 
 from ..settings import Settings
+from ..threads.own_turn import OwnTurn
 from ..widgets import hbox
 from .beside import Beside
 from .loading import Panels
@@ -20,7 +21,7 @@ _STRIP, _BESIDE = "strip", "inspector"  # in the settings
 
 
 class Workspaces(QWidget):
-    """The panels are made when their workspace comes to sight, one per turn of the event loop.
+    """The panels are made when their workspace comes to sight, one part per turn of the event loop.
 
     `bring` and `go_to` find a panel wherever it is. Whether strip and Inspector are in sight is kept per workspace.
     """
@@ -54,8 +55,7 @@ class Workspaces(QWidget):
         self._strip = strip
         self.rail.chosen.connect(self.show_workspace)
         panels.made.connect(self._put)
-        self._next = QTimer(self, singleShot=True, interval=0)
-        self._next.timeout.connect(self._make_next)
+        self._next = OwnTurn(self, self._make_next)
         self._enter(WORKSPACES[0].name)
 
     @property
@@ -170,7 +170,7 @@ class Workspaces(QWidget):
         wanted = (*self.current.in_front(), *beside, *early)
         waiting = next((name for name in wanted if name in self._panels and not self._panels.has(name)), None)
         if waiting is not None:
-            self._panels[waiting]
+            self._panels.make_part(waiting)
             self._next.start()
         elif all(self._panels.has(name) for name in wanted):
             self.settled.emit()

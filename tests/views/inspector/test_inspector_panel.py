@@ -399,7 +399,7 @@ def test_a_trace_that_is_not_there_says_why(trace: Trace, shows: Shows) -> None:
         panel.tabs.setCurrentWidget(panel.trace)
         plot = panel.trace
         assert plot.note.isVisible()
-        assert plot.plots is None, "made for the first trace that there is"
+        assert plot.plots.isHidden()
         assert why in plot.note.text()
 
 

@@ -60,7 +60,8 @@ def test_the_traces_are_there_before_the_panels_and_then_these(qtbot: QtBot, ope
     window = program.window
     window.workspaces.show_workspace("watch")
     with qtbot.waitSignal(window.monitor.view.first_frame, timeout=5000):
-        assert set(window.panels) == {"traces", "channels"}
+        assert "channels" in window.panels
+    assert "home" not in window.panels
     with_panels(qtbot, program)
     assert window.banner.text == ""
     early = {spec.name for spec in PANELS if spec.early or spec.workspace == "watch"}
