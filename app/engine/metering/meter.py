@@ -37,7 +37,8 @@ from .window import STEADY_TIME, Run, Window, steady
 RISE_S: Final = 0.04  # clock and power after a launch or a new clock, before a window opens
 BUFFER_WINDOW_S: Final = 0.14  # at least: what is queued still runs after it, and makes seven to nine samples
 BUFFER_MOST_S: Final = 1.0
-OPPOSITE_S: Final = 0.09  # of a second window where launches keep step with the samples, at least: four samples
+OPPOSITE_S: Final = 0.09  # of each of two windows where launches keep step with the samples, at least: four samples
+RESUME_S: Final = 0.02  # the same after a pause of a launch, with no other load between
 POLLED_WINDOW_S: Final = 1.0  # of values, and at least ten refreshes, where the source is not characterised
 POLLED_MOST_S: Final = 3.0
 TARGET: Final = 0.01  # half of the 95 % interval of mean power, relative
@@ -192,29 +193,34 @@ class Meter:
         run = self._run_once(load, stop, settle_s, max(window_s, least_window_s(self._source.sensor)))
         if run is not None and self._disturbed(run):  # something else ran, or the clock moved unseen
             run = self._run_once(load, stop, settle_s, max(window_s, least_window_s(self._source.sensor)))
-        alone = beside is None or not beside.meters  # others see all of every launch, and the pause between the windows
-        if run is not None and alone and self._keeps_step(run):
-            return self._with_opposite(run, stop)
-        return run
+        return run if run is None or not self._keeps_step(run) else self._with_opposite(run, stop)
 
     def _keeps_step(self, run: Run) -> bool:
         """Its launches keep step with the samples, which show one part of them."""
-        sensor = self._source.sensor
-        if not sensor.buffered or self._after_limit:
+        seconds = (run.ended.end_ns - run.opened_ns) / 1e9 - self._source.sensor.lead_s
+        return not self._after_limit and self._in_step(run.ended.time_s, seconds)
+
+    def _in_step(self, launch_s: float, seconds: float = 0.0) -> bool:
+        """So do launches of that time, in a window of so many seconds of samples, or a usual one.
+
+        Meters beside the board's own see all of every launch, and would see the pause between two windows.
+        """
+        sensor, beside = self._source.sensor, meters_beside(self._gpu.info)
+        if beside is not None and beside.meters:
             return False
-        seconds = (run.ended.end_ns - run.opened_ns) / 1e9 - sensor.lead_s
-        return keeps_step(int(seconds / sensor.refresh_s), sensor.refresh_s, run.ended.time_s)
+        samples = int(max(seconds, BUFFER_WINDOW_S + sensor.refresh_s) / sensor.refresh_s)
+        return sensor.buffered and keeps_step(samples, sensor.refresh_s, launch_s)
 
     def _with_opposite(self, run: Run, stop: threading.Event | None) -> Run | None:
-        """With a second, shorter run of which the samples see the other part of each launch; None when stopped."""
+        """With a second run, of which the samples see the other part of each launch; None when stopped."""
         sensor, seconds = self._source.sensor, (run.ended.end_ns - run.opened_ns) / 1e9
         least_s = max(OPPOSITE_S, seconds / 2)
-        between_s = (seconds - sensor.lead_s) / 2 + RISE_S + (sensor.lead_s + least_s) / 2
+        between_s = (seconds - sensor.lead_s) / 2 + RESUME_S + (sensor.lead_s + least_s) / 2
         now_s = (self._gpu.clock.now_ns() - run.ended.end_ns) / 1e9
         later_s = opposite_s(now_s, between_s, sensor.refresh_s, run.ended.time_s)
         if self._gpu.clock.wait(later_s - now_s, stop):
             return None
-        run.opposite = self._run_once(run.load, stop, RISE_S, least_s, least_s)
+        run.opposite = self._run_once(run.load, stop, RESUME_S, least_s, least_s)
         if run.opposite is None:
             return None
         if self._after_limit or self._disturbed(run.opposite):  # another state of the board than in the first
@@ -301,9 +307,12 @@ class Meter:
 
         With `most_s` it is a further window of a load, in which only time and power count.
         """
-        self._open(run)
+        lately = self._open(run)
         sensor = self._source.sensor
         whole = most_s is None
+        in_step = whole and least_s <= least_window_s(sensor) and self._in_step(lately.time_s)
+        if in_step:
+            least_s = OPPOSITE_S  # a second one will follow
         if most_s is None:
             most_s = least_s + (BUFFER_MOST_S if sensor.buffered else POLLED_MOST_S)
         look_s = LOOK_S if sensor.buffered else sensor.poll_s
@@ -331,6 +340,8 @@ class Meter:
                 looked_enough = bool(powers) or look_s * len(run.readings) >= most_s  # time alone may pass unseen
                 if (seconds >= most_s and looked_enough) or self._certain(powers, seconds):
                     return True
+                if in_step and len(powers) < 2:  # nothing of its spread is known yet: the second one shows it as well
+                    return True
 
     def _look(self, opened_ns: int) -> Reading:
         """A reading, in which what follows the clocks is unknown where it was asked for before the window opened."""
@@ -356,11 +367,12 @@ class Meter:
     def _awaits_voltage(self, run: Run, seconds: float) -> bool:
         return self._wants_voltage and seconds < VOLTAGE_MOST_S and not self._reported(run.readings, "core_voltage_mv")
 
-    def _open(self, run: Run) -> None:
-        """The window begins now."""
-        lap(self._gpu, run.load)
+    def _open(self, run: Run) -> Execution:
+        """The window begins now; how the launches before it went."""
+        before = lap(self._gpu, run.load)
         run.opened_ns = self._gpu.clock.now_ns()
         run.readings.clear()
+        return before
 
     def _left_over(self, run: Run, limited: bool, powers: Sequence[float]) -> bool:
         """The clock is on its way, or a limit acts that this load does not reach: the one before did."""
@@ -438,7 +450,7 @@ class Meter:
             core_voltage_mv=self._mean(run.readings, "core_voltage_mv"),
             memory_clock_mhz=self._mean(run.readings, "memory_clock_mhz"),
             event_reasons=self._reasons(run.readings),
-            window_ns=(run.opened_ns, execution.end_ns),
+            window_ns=(run.opened_ns, stretches[0].launch_ns),
             power_source=self._source.sensor.words,
             settled=run.settled,
             change=execution.change,
@@ -478,7 +490,7 @@ def _together(parts: Sequence[Execution]) -> Execution:
     if len(parts) == 1 or not launches:
         return parts[0]
     time_s = sum(each.launches * each.time_s for each in parts if each.launches) / launches
-    return replace(parts[0], launches=launches, time_s=time_s, end_ns=parts[-1].end_ns)
+    return replace(parts[0], launches=launches, time_s=time_s)
 
 
 def _longer(run: Run, second: Execution) -> float:

@@ -40,7 +40,7 @@ class Window:
     core_voltage_mv: float  # mean of the values asked for within the window; NaN where none was
     memory_clock_mhz: float  # observed; NaN where the board does not report it
     event_reasons: int  # every reason seen
-    window_ns: tuple[int, int]
+    window_ns: tuple[int, int]  # of two that count alike the first
     power_source: str
     settled: bool | None = True  # False: a limit acted and the board had not come to rest; None: not looked at
     change: float = 0.0  # of the time of one launch, from one half of the window to the other; relative

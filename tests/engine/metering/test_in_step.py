@@ -128,12 +128,14 @@ def test_the_time_per_launch_is_that_of_both_windows() -> None:
 
 
 def test_launches_out_of_step_are_looked_at_once() -> None:
-    def cost_s(launch_ms: float) -> float:
-        window = measured(launch_ms / 1e3, 0.0, swing=0.003)
-        return (window.window_ns[1] - window.window_ns[0]) / 1e9
-
-    assert cost_s(12.8) < 0.2
-    assert 0.25 < cost_s(20.05) < 0.4
+    gpu = SimulatedGpu(twin_with(0.003), clock=VirtualClock())
+    meter = Meter(gpu)
+    run = meter.run(load_of(gpu.twin, 0.0128))
+    assert run is not None
+    assert run.opposite is None
+    in_step = meter.run(load_of(gpu.twin, 0.02005))
+    assert in_step is not None
+    assert in_step.opposite is not None
 
 
 def test_the_interval_of_both_windows_is_narrower_than_that_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,3 +146,17 @@ def test_the_interval_of_both_windows_is_narrower_than_that_of_one(monkeypatch: 
     both = half(measured(0.02005, 0.0))
     monkeypatch.setattr(metering, "keeps_step", lambda *a, **k: False)
     assert both < 0.75 * half(measured(0.02005, 0.0))
+
+
+def test_a_load_that_is_seen_to_keep_step_at_once_has_two_short_windows_instead_of_a_long_and_a_short_one() -> None:
+    twin = twin_with(0.003)
+    gpu = SimulatedGpu(twin, clock=VirtualClock())
+    meter = Meter(gpu)
+    meter.measure(load_of(twin, 0.0128))  # the clock is up from then on
+    began_ns = gpu.clock.now_ns()
+    run = meter.run(load_of(twin, 0.02005))
+    assert run is not None
+    assert run.opposite is not None
+    assert (gpu.clock.now_ns() - began_ns) / 1e9 < 0.35
+    lengths_s = [(each.ended.end_ns - each.opened_ns) / 1e9 for each in run.runs]
+    assert max(lengths_s) < 0.14
