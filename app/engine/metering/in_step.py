@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-# The first two harmonics, relative, one sigma: 0.53 and 0.27 % in 23 runs of kernels of 5 to 146 ms on one H200, 0.81
-# and 0.35 % in 24 runs of 6 to 43 ms on another. Shorter launches average out within a sample.
+# The first two harmonics, relative, one sigma: 0.53 and 0.27 % in 23 runs of kernels of 5 to 146 ms on one H200, 0.8
+# and 0.3 % in 24 runs of 6 to 43 ms on another. Shorter launches average out within a sample.
 HARMONICS: Final = (0.007, 0.003)
 SEEN_FROM_S: Final = 0.004
 WORTH: Final = 0.7  # of the first harmonic left in the mean of a window: from here on a second one is worth its time
