@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.engine.control.guard import DeviceGuard
@@ -40,11 +40,21 @@ class SeveralBoards:
     def boards(self) -> Sequence[Board]:
         return [Board(key) for key in self.runners]
 
-    def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
-        yield from self.measure_on([(self._rng.choice(list(self.runners)), row) for row in rows], stop)
+    @property
+    def reference(self) -> str:
+        return ""
 
-    def measure_on(self, wanted: Sequence[tuple[str, int]], stop: threading.Event) -> Iterator[Measurement]:
-        for key, row in wanted:
+    def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
+        todo = [[("", row) for row in rows], []]
+        yield from self.measure_on(lambda: todo.pop(0) if todo else [], stop)
+
+    def measure_on(
+        self, wanted: Callable[[], Sequence[tuple[str, int]]], stop: threading.Event
+    ) -> Iterator[Measurement]:
+        waiting: list[tuple[str, int]] = []
+        while waiting := [*waiting, *wanted()]:
+            named, row = waiting.pop(0)
+            key = named or self._rng.choice(list(self.runners))
             if stop.is_set() or key not in self.runners:
                 continue
             self.measured.append((key, row))

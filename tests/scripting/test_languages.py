@@ -116,6 +116,15 @@ def test_a_function_in_c_returns_its_time_and_its_faults_cost_a_configuration_ea
 
 
 @NEEDS_C
+def test_launches_that_last_long_enough_are_not_repeated_for_a_window() -> None:
+    """The function returns 20 ms, and a millisecond more with each call."""
+    text = "float count(float *c) { static int calls = 0; return 20.0f + calls++; }"
+    (result,), _ = tune_kernel("count", text, 1, [C], {"block_size_x": [1]}, lang="C", quiet=True)
+    assert result["times"] == pytest.approx([21 + call for call in range(7)])  # the first call is the check
+    assert result["time"] == pytest.approx(24.0)
+
+
+@NEEDS_C
 def test_a_scripts_observers_call_a_function_in_its_own_process() -> None:
     parameters = {"block_size_x": [32], "returned": [3], "fault": [0]}
     results, environment = tune_kernel(

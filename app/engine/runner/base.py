@@ -73,10 +73,19 @@ class OverBoards(Protocol):
         """Those that can be used now."""
         ...
 
-    def measure_on(self, wanted: Sequence[tuple[str, int]], stop: threading.Event) -> Iterator[Measurement]:
-        """Measure each row on the board of that key: a measurement for each pair, in any order, boards in parallel.
+    @property
+    def reference(self) -> str:
+        """The key of the board on whose scale figures are given; empty where each has its own."""
+        ...
 
-        Pairs of a board that is lost are left out. Ends early when `stop` is set.
+    def measure_on(
+        self, wanted: Callable[[], Sequence[tuple[str, int]]], stop: threading.Event
+    ) -> Iterator[Measurement]:
+        """Measure each row on the board of that key, on any where that is empty, the boards in parallel.
+
+        `wanted` is asked again and again for what is wanted besides, as where a board has joined, until nothing is left
+        to do. A measurement comes for each pair, in any order; pairs of a board that is lost are left out. Ends early
+        when `stop` is set.
         """
         ...
 

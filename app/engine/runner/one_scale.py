@@ -1,19 +1,18 @@
 """`OneScale`: several boards of one model measure a session, and their figures are given on one board's scale.
 
-Before the first row every board measures the same few configurations, and how each differs from the reference board is
-fitted to them (`metering/board_offsets`). From then on every measurement is corrected as it comes, what its board
-reported stays beside it, and a board that joins later is compared with the others before its figures are given. Rows
-that are measured again, as a session does at its end, go to a board that has not measured them, the reference board
-first: they show the offsets more, and what is best is settled on one board. At the end everything is given once more,
-by all that was seen until then.
+Every board begins with the same few configurations, the search's own first ones, whenever it joins: no board waits for
+another. How each differs from the reference board is fitted to them (`board_comparison.py`), and what it measured by
+then is given. From then on every measurement is corrected as it comes, and what its board reported stays beside it.
+Rows that are measured again, as a session does at its end, go to the reference board where that has not measured them,
+so that what is best is settled on one board; the others are shared out, and show the offsets more. At the end
+everything is given once more, by all that was seen until then.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final, Protocol
@@ -22,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..measurement import Depth, Measurement, State
-from ..metering.board_offsets import BoardOffset, fit_offsets, offsets_to_json
+from ..metering.board_offsets import BoardOffset, offsets_to_json
 from ..space.search_space import SearchSpace
 from ..specification.model import Specification
 from .base import (
@@ -36,10 +35,9 @@ from .base import (
     StatesFigures,
     Times,
 )
+from .board_comparison import BoardComparison
 from .board_correction import corrected, uncorrected
 
-SHARED: Final = 8  # configurations that every board measures; of 0.5 % scatter each, ratios are known to 0.6 %
-TRIES: Final = 3  # so many times others are drawn, where too few of them worked
 OFFSETS: Final = "board_offsets"  # key of a session's origin
 _UNCOMPARED: Final = "its board could not be compared with the others: these are its own figures"
 
@@ -56,63 +54,67 @@ class OneScale:
 
         Closing it closes the runner.
         """
-        self._runner, self._spec, self._space = runner, spec, space
+        self._runner, self._spec = runner, spec
         self.source, self.batch = runner.source, runner.batch
         self.timed: frozenset[str] = runner.timed if isinstance(runner, Times) else frozenset()
         self.feature_names: tuple[str, ...] = runner.feature_names if isinstance(runner, KnowsFeatures) else ()
-        self._reference = reference
-        self._shared: list[int] = []  # rows
-        self._seen: list[Measurement] = []  # as their boards reported them
-        self._boards_of: dict[int, list[str]] = {}  # that measured a row in full
-        self._measured: Counter[str] = Counter()  # how much by each board
-        self._held: dict[int, Measurement] = {}  # shared rows that nobody asked for yet
-        self._offsets: dict[str, BoardOffset] = {}
-        self._numbers: dict[str, int] = {}  # of the boards, the reference first and then as they joined
+        self._comparison = BoardComparison(space.size, reference)
+        self._given_rows: set[int] = set()
+        self._held: dict[int, Measurement] = {}  # of rows that were not given yet: what some board reported
 
     @property
     def boards(self) -> Sequence[SharedBoard]:
         return self._runner.boards
 
     @property
+    def reference(self) -> str:
+        return self._comparison.reference
+
+    @property
     def offsets(self) -> Mapping[str, BoardOffset]:
         """Of every board that is compared with the reference, by their keys."""
-        return self._offsets
+        return self._comparison.offsets
 
     def prepare(self, rows: Sequence[int], stop: threading.Event, on_progress: OnPreparation) -> None:
-        """Let every board measure the same configurations, of these rows first."""
         if isinstance(self._runner, Prepares):
             self._runner.prepare(rows, stop, on_progress)
-        keys = self._keys()
-        if self._reference not in keys:
-            self._reference = keys[0] if keys else ""
-        self._shared = self._usual(rows)
-        self._fit()
-        if len(keys) > 1:
-            self._compare(keys, stop)
-            self._hold()
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
-        known = {row: self._held.pop(row) for row in rows if row in self._held}
-        yield from map(self._given, known.values())
-        left = [row for row in rows if row not in known]
-        fresh = [row for row in left if row not in self._boards_of]
-        again = [(self._other_board(row), row) for row in left if row in self._boards_of]
-        if fresh:
-            yield from self._each(self._runner.measure(fresh, stop), stop)
-        if again:
-            missing = {row for _, row in again}
-            for each in self._each(self._runner.measure_on(again, stop), stop):
-                missing.discard(each.row)
-                yield each
-            if missing and not stop.is_set():  # their board left meanwhile: any other will do
-                yield from self._each(self._runner.measure(sorted(missing), stop), stop)
+        comparison, due = self._comparison, set(map(int, rows))
+        comparison.share(rows)
+        for row in [row for row in rows if row in self._held]:  # some board reported it when nobody had asked for it
+            due.discard(row)
+            yield self._give(self._held.pop(row))
+        left = [row for row in rows if row in due]
+        again = [row for row in left if comparison.is_measured(row)]
+        fresh = [("", row) for row in left if not comparison.is_measured(row) and not comparison.is_shared(row)]
+        comparison.meet(self._keys())
+        yield from self._each([*comparison.second_looks(again, self._keys()), *fresh], due, stop)
+        if due and not stop.is_set():  # their board left meanwhile: any other will do
+            yield from self._each([("", row) for row in left if row in due], due, stop)
 
     def time(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
+        """As the runner; boards are compared by what they measure in full, before the first and where one joined."""
         assert isinstance(self._runner, Times)
-        yield from self._each(self._runner.time(rows, stop), stop)
+        self._compare(rows, stop)
+        waiting: list[Measurement] = []
+        with _released(self._runner.time(rows, stop)) as timing:
+            for each in timing:
+                if self._is_compared(each):
+                    yield self._given(each)
+                else:
+                    waiting.append(each)
+        if waiting:
+            self._compare(rows, stop)
+            yield from map(self._given, waiting)
 
-    def measure_on(self, wanted: Sequence[tuple[str, int]], stop: threading.Event) -> Iterator[Measurement]:
-        yield from self._each(self._runner.measure_on(wanted, stop), stop)
+    def measure_on(
+        self, wanted: Callable[[], Sequence[tuple[str, int]]], stop: threading.Event
+    ) -> Iterator[Measurement]:
+        with _released(self._runner.measure_on(wanted, stop)) as measuring:
+            for each in measuring:
+                self._comparison.note(each)
+                yield self._given(each)
 
     def expect(self, rows: Sequence[int]) -> None:
         if isinstance(self._runner, CompilesAhead):
@@ -124,15 +126,13 @@ class OneScale:
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
         """What was measured, by the offsets that all of it shows; of a row of several boards, the reference's."""
-        own = [uncorrected(each, self._spec) for each in measurements]
+        own: Sequence[Measurement] = [_unsaid(uncorrected(each, self._spec)) for each in measurements]
         if isinstance(self._runner, StatesFigures):
-            own, self._seen = list(self._runner.restated(own)), list(self._runner.restated(self._seen))
-        noted = {(each.row, each.board) for each in self._seen}
-        for each in own:  # of a session that is resumed: boards that are no longer here are linked by the second looks
-            if (each.row, each.board) not in noted:
-                self._note(each)
-        self._fit()
-        settled = {each.row: each for each in self._seen if each.board == self._reference and each.state is State.OK}
+            own = self._runner.restated(own)
+            self._comparison.restated(own, self._runner.restated)
+        else:  # boards of a session that is resumed and that are no longer here are linked by the second looks
+            self._comparison.restated(own, lambda seen: seen)
+        settled = self._comparison.settled
         return [
             self._given(settled.get(each.row, each) if each.depth is Depth.ENERGY and each.board else each)
             for each in own
@@ -140,8 +140,8 @@ class OneScale:
 
     def conclude(self) -> Mapping[str, str]:
         concluded = dict(self._runner.conclude()) if isinstance(self._runner, StatesFigures) else {}
-        if len(self._offsets) > 1:
-            concluded[OFFSETS] = json.dumps(offsets_to_json(self._offsets, self._reference))
+        if len(self.offsets) > 1:
+            concluded[OFFSETS] = json.dumps(offsets_to_json(self.offsets, self.reference))
         return concluded
 
     def close(self) -> None:
@@ -152,76 +152,74 @@ class OneScale:
     def _keys(self) -> list[str]:
         return [board.key for board in self._runner.boards]
 
-    def _usual(self, rows: Sequence[int]) -> list[int]:
-        """The first rows, and others spread over the space where they are few."""
-        spread = self._space.sample_latin_hypercube(np.random.default_rng(len(rows)), SHARED).tolist()
-        return list(dict.fromkeys((*map(int, rows), *spread)))[:SHARED]
+    def _each(self, wanted: Sequence[tuple[str, int]], due: set[int], stop: threading.Event) -> Iterator[Measurement]:
+        """What comes of these rows and, besides, of those by which boards are compared.
 
-    def _compare(self, keys: Sequence[str], stop: threading.Event) -> None:
-        """Let these boards and the reference measure the same rows; others where too few of them worked."""
-        keys = list(dict.fromkeys((self._reference, *keys)))
-        for attempt in range(TRIES):
-            wanted = [(key, row) for row in self._shared for key in keys if key not in self._boards_of.get(row, ())]
-            with _released(self._runner.measure_on(wanted, stop)) as measuring:
-                for each in measuring:
-                    self._note(each)
-            self._fit()
-            if stop.is_set() or all(key in self._offsets for key in keys):
-                return
-            drawn = np.random.default_rng(attempt).integers(self._space.size, size=SHARED).tolist()
-            self._shared += [row for row in dict.fromkeys(drawn) if row not in self._shared]
+        Each that is due is given once, and due no longer then: of a row that all boards measure the reference's, and of
+        a board that is not compared yet as soon as it is.
+        """
+        comparison, asked, waiting = self._comparison, list(wanted), list[Measurement]()
+        comparison.forget_but(())
 
-    def _hold(self) -> None:
-        """Keep what the shared rows showed until they are asked for: the reference's where it has it."""
-        for each in self._seen:
-            if each.row not in self._held or each.board == self._reference:
-                self._held[each.row] = each
+        def more() -> list[tuple[str, int]]:
+            keys = self._keys()
+            comparison.forget_but(keys)
+            rows, asked[:] = [*comparison.wanted(keys), *asked], []
+            return rows
 
-    def _each(self, measuring: Iterator[Measurement], stop: threading.Event) -> Iterator[Measurement]:
-        """The measurements as they are given; those of boards not yet compared come last."""
-        waiting: list[Measurement] = []
-        with _released(measuring):
+        with _released(self._runner.measure_on(more, stop)) as measuring:
             for each in measuring:
-                self._note(each)
-                if each.board in self._offsets or each.state is not State.OK:
-                    yield self._given(each)
+                compared = comparison.note(each)
+                if comparison.is_awaited(each.row) or each.row not in due:
+                    if each.row in due or each.row not in self._given_rows:
+                        self._held[each.row] = each
                 else:
+                    due.discard(each.row)
                     waiting.append(each)
-        if waiting:
-            there = {*self._keys()}
-            self._compare([key for key in dict.fromkeys(each.board for each in waiting) if key in there], stop)
-            yield from map(self._given, waiting)
+                    compared |= self._is_compared(each)
+                if compared:
+                    ready = [each for each in waiting if self._is_compared(each)]
+                    waiting = [each for each in waiting if not self._is_compared(each)]
+                    yield from map(self._give, ready)
+        yield from map(self._give, waiting)
+        for row in [row for row in self._held if row in due]:  # the reference left, or the session stops
+            due.discard(row)
+            yield self._give(self._held.pop(row))
 
-    def _note(self, measured: Measurement) -> None:
-        if measured.depth is Depth.ENERGY:
-            self._seen.append(measured)
-            self._boards_of.setdefault(measured.row, []).append(measured.board)
-            self._measured[measured.board] += 1
+    def _compare(self, rows: Sequence[int], stop: threading.Event) -> None:
+        """Let boards that are not compared yet measure these rows first, where there are several."""
+        self._comparison.meet(self._keys())
+        self._comparison.share(rows)
+        if len(self._keys()) > 1:
+            for _ in self._each((), set(), stop):
+                raise AssertionError("nothing was due")
+
+    def _is_compared(self, own: Measurement) -> bool:
+        return own.board in self.offsets or own.state is not State.OK
+
+    def _give(self, own: Measurement) -> Measurement:
+        self._given_rows.add(own.row)
+        self._held.pop(own.row, None)
+        return self._given(own)
 
     def _given(self, own: Measurement) -> Measurement:
         """On the reference board's scale; as it is while there is no other board."""
-        if len(self._numbers) == 1 and own.board in self._numbers:
+        comparison = self._comparison
+        if len(comparison.numbers) == 1 and own.board in comparison.numbers:
             return own
-        offset = self._offsets.get(own.board)
+        offset = comparison.offsets.get(own.board)
         if offset is not None:
-            return corrected(own, offset, self._spec, self._numbers[own.board])
+            return corrected(own, offset, self._spec, comparison.numbers[own.board])
         if own.state is not State.OK or not own.board:
             return own
         return replace(own, message="; ".join(words for words in (own.message, _UNCOMPARED) if words))
 
-    def _fit(self) -> None:
-        found = fit_offsets(self._seen, self._reference)
-        for board in (self._reference, *(each.board for each in self._seen)):
-            self._numbers.setdefault(board, len(self._numbers) + 1)
-        self._offsets = {board: found[board] for board in self._numbers if board in found}
 
-    def _other_board(self, row: int) -> str:
-        """A board that has not measured it, the reference before the others; the reference where all have."""
-        keys, did = self._keys(), self._boards_of[row]
-        if self._reference in keys and self._reference not in did:
-            return self._reference
-        others = [key for key in keys if key not in did]
-        return min(others, key=self._measured.__getitem__, default=self._reference)
+def _unsaid(measured: Measurement) -> Measurement:
+    """Without the words that its board could not be compared: it may be by now."""
+    if _UNCOMPARED not in measured.message:
+        return measured
+    return replace(measured, message="; ".join(each for each in measured.message.split("; ") if each != _UNCOMPARED))
 
 
 @contextmanager

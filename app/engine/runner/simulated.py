@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -49,14 +50,17 @@ class SimulatedRunner:
         space: SearchSpace,
         guard: DeviceGuard,
         condition: Condition | None = None,
+        *,
+        time_alone: bool = False,
     ) -> None:
-        """`condition` is the one to state figures for, where the user chose it."""
+        """`condition` is the one to state figures for, where the user chose it; `time_alone`: no more is asked for."""
         self._gpu = gpu
         self._spec = spec
         self._space = space
         self._guard = guard
         self._kernel = ProfiledKernel.of(spec, gpu.limits)
-        self.timed = names_at_time(spec, space.names)
+        self.timed = frozenset[str]() if time_alone else names_at_time(spec, space.names)
+        self._time_alone = time_alone
         self._meter = Meter(gpu, needs=spec.uses)
         self._seed: int = getattr(gpu, "seed", 0)
         self._stating = Stating(spec, gpu.info, condition)
@@ -65,7 +69,7 @@ class SimulatedRunner:
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows, those of one device setting together, beginning with the setting in force."""
-        return self._each(rows, stop, self._measure, Depth.ENERGY)
+        return self._each(rows, stop, self._time_fully if self._time_alone else self._measure, Depth.ENERGY)
 
     def time(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Time the rows, in the same order."""
@@ -118,6 +122,13 @@ class SimulatedRunner:
         cost_s = (self._gpu.clock.now_ns() - start_ns) / 1e9
         time_s *= 1.0 + TIMED_SCATTER * np.random.default_rng((self._seed, row)).standard_normal()
         return timed_measurement(self._spec, row, configuration, time_s, source=self.source, cost_s=cost_s)
+
+    def _time_fully(
+        self, row: int, configuration: Configuration, load: Load, stop: threading.Event
+    ) -> Measurement | None:
+        """The same where the time is all that is asked for."""
+        timed = self._time(row, configuration, load, stop)
+        return timed and replace(timed, depth=Depth.ENERGY)
 
     def _measure(self, row: int, configuration: Configuration, load: Load, stop: threading.Event) -> Measurement | None:
         """One configuration; None when stopped."""

@@ -326,7 +326,7 @@ class SessionRun(LiveSession):
                 self.plan = replace(self.plan, origin={**self.plan.origin, **gain})
                 self._store.restate(self.session, (), self.plan.origin)
             return
-        again = {} if self._stop.is_set() else self._look_again()
+        again = self._look_again() if self.plan.looks_again and not self._stop.is_set() else {}
         taken_over = {each.row for each in self.plan.known}
         restated = self._runner.restated([each for each in measured if each.row not in taken_over])
         own = map(self.plan.complete, restated)
@@ -349,15 +349,18 @@ class SessionRun(LiveSession):
         worked = [each.row for each in alike if each.state is State.OK]
         rows = worked[: min(AGAIN, self._evaluated // AGAIN_SHARE)]
         if isinstance(self._runner, OverBoards):  # what is best is settled on one board
-            rows = list(dict.fromkeys((*rows, *self._finalists(), *self._of_boards_gone(self._runner))))
+            settled = self._finalists(but_of=self._runner.reference)
+            rows = list(dict.fromkeys((*rows, *settled, *self._of_boards_gone(self._runner))))
         with suppress(WattridgeError):  # the session itself is complete
             return {each.row: each for each in self._runner.measure(rows, self._stop)} if rows else {}
         return {}
 
-    def _finalists(self) -> list[int]:
-        """The rows that are best by the objective so far."""
+    def _finalists(self, *, but_of: str) -> list[int]:
+        """The rows that are best by the objective so far, but those that this board measured."""
         full = [outcome for outcome in self._known.values() if outcome.final and math.isfinite(outcome.cost)]
-        return [outcome.row for outcome in sorted(full, key=lambda outcome: outcome.cost)[:FINALISTS]]
+        best = {outcome.row for outcome in sorted(full, key=lambda outcome: outcome.cost)[:FINALISTS]}
+        found = [self.table.measurement(index) for index in range(len(self.table))]
+        return [each.row for each in found if each.row in best and (not but_of or each.board != but_of)]
 
     def _of_boards_gone(self, runner: OverBoards) -> list[int]:
         """Some rows of each board that is no longer there, as in a session that is resumed: others are to link it."""

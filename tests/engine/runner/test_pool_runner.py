@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -57,6 +57,12 @@ def until(event: threading.Event) -> Callable[[int], None]:
 
 def once_each(rows: list[int]) -> bool:
     return sorted(rows) == ROWS
+
+
+def once(wanted: Sequence[tuple[str, int]]) -> Callable[[], Sequence[tuple[str, int]]]:
+    """All that is wanted, at the first question."""
+    left = [wanted]
+    return lambda: left.pop() if left else ()
 
 
 def test_every_row_is_measured_once_by_some_board_and_says_which() -> None:
@@ -245,10 +251,10 @@ def test_rows_are_measured_on_a_named_board_and_no_longer_once_that_left() -> No
     sides = [side("a"), side("b")]
     with running(*sides) as (pool, runner, _):
         assert isinstance(runner, OverBoards)
-        found = list(runner.measure_on([("b", row) for row in (3, 4, 5)], threading.Event()))
+        found = list(runner.measure_on(once([("b", row) for row in (3, 4, 5)]), threading.Event()))
         assert [(each.row, each.board) for each in found] == [(3, "b"), (4, "b"), (5, "b")]
         pool.lose("b")
-        assert list(runner.measure_on([("b", 6)], threading.Event())) == []
+        assert list(runner.measure_on(once([("b", 6)]), threading.Event())) == []
         assert 6 not in sides[0].measured
 
 

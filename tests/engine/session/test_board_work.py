@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_pool import FakePool
 
 from app.engine.control.guard import DeviceGuard
 from app.engine.measurement import State
+from app.engine.runner.board_comparison import SHARED
 from app.engine.runner.pool import messages
 from app.engine.runner.pool.bundle import Bundle, bundle_of
 from app.engine.runner.pool.gpu import PooledGpu, boards_of_origin
@@ -27,7 +29,7 @@ from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_resume, plan_specification, space_of
 from app.engine.session.pool import board_work
 from app.engine.session.pool.board_work import BoardWork
-from app.engine.session.run import run_session
+from app.engine.session.run import AGAIN, FINALISTS, run_session
 from app.engine.session_state import SessionState
 from app.engine.store.database import Store
 from app.errors import InputError
@@ -89,6 +91,36 @@ def test_a_session_on_two_simulated_boards_finds_what_one_board_finds() -> None:
     said = boards_of_origin(stored.record.origin)
     assert set(said) == {"sim-0", "sim-1"}
     assert all({"label", "condition", "thermal_model"} <= set(each) for each in said.values())
+
+
+def test_a_board_that_begins_late_keeps_no_other_waiting_and_few_rows_are_measured_twice() -> None:
+    first, late = side(0), side(1)
+    nearly_all = threading.Event()
+    measure, verbs = first._measure, late._verbs
+
+    def count(*asked: Any) -> dict[str, Any]:
+        answer = measure(*asked)
+        if first.measured >= 24:
+            nearly_all.set()
+        return answer
+
+    def look_first(*asked: Any) -> dict[str, Any]:
+        assert nearly_all.wait(60), "the first board waits for the second"
+        return late._measure(*asked)
+
+    first._verbs = {**first._verbs, "measure": count}
+    late._verbs = {**verbs, "measure": look_first}
+    options = SearchOptions(max_evaluations=40, strategy="random_sample", seed=3)
+    with Store() as store, pooled(first, late) as gpu:
+        plan = plan_specification(load_specification(EXAMPLE), gpu, options)
+        result = run_session(plan, store, lambda _: None, threading.Event())
+    assert result.state is SessionState.DONE, result.reason
+    assert len(set(result.table.rows().tolist())) == len(result.table) == 40
+    offsets, reference = offsets_of_origin(result.plan.origin)
+    assert reference == "sim-0"
+    assert set(offsets) == {"sim-0", "sim-1"}
+    assert late.measured > SHARED, "it has its part all the same"
+    assert first.measured + late.measured <= 40 + SHARED + AGAIN + FINALISTS
 
 
 def test_a_session_is_resumed_on_other_boards_of_the_model() -> None:

@@ -16,7 +16,8 @@ from several_boards import SeveralBoards, simulated_board, twin_with_gain
 from app.engine.measurement import Measurement, State
 from app.engine.metering.condition import Condition
 from app.engine.objectives import Goal, Objective
-from app.engine.runner.one_scale import SHARED, OneScale
+from app.engine.runner.board_comparison import SHARED
+from app.engine.runner.one_scale import OneScale
 from app.engine.session.board_offsets import offsets_of_origin
 from app.engine.session.description import describe_session
 from app.engine.session.live_session import SessionResult
@@ -124,7 +125,7 @@ def test_the_interval_of_an_offset_holds_the_truth_in_about_95_of_100_sessions()
         rows = np.random.default_rng(seed).choice(whole_plan().space.size, SHARED, replace=False).tolist()
         pool = boards(rows, seed, exact=MODEL, over=twin_with_gain(MODEL, OVER, 1))
         runner = one_scale(pool, rows)
-        runner.prepare(range(SHARED), threading.Event(), lambda *step: None)
+        list(runner.measure(range(SHARED), threading.Event()))
         low, high = runner.offsets["over"].ratios["energy_j"].interval
         held.append(low <= OVER <= high)
         assert runner.offsets["over"].ratios["time_s"].value == pytest.approx(1.0, abs=1e-6), "the sensor alone errs"
@@ -185,7 +186,9 @@ def test_the_offsets_are_shown_with_their_intervals() -> None:
     described = describe_session(result.plan, result.table)
     [listing] = [each for each in described.listings if each.title.startswith("Boards")]
     assert [row[1] for row in listing.rows] == ["exact", "over", "under"]
-    assert "1.04" in str(listing.rows[1][2])
+    over = document["board_offsets"]["boards"]["over"]["energy_j"]["ratio"]
+    assert over == pytest.approx(OVER, abs=0.01)
+    assert f"{over:.4f}" in str(listing.rows[1][2])
     numbers = {each.board: each.values["board_number"] for each in map(result.table.measurement, range(len(rows)))}
     assert numbers == {"exact": 1, "over": 2, "under": 3}, "what the front may be coloured by"
 
@@ -195,9 +198,10 @@ def test_a_board_that_joins_later_is_compared_before_its_figures_are_given() -> 
     pool = three(rows)
     late = pool.runners.pop("under")
     runner, stop = one_scale(pool, rows), threading.Event()
-    runner.prepare(list(range(SHARED)), stop, lambda *step: None)
+    early = list(runner.measure(list(range(SHARED)), stop))
     pool.runners["under"] = late
-    found = {each.row: each for each in runner.measure(list(range(len(rows))), stop)}
+    later = list(runner.measure(list(range(SHARED, len(rows))), stop))
+    found = {each.row: each for each in (*early, *later)}
     assert set(found) == set(range(len(rows)))
     assert runner.offsets["under"].shared >= SHARED - 2
     by_late = [each for each in found.values() if each.board == "under" and not each.event_reasons & 4]
@@ -210,7 +214,6 @@ def test_a_lost_board_leaves_what_it_measured_and_the_session_goes_on() -> None:
     rows = candidates(24)
     pool = three(rows)
     runner, stop = one_scale(pool, rows), threading.Event()
-    runner.prepare(list(range(SHARED)), stop, lambda *step: None)
     first = list(runner.measure(list(range(12)), stop))
     del pool.runners["exact"]  # the reference
     second = list(runner.measure(list(range(12, len(rows))), stop))
@@ -226,7 +229,6 @@ def test_rows_that_a_board_was_to_look_at_again_are_measured_on_another_where_it
     rows = candidates(24)
     pool = three(rows)
     runner, stop = one_scale(pool, rows), threading.Event()
-    runner.prepare(list(range(SHARED)), stop, lambda *step: None)
     first = list(runner.measure(list(range(12)), stop))
     answers, measure_on = [iter(())], pool.measure_on  # it left just then
     monkeypatch.setattr(pool, "measure_on", lambda *asked: answers.pop() if answers else measure_on(*asked))

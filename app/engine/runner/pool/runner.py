@@ -164,6 +164,10 @@ class PoolRunner:
     def boards(self) -> tuple[PoolBoard, ...]:
         return tuple(seat.board for seat in self._ready())
 
+    @property
+    def reference(self) -> str:
+        return ""
+
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows, whichever board is free. What was measured in full before is measured on the same board."""
         return self._look_at(rows, Depth.ENERGY, stop)
@@ -172,13 +176,23 @@ class PoolRunner:
         """Time the rows in the same way."""
         return self._look_at(rows, Depth.TIME, stop)
 
-    def measure_on(self, wanted: Sequence[tuple[str, int]], stop: threading.Event) -> Iterator[Measurement]:
-        """Measure each row on the board of that key, the boards in parallel; pairs of one that leaves are left out."""
-        rows: dict[str, list[int]] = {}
-        for board, row in wanted:
-            rows.setdefault(board, []).append(row)
-        jobs = [_Job(deque(self._by_setting(own)), Depth.ENERGY, board) for board, own in rows.items()]
-        return self._work_off(jobs, stop)
+    def measure_on(
+        self, wanted: Callable[[], Sequence[tuple[str, int]]], stop: threading.Event
+    ) -> Iterator[Measurement]:
+        """As `OverBoards`; rows for any board come after those that a board has of its own."""
+        jobs = {"": _Job(deque(), Depth.ENERGY)}
+
+        def more() -> Sequence[_Job]:
+            for board in [board for board, job in jobs.items() if board and not self._goes_on(job)]:
+                del jobs[board]
+            rows: dict[str, list[int]] = {}
+            for board, row in wanted():
+                rows.setdefault(board, []).append(row)
+            for board, own in rows.items():
+                jobs.setdefault(board, _Job(deque(), Depth.ENERGY, board)).waiting.extend(self._by_setting(own))
+            return [*(job for job in jobs.values() if job.only), jobs[""]]
+
+        return self._work_off(more, stop)
 
     def expect(self, rows: Sequence[int]) -> None:
         """Compile workers make their images meanwhile; without such nothing is done."""
@@ -254,13 +268,21 @@ class PoolRunner:
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def _look_at(self, rows: Sequence[int], depth: Depth, stop: threading.Event) -> Iterator[Measurement]:
-        return self._work_off([_Job(deque(self._by_setting(rows)), depth)], stop)
+        jobs = (_Job(deque(self._by_setting(rows)), depth),)
+        return self._work_off(lambda: jobs, stop)
 
-    def _work_off(self, jobs: Sequence[_Job], stop: threading.Event) -> Iterator[Measurement]:
-        """All that these jobs find, as it comes. A job for one board ends where that leaves."""
-        self._help.queue([job.waiting for job in jobs])
+    def _work_off(self, wanted: Callable[[], Sequence[_Job]], stop: threading.Event) -> Iterator[Measurement]:
+        """All that these jobs find, as it comes; there may be more of them in every turn.
+
+        A job for one board ends where that leaves.
+        """
+        jobs: Sequence[_Job] = ()
         try:
-            while not stop.is_set() and (left := [job for job in jobs if self._goes_on(job)]):
+            while not stop.is_set():
+                jobs = wanted()
+                self._help.queue([job.waiting for job in jobs])
+                if not (left := [job for job in jobs if self._goes_on(job)]):
+                    break
                 for job in left:
                     self._hand_out(job)
                 self._hear(TURN_S)
@@ -322,7 +344,8 @@ class PoolRunner:
 
     def _rows_for(self, job: _Job, seat: _Seat, seats: int, here: Collection[str]) -> list[int]:
         """The next rows of a job for a board: one that cost a worker alone, others together, fewer towards the end."""
-        size = min(MOST_AT_ONCE, max(1, math.ceil(len(job.waiting) / (seats * AHEAD))))
+        shares = 1 if job.only else seats * AHEAD
+        size = min(MOST_AT_ONCE, max(1, math.ceil(len(job.waiting) / shares)))
         chosen: list[int] = []
         of_others: list[int] = []
         while job.waiting and len(chosen) < size:

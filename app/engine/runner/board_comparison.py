@@ -1,0 +1,162 @@
+"""`BoardComparison`: which rows the boards of a session measure so that each can be compared with the reference board.
+
+It measures nothing: it says which board is to measure which row, hears what came of it, and fits the offsets of a board
+(`metering/board_offsets`) as soon as all is known that it was asked for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from ..measurement import Depth, Measurement, State
+from ..metering.board_offsets import BoardOffset, fit_offsets
+
+SHARED: Final = 5  # configurations that every board begins with; of 0.5 % scatter each, ratios are known to 0.9 %
+TRIES: Final = 3  # so many times a board measures others, where too few of them worked
+
+Restate = Callable[[Sequence[Measurement]], Sequence[Measurement]]
+
+
+class BoardComparison:
+    """Of one session. Boards are named by their keys."""
+
+    def __init__(self, size: int, reference: str = "") -> None:
+        """`size` is that of the space. The first board that there is becomes the reference where none is given."""
+        self._size = size
+        self.reference = reference
+        self.offsets: dict[str, BoardOffset] = {}  # of every board that is compared with the reference
+        self.numbers: dict[str, int] = {}  # of the boards, the reference first and then as they joined
+        self._shared: list[int] = []  # rows
+        self._awaited: dict[str, set[int]] = {}  # of a board that was asked: the rows that it has not reported yet
+        self._tries: Counter[str] = Counter()  # how often a board was asked for other rows
+        self._seen: list[Measurement] = []  # as their boards reported them
+        self._boards_of: dict[int, list[str]] = {}  # that measured a row in full
+        self._measured: Counter[str] = Counter()  # how much by each board
+
+    def meet(self, keys: Sequence[str]) -> None:
+        """Boards that can be used now; the first becomes the reference where that left before it reported anything."""
+        if keys and self.reference not in keys and not self._measured[self.reference]:
+            self.reference = keys[0]
+            self.numbers.clear()
+        for key in (self.reference, *keys) if keys else ():
+            self.numbers.setdefault(key, len(self.numbers) + 1)
+        if not self.offsets and keys:
+            self.fit()
+
+    def share(self, rows: Sequence[int]) -> None:
+        """The first of these rows are those that every board measures, unless there are enough by now."""
+        fresh = [int(row) for row in rows if row not in self._boards_of and row not in self._shared]
+        self._shared += fresh[: max(0, SHARED - len(self._shared))]
+
+    def is_shared(self, row: int) -> bool:
+        """Whether every board measures it."""
+        return row in self._shared
+
+    def is_awaited(self, row: int) -> bool:
+        """Whether the reference board is to report it."""
+        return row in self._awaited.get(self.reference, ())
+
+    def is_measured(self, row: int) -> bool:
+        """Whether some board reported it."""
+        return row in self._boards_of
+
+    def wanted(self, keys: Sequence[str]) -> list[tuple[str, int]]:
+        """Which of these boards is to measure which rows, beside all that it was asked for before."""
+        self.meet(keys)
+        asked: list[tuple[str, int]] = []
+        for key in keys:
+            if key in self.offsets and key != self.reference:
+                continue
+            awaited = self._awaited.setdefault(key, set())
+            rows = [r for r in self._shared if r not in awaited and key not in self._boards_of.get(r, ())]
+            if not rows and self._needs_others(key):
+                rows = self._others(key)
+                asked += self._ask(self.reference, rows) if self.reference in keys else []
+            asked += self._ask(key, rows)
+        return asked
+
+    def forget_but(self, keys: Sequence[str]) -> None:
+        """Nothing is awaited any more of boards that are none of these."""
+        for key in self._awaited.keys() - set(keys):
+            del self._awaited[key]
+
+    def note(self, measured: Measurement) -> bool:
+        """What a board reported; whether that tells more of how boards compare."""
+        if measured.depth is not Depth.ENERGY:
+            return False
+        self._seen.append(measured)
+        self._boards_of.setdefault(measured.row, []).append(measured.board)
+        self._measured[measured.board] += 1
+        awaited = self._awaited.get(measured.board, set())
+        if measured.row not in awaited:
+            return False
+        awaited.discard(measured.row)
+        if not any(key not in self.offsets and self._is_complete(key) for key in self._awaited):
+            return False
+        self.fit()
+        return True
+
+    def fit(self) -> None:
+        """The offsets by all that was reported."""
+        found = fit_offsets(self._seen, self.reference)
+        for board in (self.reference, *(each.board for each in self._seen)):
+            self.numbers.setdefault(board, len(self.numbers) + 1)
+        self.offsets = {board: found[board] for board in self.numbers if board in found}
+
+    def restated(self, own: Sequence[Measurement], restate: Restate) -> None:
+        """All that was reported is stated anew; `own` holds besides what boards reported that are no longer here."""
+        self._seen = list(restate(self._seen))
+        noted = {(each.row, each.board) for each in self._seen}
+        for each in own:
+            if (each.row, each.board) not in noted:
+                self.note(each)
+        self.fit()
+
+    @property
+    def settled(self) -> Mapping[int, Measurement]:
+        """What the reference board reported last of the rows that worked there."""
+        return {each.row: each for each in self._seen if each.board == self.reference and each.state is State.OK}
+
+    def second_looks(self, rows: Sequence[int], keys: Sequence[str]) -> list[tuple[str, int]]:
+        """Which of these boards looks again at each row: the reference at all that it has not measured.
+
+        The others are shared out, first to boards that have not measured them.
+        """
+        unseen_by = {row: [key for key in keys if key not in self._boards_of[row]] for row in rows}
+        chosen: dict[int, str] = {}
+        load: Counter[str] = Counter()
+        for row in sorted(rows, key=lambda row: (self.reference not in unseen_by[row], not unseen_by[row])):
+            others = [self.reference] if self.reference in unseen_by[row] else unseen_by[row] or keys
+            chosen[row] = min(others, key=lambda key: (load[key], self._measured[key]), default="")
+            load[chosen[row]] += 1
+        return [(chosen[row], row) for row in rows]
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _ask(self, key: str, rows: Sequence[int]) -> list[tuple[str, int]]:
+        missing = [row for row in dict.fromkeys(rows) if key not in self._boards_of.get(row, ())]
+        self._awaited.setdefault(key, set()).update(missing)
+        return [(key, row) for row in missing]
+
+    def _is_complete(self, key: str) -> bool:
+        """Whether the board, and the reference, reported all that they were asked for."""
+        return not self._awaited.get(key) and not self._awaited.get(self.reference)
+
+    def _needs_others(self, key: str) -> bool:
+        """Whether too few of the rows that it was asked for worked."""
+        enough = len(self._shared) >= min(SHARED, self._size)
+        return enough and key not in self.offsets and self._is_complete(key) and self._tries[key] < TRIES
+
+    def _others(self, key: str) -> list[int]:
+        """Other rows to compare a board by: those that worked on boards that are compared, else some that are drawn."""
+        worked = {each.row for each in self._seen if each.state is State.OK and each.board in self.offsets}
+        spare = sorted(row for row in worked if key not in self._boards_of[row])
+        rng = np.random.default_rng(self._tries[key])
+        self._tries[key] += 1
+        if len(spare) < SHARED:
+            return [int(row) for row in rng.integers(self._size, size=SHARED)]
+        return [int(row) for row in rng.permutation(spare)[:SHARED]]
