@@ -3,7 +3,7 @@
 The beginning is cut off by the marginal standard error rule [White1997]: of all places to begin at, the first after
 which the mean is known nearly as well as at best. It counts as steady once that place lies in the first half of what
 was seen, for throughput and for power. Means and their 95 % intervals are those of `smooth_mean`. Where waves hide a
-slow beginning from that rule, the window begins at the first place after which these are not 3 times as wide as at best.
+slow beginning from that rule, the window begins at the first place whose intervals are less than 3 times the least.
 """
 
 from __future__ import annotations
