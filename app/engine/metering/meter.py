@@ -209,7 +209,7 @@ class Meter:
         if beside is not None and beside.meters:
             return False
         samples = int(max(seconds, BUFFER_WINDOW_S + sensor.refresh_s) / sensor.refresh_s)
-        return sensor.buffered and keeps_step(samples, sensor.refresh_s, launch_s)
+        return sensor.sees_phase and keeps_step(samples, sensor.refresh_s, launch_s)
 
     def _with_opposite(self, run: Run, stop: threading.Event | None) -> Run | None:
         """With a second run, of which the samples see the other part of each launch; None when stopped."""

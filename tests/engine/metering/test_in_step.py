@@ -6,14 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fake_board import FakeBoard
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from app.engine.metering import meter as metering
 from app.engine.metering.in_step import HARMONICS, keeps_step, opposite_s, phases, unseen
 from app.engine.metering.meter import Meter
+from app.engine.metering.power_source import find_sensor
 from app.engine.metering.window import Window
 from app.sensors.clock import VirtualClock
+from app.sensors.gpu import Source
 from app.sensors.load import Load
 from app.sensors.simulated import laws
 from app.sensors.simulated.figures import Twin
@@ -45,7 +48,7 @@ def test_launches_of_about_a_whole_share_of_the_sampling_time_keep_step(launch_m
 def test_a_window_that_is_long_enough_sees_all_of_a_launch() -> None:
     assert keeps_step(SAMPLES, SAMPLE_S, 0.0202)
     assert not keeps_step(150, SAMPLE_S, 0.0202)
-    assert unseen([phases(SAMPLE_S * np.arange(101), 0.0202)]) < 1e-9  # one whole turn
+    assert unseen([phases(SAMPLE_S * np.arange(101.0), 0.0202)]) < 1e-9  # one whole turn
 
 
 def test_in_two_opposite_windows_the_first_harmonic_is_gone() -> None:
@@ -160,3 +163,10 @@ def test_a_load_that_is_seen_to_keep_step_at_once_has_two_short_windows_instead_
     assert (gpu.clock.now_ns() - began_ns) / 1e9 < 0.35
     lengths_s = [(each.ended.end_ns - each.opened_ns) / 1e9 for each in run.runs]
     assert max(lengths_s) < 0.14
+
+
+@pytest.mark.parametrize(("source", "sees"), [("nvml", True), ("amd", False)])
+def test_values_of_an_energy_counter_hold_all_of_every_launch(source: Source, sees: bool) -> None:
+    sensor = find_sensor(FakeBoard(buffer=True, source=source), None, buffered=True)
+    assert sensor is not None
+    assert sensor.sees_phase is sees
