@@ -17,7 +17,7 @@ from app.engine.metering.power_source import find_sensor
 from app.engine.metering.window import Window
 from app.sensors.clock import VirtualClock
 from app.sensors.gpu import Source
-from app.sensors.load import Load
+from app.sensors.load import Execution, Load
 from app.sensors.simulated import laws
 from app.sensors.simulated.figures import Twin
 from app.sensors.simulated.gpu import SimulatedGpu
@@ -97,10 +97,24 @@ def load_of(twin: Twin, launch_s: float) -> Load:
     return replace(one, work_flop=one.work_flop * share, traffic_byte=one.traffic_byte * share)
 
 
+class LateGpu(SimulatedGpu):
+    """Launches begin 2 ms after they were asked for, as those of another process do."""
+
+    def begin(self, load: Load) -> None:
+        self.clock.wait(0.002)
+        self._asked = load
+        super().begin(load)
+
+    def lap(self) -> Execution:
+        execution = self.end()
+        super().begin(self._asked)
+        return execution
+
+
 def measured(launch_s: float, idle_s: float, swing: float = SWING) -> Window:
     """A window of launches that begin after so long."""
     twin = twin_with(swing)
-    gpu = SimulatedGpu(twin, clock=VirtualClock())
+    gpu = LateGpu(twin, clock=VirtualClock())
     gpu.clock.wait(1.0 + idle_s)
     window = Meter(gpu).measure(load_of(twin, launch_s))
     assert window is not None
