@@ -241,6 +241,7 @@ class SourceKernel:
             output=argument.output,
             constant=argument.memory == "constant" and self._dialect.constant_symbols,
             local=argument.memory == "local",
+            page_locked=argument.memory == "page-locked",
             seed=self._spec.seed if argument.seed is None else argument.seed,
         )
 
