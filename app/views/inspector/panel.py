@@ -23,6 +23,7 @@ from ..plots.label import PlainLabel
 from ..plots.toggle import look_pressed
 from ..result_caption import ResultCaption
 from ..settings import Settings
+from ..threads.own_turn import OwnTurn
 from ..threads.tasks import LatestTask
 from ..widgets import hbox, vbox
 from .answer_bar import AnswerBar
@@ -95,7 +96,8 @@ class InspectorPanel(QWidget, InParts):
         self.chooser.refreshed.connect(self._show_title)
         result = context.result
         result.changed.connect(self._chosen_changed)
-        result.best_changed.connect(self._chosen_changed)
+        self._soon = OwnTurn(self, self._chosen_changed)
+        result.best_changed.connect(self._soon.start)  # which comes with much else to draw
         result.pinned.connect(self._pins_changed)
         theme.notifier().changed.connect(self._recolour)
 
@@ -194,6 +196,7 @@ class InspectorPanel(QWidget, InParts):
 
     def refresh(self) -> None:
         """Show what is chosen now."""
+        self._soon.stop()
         measurement, result = self.measurement, self._context.result
         nothing = measurement is None and not result.pins
         self._middle.setCurrentWidget(self.empty if nothing else self.split)

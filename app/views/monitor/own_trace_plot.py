@@ -69,7 +69,7 @@ class OwnTracePlot(QWidget, InParts):
         ]
         if not math.isnan(trace.mean_w):
             bounds = trace.interval_w
-            spread = f" ({format_number(bounds[0])}–{format_number(bounds[1])}, 95 %)" if bounds else ""
+            spread = f" ({format_number(bounds[0])}–{format_number(bounds[1])}, 95\u00a0%)" if bounds else ""
             entries.append((colours.blue, "━━", f"measured mean {format_number(trace.mean_w)} W{spread}"))
         entries.append((colours.grey, "▒", f"measured window, {duration(trace.window_s)}"))
         self.legend.setText(

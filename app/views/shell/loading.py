@@ -80,7 +80,8 @@ class Panels(QObject):
 
     def _begin(self, name: str) -> None:
         maker: Any = self._makers.pop(name)
-        if isinstance(maker, type) and issubclass(maker, InParts):
+        in_parts = isinstance(maker, type) and issubclass(maker, InParts)
+        if in_parts:
             self._begun[name] = maker(self._context, at_once=False)
         else:
             self.add(name, maker(self._context))

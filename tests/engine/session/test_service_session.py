@@ -138,6 +138,8 @@ def test_the_feasible_set_over_concurrency_and_arguments_is_that_of_brute_force(
         "power is a plain mean, the cost a smooth one"
     )
     assert figures["energy_j"] == pytest.approx(figures["energy_per_token_j"])
+    unknown = {"energy_j", "energy_per_token_j", "output_tokens_per_s"}
+    assert not unknown & set(table.measurement(0).intervals), "a second says too little: not what the sensor is off by"
     assert set(SERVICE_FIGURES) - {"service_start_s"} <= set(figures)
 
 

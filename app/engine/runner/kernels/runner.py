@@ -484,7 +484,7 @@ class KernelRunner:
         assert candidate.run is not None, "only what ran is described"
         self._take_window(candidate, candidate.run)
         if self._gpu.clock.speed == 1.0:
-            candidate.cost_s = candidate.windows[-1].window_ns[1] / 1e9 - candidate.began
+            candidate.cost_s = candidate.run.runs[-1].ended.end_ns / 1e9 - candidate.began
 
     def _look_again(self, stop: threading.Event) -> None:
         """Finish the last that ran, after a second look at its time per launch: where they differ, a second window.
