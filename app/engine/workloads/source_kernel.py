@@ -50,6 +50,7 @@ class Build:
     options: tuple[str, ...]
     generator: tuple[str, ...] = ()  # words of a command that prints the source, which comes after the text
     folder: Path | None = None  # in which it runs
+    kernel: str = ""  # the one that is wanted of the text, where the others may be left out
 
 
 @dataclass(frozen=True, slots=True)
