@@ -34,6 +34,7 @@ def kernel_tuner_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--gpu", metavar="GPU", help="in place of the device that the script names")
     parser.add_argument("--sim-seed", type=int, default=0, metavar="N", help="seed of a simulated board's noise")
     parser.add_argument("--profile", default="", metavar="NAME", help="how a simulated board costs the kernels")
+    parser.add_argument("--energy", action="store_true", help="measure energy too where a script asks for time alone")
     parser.add_argument("--max-evaluations", type=positive_int, metavar="N", help="of each session of the script")
     parser.add_argument("--max-seconds", type=positive_float, metavar="S", help="of each session of the script")
     parser.add_argument("--window", action="store_true", help="watch its sessions in the window")
@@ -56,6 +57,7 @@ def kernel_tuner(arguments: Namespace, run: Run | None = None) -> int:
         gpu=arguments.gpu,
         sim_seed=arguments.sim_seed,
         profile=arguments.profile,
+        energy=arguments.energy,
         guard=lambda gpu: guard_of(gpu, allow_control=arguments.allow_control, by="script"),
         max_evaluations=arguments.max_evaluations,
         max_seconds=arguments.max_seconds,

@@ -35,6 +35,12 @@ class Figures:
     observed: Sequence[str] = ()  # what observers are asked for, beside the time
     more: dict[int, Result] = field(default_factory=dict)  # by row, what is no number of a measurement
 
+    @property
+    def names_in_metrics(self) -> frozenset[str]:
+        """What metrics that are text need; what functions do, no one knows."""
+        texts = (each for each in self.metrics.values() if isinstance(each, Expression))
+        return frozenset(name for each in texts for name in each.names)
+
     def complete(self, measurement: Measurement) -> Measurement:
         """With the script's metrics among its values. What a metric's function raises goes to the script."""
         if measurement.state is not State.OK or not measurement.final:  # of what was only timed they may be unknown

@@ -35,6 +35,7 @@ from .restrictions import Restrictions
 from .script_side import ScriptOfKernel
 from .strategies import Search
 
+TIME_ALONE = "the script asks for the time alone, so energy is not measured: --energy measures it too"
 NOT_ISOLATED = "the script's observers run its kernels in its own process: faults are not isolated"
 _OF_A_BOARD = frozenset(MEASURED) - {"time_s"}
 _TIME_AND_ENERGY = (Goal("time_s", maximise=False), Goal("energy_j", maximise=False))
@@ -49,6 +50,15 @@ class Wanted:
     search: Search
     figures: Figures
     seed: int
+    energy: bool = True  # is measured also where no more than the time is asked for
+
+    def time_alone(self, kernel: DescribedKernel) -> bool:
+        """Whether the time is all that is to be measured: nothing that is asked for comes from a board's sensors."""
+        if self.energy or kernel.spec.device_settings:
+            return False
+        goals = (self.objective.goal, *self.objective.front)
+        named = {*(each.name for each in goals), *self.figures.observed, *self.figures.names_in_metrics}
+        return not any(our_name(name) in _OF_A_BOARD for name in named)
 
 
 def plan_on_board(
@@ -72,7 +82,11 @@ def plan_on_board(
         raise InputError(refused[0], "tune_params", "leave the clocks and limits out, or allow control")
     resolved, notes = resolve_device_settings(settings, gpu)
     space = _space(kernel, wanted, limits_on(gpu), resolved, notes)
+    time_alone = wanted.time_alone(kernel)
+    if time_alone and metered:
+        space = replace(space, notes=(*space.notes, TIME_ALONE))
     script = side(kernel, gpu)
+    script.time_alone = time_alone
     isolated = not any(getattr(each, "watches_launches", True) for each in script.observers)
     if not isolated:
         space = replace(space, notes=(*space.notes, NOT_ISOLATED))
@@ -92,7 +106,7 @@ def plan_on_board(
             profiled.prepare(space.configuration(0))
 
         def make_runner() -> Runner:
-            return SimulatedRunner(board, spec, space, guard.nested("session"))
+            return SimulatedRunner(board, spec, space, guard.nested("session"), time_alone=time_alone)
 
     known: dict[int, Measurement] = {}
     if cache is not None:
@@ -100,10 +114,11 @@ def plan_on_board(
         known = _with_objective(_known(cache, space, wanted.figures), wanted)
     plan = _plan(kernel, wanted, space, make_runner, known)
     origin = {**plan.origin, "gpu": gpu.info.uuid, "isolated": str(isolated)}
-    both = metered and not plan.objective.front
+    both = metered and not time_alone and not plan.objective.front
     objective = replace(plan.objective, front=_TIME_AND_ENERGY) if both else plan.objective
     info = gpu.info
-    return replace(plan, gpu=info.name, driver=info.driver, source=info.source, origin=origin, objective=objective)
+    plan = replace(plan, gpu=info.name, driver=info.driver, source=info.source)
+    return replace(plan, origin=origin, objective=objective, looks_again=metered and not time_alone)
 
 
 def require_language(language: str) -> None:

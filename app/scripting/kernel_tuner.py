@@ -38,6 +38,7 @@ from ..standard_error import say
 from .described_kernel import DescribedKernel, describe_kernel
 from .figures import Figures, Result, read_metrics, read_objective
 from .kernel_planning import NOT_ISOLATED, Wanted, plan_from_cache, plan_on_board, require_language
+from .none_worked import why_none_worked
 from .restrictions import read_restrictions
 from .script_side import ScriptOfKernel, read_verify
 from .sources import KernelSource, read_source
@@ -159,6 +160,7 @@ def tune_kernel(
         search=read_strategy(strategy, strategy_options),
         figures=figures,
         seed=0 if seed is None else int(seed),
+        energy=surroundings().energy,
     )
     if verify is not None and answer is None:
         raise InputError("verify has no answer to compare with", "answer", "give answer too, None for inputs")
@@ -377,10 +379,13 @@ def _run(
             cache.write(plan.space, about)
 
     try:
-        return run_session_of_script(plan, on_event, quiet)
+        result = run_session_of_script(plan, on_event, quiet)
     finally:
         if cache is not None:
             cache.write(plan.space, about, at_last=True)
+    if not quiet and (words := why_none_worked(result.table)):
+        say(words)
+    return result
 
 
 def _words(configuration: Mapping[str, Any]) -> str:

@@ -37,6 +37,7 @@ class ScriptOfKernel:
     timeout_s: float
     device: SimpleNamespace  # what observers see of the board
     more: dict[int, Result]  # by row: what observers report that is no number, and the single times
+    time_alone: bool = False
     observed: set[int] = field(default_factory=set)  # rows
 
     def kernel(self, spec: Specification, limits: DeviceLimits, shared_opt_in: int) -> ScriptedKernel:
@@ -85,6 +86,9 @@ class ScriptOfKernel:
             results.update(observer.get_results())
         del results["time"]  # the measurement's own is a mean over a longer window
         return self._kept(row, results)
+
+    def times_s(self, row: int) -> Sequence[float]:
+        return [each / 1e3 for each in self.more.get(row, {}).get("times", ())]
 
     def _kept(self, row: int, results: Result) -> dict[str, float]:
         """The numbers; the rest is kept beside the measurement."""

@@ -44,6 +44,7 @@ class Surroundings:
     sim_seed: int = 0
     profile: str = ""  # how simulated boards cost its kernels
     guard: Callable[[Gpu], DeviceGuard] = _guard  # of the boards that it tunes
+    energy: bool = True  # is measured with the time, also where a script asks for the time alone
     max_evaluations: int | None = None  # of each session, whatever the script allows
     max_seconds: float | None = None
     run: Run = _run_here

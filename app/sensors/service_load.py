@@ -74,6 +74,7 @@ class Served:
     requests: Requests  # that ended within
     idle_s: float = 0.0  # of it, in which no request was under way
     output_tokens: float = math.nan  # that came within, of whichever request; NaN: those of `requests` stand for it
+    tokens_per_piece: float = 1.0  # that they were counted with, by the answers until then: later ones know better
     problem: str = ""  # why nothing more will come
     faults: Mapping[str, int] = field(default_factory=dict)  # what failed requests met, in words -> how often
 

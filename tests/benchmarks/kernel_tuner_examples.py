@@ -10,9 +10,13 @@ Each runs in a copy of its folder, with a data folder of its own, and `--seconds
 scripts get as far as a launch, and no figure in it means anything.
 
 With `--beside PYTHON`, an interpreter with Kernel Tuner, those that ran go through Kernel Tuner as well, over the
-configurations that were measured here: which fail, which is the best, and the seconds of both stand below one another.
-With `--rounds` the two winners are then measured again in turns, round after round, by each of the two programs.
-Nothing is set on the board by either. Nothing that this fetches belongs into the repository.
+configurations that were measured here: which fail, which is the best. Then Wattridge does the same over the same
+configurations, restricted by the same function, so that the seconds of the two calls of `tune_kernel` are of the same
+work. With `--rounds` the two winners are measured again in turns, round after round, by each of the two programs, and
+by Wattridge with their energy, which shows the power and the clock that a longer load runs at. `--replace
+sm_52=sm_90` gives both programs a copy of the scripts in which that text is another, and says so. Nothing is set on
+the board by either.
+Nothing that this fetches belongs into the repository.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +57,8 @@ class Round:
     names: tuple[str, ...]
     times: Mapping[Configuration, float | None]
     seconds: float
+    error: str = ""  # the first line of the first that failed
+    boards: Mapping[Configuration, str] = field(default_factory=dict)  # power and clock, where energy was measured
 
     @property
     def best(self) -> Configuration | None:
@@ -88,6 +94,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="scripts whose names hold one of these, separated by commas")
     parser.add_argument("--beside", metavar="PYTHON", help="an interpreter with Kernel Tuner")
     parser.add_argument("--rounds", type=int, default=0, help="so often both winners are measured again")
+    parser.add_argument("--replace", action="append", default=[], metavar="OLD=NEW", help="a text of the scripts")
     parser.add_argument("--limit", type=float, default=900.0, help="seconds of a script")
     arguments = parser.parse_args()
     scripts = [
@@ -95,6 +102,8 @@ def main() -> None:
         for path in sorted(arguments.folder.glob("*.py"))
         if any(part in path.name for part in arguments.only.split(","))
     ]
+    for each in arguments.replace:
+        print("in the scripts '{}' became '{}'".format(*each.split("=", 1)))
     print(f"{'script':32s} {'seconds':>8s}  result")
     ran = 0
     for path in scripts:
@@ -103,6 +112,8 @@ def main() -> None:
         print(f"{path.stem:32s} {ours.seconds:8.1f}  {ours.words}", flush=True)
         for each in ours.rounds:
             print(f"{'':42s} {len(each.times)} measured, {len(each.failed)} failed; best {each.words(each.best)}")
+            if each.error:
+                print(f"{'':42s} the first failure: {each.error[:160]}")
         if arguments.beside and ours.words == "ran" and ours.rounds:
             compare(path, ours, arguments)
     print(f"{ran} of {len(scripts)} ran")
@@ -110,14 +121,18 @@ def main() -> None:
 
 def compare(path: Path, ours: Ended, arguments: argparse.Namespace) -> None:
     """The same configurations through Kernel Tuner, then the winners of both in turns."""
-    theirs = watched(path, arguments, [list(each.times) for each in ours.rounds], rounds=1, wattridge=False)
+    calls = [list(each.times) for each in ours.rounds]
+    theirs = watched(path, arguments, calls, rounds=1, wattridge=False)
     print(f"{'  Kernel Tuner':32s} {theirs.seconds:8.1f}  {theirs.words}")
-    for mine, other in zip(ours.rounds, theirs.rounds, strict=False):
+    again = watched(path, arguments, calls, rounds=1, wattridge=True)
+    print(f"{'  Wattridge, in the same way':32s} {again.seconds:8.1f}  {again.words}")
+    for mine, other, timed in zip(ours.rounds, theirs.rounds, again.rounds, strict=False):
         same = mine.failed == other.failed and set(mine.times) == set(other.times)
         print(f"{'':42s} {len(other.times)} measured, {len(other.failed)} failed; best {other.words(other.best)}")
+        best = "yes" if mine.best == other.best else "no"
         print(
-            f"{'':42s} same configurations and failures: {'yes' if same else 'no'}; same best: "
-            f"{'yes' if mine.best == other.best else 'no'}; {mine.seconds:.1f} s here, {other.seconds:.1f} s there"
+            f"{'':42s} same configurations and failures: {'yes' if same else 'no'}; same best: {best}; "
+            f"the call {timed.seconds:.1f} s here, {other.seconds:.1f} s there"
         )
         for each in sorted(mine.failed ^ other.failed)[:3]:
             print(f"{'':44s} fails {'here' if each in mine.failed else 'there'} alone: {', '.join(each)}")
@@ -131,15 +146,19 @@ def in_turns(path: Path, ours: Ended, theirs: Ended, arguments: argparse.Namespa
         [list(best) for best in dict.fromkeys((mine.best, other.best)) if best is not None]
         for mine, other in zip(ours.rounds, theirs.rounds, strict=False)
     ]
-    for title, here in (("Wattridge", True), ("Kernel Tuner", False)):
-        again = watched(path, arguments, pairs, rounds=arguments.rounds, wattridge=here)
-        if again.words != "ran" and len(again.rounds) < len(pairs) * arguments.rounds:
+    for title, here in (("Wattridge", True), ("Kernel Tuner", False), ("Wattridge, with energy", True)):
+        energy = title.endswith("energy")
+        rounds = 1 if energy else arguments.rounds
+        again = watched(path, arguments, pairs, rounds=rounds, wattridge=here, energy=energy)
+        if again.words != "ran" and len(again.rounds) < len(pairs) * rounds:
             print(f"{'':42s} again by {title}: {again.words}")
         for at, winners in enumerate(pairs):
-            turns = again.rounds[at * arguments.rounds : (at + 1) * arguments.rounds]
+            turns = again.rounds[at * rounds : (at + 1) * rounds]
             for who, winner in zip(("ours", "theirs") if len(winners) > 1 else ("both's",), winners, strict=True):
                 times = [value for each in turns if (value := each.times.get(tuple(winner))) is not None]
-                print(f"{'':42s} again by {title}, session {at + 1}, {who} {', '.join(winner)}: {spread(times)}")
+                board = "; ".join(words for each in turns if (words := each.boards.get(tuple(winner))))
+                words = spread(times) + (f"; {board}" if board else "")
+                print(f"{'':42s} again by {title}, session {at + 1}, {who} {', '.join(winner)}: {words}")
 
 
 def spread(times: Sequence[float]) -> str:
@@ -152,7 +171,7 @@ def spread(times: Sequence[float]) -> str:
 def through_wattridge(path: Path, arguments: argparse.Namespace) -> Ended:
     """By the command, as a user runs it."""
     with tempfile.TemporaryDirectory() as place:
-        folder = shutil.copytree(path.parent, Path(place) / "examples")
+        folder = copied(path.parent, Path(place) / "examples", arguments.replace)
         data = Path(place) / "data"
         environment = {
             **os.environ,
@@ -185,16 +204,36 @@ def stored(path: Path) -> list[Round]:
                 tuple(map(str, row.configuration.values())): row.values["time_s"] * 1e3 if row.state == "ok" else None
                 for row in rows
             }
-            found.append(Round(names, times, record.elapsed_s))
+            error = next((row.error.splitlines()[0] for row in rows if row.error), "")
+            found.append(Round(names, times, record.elapsed_s, error))
     return found
 
 
-def watched(path: Path, arguments: argparse.Namespace, calls: Sequence[Any], *, rounds: int, wattridge: bool) -> Ended:
+def copied(folder: Path, target: Path, replaced: Sequence[str]) -> Path:
+    """The folder's copy, with the texts that are replaced in its scripts."""
+    shutil.copytree(folder, target)
+    for script in target.glob("*.py") if replaced else ():
+        text = script.read_text(encoding="utf-8")
+        for each in replaced:
+            text = text.replace(*each.split("=", 1))
+        script.write_text(text, encoding="utf-8")
+    return target
+
+
+def watched(
+    path: Path,
+    arguments: argparse.Namespace,
+    calls: Sequence[Any],
+    *,
+    rounds: int,
+    wattridge: bool,
+    energy: bool = False,
+) -> Ended:
     """By `kernel_tuner_watched.py`, in the interpreter of either program."""
     with tempfile.TemporaryDirectory() as place:
-        folder = shutil.copytree(path.parent, Path(place) / "examples")
+        folder = copied(path.parent, Path(place) / "examples", arguments.replace)
         asked = Path(place) / "asked.json"
-        document = {"calls": calls, "rounds": rounds, "wattridge": wattridge, "gpu": arguments.gpu}
+        document = {"calls": calls, "rounds": rounds, "wattridge": wattridge, "gpu": arguments.gpu, "energy": energy}
         asked.write_text(json.dumps(document))
         environment = {**os.environ, "WATTRIDGE_DATA": str(Path(place) / "data")}
         python = sys.executable if wattridge else arguments.beside
@@ -205,8 +244,9 @@ def watched(path: Path, arguments: argparse.Namespace, calls: Sequence[Any], *, 
 
 def read_round(line: str) -> Round:
     said = json.loads(line)
-    times = {tuple(row["configuration"]): row["time"] for row in said["rows"]}
-    return Round(tuple(said["names"]), times, said["seconds"])
+    rows = {tuple(row["configuration"]): row for row in said["rows"]}
+    boards = {each: row["board"] for each, row in rows.items() if row["board"]}
+    return Round(tuple(said["names"]), {each: row["time"] for each, row in rows.items()}, said["seconds"], "", boards)
 
 
 def run(command: list[str], folder: Path, environment: dict[str, str], limit: float) -> tuple[str, int | None, float]:

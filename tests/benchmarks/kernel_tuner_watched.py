@@ -4,8 +4,8 @@
 
 It runs in an interpreter with Kernel Tuner, or, where ASKED.json says so, with Wattridge standing for it. ASKED.json
 has the configurations to keep for each call of `tune_kernel`, or null for all of them; a number of rounds, each of
-which measures them once more; and Wattridge's GPU. Each round is printed as one line of JSON. What pynvml has to set a
-board is replaced by refusals first, so that Kernel Tuner sets nothing either.
+which measures them once more; Wattridge's GPU, and whether Wattridge measures energy. Each round is printed as one
+line of JSON. What pynvml has to set a board is replaced by refusals first, so that Kernel Tuner sets nothing either.
 """
 
 from __future__ import annotations
@@ -31,11 +31,19 @@ def main() -> None:
             from app.scripting.surroundings import Surroundings, running_with
 
             stack.enter_context(standing_for_kernel_tuner())
-            stack.enter_context(running_with(Surroundings(gpu=asked["gpu"])))
+            stack.enter_context(running_with(Surroundings(gpu=asked["gpu"], energy=asked["energy"])))
         watch(asked)
         sys.argv = sys.argv[2:]
         sys.path.insert(0, str(Path.cwd()))
         runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+def _board(result: dict[str, Any]) -> str:
+    """What Wattridge shows of the board where it measured the energy; empty otherwise."""
+    if "energy_j" not in result:
+        return ""
+    clock = result.get("observed_clock_mhz", float("nan"))
+    return f"{result['energy_j']:.4g} J, {result['power_w']:.0f} W, {clock:.0f} MHz"
 
 
 def block_setters() -> None:
@@ -79,6 +87,7 @@ def watch(asked: dict[str, Any]) -> None:
                 {
                     "configuration": [str(each[name]) for name in names],
                     "time": None if "__error__" in each else float(each["time"]),
+                    "board": _board(each),
                 }
                 for each in results
             ]

@@ -222,9 +222,10 @@ def scripts(folder: Path) -> None:
                 lang=language, gpu="0", quiet=True,
             )  # fmt: skip
             failed = {each["fault"]: each["error"].splitlines()[0] for each in results if "__error__" in each}
-            check(
-                f"tune_kernel in {language}: each fault costs one", set(failed) == {1, 2} and len(results) == 5, failed
-            )
+            each_costs_one = set(failed) == {1, 2} and len(results) == 5
+            if language == "OpenCL" and "are the most per group" in failed.get(0, ""):  # by the driver, at the launch
+                each_costs_one = set(failed) == {0, 1, 2} and len(results) == 5
+            check(f"tune_kernel in {language}: each fault costs one", each_costs_one, failed)
             for each in results:
                 if "__error__" not in each:
                     words = (

@@ -76,7 +76,7 @@ program.close()
 )
 
 
-_STALLS = (
+_REPLAY = (
     _SPREAD
     + """
 import sys, time
@@ -85,36 +85,23 @@ import app.cli
 from PySide6.QtCore import QTimer
 from app.views.shell import app as views
 from app.views.watched_board import watched_gpu
-from turns import Turns
 gpu = watched_gpu("simulated:a100")
 qt = views.application()
 program = views.Program(gpu)
-turns = Turns()
-def report():
-    print(turns.longest_ms(), turns.longest_own_ms(), flush=True)
-    turns.begin()
 begun = 0.0
 def opened():
-    global begun
-    report()
     if len(sys.argv) > 2:
         spread(program.window, sys.argv[2])
-        QTimer.singleShot(3000, begin)
-    else:
-        begin()
+    QTimer.singleShot(3000, begin)
 def begin():
     global begun
-    turns.begin()
     begun = time.perf_counter()
     program.window.open_specification(Path(sys.argv[1]), start=True)
 def changed(event):
     if event.progress.state == "done":
-        QTimer.singleShot(500, ended)
         print(time.perf_counter() - begun, flush=True)
-def ended():
-    report()
-    qt.quit()
-program.window.panels_loaded.connect(lambda: QTimer.singleShot(500, opened))
+        qt.quit()
+program.window.panels_loaded.connect(opened)
 program.window.bridge.session_changed.connect(changed)
 qt.exec()
 program.close()
@@ -122,23 +109,19 @@ program.close()
 )
 
 
-def stalls(cache: str, *options: str) -> list[Row]:
-    """The longest time that Qt's thread did not answer, and how long a replay takes in the window."""
+def replay(cache: str, *options: str) -> Row:
+    """How long a replay takes in the window. Its turns of Qt's thread are in `longest_turns.py`."""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
-            [sys.executable, "-c", _STALLS, cache, *options],
-            env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{Path(__file__).parent}", "WATTRIDGE_DATA": folder},
+            [sys.executable, "-c", _REPLAY, cache, *options],
+            env={**os.environ, "PYTHONPATH": str(ROOT), "WATTRIDGE_DATA": folder},
             stdout=subprocess.PIPE,
             text=True,
             check=True,
         )
-    opening, opening_own, seconds, replaying, replaying_own = (float(word) for word in done.stdout.split())
     how = f", all of {options[0].title()} in sight" if options else ""
-    return [
-        (f"longest stall of Qt's thread while the window opens{how}", _both(opening, opening_own), "50 ms"),
-        (f"replay of the cache by brute force, in the window{how}", f"{seconds:.2f} s", "2 s for 5120 entries"),
-        (f"longest stall of Qt's thread meanwhile{how}", _both(replaying, replaying_own), "50 ms"),
-    ]
+    seconds = float(done.stdout.split()[0])
+    return f"replay of the cache by brute force, in the window{how}", f"{seconds:.2f} s", "2 s for 5120 entries"
 
 
 _HOURS = """
@@ -264,10 +247,6 @@ def _percentile_99(times: list[float]) -> float:
     return statistics.quantiles(times, n=100)[98]
 
 
-def _both(wall_ms: float, own_ms: float) -> str:
-    return f"{wall_ms:.0f} ms ({own_ms:.0f} of processor)"
-
-
 def _wall_and_own(figure: Callable[[list[float]], float], wall: list[float], own: list[float]) -> str:
     """On a busy machine the wall clock counts the others' work too."""
     return f"{figure(wall):.1f} ms ({figure(own):.1f} of processor)"
@@ -285,7 +264,7 @@ def main() -> None:
         rows += [start_up(), share(60.0, "1 min"), share(600.0, "10 min"), share(10.0, "10 s")]
         rows += [*(share(60.0, "1 min", each) for each in ("watch", "tune", "understand")), *memory()]
     for cache in caches:
-        rows += [*stalls(cache), *stalls(cache, "tune")]
+        rows += [replay(cache), replay(cache, "tune")]
     after = os.getloadavg()[0]
     print(f"load of the machine, {os.cpu_count()} cores: {before:.1f} before, {after:.1f} after, this included")
     width = max(len(row[0]) for row in rows)

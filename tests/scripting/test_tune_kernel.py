@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from app.scripting.arrays import to_numpy
 from app.scripting.kernel_tuner import PARAMETERS, Results
 from app.scripting.restrictions import read_restrictions
 from app.scripting.strategies import MINIMISERS, STRATEGIES, read_strategy
+from app.scripting.surroundings import Surroundings, running_with
 from app.sensors.device_limits import limits_of
 
 SOURCE = "__global__ void scale(float *y, const float *x) { /* what the fake compiler reads are the defines */ }"
@@ -194,6 +196,31 @@ def test_a_failure_is_a_result_and_the_best_is_another_one(virtual_board: Virtua
     assert "1 of 1000 values are wrong" in wrong["error"]
     assert "__error__" not in fine
     assert environment["best_config"]["fault"] == "none"
+
+
+def test_why_no_configuration_worked_is_said_in_one_line(
+    virtual_board: VirtualBoard, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for faults, ends in ((["broken"], True), (["broken", "none"], False)):
+        tune_kernel("scale", SOURCE, X.size, [Y, X], {"block_size_x": [32, 64], "fault": faults}, gpu=virtual_board)
+        said = [line for line in capsys.readouterr().err.splitlines() if "none of" in line]
+        assert len(said) == ends
+        if ends:
+            assert "none of 2 configurations worked; all failed by compile" in said[0]
+            assert 'error: expected a ";" (check the source and compiler_options)' in said[0]
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="there is no C++ compiler")
+def test_an_architecture_that_the_compiler_does_not_know_has_its_own_remedy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compiler = tmp_path / "g++"
+    compiler.write_text("#!/bin/sh\necho \"nvcc fatal   : Unsupported gpu architecture 'sm_52'\" >&2\nexit 1\n")
+    compiler.chmod(0o755)
+    text, options = "float f(float *y) { return 1.0f; }", ["-arch=sm_52"]
+    tune_kernel("f", text, 1, [Y], {"a": [1, 2]}, lang="C", compiler=str(compiler), compiler_options=options)
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "Unsupported gpu architecture 'sm_52' (leave -arch out of compiler_options" in said
 
 
 def test_an_answer_is_compared_with_its_tolerance(virtual_board: VirtualBoard) -> None:
@@ -611,3 +638,68 @@ def test_a_simulated_board_takes_clocks_and_costs_by_a_profile() -> None:
     assert environment["source"] == "simulated"
     with pytest.raises(InputError, match="profile"):
         tune_kernel("vector_add", source, 1_000_000, arguments, **given, gpu="simulated:a100", quiet=True)
+
+
+def of_time_alone(board: Any, parameters: Mapping[str, Any], **more: Any) -> tuple[list[dict[str, Any]], Any]:
+    """As `wattridge kernel-tuner` runs a script."""
+    with running_with(Surroundings(energy=False)):
+        return tuned(board, parameters, **more)
+
+
+@pytest.mark.parametrize("board", ["virtual", "simulated:a100"])
+def test_a_script_that_asks_for_the_time_alone_is_only_timed(
+    request: pytest.FixtureRequest, board: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[object] = []
+    real = board == "virtual"
+    given = request.getfixturevalue("virtual_board") if real else board
+    monkeypatch.setattr("app.engine.runner.cuda.language.look_once", lambda *seen: looks.append(seen))
+    parameters = {"launch_ms": [1, 2, 4]} if real else {"block_size_x": [64, 128, 256]}
+    more = {"metrics": {"per s": "1000 / time"}, **({} if real else {"profile": "copy"})}
+    results, environment = of_time_alone(given, parameters, **more)
+    assert len(results) == 3
+    for each in results:
+        assert each["per s"] == pytest.approx(1e3 / each["time"])
+        assert not {"energy_j", "power_w", "reference_time_s"} & each.keys()
+    assert not looks
+    assert any("--energy" in note for note in environment["notes"])
+    if real:
+        assert [each["time"] for each in results] == pytest.approx([1.0, 2.0, 4.0], rel=0.02)
+        assert all(len(each["times"]) == 7 for each in results)
+    with Store() as store:
+        stored = store.load(environment["session"])
+        assert not stored.record.objective.front
+        assert len(stored.table) == 3
+        assert all(stored.table.measurement(row).final for row in range(3))
+
+
+def test_a_script_that_is_only_timed_takes_a_fraction_of_the_boards_time(virtual_board: VirtualBoard) -> None:
+    began, parameters = virtual_board.clock.now_ns(), {"launch_ms": [1, 2, 4]}
+    of_time_alone(virtual_board, parameters)
+    between = virtual_board.clock.now_ns()
+    tuned(virtual_board, parameters)
+    assert between - began < 0.25 * (virtual_board.clock.now_ns() - between)
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        {"objective": "nvml_energy", "objective_higher_is_better": False},
+        {"metrics": {"per joule": "1 / energy_j"}},
+        {"observers": [NVMLObserver(["temperature"])]},
+        {"objectives": {"time": False, "power_w": False}},
+    ],
+    ids=lambda each: next(iter(each)),
+)
+def test_a_script_that_asks_for_a_boards_figures_gets_them(virtual_board: VirtualBoard, asks: dict[str, Any]) -> None:
+    results, environment = of_time_alone(virtual_board, {"launch_ms": [1]}, **asks)
+    assert results[0]["energy_j"] > 0
+    assert not any("--energy" in note for note in environment["notes"])
+
+
+def test_what_fails_in_a_script_that_is_only_timed_counts_as_a_configuration(virtual_board: VirtualBoard) -> None:
+    parameters, answer = {"fault": ["broken", "none", "wrong"]}, [2 * X, None]
+    results, _ = of_time_alone(virtual_board, parameters, answer=answer)
+    assert ["__error__" in each for each in results] == [True, False, True]
+    options = {"strategy": "random_sample", "strategy_options": {"max_fevals": 2}}
+    assert len(of_time_alone(virtual_board, parameters, answer=answer, **options)[0]) == 2

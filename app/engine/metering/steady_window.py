@@ -1,8 +1,9 @@
 """When to look at a load that does not end by itself: from when it is steady, until its figures are known well enough.
 
-The beginning is cut off by the marginal standard error rule [White1997]: of all places to begin at, the one after which
-the mean is known best. It counts as steady once that place lies in the first half of what was seen, for throughput and
-for power. The means' 95 % intervals are Student's t over blocks of time, widened for neighbours that are alike.
+The beginning is cut off by the marginal standard error rule [White1997]: of all places to begin at, the first after
+which the mean is known nearly as well as at best. It counts as steady once that place lies in the first half of what
+was seen, for throughput and for power. Means and their 95 % intervals are those of `smooth_mean`. Where waves hide a
+slow beginning from that rule, the window begins at the first place after which these are not twice as wide as at best.
 """
 
 from __future__ import annotations
@@ -14,13 +15,25 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from .confidence import student_t
+from .smooth_mean import CELLS, half_width, rates_in_cells, smooth_mean
 
 Floats = npt.NDArray[np.float64]
 
-BLOCKS: Final = 24  # that the time since the load began is divided into
-FEWEST: Final = 8  # of them in a window
-_MOST_ALIKE: Final = 0.9  # correlation of neighbours that is believed
+BLOCKS: Final = 24  # that the time since the load began is divided into, for its beginning
+FEWEST: Final = 8  # of them in a window, and pieces of work
+_NEARLY: Final = 1.3  # times the least variance of the mean: less is what chance makes of 24 blocks
+_STRIDE: Final = 2  # blocks, from one later beginning that is tried to the next
+_FAR: Final = 2.0  # times as well known as from the beginning before: chance hardly makes that
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """How well the figures of a window are known: half-widths of 95 % intervals, relative; inf where not known."""
+
+    rate_half: float  # of the throughput
+    power_half: float  # of the mean power, by its changes alone
+    cost_half: float  # of the energy for a unit of work: what both do together is not in it
+    smooth_power: float  # the smooth mean of the power, over the plain one
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +43,16 @@ class Look:
     start_s: float  # since the load began
     end_s: float
     steady: bool  # in throughput and in power
-    rate_half: float  # half-width of the 95 % interval of the throughput, relative; inf where not known
-    power_half: float  # the same of the mean power, by its changes alone
-    cost_half: float  # the same of the energy for a unit of work: what both do together is not in it
+    known: Known
+
+    @property
+    def half(self) -> float:
+        """To how much throughput and power are known."""
+        return max(self.known.rate_half, self.known.power_half)
 
     def narrow(self, precision: float) -> bool:
-        """Whether both are known to so much."""
-        return self.steady and max(self.rate_half, self.power_half) <= precision
+        """Whether throughput and power are known to so much."""
+        return self.steady and self.half <= precision
 
 
 def look(times_s: Floats, work: Floats, power_times_s: Floats, power_w: Floats, end_s: float) -> Look:
@@ -45,54 +61,54 @@ def look(times_s: Floats, work: Floats, power_times_s: Floats, power_w: Floats, 
     `work` has what was done until each of `times_s` (ascending, shape (n,)) since the one before, and `power_w` the
     power at each of `power_times_s`.
     """
-    edges = np.linspace(0.0, end_s, BLOCKS + 1)
-    done = np.interp(edges, np.concatenate([[0.0], times_s]), np.concatenate([[0.0], np.cumsum(work)]))
-    rate = np.diff(done)
-    count = np.histogram(power_times_s, edges)[0]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        power = np.histogram(power_times_s, edges, weights=power_w)[0] / count
-    known = np.isfinite(power)
-    first = begins_at(rate)
-    if known.sum() >= FEWEST:
-        first = max(first, int(np.flatnonzero(known)[begins_at(power[known])]))
+    first = begins_at(_in_blocks(rates_in_cells(0.0, end_s, times_s, work)))
+    if len(power_w):
+        first = max(first, begins_at(_in_blocks(power_in_cells(0.0, end_s, power_times_s, power_w))))
     latest = BLOCKS // 2
-    steady = first < latest
-    first = min(first, latest)
-    kept, done = power[first:][known[first:]], rate[first:][known[first:]]
-    work_for_each = float(done.sum() / kept.sum()) if len(kept) and kept.sum() > 0 else math.nan
-    return Look(
-        start_s=float(edges[first]),
-        end_s=end_s,
-        steady=steady,
-        rate_half=half_width(rate[first:]),
-        power_half=half_width(kept) if len(kept) else 0.0,
-        # of a ratio of means by what each block is off it [Cochran1977, eq. 6.13]
-        cost_half=half_width(done - work_for_each * kept, float(done.mean())) if len(kept) else math.inf,
-    )
+    looks = [
+        Look(start_s, end_s, first < latest, known_of(start_s, end_s, times_s, work, power_times_s, power_w))
+        for start_s in end_s * np.arange(min(first, latest), latest + 1, _STRIDE) / BLOCKS
+    ]
+    best = min(each.half for each in looks)
+    return next(each for each in looks if each.half <= _FAR * best)
+
+
+def known_of(
+    start_s: float, end_s: float, times_s: Floats, work: Floats, power_times_s: Floats, power_w: Floats
+) -> Known:
+    """How well throughput, power and their ratio are known over a window; as for `look`."""
+    rate = rates_in_cells(start_s, end_s, times_s, work)
+    pieces = int(np.count_nonzero(work[(times_s > start_s) & (times_s <= end_s)]))
+    rate_half = half_width(rate) if pieces >= FEWEST else math.inf
+    if not len(power_w):
+        return Known(rate_half, power_half=0.0, cost_half=math.inf, smooth_power=1.0)
+    power = power_in_cells(start_s, end_s, power_times_s, power_w)
+    mean_rate, mean_w, plain_w = smooth_mean(rate), smooth_mean(power), float(power.mean())
+    cost_half = math.inf
+    if math.isfinite(rate_half) and mean_w > 0:
+        # of a ratio of means by what each place is off it [Cochran1977, eq. 6.13]
+        cost_half = half_width(power / mean_w - rate / mean_rate, 1.0)
+    return Known(rate_half, half_width(power), cost_half, smooth_power=mean_w / plain_w if plain_w > 0 else 1.0)
 
 
 def begins_at(values: Floats) -> int:
-    """The place from which on the mean of these is known best [White1997]; at the latest where FEWEST are left."""
+    """The first place from which on the mean of these is known nearly as well as from any [White1997].
+
+    At the latest where FEWEST are left.
+    """
     last = max(0, len(values) - FEWEST)
     errors = [float(np.var(values[at:])) / (len(values) - at) for at in range(last + 1)]
-    least = min(errors)
-    return next(at for at, error in enumerate(errors) if error <= least * (1 + 1e-9))
+    enough = _NEARLY * min(errors) + (1e-9 * float(np.abs(values).max(initial=0.0))) ** 2
+    return next(at for at, error in enumerate(errors) if error <= enough)
 
 
-def half_width(values: Floats, scale: float | None = None) -> float:
-    """Half of the 95 % interval of the mean, relative to it or to `scale`; inf where that is not known.
+def _in_blocks(cells: Floats) -> Floats:
+    blocks: Floats = cells.reshape(BLOCKS, CELLS // BLOCKS).mean(axis=1)
+    return blocks
 
-    Neighbours that are alike count for less than as many independent ones: by (1 + r) / (1 - r) of a first-order
-    autoregression.
-    """
-    count, mean = len(values), float(np.mean(values)) if len(values) else 0.0
-    scale = mean if scale is None else scale
-    if count < FEWEST or not scale > 0:
-        return math.inf
-    apart = values - mean
-    squares = float(apart @ apart)
-    if squares <= (1e-12 * scale) ** 2 * count:
-        return 0.0
-    alike = min(_MOST_ALIKE, max(0.0, float(apart[1:] @ apart[:-1]) / squares))
-    deviation = math.sqrt(squares / (count - 1) / count * (1 + alike) / (1 - alike))
-    return student_t(count - 1) * deviation / scale
+
+def power_in_cells(start_s: float, end_s: float, times_s: Floats, power_w: Floats) -> Floats:
+    """W in CELLS cells: each value counts for the time nearer to it than to another."""
+    ends = np.concatenate([(times_s[1:] + times_s[:-1]) / 2, [max(end_s, float(times_s[-1]))]])
+    lengths = np.diff(ends, prepend=min(0.0, float(times_s[0])))
+    return rates_in_cells(start_s, end_s, ends, power_w * lengths, min(0.0, float(times_s[0])))

@@ -270,9 +270,15 @@ def _remarks(choice: Choice) -> list[str]:
     plan = choice.plan
     figures = [f"{name} = {value:.6g} {unit_of(name, choice.plan.units)}".strip() for name, value in _figures(choice)]
     settings = [f"{name} = {value}" for name, value in choice.device_settings.items()]
+    compiler = plan.origin.get("compiler")
     return [
         f"Written by Wattridge {__version__}: the configuration of {plan.title} chosen for {plan.objective}.",
         f"Figures {choice.provenance}.",
+        *(
+            [f"It was measured as compiled by {compiler}; another compiler's code may be faster or slower."]
+            if compiler
+            else []
+        ),
         *(f"Device setting: {text}" for text in settings),
         *figures,
     ]

@@ -92,7 +92,7 @@ def over_repeats(
 ) -> tuple[Figures, Intervals]:
     """Means with their metrics and intervals and, from two repeats on, the scatter of what was measured.
 
-    Power is the mean over all the time: energy over time. An interval is Student's t over the repeats, and never
+    Power is the mean over all the time. An interval is Student's t over the repeats, and never
     narrower than that of one of them: repeating does not make up for what the board's power wanders.
     """
     runs = [figures for figures, _ in each]
@@ -102,8 +102,9 @@ def over_repeats(
     }
     known = {name: seen for name, seen in known.items() if name in _OF_THE_BOARD or len(seen) == len(runs)}
     means = {name: min(seen) if name == "settled" else fmean(seen) for name, seen in known.items()}
-    if {"energy_j", "power_w"} <= means.keys():
-        means["power_w"] = means["energy_j"] / means["time_s"]
+    if {"power_w", "time_s"} <= means.keys():
+        time_s = sum(run["time_s"] for run in runs)
+        means["power_w"] = sum(run["time_s"] * run["power_w"] for run in runs) / time_s
     values = {**means, **evaluate_metrics(spec, configuration, means)}
     intervals = {}
     for name, value in values.items():

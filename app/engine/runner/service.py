@@ -25,13 +25,14 @@ from ..control.several import SeveralBoards
 from ..measurement import Configuration, Measurement, State, Value
 from ..metering.confidence import Interval
 from ..metering.power_source import Energy
-from ..metering.steady_window import Look, look
+from ..metering.smooth_mean import SMOOTH
+from ..metering.steady_window import Known, Look, known_of, look
 from ..metering.window import Window
-from ..service_figures import OF_ENERGY, START
+from ..service_figures import START
 from ..space.search_space import SearchSpace
 from ..specification.model import Specification
 from ..workloads.command import CommandFailed
-from ..workloads.served_figures import faults_in_words, figures_of_requests, work_of
+from ..workloads.served_figures import answers_of, faults_in_words, figures_of_requests, work_of
 from ..workloads.service import Service
 from .each_row import each_row
 from .figures import Figures, Intervals, measurement_of
@@ -82,7 +83,8 @@ class _Seen:
 
     window: Window
     figures: Figures
-    look: Look | None  # how well throughput, power and their ratio are known; None: a program states them
+    work: Known | None  # how well throughput, power and their ratio are known; None: a program states them
+    answers: Known | None  # the same of requests instead of units of work
     said: tuple[str, ...]
 
 
@@ -186,7 +188,7 @@ class ServiceRunner:
                 found = self._best_window(served, began_ns, now_ns)
                 long_enough = found.end_s - found.start_s >= spec.least_s
                 if elapsed_s >= spec.most_s or (long_enough and found.narrow(spec.precision)):
-                    return self._seen(configuration, served, began_ns, found)
+                    return self._seen(configuration, served, found, began_ns)
         finally:
             under_load.end_load()
 
@@ -194,6 +196,12 @@ class ServiceRunner:
         times_ns, work = work_of(served)
         energy = self._under_load.energy(began_ns, now_ns)
         return look((times_ns - began_ns) / 1e9, work, energy.times_s, energy.power_w, (now_ns - began_ns) / 1e9)
+
+    def _answers(self, served: Sequence[Served], found: Look, began_ns: int) -> Known:
+        times_ns, answers = answers_of(served)
+        energy = self._under_load.energy(began_ns, began_ns + round(found.end_s * 1e9))
+        times_s = (times_ns - began_ns) / 1e9
+        return known_of(found.start_s, found.end_s, times_s, answers, energy.times_s, energy.power_w)
 
     def _check_hope(self, served: Sequence[Served], elapsed_s: float) -> None:
         """Raises CommandFailed where requests fail and none is answered, or where none ended in all the time."""
@@ -204,16 +212,17 @@ class ServiceRunner:
         if not ended and elapsed_s >= self._service.spec.most_s:
             raise CommandFailed(State.TIMEOUT, f"no request was answered within {elapsed_s:.1f} s")
 
-    def _seen(self, configuration: Configuration, served: Sequence[Served], began_ns: int, found: Look) -> _Seen:
+    def _seen(self, configuration: Configuration, served: Sequence[Served], found: Look, began_ns: int) -> _Seen:
         start_ns, end_ns = (began_ns + round(each * 1e9) for each in (found.start_s, found.end_s))
-        figures = figures_of_requests(served, start_ns, end_ns)
+        figures = figures_of_requests(served, start_ns, end_ns, SMOOTH)
         work_per_s = figures.get("output_tokens_per_s", 0.0) or figures["requests_per_s"]
         if not work_per_s > 0:
             raise CommandFailed(
                 State.TIMEOUT, f"nothing was answered in full within {found.end_s - found.start_s:.1f} s"
             )
         window = self._under_load.window(start_ns, end_ns, 1.0 / work_per_s)
-        return _Seen(window, figures, found, (*self._doubts(configuration, figures, found, served), *window.said))
+        said = (*self._doubts(configuration, figures, found, served), *window.said)
+        return _Seen(window, figures, found.known, self._answers(served, found, began_ns), said)
 
     def _doubts(
         self, configuration: Configuration, figures: Figures, found: Look, served: Sequence[Served]
@@ -223,7 +232,7 @@ class ServiceRunner:
         if not found.steady:
             yield f"throughput or power was not steady within {spec.most_s:g} s"
         elif not found.narrow(spec.precision):
-            known = max(found.rate_half, found.power_half)
+            known = max(found.known.rate_half, found.known.power_half)
             words = f"to ±{percent(known)}" if math.isfinite(known) else "to nothing"
             yield f"after {spec.most_s:g} s throughput and power are known {words} only"
         late_s = figures.get("sent_late_p99_s", 0.0)
@@ -232,7 +241,7 @@ class ServiceRunner:
         if figures.get("errors"):
             yield f"{figures['errors']:.0f} of {figures['requests']:.0f} requests failed: {faults_in_words(served)}"
         asked = self._service.load(configuration).rate_per_s
-        if figures["requests_per_s"] < _BEHIND * asked * (1 - found.rate_half):
+        if figures["requests_per_s"] < _BEHIND * asked * (1 - found.known.rate_half):
             yield f"the service falls behind: {figures['requests_per_s']:.4g} of {asked:.4g} requests/s are answered"
 
     def _run(self, configuration: Configuration, stop: threading.Event) -> _Seen | None:
@@ -243,7 +252,7 @@ class ServiceRunner:
         start_ns, end_ns, time_s, figures = found
         rate = figures.get("output_tokens_per_s", 0.0) or figures.get("requests_per_s", 0.0)
         window = self._under_load.window(start_ns, end_ns, 1.0 / rate if rate > 0 else time_s)
-        return _Seen(window, figures, None, window.said)
+        return _Seen(window, figures, None, None, window.said)
 
     def _measured(
         self,
@@ -270,43 +279,57 @@ class ServiceRunner:
             clock_mhz, reasons = measured.observed_clock_mhz, measured.event_reasons
             said += [self._unmet, disobeyed(self._gpu, asked_mhz, clock_mhz, reasons)]
         message = "; ".join(dict.fromkeys(words for words in said if words))
-        intervals = {**measured.intervals, **_intervals(measured.values, measured.intervals, seen)}
-        return replace(measured, message=message, intervals=intervals)
+        return replace(measured, message=message, intervals=_intervals(measured.values, measured.intervals, seen))
 
     def _since_s(self, begun_ns: int) -> float:
         return (self._gpu.clock.now_ns() - begun_ns) / 1e9
 
 
 def _of_energy(seen: _Seen) -> Figures:
-    """What a token and a request cost, as far as their rates are known."""
+    """What a token, a request and a unit of work cost, as far as their rates are known: by the smooth mean power.
+
+    The mean power that is stated is the energy that was drawn over the time; of waves it may have a part too many.
+    """
     rates = {"energy_per_token_j": "output_tokens_per_s", "energy_per_request_j": "requests_per_s"}
-    power_w = seen.window.power_w
-    return {
-        name: power_w / seen.figures[rate]
-        for name, rate in rates.items()
-        if seen.figures.get(rate, 0.0) > 0 and math.isfinite(power_w)
-    }
+    smooth = 1.0 if seen.work is None else seen.work.smooth_power
+    power_w = seen.window.power_w * smooth
+    if not math.isfinite(power_w):
+        return {}
+    found = {name: power_w / seen.figures[rate] for name, rate in rates.items() if seen.figures.get(rate, 0.0) > 0}
+    return found if seen.work is None else {**found, "energy_j": seen.window.energy_j * smooth}
 
 
 def _intervals(values: Mapping[str, float], known: Mapping[str, Interval], seen: Sequence[_Seen]) -> Intervals:
-    """The 95 % intervals of throughput, power and energy: what the load wanders by, with what the sensor may be off."""
-    looks = [each.look for each in seen if each.look is not None]
-    if not looks:
-        return {}
+    """The 95 % intervals of the values: what the load wanders by, with what the sensor may be off (`known`).
+
+    None of what the load is not known well enough for: the sensor's alone would promise too much.
+    """
+    work = [each.work for each in seen if each.work is not None]
+    answers = [each.answers for each in seen if each.answers is not None]
+    if not work:
+        return dict(known)
     low_w, high_w = known.get("power_w", (math.nan, math.nan))
     sensor = (high_w - low_w) / 2 / values["power_w"] if values.get("power_w") else math.nan
-    rate, power, cost = (
-        float(np.mean([getattr(each, name) for each in looks])) / math.sqrt(len(looks))
-        for name in ("rate_half", "power_half", "cost_half")
-    )
-    halves = dict.fromkeys(("time_s", "output_tokens_per_s", "requests_per_s"), rate)
-    halves |= {"power_w": math.hypot(sensor, power)}
-    halves |= {name: math.hypot(sensor, cost) for name in ("energy_j", *OF_ENERGY)}
-    found: Intervals = {}
-    for name, half in halves.items():
+
+    def half(name: str, of: Sequence[Known]) -> float:
+        return float(np.mean([getattr(each, name) for each in of])) / math.sqrt(len(of))
+
+    uneven = float(np.mean([abs(each.smooth_power - 1) for each in work]))  # that far the plain mean is off the smooth
+    cost = math.hypot(sensor, half("cost_half", work))
+    halves = {
+        "time_s": half("rate_half", work),
+        "output_tokens_per_s": half("rate_half", work),
+        "requests_per_s": half("rate_half", answers),
+        "power_w": math.hypot(sensor, half("power_half", work)) + uneven,
+        "energy_j": cost,
+        "energy_per_token_j": cost,
+        "energy_per_request_j": math.hypot(sensor, half("cost_half", answers)),
+    }
+    found = {name: ends for name, ends in known.items() if name not in halves}
+    for name, half_width in halves.items():
         value = values.get(name, math.nan)
-        if math.isfinite(value * half) and half > 0:
+        if math.isfinite(value * half_width) and half_width > 0:
             low, high = known.get(name, (value, value))
-            wide = max(half * abs(value), (high - low) / 2)
+            wide = max(half_width * abs(value), (high - low) / 2)
             found[name] = (max(0.0, value - wide), value + wide)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -50,14 +51,17 @@ class SimulatedRunner:
         space: SearchSpace,
         guard: DeviceGuard,
         condition: Condition | None = None,
+        *,
+        time_alone: bool = False,
     ) -> None:
-        """`condition` is the one to state figures for, where the user chose it."""
+        """`condition` is the one to state figures for, where the user chose it; `time_alone`: no more is asked for."""
         self._gpu = gpu
         self._spec = spec
         self._space = space
         self._guard = guard
         self._kernel = ProfiledKernel.of(spec, gpu.limits)
-        self.timed = names_at_time(spec, space.names)
+        self.timed = frozenset[str]() if time_alone else names_at_time(spec, space.names)
+        self._time_alone = time_alone
         self._meter = Meter(gpu, needs=spec.uses)
         self._seed: int = getattr(gpu, "seed", 0)
         self._stating = Stating(spec, gpu.info, condition)
@@ -74,7 +78,8 @@ class SimulatedRunner:
 
     def go_on(self, more: Callable[[], Sequence[int]], depth: Depth, stop: threading.Event) -> Iterator[Measurement]:
         """The same of what `more` gives."""
-        look, todo = self._measure if depth is Depth.ENERGY else self._time, list[int]()
+        full = self._time_fully if self._time_alone else self._measure
+        look, todo = full if depth is Depth.ENERGY else self._time, list[int]()
         while not stop.is_set():
             if rows := more():
                 todo = by_setting([*todo, *rows], self._space, self._guard)
@@ -125,6 +130,13 @@ class SimulatedRunner:
         cost_s = (self._gpu.clock.now_ns() - start_ns) / 1e9
         time_s *= 1.0 + TIMED_SCATTER * np.random.default_rng((self._seed, row)).standard_normal()
         return timed_measurement(self._spec, row, configuration, time_s, source=self.source, cost_s=cost_s)
+
+    def _time_fully(
+        self, row: int, configuration: Configuration, load: Load, stop: threading.Event
+    ) -> Measurement | None:
+        """The same where the time is all that is asked for."""
+        timed = self._time(row, configuration, load, stop)
+        return timed and replace(timed, depth=Depth.ENERGY)
 
     def _measure(self, row: int, configuration: Configuration, load: Load, stop: threading.Event) -> Measurement | None:
         """One configuration; None when stopped."""

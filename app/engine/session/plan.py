@@ -61,6 +61,7 @@ class SessionPlan(NewSession):
     resume: int | None = None  # id of a stored session that is continued
     follow: Path | None = None  # a growing cache that is shown instead of a search
     known: tuple[Measurement, ...] = ()  # from a file: they count as evaluated from the start
+    looks_again: bool = True  # at the first configurations, at the end
     complete: Callable[[Measurement], Measurement] = as_measured  # what a script's functions add to each of them
     reports: BoardReports | None = None  # of the boards of a pool, where it is measured on several
     beside: Callable[[], AbstractContextManager[Any]] = nullcontext  # puts its meters beside the board while it runs

@@ -326,7 +326,7 @@ class SessionRun(LiveSession):
                 self.plan = replace(self.plan, origin={**self.plan.origin, **gain})
                 self._store.restate(self.session, (), self.plan.origin)
             return
-        again = {} if self._stop.is_set() else self._look_again()
+        again = self._look_again() if self.plan.looks_again and not self._stop.is_set() else {}
         taken_over = {each.row for each in self.plan.known}
         restated = self._runner.restated([each for each in measured if each.row not in taken_over])
         own = map(self.plan.complete, restated)

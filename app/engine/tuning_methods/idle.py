@@ -15,6 +15,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final
 
+import numpy as np
+
 from ...blas_threads import original_environment
 from ...errors import WattridgeError
 from ...sensors.channel import Reading
@@ -24,8 +26,10 @@ from ..board_settings import why_not_set
 from ..children.python import python_command, python_environment
 from ..control.guard import DeviceGuard
 from ..metering.characterisation.store import known_characterisation
-from ..metering.confidence import Interval
-from ..metering.power_source import PowerSource, find_sensor
+from ..metering.confidence import Interval, not_negative
+from ..metering.power_source import Energy, PowerSource, find_sensor
+from ..metering.smooth_mean import half_width
+from ..metering.steady_window import power_in_cells
 from ..workloads.subprocesses import Ended, run_process
 
 NO_BOOST: Final = {"CUDA_DISABLE_PERF_BOOST": "1"}  # contexts of a process with it leave the clocks down
@@ -43,6 +47,7 @@ WORDS: Final[Mapping[str, str]] = {
 }
 _CHANNELS: Final = ("graphics_clock_mhz", "memory_clock_mhz", "temperature_c", "utilisation_percent")
 _WORKS_FROM: Final = 2.0  # per cent: below, it idles
+_DRIFTS_W, _DRIFTS = 0.5, 0.005  # W, and share of the power: a change above both over a look is said
 _LOOK_S: Final = 0.1
 LOADING_S: Final = 0.25  # between looks whether a program that loads still runs
 _MOST_LINES: Final = 200  # characters of a program's last words
@@ -172,9 +177,17 @@ class _Looker:
         clock.wait(2 * _LOOK_S)  # until the buffer shows the last of it
         self._note(source, [])
         energy = source.energy(start_ns, end_ns)
+        change_w, interval_w = math.nan, energy.power_interval_w
+        if interval_w is not None:
+            change_w, half_w = _at_rest(energy, self._seconds)
+            apart_w = math.hypot(half_w, (interval_w[1] - interval_w[0]) / 2)
+            interval_w = not_negative((energy.mean_power_w - apart_w, energy.mean_power_w + apart_w))
         seen = {name: self._mean(readings, name) for name in _CHANNELS}
         processes = _processes(self.gpu)
         notes = [energy.unknown] if energy.unknown else []
+        if abs(change_w) > max(_DRIFTS_W, _DRIFTS * energy.mean_power_w):
+            how = "fell" if change_w < 0 else "rose"
+            notes.append(f"it {how} by {abs(change_w):.1f} W meanwhile: look again once it rests (--settle)")
         if seen["utilisation_percent"] > _WORKS_FROM:
             notes.append(f"something worked on it: utilisation {seen['utilisation_percent']:.0f} %")
         if condition == BARE and processes:
@@ -182,7 +195,7 @@ class _Looker:
         return IdleLook(
             condition,
             energy.mean_power_w,
-            energy.power_interval_w,
+            interval_w,
             graphics_clock_mhz=seen["graphics_clock_mhz"],
             memory_clock_mhz=seen["memory_clock_mhz"],
             temperature_c=seen["temperature_c"],
@@ -204,6 +217,17 @@ class _Looker:
             return math.nan
         known = [value for each in readings if not math.isnan(value := each.values[self._at[name]])]
         return fmean(known) if known else math.nan
+
+
+def _at_rest(energy: Energy, seconds: float) -> tuple[float, float]:
+    """By how many watts the power changed over a look, by a straight line, and what its mean may be off by (95 %).
+
+    What was drawn is known far better; but what a condition draws changes from one look to the next, slowly, as
+    the board cools. A look that sees it change does not know where it ends: there is as much to come at least.
+    """
+    power_w = power_in_cells(0.0, seconds, energy.times_s, energy.power_w)
+    slope = float(np.polyfit(np.linspace(-0.5, 0.5, len(power_w)), power_w, 1)[0])
+    return slope, math.hypot(half_width(power_w, 1.0), slope)
 
 
 # --- conditions -------------------------------------------------------------------------------------------------------

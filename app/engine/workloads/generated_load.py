@@ -74,7 +74,8 @@ class GeneratedLoad:
         self._pieces += float(rows[streamed, 6].sum())
         pieces = [report["chunks"] for report in reports]
         streamed_all = all(each is not None for each in pieces)
-        for_each = self._tokens / self._pieces if self._pieces else 1.0  # until the first answer has said it
+        known = self._tokens > 0 and self._pieces > 0  # once the first answer has ended
+        for_each = self._tokens / self._pieces if known else 1.0
         faults: Counter[str] = Counter()
         for report in reports:
             faults.update(report["faults"])
@@ -85,6 +86,7 @@ class GeneratedLoad:
             requests=Requests(due, sent, first, last_token, rows[:, 4], made, rows[:, 7] > 0),
             idle_s=sum(report["idle"] for report in reports) / 1e9,
             output_tokens=sum(pieces) * for_each if streamed_all else math.nan,
+            tokens_per_piece=for_each,
             problem=broken,
             faults=faults,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from itertools import islice, zip_longest
 
 from PySide6.QtCore import QSignalBlocker, QTimer, Slot
@@ -15,6 +16,7 @@ from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ...numbers import count_text, counted
 from ..context import Context
+from ..in_parts import InParts
 from ..plots.chart_plot import ChartPlot
 from ..plots.label import PlainLabel
 from ..result_caption import ResultCaption
@@ -27,27 +29,34 @@ _COUNTERS = "&Hardware counters"
 _AGAIN_MS = 2000  # between two analyses of a session that grows
 
 
-class AnalysisPanel(QWidget):
+class AnalysisPanel(QWidget, InParts):
     """Follows the running session while it is visible. Usable without a window: `AnalysisPanel(context)`."""
 
-    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+    def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
         super().__init__(parent)
         self._context = context
         self._table: ResultTable | None = None
         self._plan: SessionPlan | None = None
         self.session: Analysed | None = None  # what was analysed last
         self._analysed = -1  # measurements in it
+        self.begin(at_once)
+
+    def make(self) -> Iterator[None]:
+        """The plot, the choices, what is drawn."""
+        context = self._context
+        self.figure = ChartPlot()
+        yield
         self.which, self.first, self.second = QComboBox(), QComboBox(), QComboBox()
         for figure in CHARTS:
             self.which.addItem(figure.label, figure.name)
         self.caption = ResultCaption(context.result)
-        self.figure = ChartPlot()
         self.state = PlainLabel(wrap=True)
         self.counters = CountersBar(context)
         self.counters.hide()
         tip = "Take counters of some configurations, apart from measuring"
         self.show_counters = button(_COUNTERS, tip, self._show_counters)
         self._lay_out()
+        yield
         self._background = LatestTask(self)
         self._background.done.connect(self._analysis_done)
         self._background.failed.connect(self._analysis_failed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import numpy as np
 from PySide6.QtCore import QTimer, Slot
@@ -19,6 +20,7 @@ from ...errors import InputError
 from ...numbers import count_text, counted
 from ..context import Context
 from ..current_result import Indices
+from ..in_parts import InParts
 from ..plots import theme
 from ..plots.colour_key import ColourKey
 from ..plots.label import PlainLabel
@@ -48,22 +50,29 @@ _ROOM_FOR_BARS = 440  # pixels of height
 _SLOW_MS = 250  # between two looks at what takes longer than a point: overlays, histograms
 
 
-class FrontPanel(QWidget):
+class FrontPanel(QWidget, InParts):
     """Follows the running session. Usable without a window: `FrontPanel(context)`."""
 
-    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+    def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
         super().__init__(parent)
         self._context = context
         self._table: ResultTable | None = None
         self._plan: SessionPlan | None = None
         self.points: FrontPoints | None = None
         self._codings: Codings | None = None
+        self.parallel: ParallelPlot | None = None
+        self.slice: SliceView | None = None
+        self.begin(at_once)
+
+    def make(self) -> Iterator[None]:
+        """The choices, the plot, what stands around it."""
+        context = self._context
         self.caption = ResultCaption(context.result)
         self.figures = FigureChoices()
         self.show_menu = ShowMenu(Settings())
-        self.plot = FrontPlot(self._describe)
-        self.parallel: ParallelPlot | None = None
-        self.slice: SliceView | None = None
+        yield
+        self.plot = FrontPlot(self._describe, at_once=False)
+        yield from self.plot.make_parts()
         self.pages = FigureTabs(
             (
                 ("Front", "Two figures against each other", lambda: self.plot),
@@ -79,6 +88,7 @@ class FrontPanel(QWidget):
         self.unfilter = _link("Some values are hidden below; click to show them all")
         self._slowly = QTimer(self, interval=_SLOW_MS, singleShot=True)
         self._lay_out()
+        yield
         self._connect()
         self._begin(context.result.table, context.result.plan)
 

@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QHideEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from ...engine.analysis.quantities import Quantity
+from ..in_parts import InParts
 from ..plots import theme
 from ..plots.axes import FigureAxis
 from ..plots.label import PlainLabel
@@ -38,7 +39,7 @@ _WALK: dict[int, Callable[[int | None, int], int]] = {
 }
 
 
-class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
+class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has no types
     """Shows one `FrontPoints`. Click picks, with Ctrl it pins; hovering shows what `describe` returns (rich text).
 
     A drag marks a rectangle: `brushed` carries the measurements in it, and those given to `mark` stand out. Left and
@@ -49,7 +50,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     pinned = Signal(int)  # index into the result table
     brushed = Signal(object)  # indices into the result table
 
-    def __init__(self, describe: Callable[[int], str], parent: QWidget | None = None) -> None:
+    def __init__(self, describe: Callable[[int], str], parent: QWidget | None = None, *, at_once: bool = True) -> None:
         axes = {side: FigureAxis(side) for side in ("bottom", "left")}
         super().__init__(parent, viewBox=BrushBox(), axisItems=axes, enableMenu=False)
         self._describe = describe
@@ -60,6 +61,10 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self._selected = -1  # a measurement
         self._styles: Styles = np.empty(0, dtype=np.uint16)  # as if nothing were marked
         self._marked = self._marked_before = np.empty(0, dtype=np.int64)  # measurements; before the drag began
+        self.begin(at_once)
+
+    def make(self) -> Iterator[None]:
+        """What is drawn into the plot, and the words over it."""
         view = self.getViewBox()
         self.hideButtons()
         self.cloud = PointCloud(view, theme.colours())
@@ -69,6 +74,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         for z, item in enumerate((self.ring, self._hover_ring, self.choice)):
             item.setZValue(18 + z)
             self.addItem(item, ignoreBounds=True)
+        yield
         self.overlays = FrontOverlays(self)
         self.labels = LabelLayout(self, self.cloud)
         self.labels.lines = self.line.curve
@@ -76,6 +82,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.references = ReferenceMarks(self, self.cloud)
         named = (self.pins, self.references, self.line)
         self.labels.sources = [*(each.wishes for each in named), self._choice_wish, self.overlays.wishes]
+        yield
         self.card = HoverCard(self)
         self.note = PlainLabel(parent=self)
         self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)

@@ -6,6 +6,8 @@ bottom, always in sight.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QPushButton, QSplitter, QStackedWidget, QTabWidget, QTextBrowser, QWidget
@@ -13,6 +15,7 @@ from PySide6.QtWidgets import QPushButton, QSplitter, QStackedWidget, QTabWidget
 from ...engine.measurement import Measurement, State
 from ...engine.session.plan import SessionPlan
 from ..context import Context
+from ..in_parts import InParts
 from ..monitor.own_trace import OwnTrace, own_trace
 from ..monitor.own_trace_plot import OwnTracePlot
 from ..plots import theme
@@ -20,6 +23,7 @@ from ..plots.label import PlainLabel
 from ..plots.toggle import look_pressed
 from ..result_caption import ResultCaption
 from ..settings import Settings
+from ..threads.own_turn import OwnTurn
 from ..threads.tasks import LatestTask
 from ..widgets import hbox, vbox
 from .answer_bar import AnswerBar
@@ -53,12 +57,12 @@ _REMARKS = "Messages, though it works"
 _TALL = 760  # pixels from which the figures stand above the tabs; else they are one of them
 
 
-class InspectorPanel(QWidget):
+class InspectorPanel(QWidget, InParts):
     """Follows the current result. Does no work while out of sight."""
 
     report_asked = Signal()
 
-    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+    def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
         super().__init__(parent)
         self._context = context
         self._kernel: KernelText | None = None
@@ -68,23 +72,32 @@ class InspectorPanel(QWidget):
         self._reader.failed.connect(self._source_not_read)
         self._again = QTimer(self, singleShot=True, interval=_LOOK_AGAIN_MS)
         self._again.timeout.connect(self._show_trace)
-        settings = Settings()
+        self.begin(at_once)
+
+    def make(self) -> Iterator[None]:
+        """The trace, the bars, the pages."""
+        context, settings = self._context, Settings()
+        self.trace = OwnTracePlot(at_once=False)
+        yield from self.trace.make_parts()
         self.caption = ResultCaption(context.result)
         self.title, self.pin = PlainLabel(wrap=True, selectable=True), QPushButton("&Pin")
         self.chooser, self.answer = ChooserBar(context, settings), AnswerBar(context, settings)
+        yield
         self.empty, self.tabs = PlainLabel(wrap=True, muted=True), QTabWidget()
         self.tabs.setAccessibleName("Pages of the configuration")
-        self.facts, self.trace = QTextBrowser(), OwnTracePlot()
+        self.facts = QTextBrowser()
         self.message, self.source = TextView("Message", wrap=True), SourceView()
         self.pinned = PinnedView(context.result)
         self.split, self._middle = QSplitter(Qt.Orientation.Vertical), QStackedWidget()
         self._lay_out()
+        yield
         self.pin.clicked.connect(self._pin_chosen)
         self.answer.report_asked.connect(self.report_asked)
         self.chooser.refreshed.connect(self._show_title)
         result = context.result
         result.changed.connect(self._chosen_changed)
-        result.best_changed.connect(self._chosen_changed)
+        self._soon = OwnTurn(self, self._chosen_changed)
+        result.best_changed.connect(self._soon.start)  # which comes with much else to draw
         result.pinned.connect(self._pins_changed)
         theme.notifier().changed.connect(self._recolour)
 
@@ -183,6 +196,7 @@ class InspectorPanel(QWidget):
 
     def refresh(self) -> None:
         """Show what is chosen now."""
+        self._soon.stop()
         measurement, result = self.measurement, self._context.result
         nothing = measurement is None and not result.pins
         self._middle.setCurrentWidget(self.empty if nothing else self.split)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import cast
 
 from PySide6.QtCore import Qt, Slot
@@ -25,6 +26,7 @@ from ...engine.session import events
 from ...engine.tuning_methods.clock_fits import ClockFit
 from ..context import Context
 from ..control.apply_button import ApplyButton
+from ..in_parts import InParts
 from ..plots import theme
 from ..plots.descriptions import rich_text
 from ..plots.label import PlainLabel
@@ -46,19 +48,25 @@ _WIDE = 700  # pixels from which the words fit beside the plot
 _ROOM_FOR_EXPLANATION = 420  # pixels of height
 
 
-class ModelPanel(QWidget):
+class ModelPanel(QWidget, InParts):
     """Shows fits over each other, the chosen one in full. Usable without a window: `ModelPanel(context)`."""
 
-    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+    def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
         super().__init__(parent)
         self._context = context
         self._fitting = False
         self._asked: tuple[str, ...] = ()  # what is being fitted, in words of the command `fit`
+        self.begin(at_once)
+
+    def make(self) -> Iterator[None]:
+        """The plot, the controls, what is drawn."""
+        context = self._context
+        self.plot = ModelPlot()
+        yield
         self.sweep, self.session = QToolButton(), QPushButton("Fit the sess&ion")
         self.add, self.remove, self.steer = FitSources(context), QPushButton("&Remove"), QPushButton("S&teer")
         self.apply = ApplyButton(context)
         self.progress, self.message = ProgressBar(), PlainLabel()
-        self.plot = ModelPlot()
         self.list: OverlayList[ClockFit] = OverlayList(
             "Fits that are overlaid", "Tick what is shown. The chosen one is shown in full: band, ridge, optimum, range"
         )
@@ -73,7 +81,9 @@ class ModelPanel(QWidget):
             )
         )
         self._fill_controls()
+        yield
         self._lay_out()
+        yield
         self.sweep.clicked.connect(self.fit_sweep)
         self.session.clicked.connect(self.fit_session)
         self.remove.clicked.connect(self.list.remove_chosen)

@@ -206,6 +206,7 @@ class ModelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         for mark, name in ((self.ridge_line, colours.purple), (self.recommended_line, colours.vermillion)):
             dress_mark(mark, QColor(name))
         self._draw_behind()
+        self._show_axes()  # an axis that gets a title comes to sight
 
 
 def dress(plot: pg.PlotWidget | pg.PlotItem, axes: Sequence[str]) -> None:

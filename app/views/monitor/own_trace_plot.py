@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pyqtgraph as pg
@@ -12,6 +13,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from ...engine.analysis.quantities import format_number
 from ...numbers import duration
+from ..in_parts import InParts
 from ..plots import theme
 from ..plots.label import PlainLabel
 from .own_trace import OwnTrace
@@ -21,13 +23,18 @@ _SOURCES = {"power_samples_w": "driver's samples", "power_instant_w": "instant",
 _AXIS_WIDTH = 52  # pixels: both plots begin at the same place
 
 
-class OwnTracePlot(QWidget):
-    """Shows one `OwnTrace`, or words where there is none. The plots are made for the first one."""
+class OwnTracePlot(QWidget, InParts):
+    """Shows one `OwnTrace`, or words where there is none."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, at_once: bool = True) -> None:
         super().__init__(parent)
         self._shown: OwnTrace | None = None
-        self.plots: TracePlots | None = None
+        self.begin(at_once)
+
+    def make(self) -> Iterator[None]:
+        """The plots, and the words that stand in place of them."""
+        self.plots = TracePlots(at_once=False)
+        yield from self.plots.make_parts()
         self.legend, self.note = PlainLabel(), PlainLabel()
         self.legend.setTextFormat(Qt.TextFormat.RichText)
         self.legend.setWordWrap(True)
@@ -38,6 +45,7 @@ class OwnTracePlot(QWidget):
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(2)
         self._layout.addWidget(self.legend)
+        self._layout.addWidget(self.plots, 1)
         self._layout.addWidget(self.note, 1)
         theme.notifier().changed.connect(self._recolour)
         self._recolour()
@@ -50,13 +58,9 @@ class OwnTracePlot(QWidget):
         self.note.setVisible(self._shown is None)
         self.note.setText(trace if isinstance(trace, str) else "")
         if self._shown is not None:
-            if self.plots is None:
-                self.plots = TracePlots()
-                self._layout.insertWidget(1, self.plots, 1)
             self.plots.draw(self._shown)
             self._write_legend(self._shown)
-        if self.plots is not None:
-            self.plots.setVisible(self._shown is not None)
+        self.plots.setVisible(self._shown is not None)
 
     def _write_legend(self, trace: OwnTrace) -> None:
         colours = theme.colours()
@@ -65,7 +69,7 @@ class OwnTracePlot(QWidget):
         ]
         if not math.isnan(trace.mean_w):
             bounds = trace.interval_w
-            spread = f" ({format_number(bounds[0])}–{format_number(bounds[1])}, 95 %)" if bounds else ""
+            spread = f" ({format_number(bounds[0])}–{format_number(bounds[1])}, 95\u00a0%)" if bounds else ""
             entries.append((colours.blue, "━━", f"measured mean {format_number(trace.mean_w)} W{spread}"))
         entries.append((colours.grey, "▒", f"measured window, {duration(trace.window_s)}"))
         self.legend.setText(
@@ -79,15 +83,21 @@ class OwnTracePlot(QWidget):
             self._write_legend(self._shown)
 
 
-class TracePlots(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph has no types
+class TracePlots(pg.GraphicsLayoutWidget, InParts):  # type: ignore[misc]  # pyqtgraph has no types
     """Power above, the clock beneath where it is known."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, at_once: bool = True) -> None:
         super().__init__()
         self._shown: OwnTrace | None = None
         self.setMinimumHeight(120)
+        self.begin(at_once)
+
+    def make(self) -> Iterator[None]:
+        """Each plot, then what is drawn in them."""
         self.power_plot = self.addPlot(row=0, col=0, enableMenu=False)
+        yield
         self.clock_plot = self.addPlot(row=1, col=0, enableMenu=False)
+        yield
         self.clock_plot.setXLink(self.power_plot)
         self.ci.layout.setRowStretchFactor(0, 5)
         self.ci.layout.setRowStretchFactor(1, 3)
@@ -102,6 +112,7 @@ class TracePlots(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph ha
             window.setZValue(-10)
             plot.addItem(window, ignoreBounds=True)
             self.windows.append(window)
+        yield
         self.power_plot.getAxis("bottom").setStyle(showValues=False)
         self.power, self.clock = pg.PlotCurveItem(), pg.PlotCurveItem()
         self.mean = pg.PlotCurveItem()

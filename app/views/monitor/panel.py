@@ -107,7 +107,8 @@ class MonitorPanel(QWidget):
         super().__init__(parent)
         self._gpu = gpu
         self._trace = trace
-        self._readout = readout
+        self._readout: Readout | None = None
+        self._estimate: VoltageEstimate | None = None  # the last that was shown
         self.view = LaneView(gpu, trace)
         self.lanes_menu = LanesMenu(self.view)
         self.menu = TraceMenu(self, self.view, self.lanes_menu, self.picture, self.write_picture, self.write_readings)
@@ -126,7 +127,7 @@ class MonitorPanel(QWidget):
         self._reset_ns: WeakKeyDictionary[Trace, int] = WeakKeyDictionary()
         self._summary_due_s = 0.0  # of the wall's clock
         if readout is not None:
-            readout.reset_asked.connect(self.reset_statistics)
+            self.fill(readout)
         self._statistics = LatestTask(self)
         self._statistics.done.connect(self._show_summary)
         self._statistics.failed.connect(self.failed)
@@ -141,6 +142,16 @@ class MonitorPanel(QWidget):
         self._timer.timeout.connect(self.tick)
         self._set_pace()
         self._timer.start()
+
+    def fill(self, readout: Readout) -> None:
+        """Keep this table of the shown board's channels up to date from now on."""
+        self._readout = readout
+        readout.reset_asked.connect(self.reset_statistics)
+        self._fill_estimate()
+
+    def _fill_estimate(self) -> None:
+        if self._readout is not None and self._estimate is not None and self.view.estimates:
+            self._readout.add_estimate(ESTIMATED_VOLTAGE, f"estimated from a {self._estimate.source}")
 
     def show_board(self, gpu: Gpu, trace: Trace) -> None:
         """Show another board's traces, as they were left: its marked span, and where they were held."""
@@ -171,10 +182,10 @@ class MonitorPanel(QWidget):
         """Show the estimated voltage where the board reports none; with None what is shown stays."""
         if estimate is None:
             return
+        self._estimate = estimate
         self.view.set_estimate(estimate)
         self.estimated.emit(estimate)
-        if self._readout is not None and self.view.estimates:
-            self._readout.add_estimate(ESTIMATED_VOLTAGE, f"estimated from a {estimate.source}")
+        self._fill_estimate()
 
     @Slot()
     def tick(self) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...engine.store.record import SessionRecord
 
 Floats = npt.NDArray[np.float64]
-_CELLS = (60, 36)  # of the crowd: of the points in one cell one is drawn
+CELLS = (60, 36)  # of the crowd: of the points in one cell one is drawn
 _CUT = (2.0, 98.0)  # percentiles: what lies beyond both these and the front would press all else into a corner
 
 
@@ -75,7 +75,7 @@ def _small_front(table: Floats, columns: tuple[Goal, Goal, Goal], record: Sessio
     low = np.where(high > low, low, low - 0.5)  # all alike: in the middle
     places = (points - low) / span
     inside = places[((places >= 0) & (places <= 1)).all(axis=1)]
-    cells = np.unique(np.floor(inside * (np.array(_CELLS) - 1e-9)).astype(np.int64), axis=0)
-    crowd = (cells + 0.5) / _CELLS
+    cells = np.unique(np.floor(inside * (np.array(CELLS) - 1e-9)).astype(np.int64), axis=0)
+    crowd = (cells + 0.5) / CELLS
     along = (along - low) / span
     return SmallFront((shown[0].title, shown[1].title), crowd, along[np.argsort(along[:, 0], kind="stable")], best_text)

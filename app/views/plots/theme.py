@@ -231,6 +231,7 @@ def _paint_application(c: Colours) -> None:
         (role.PlaceholderText, c.muted),
         (role.Button, c.raised),
         (role.ButtonText, c.text),
+        (role.Light, c.border if c.dark else "#ffffff"),  # under tabs: else it stays that of the system's own colours
         (role.BrightText, c.vermillion),
         (role.ToolTipBase, c.raised),
         (role.ToolTipText, c.text),

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from ..threads.tasks import LatestTask
 from . import theme
-from .small_front import Floats, SmallFront, read_small_front
+from .small_front import CELLS, Floats, SmallFront, read_small_front
 
 if TYPE_CHECKING:
     from ...engine.store.database import Store
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _KEPT = 400  # small fronts, some 10 kB each
 _WAITING = 40  # at most as many as are in sight at a time
 _MARGIN = 7.0  # pixels
+_LEAST_DOT_PX, _DOT_SHARE = 2.4, 0.8  # of the crowd; the share is of the cell that a dot stands for
+_FRONT_DOTS = 1.8  # times as wide
 _NO_FRONT = "no front yet"
 
 
@@ -149,10 +151,11 @@ def paint_small_front(painter: QPainter, box: QRectF, small: SmallFront | None, 
 
     crowd = QColor(c.grey)
     crowd.setAlpha(150)
-    painter.setPen(QPen(crowd, 2.4, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+    dot = max(_LEAST_DOT_PX, _DOT_SHARE * min(inner.width() / CELLS[0], inner.height() / CELLS[1]))
+    painter.setPen(QPen(crowd, dot, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
     painter.drawPoints(placed(small.crowd))
     line = placed(small.front)
     painter.setPen(QPen(QColor(c.front), 1.4))
     painter.drawPolyline(line)
-    painter.setPen(QPen(QColor(c.accent), 4.5, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+    painter.setPen(QPen(QColor(c.accent), _FRONT_DOTS * dot, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
     painter.drawPoints(line)

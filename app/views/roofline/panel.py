@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
@@ -39,6 +40,7 @@ from ...engine.tuning_methods.roofline_sweeps import (
 )
 from ..context import Context
 from ..file_dialogs import open_file
+from ..in_parts import InParts
 from ..past_sessions import PastSession, PastSessions
 from ..plots import theme
 from ..plots.colour_key import ColourKey
@@ -72,14 +74,21 @@ _HEADING_PX, _HEADING_SHARE = 120, 0.34  # of the table's width at most: the res
 _THREADS = Quantity("threads_per_multiprocessor", "Threads/SM", "")
 
 
-class RooflinePanel(QWidget):
+class RooflinePanel(QWidget, InParts):
     """Overlays sweeps. Usable without a window: `RooflinePanel(context)`."""
 
     session_opened = Signal()  # a stored sweep was opened elsewhere, and is shown here
 
-    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+    def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
         super().__init__(parent)
         self._context = context
+        self.begin(at_once)
+
+    def make(self) -> Iterator[None]:
+        """The three plots, the controls, what is drawn."""
+        context = self._context
+        self.plot, self.key = RooflinePlot(at_once=False), ColourKey()
+        yield from self.plot.make_parts()
         self.measuring = RooflineMeasuring(context, self)
         self._reader, self._filed = LatestTask(self), LatestTask(self)
         self.precisions = QComboBox()
@@ -91,7 +100,6 @@ class RooflinePanel(QWidget):
             PlainLabel(),
             PlainLabel(_LEGEND),
         )
-        self.plot, self.key = RooflinePlot(), ColourKey()
         self.list: OverlayList[Sweep] = OverlayList(
             "Sweeps that are overlaid",
             "Tick what is shown. The points of the chosen one are coloured by occupancy, and its balances are marked",
@@ -99,7 +107,9 @@ class RooflinePanel(QWidget):
         self.table, self.placer = QTableWidget(), KernelPlacer()
         self.table.setTabKeyNavigation(False)
         self._fill_controls()
+        yield
         self._lay_out()
+        yield
         self.measure.clicked.connect(self.start_measuring)
         self.stop.clicked.connect(self.measuring.stop)
         self.remove.clicked.connect(self.list.remove_chosen)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
 from ...engine.tuning_methods.roofline_sweeps import PlacedKernel, Sweep
+from ..in_parts import InParts
 from ..plots import theme
 from ..plots.axes import LogAxis
 from ..plots.markers import COLOURS, SHAPES, Coding, colour_scale
@@ -33,10 +34,10 @@ _PLOTS = (
 )
 
 
-class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph has no types
+class RooflinePlot(pg.GraphicsLayoutWidget, InParts):  # type: ignore[misc]  # pyqtgraph has no types
     """Three plots over one axis. The sweep in focus has its points coloured by occupancy and its balances marked."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, at_once: bool = True) -> None:
         super().__init__(parent)
         self._shown: Sequence[tuple[int, Sweep]] = ()
         self._focus: Sweep | None = None
@@ -46,6 +47,10 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
         self.scatters: list[pg.ScatterPlotItem] = []
         self.ci.layout.setContentsMargins(4, 4, 10, 2)
         self.ci.layout.setSpacing(2)
+        self.begin(at_once)
+
+    def make(self) -> Iterator[None]:
+        """One plot below the other, then what belongs to all."""
         for row, (title, unit, factor, tip) in enumerate(_PLOTS):
             axes = {"left": LogAxis("left", factor=factor), "bottom": LogAxis("bottom", base=2)}
             plot = self.addPlot(row=row, col=0, axisItems=axes, enableMenu=False)
@@ -57,6 +62,7 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
             if row:
                 plot.setXLink(self.plots[0])
             self.plots.append(plot)
+            yield
         self.plots[2].setLabel("bottom", "Intensity (flop/B)")
         self.plots[2].getAxis("bottom").setToolTip(
             "Work per traffic of a kernel. Kernels with only one of the two stand in the margins; "

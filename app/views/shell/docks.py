@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QByteArray, QDataStream, QEvent, QIODevice, QObject, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QAbstractButton, QDockWidget, QMainWindow, QTabBar
 
+from ..plots import theme
+from .icons import icon_of
 from .page import Page
 from .panels import PanelSpec, Place
 
@@ -14,6 +17,7 @@ _TALL_PX = 900  # from this height of the screen on, two stacks fit above one an
 _LAYOUT_VERSION = 8  # raised when docks are renamed or removed: an older saved layout is then left alone
 _SHARE, _SHARE_NARROW = 0.32, 0.34  # of the workspace's width, for the docks
 _NARROW_PX = 1100
+_BUTTONS = {"qt_dockwidget_floatbutton": "float", "qt_dockwidget_closebutton": "close"}  # Qt's names, and the icons
 _CENTRE_SHARE, _CENTRE_PX = 0.58, 560  # of the room's width, but no more pixels: what the centre keeps at least
 
 
@@ -34,6 +38,8 @@ class Docks(QObject):
         self._room = room
         self.by_name: dict[str, QDockWidget] = {}
         self.pages: dict[str, Page] = {}
+        self._icons: dict[str, QIcon] = {}  # of the buttons, drawn in `_ink`
+        self._ink = ""
         for spec in specs:
             dock = QDockWidget(spec.title, workspace)
             dock.setObjectName(spec.name)
@@ -41,6 +47,8 @@ class Docks(QObject):
             dock.installEventFilter(self)
             self.by_name[spec.name], self.pages[spec.name] = dock, Page()
             dock.setWidget(self.pages[spec.name])
+            dock.topLevelChanged.connect(self._dress_buttons)
+        theme.notifier().changed.connect(self._dress_buttons)
         centre = workspace.centralWidget()
         assert centre is not None
         centre.setMinimumWidth(least_centre_width(room))
@@ -89,6 +97,7 @@ class Docks(QObject):
         for dock in self.by_name.values():
             dock.removeEventFilter(self)
             dock.visibilityChanged.disconnect(self._visibility_changed)
+            dock.topLevelChanged.disconnect(self._dress_buttons)
 
     # --- widths -------------------------------------------------------------------------------------------------------
 
@@ -193,7 +202,20 @@ class Docks(QObject):
     @Slot(bool)
     def _visibility_changed(self, _: bool) -> None:
         self._tidy_tabs()
+        self._dress_buttons()
         self.changed.emit()
+
+    @Slot()
+    def _dress_buttons(self, *_: object) -> None:
+        """The style's own icons are grey on any ground, and come back when a dock is shown or floats."""
+        ink = theme.colours().text
+        if ink != self._ink and self.by_name:
+            self._ink = ink
+            self._icons = {name: icon_of(icon, ink) for name, icon in _BUTTONS.items()}
+        for dock in self.by_name.values():
+            for name, icon in self._icons.items():
+                for button in dock.findChildren(QAbstractButton, name):
+                    button.setIcon(icon)
 
     # --- kept over restarts -------------------------------------------------------------------------------------------
 

@@ -8,6 +8,8 @@ import shiboken6
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer, Slot
 from PySide6.QtWidgets import QWidget
 
+from ..threads.own_turn import OwnTurn
+
 _PAUSE_MS = 4  # so that what changes in a few turns is painted once
 
 
@@ -24,7 +26,8 @@ class Frames(QObject):
         self._waiting: deque[QWidget] = deque()
         self._paints = False
         self._next = QTimer(self, singleShot=True, interval=_PAUSE_MS, timerType=Qt.TimerType.PreciseTimer)
-        self._next.timeout.connect(self._paint)
+        self._turn = OwnTurn(self, self._paint)
+        self._next.timeout.connect(self._turn.start)
 
     def follow(self, window: QWidget) -> None:
         """A window, or a dock that may become one."""
@@ -43,6 +46,8 @@ class Frames(QObject):
     @Slot()
     def _paint(self) -> None:
         """The window that has waited longest."""
+        if not self._waiting:
+            return
         window = self._waiting.popleft()
         if self._waiting:
             self._next.start()

@@ -31,8 +31,7 @@ class LiveTraces(QObject):
         super().__init__()
         self._boards, self._meters, self._drawn = boards, meters, False
         board = boards.current
-        self.readout = Readout(board.gpu.channels)
-        self.monitor = MonitorPanel(board.gpu, board.trace, self.readout, board.recorder)
+        self.monitor = MonitorPanel(board.gpu, board.trace, recorder=board.recorder)
         self.strip = LiveStrip(board.gpu, board.trace)
         self._views = (self.monitor.view, self.strip.view)
         self._marks = tuple(WindowMarks(result, view, board) for view in self._views)
@@ -47,6 +46,12 @@ class LiveTraces(QObject):
         boards.speed_changed.connect(self._overlay_boards)
         meters.changed.connect(self._overlay_meters)
         self._overlay_meters(board)
+
+    def make_readout(self) -> Readout:
+        """The table of the channels, filled from now on."""
+        readout = Readout(self._boards.current.gpu.channels)
+        self.monitor.fill(readout)
+        return readout
 
     @property
     def marks(self) -> WindowMarks:

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from ..context import Context
+from ..in_parts import InParts
 from ..watched_board import WatchedBoard
 from .panels import PANELS
 from .services import Services
@@ -31,17 +32,27 @@ class Panels(QObject):
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
-        self._makers: dict[str, Maker] = {}
+        self._makers: dict[str, Any] = {}
         self._context: Context | None = None
+        self._begun: dict[str, Any] = {}  # some parts are there
         self._made: dict[str, QWidget] = {}
+
+    def offer(self, name: str, make: Callable[[], QWidget]) -> None:
+        """From now on this one can be asked for, also before the others are loaded."""
+        self._makers[name] = lambda _context: make()
 
     def load(self, makers: dict[str, Maker], context: Context) -> None:
         """From now on these panels can be asked for."""
-        self._makers, self._context = dict(makers), context
+        self._makers |= makers
+        self._context = context
 
     def shutdown(self) -> None:
         """Make no further one, and end the threads and timers of those that were made."""
+        for panel in self._begun.values():
+            panel.finish()
+        self._made |= self._begun
         self._makers.clear()
+        self._begun.clear()
         for panel in self._made.values():
             shutdown = getattr(panel, "shutdown", None)
             if shutdown is not None:
@@ -56,14 +67,43 @@ class Panels(QObject):
         """Whether it was made."""
         return name in self._made
 
+    def make_part(self, name: str) -> None:
+        """As much of a panel that can be asked for as there is time for in one turn of Qt's loop."""
+        if name in self._made:
+            return
+        if name not in self._begun:
+            self._begin(name)
+        elif self._begun[name].is_whole:
+            self.add(name, self._begun.pop(name))
+        else:
+            self._continue(name, self._begun[name].make_part)
+
+    def _begin(self, name: str) -> None:
+        maker: Any = self._makers.pop(name)
+        in_parts = isinstance(maker, type) and issubclass(maker, InParts)
+        if in_parts:
+            self._begun[name] = maker(self._context, at_once=False)
+        else:
+            self.add(name, maker(self._context))
+
+    def _continue(self, name: str, make: Callable[[], None]) -> None:
+        """One that cannot be made is not asked for again."""
+        try:
+            make()
+        except BaseException:
+            del self._begun[name]
+            raise
+
     def __getitem__(self, name: str) -> Any:
-        if name not in self._made:
-            assert self._context is not None
-            self.add(name, self._makers.pop(name)(self._context))
+        if name not in self._made and name not in self._begun:
+            self._begin(name)
+        if name in self._begun:
+            self._continue(name, self._begun[name].finish)
+            self.add(name, self._begun.pop(name))
         return self._made[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._made or name in self._makers
+        return name in self._made or name in self._begun or name in self._makers
 
     def __iter__(self) -> Iterator[str]:
         return iter(tuple(self._made))

@@ -24,18 +24,28 @@ class Page(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setMinimumSize(_LEAST)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.say(_LOADING)
+        self._words = _LOADING
+        self._label: PlainLabel | None = None  # that shows them
 
     def say(self, text: str) -> None:
         """Words in place of a panel."""
-        label = PlainLabel(text)
+        self._words = text
+        if self._label is not None:
+            self._label.setText(text)
+        elif self.isVisible():
+            self._show_words()
+
+    def _show_words(self) -> None:
+        label = PlainLabel(self._words)
         label.setAlignment(Qt.AlignmentFlag.AlignCenter)
         label.setWordWrap(True)
         label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.hold(label)
+        self._label = label
 
     def hold(self, widget: QWidget) -> None:
         """Show this one; the one before goes."""
+        self._label = None
         self.setWidget(widget)
         widget.show()
         self._fit()
@@ -59,6 +69,8 @@ class Page(QScrollArea):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        if self.widget() is None:
+            self._show_words()
         self._fit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-TRACES, CHANNELS = "traces", "channels"  # made with the window: they are there before the others are loaded
+TRACES, CHANNELS = "traces", "channels"  # of the window itself: they are there before the others are loaded
 INSPECTOR = "inspector"  # beside every workspace
 
 

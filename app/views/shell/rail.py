@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QButtonGroup, QFrame, QSizePolicy, QToolButton, QW
 
 from ..plots import theme
 from ..widgets import vbox
+from .icons import icon_of
 from .panels import WorkspaceSpec
-from .rail_icons import icon_of
 
 _ICON = QSize(22, 22)
 

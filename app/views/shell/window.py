@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -96,7 +97,7 @@ class MainWindow(QMainWindow):
         self.news = BoardNews(services, self.banner, self.notifications, self.actions_by_name)
         self.wiring = Wiring(self, self)
         self.panels.add(TRACES, self.monitor)
-        self.panels.add(CHANNELS, self.traces.readout)
+        self.panels.offer(CHANNELS, self.traces.make_readout)
         self._placement = Placement(self, self.workspaces, self.settings)
         self._placement.restore()
         self._types, self._loader = QtTypes(self), LatestTask(self)
@@ -125,7 +126,6 @@ class MainWindow(QMainWindow):
         for name in ("undo", "redo"):
             self.actions_by_name[name].setEnabled(False)  # until there is a form
         self.header.offer(self.actions_by_name["palette"], self.actions_by_name[INSPECTOR])
-        self.palette_of_actions = Palette(self)
         submenus = self.actions_made.submenus
         self.files = FileMenus(self, self.settings, submenus["recent"], submenus["examples"])
 
@@ -169,6 +169,11 @@ class MainWindow(QMainWindow):
         self._loader.done.connect(self._panels_imported)
         self._loader.failed.connect(self._panels_failed)
         self.workspaces.settled.connect(self._panels_there)
+
+    @cached_property
+    def palette_of_actions(self) -> Palette:
+        """Made when it is first asked for."""
+        return Palette(self)
 
     @property
     def board(self) -> WatchedBoard:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtWidgets import QDockWidget, QStackedWidget, QWidget
 
 from ..settings import Settings
+from ..threads.own_turn import OwnTurn
 from ..widgets import hbox
 from .beside import Beside
 from .loading import Panels
@@ -20,7 +21,7 @@ _STRIP, _BESIDE = "strip", "inspector"  # in the settings
 
 
 class Workspaces(QWidget):
-    """The panels are made when their workspace comes to sight, one per turn of the event loop.
+    """The panels are made when their workspace comes to sight, one part per turn of the event loop.
 
     `bring` and `go_to` find a panel wherever it is. Whether strip and Inspector are in sight is kept per workspace.
     """
@@ -34,7 +35,8 @@ class Workspaces(QWidget):
         self.rail = Rail(WORKSPACES)
         self.inspector = Page()
         self._pages = {INSPECTOR: self.inspector}
-        self._stack = QStackedWidget()
+        self._stack, self._none = QStackedWidget(), QWidget()
+        self._stack.addWidget(self._none)
         self.by_name: dict[str, Workspace] = {}
         self._of_panel: dict[str, Workspace] = {}
         inspector_px = _within(_INSPECTOR_SHARE * room.width(), *_INSPECTOR_PX)
@@ -54,16 +56,13 @@ class Workspaces(QWidget):
         self._strip = strip
         self.rail.chosen.connect(self.show_workspace)
         panels.made.connect(self._put)
-        self._next = QTimer(self, singleShot=True, interval=0)
-        self._next.timeout.connect(self._make_next)
+        self._next = OwnTurn(self, self._make_next)
         self._enter(WORKSPACES[0].name)
 
     @property
     def current(self) -> Workspace:
         """The workspace in sight."""
-        shown = self._stack.currentWidget()
-        assert isinstance(shown, Workspace)
-        return shown
+        return self._current
 
     @property
     def splitters(self) -> tuple[Beside, Beside]:
@@ -88,10 +87,13 @@ class Workspaces(QWidget):
         spec = self.by_name[name].spec
         usual = frozenset(word for word, shown in ((_STRIP, spec.strip), (_BESIDE, spec.inspector)) if shown)
         beside = self._settings.shown(f"beside_{name}", usual)
-        self._stack.setCurrentWidget(self.by_name[name])
+        self._current = self.by_name[name]
+        if self._stack.currentWidget() is not self._current:
+            self._stack.setCurrentWidget(self._none)  # else a workspace is laid out for each of the two sides
         self._over_strip.set_shown(_STRIP in beside)
         self._with_inspector.set_shown(_BESIDE in beside)
-        self.by_name[name].was_shown = True
+        self._stack.setCurrentWidget(self._current)
+        self._current.was_shown = True
         self.rail.mark(name)
         self.make_waiting()
 
@@ -170,7 +172,7 @@ class Workspaces(QWidget):
         wanted = (*self.current.in_front(), *beside, *early)
         waiting = next((name for name in wanted if name in self._panels and not self._panels.has(name)), None)
         if waiting is not None:
-            self._panels[waiting]
+            self._panels.make_part(waiting)
             self._next.start()
         elif all(self._panels.has(name) for name in wanted):
             self.settled.emit()

@@ -14,6 +14,7 @@ from ...engine.session.queue import RunQueue
 from ...engine.session_state import Purpose
 from ...errors import WattridgeError
 from .activity import Activity
+from .own_turn import OwnTurn
 
 _FLOOD: Final = 64  # measurements in one event: only recordings come as fast
 _PATIENCE_S: Final = 0.1  # a window that is held up does not hold up the engine
@@ -92,7 +93,8 @@ class EngineBridge(QObject):
         self._painted = QTimer(self, singleShot=True, interval=_PAINTED_MS, timerType=Qt.TimerType.PreciseTimer)
         self._painted.timeout.connect(self._shown.set)
         self._next = QTimer(self, singleShot=True)
-        self._next.timeout.connect(self._take)
+        self._turn = OwnTurn(self, self._take)
+        self._next.timeout.connect(self._turn.start)
         self.signals = {  # by the kind of event
             events.SessionStarted: self.session_started,
             events.StartFailed: self.start_failed,
@@ -122,7 +124,7 @@ class EngineBridge(QObject):
             events.SessionRemark: self.roofline.remark,
             events.SessionChanged: self.roofline.changed,
         }
-        self._arrived.connect(self._take, Qt.ConnectionType.QueuedConnection)
+        self._arrived.connect(self._turn.start, Qt.ConnectionType.QueuedConnection)
 
     def submit(self, command: events.Command) -> None:
         """Hand a command to the engine thread; returns at once. Nothing happens after `close`.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from ...errors import WattridgeError
+from .own_turn import OwnTurn
 
 Job = Callable[[threading.Event], Any]  # its event is set when the result is not wanted any more
 Then = Callable[[Any], None]
@@ -30,7 +32,9 @@ class LatestTask(QObject):
         super().__init__(parent)
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
-        self._arrived.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
+        self._newest: tuple[threading.Event, _Outcome] | None = None  # that arrived
+        self._turn = OwnTurn(self, self._deliver)
+        self._arrived.connect(self._keep, Qt.ConnectionType.QueuedConnection)
 
     @property
     def busy(self) -> bool:
@@ -67,8 +71,14 @@ class LatestTask(QObject):
             self._arrived.emit((stop, outcome))
 
     @Slot(object)
-    def _deliver(self, arrived: tuple[threading.Event, _Outcome]) -> None:
-        stop, (result, error) = arrived
+    def _keep(self, arrived: tuple[threading.Event, _Outcome]) -> None:
+        self._newest = arrived
+        self._turn.start()
+
+    @Slot()
+    def _deliver(self) -> None:
+        assert self._newest is not None
+        (stop, (result, error)), self._newest = self._newest, None
         if stop is not self._stop or stop.is_set():
             return
         self._thread = None
@@ -91,7 +101,9 @@ class TaskQueue(QObject):
         self._thread: threading.Thread | None = None
         self._open = True
         self._under_way = 0
-        self._arrived.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
+        self._outcomes: deque[tuple[Then | None, _Outcome]] = deque()  # that arrived
+        self._turn = OwnTurn(self, self._deliver)
+        self._arrived.connect(self._keep, Qt.ConnectionType.QueuedConnection)
 
     @property
     def busy(self) -> bool:
@@ -125,8 +137,15 @@ class TaskQueue(QObject):
             del queued, job, then, outcome  # what they hold is not kept until the next job comes
 
     @Slot(object)
-    def _deliver(self, arrived: tuple[Then | None, _Outcome]) -> None:
-        then, (result, error) = arrived
+    def _keep(self, arrived: tuple[Then | None, _Outcome]) -> None:
+        self._outcomes.append(arrived)
+        self._turn.start()
+
+    @Slot()
+    def _deliver(self) -> None:
+        then, (result, error) = self._outcomes.popleft()
+        if self._outcomes:
+            self._turn.start()
         self._under_way -= 1
         if not self._open:
             return

@@ -200,6 +200,14 @@ def test_header_compiles(tmp_path: Path) -> None:
     subprocess.run(["cc", "-fsyntax-only", "-Wall", "-Werror", tmp_path / "k.c"], check=True, timeout=30)
 
 
+def test_what_compiled_the_measured_kernel_is_said() -> None:
+    """Two compilers' machine code of one source may differ by a quarter of the time."""
+    table = session()
+    compiled = dataclasses.replace(plan(table), origin={"compiler": "NVRTC 13.0"})
+    assert "measured as compiled by NVRTC 13.0" in export_header(choose(compiled, table, None, 0))
+    assert "compiled by" not in export_header(choose(plan(table), table, None, 0))
+
+
 NAMES = st.text(min_size=1, max_size=10)
 
 

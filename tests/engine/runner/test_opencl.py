@@ -11,12 +11,14 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from opencl_here import usable_device
 
 from app.engine.measurement import Measurement, State
 from app.engine.metering import stopwatch
+from app.engine.runner.kernels.backend import DeviceFault
 from app.engine.runner.kernels.process import KernelFailed
 from app.engine.runner.opencl.image import make_image
 from app.engine.runner.opencl.language import OpenclLanguage
@@ -26,6 +28,7 @@ from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.space.build import build_space
 from app.engine.store.database import Store
+from app.engine.workloads.cuda_arguments import Launch
 from app.errors import InputError, WattridgeError
 from app.paths import resources
 from app.sensors.device_limits import limits_of
@@ -215,6 +218,51 @@ def listed(**given: str) -> OpenclDevice:
     plain = {"number": "0.0", "name": "NVIDIA H200", "platform": "NVIDIA CUDA", "driver": "", "kind": "GPU"}
     numbers = {"compute_units": 132, "work_group_size": 1024, "local_byte": 49152, "memory_mib": 1.0}
     return OpenclDevice(**{**plain, "uuid": "", "pci": "", **given}, **numbers)  # type: ignore[arg-type]
+
+
+class _Failing:
+    """What pyopencl is asked for, failing with an error of that number."""
+
+    command_execution_status = -9999
+
+    def __init__(self, code: int = -9999) -> None:
+        self.code = code
+
+    def __call__(self, *_: object) -> None:
+        import pyopencl as cl
+
+        name = "clWaitForEvents" if self.code == -9999 else "clEnqueueNDRangeKernel"
+        raise (cl.RuntimeError if self.code == -9999 else cl.LogicError)(cl._cl._ErrorRecord(name, self.code, ""))
+
+    wait = __call__
+
+
+def test_an_error_that_is_the_drivers_own_is_said_in_words_with_its_number() -> None:
+    backend = pytest.importorskip("app.engine.runner.opencl.backend", exc_type=ImportError)
+    mark = backend.OpenclMark(None, _Failing(), [])
+    for ask, begins in ((mark.wait, "clWaitForEvents failed: "), (lambda: mark.passed, "the queue failed: ")):
+        with pytest.raises(DeviceFault, match="error -9999, NVIDIA's for an illegal read or write") as failed:
+            ask()
+        assert str(failed.value).startswith(begins)
+        assert failed.value.fatal
+
+
+def test_whether_a_group_is_too_large_is_the_drivers_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it reports of a kernel may be less than it launches."""
+    backend = pytest.importorskip("app.engine.runner.opencl.backend", exc_type=ImportError)
+    reports = SimpleNamespace(get_work_group_info=lambda *_: 256, num_args=0)
+    for part, made in (("Program", SimpleNamespace(build=lambda: None)), ("Kernel", reports)):
+        monkeypatch.setattr(backend.cl, part, lambda *_, made=made: made)
+    queue = SimpleNamespace(context=None, device=None, queue=None, launched=[])
+    launch = Launch("add", (4, 1, 1), (512, 1, 1))
+    kernel = backend.OpenclKernel(queue, make_image(["add"], b""), launch, [])
+    monkeypatch.setattr(backend.cl, "enqueue_nd_range_kernel", lambda *_: "an event")
+    kernel.launch(2)
+    assert queue.launched == ["an event"] * 2
+    monkeypatch.setattr(backend.cl, "enqueue_nd_range_kernel", _Failing(-54))
+    with pytest.raises(DeviceFault, match=r"512 work-items, 256 are the most .*INVALID_WORK_GROUP_SIZE") as refused:
+        kernel.launch(1)
+    assert not refused.value.fatal
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,29 @@ def test_a_twin_draws_its_idle_power_and_more_at_each_higher_memory_clock(twin: 
     assert math.isnan(twin.read().values[[c.name for c in twin.channels].index("requested_memory_clock_mhz")])
 
 
+class CoolingBoard(LiveBoard):
+    """It draws 80 W at rest, and 4 W more that fade with a time constant of 6 s."""
+
+    def read(self) -> Reading:
+        now_s = self.clock.now_ns() / 1e9
+        wobble = 0.01 * (self.clock.now_ns() // 10**7 % 7 - 3)
+        return Reading(self.clock.now_ns(), (80.0 + 4.0 * math.exp(-now_s / 6) + wobble, 0.0))
+
+
+def test_a_board_that_still_cools_is_not_known_to_hundredths_of_a_watt(tmp_path: Path) -> None:
+    gpu = CoolingBoard(tmp_path / "none", VirtualClock())
+    early, late = (
+        study_idle(gpu, DeviceGuard(gpu), seconds=8.0, settle_s=settle_s, contexts=False).looks[0]  # type: ignore[arg-type]
+        for settle_s in (2.0, 120.0)
+    )
+    assert early.interval_w is not None
+    assert late.interval_w is not None
+    assert early.interval_w[0] <= 80.0 <= early.power_w, "the interval reaches down to where it will rest"
+    assert "fell by 1." in "; ".join(early.notes)
+    assert late.interval_w[1] - late.interval_w[0] < 0.1
+    assert not late.notes
+
+
 def test_without_being_asked_nothing_is_set(twin: SimulatedGpu, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(twin, "lock_memory_clock", lambda *a, **k: pytest.fail("it was set"))
     study = study_idle(twin, DeviceGuard(twin))

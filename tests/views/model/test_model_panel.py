@@ -27,6 +27,7 @@ from app.engine.tuning_methods.tables import methods_of_table
 from app.sensors.select import open_gpu
 from app.views.model.explanation import explained
 from app.views.model.panel import ModelPanel
+from app.views.plots import theme
 
 
 @pytest.fixture
@@ -52,6 +53,14 @@ def h200(shared_data: Path) -> FrequencyFit:
         rows = list(csv.DictReader(file))
     clock, power, rate = (np.asarray([float(r[n]) for r in rows]) for n in ("clock_mhz_locked", "power_w", "dgflops"))
     return fit_frequency_model(Points(clock, power, rate=rate, gpu="H200", series="fp64_gemm"))
+
+
+def test_an_empty_plot_has_no_axis_in_any_theme(panel: ModelPanel) -> None:
+    mode = theme.notifier().mode
+    for each in ("dark", "light"):
+        theme.set_mode(each)  # type: ignore[arg-type]
+        assert [name for name in ("bottom", "left", "right") if panel.plot.getAxis(name).isVisible()] == []
+    theme.set_mode(mode)
 
 
 def finish(lab: Lab, fit: FrequencyFit, source: str = "sweep of 14 clocks") -> None:

@@ -8,15 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from lab import OBJECTIVE, Lab, grid_space, measured, plan_for
-from PySide6.QtGui import QColor
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QColor, QImage, QPainter
 from pytestqt.qtbot import QtBot
 
 from app.engine.measurement import Measurement, State
 from app.engine.session_state import SessionState
 from app.engine.store.database import Store
 from app.views.plots import theme
-from app.views.plots.small_front import read_small_front
-from app.views.plots.thumbnail import SmallFronts, Thumbnail
+from app.views.plots.small_front import SmallFront, read_small_front
+from app.views.plots.thumbnail import SmallFronts, Thumbnail, paint_small_front
 from app.views.sessions.panel import SessionsPanel
 
 SPACE = grid_space(10, 8)
@@ -121,6 +122,22 @@ def test_it_is_painted_in_the_colours_of_the_theme(qtbot: QtBot, store: Store, f
         drawn = {QColor(image.pixel(x, y)).name() for x in range(image.width()) for y in range(image.height())}
         assert {colours.base, colours.accent} <= drawn
     theme.set_mode(mode)
+
+
+def test_a_dot_is_as_large_as_there_is_room_for(qtbot: QtBot) -> None:
+    """A few measurements are seen in the large picture of the Library too."""
+    one = np.array([[0.5, 0.5]])
+    drawn = []
+    for scale in (1, 3):
+        image = QImage(176 * scale, 104 * scale, QImage.Format.Format_RGB32)
+        painter = QPainter(image)
+        paint_small_front(painter, QRectF(image.rect()), SmallFront(crowd=one, front=one + 0.25))
+        painter.end()
+        ground = QColor(theme.colours().base)
+        middle = [image.pixelColor(x, image.height() // 2) for x in range(20 * scale, 110 * scale)]
+        drawn.append(sum(colour != ground for colour in middle))
+    assert drawn[0] >= 2
+    assert drawn[1] > 2 * drawn[0]
 
 
 def test_the_list_of_sessions_shows_the_front_of_the_selected_one(qtbot: QtBot, store: Store) -> None:

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 import pytest
 import shiboken6
 from PySide6.QtCore import QByteArray, QSize, Qt
-from PySide6.QtWidgets import QApplication, QLineEdit, QMainWindow, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QMainWindow, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.views.plots import theme
 from app.views.shell.docks import Docks, least_centre_width
 from app.views.shell.panels import PanelSpec, Place
 
@@ -241,3 +242,27 @@ def test_going_into_a_page_makes_no_widget_depend_on_its_neighbour(qtbot: QtBot,
     shiboken6.delete(first)
     assert shiboken6.isValid(second)
     assert shiboken6.isValid(third)
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_the_buttons_of_a_dock_stand_out_from_its_ground(qtbot: QtBot, shown: Shown, mode: theme.Mode) -> None:
+    _, docks = shown(1200)
+    before = theme.notifier().mode
+    theme.set_mode(mode)
+    dock = docks.by_name["first"]
+
+    def inks() -> list[str]:
+        """The colour of each button's strokes."""
+        images = [button.icon().pixmap(48, 48).toImage() for button in dock.findChildren(QAbstractButton)]
+        found = []
+        for image in images:
+            pixels = (image.pixelColor(x, y) for x in range(image.width()) for y in range(image.height()))
+            found.append(next(colour.name() for colour in pixels if colour.alpha() == 255))
+        return found
+
+    colours = theme.DARK if mode == "dark" else theme.LIGHT
+    assert inks() == [colours.text] * 2, "of which another test says that it can be read"
+    dock.setFloating(True)
+    dock.setFloating(False)
+    assert inks() == [colours.text] * 2
+    theme.set_mode(before)

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from fakes import FakeGpu, working
 from lab import SGEMM
+from PySide6.QtCore import QEvent, QObject
+from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine.models.frequency import fit_frequency_model
@@ -60,7 +62,8 @@ def test_the_traces_are_there_before_the_panels_and_then_these(qtbot: QtBot, ope
     window = program.window
     window.workspaces.show_workspace("watch")
     with qtbot.waitSignal(window.monitor.view.first_frame, timeout=5000):
-        assert set(window.panels) == {"traces", "channels"}
+        assert "channels" in window.panels
+    assert "home" not in window.panels
     with_panels(qtbot, program)
     assert window.banner.text == ""
     early = {spec.name for spec in PANELS if spec.early or spec.workspace == "watch"}
@@ -82,6 +85,36 @@ def test_a_panel_that_is_brought_is_made_in_a_turn_of_its_own(qtbot: QtBot, open
     assert made.args == ["front"], "first of all that the workspace holds"
     window.workspaces.go_to("compare")
     assert window.panels.has("compare"), "there is to be something that takes the focus"
+
+
+class Heard(QObject):
+    """Keeps what kinds of events a widget gets."""
+
+    def __init__(self, of: QWidget) -> None:
+        super().__init__(of)
+        self.kinds: list[QEvent.Type] = []
+        of.installEventFilter(self)
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        self.kinds.append(event.type())
+        return False
+
+
+def test_a_workspace_is_laid_out_once_as_it_comes_to_sight(open_program: Open) -> None:
+    """Strip and Inspector come to sight with it, and each takes some of its room."""
+    places = open_program().window.workspaces
+    for name in ("tune", "home"):
+        places.show_workspace(name)
+    tune = places.by_name["tune"]
+    size, heard = tune.size(), Heard(tune)
+    places.show_workspace("tune")
+    assert tune.isVisible()
+    assert places.shows_strip
+    assert places.shows_inspector
+    assert tune.size() == size
+    assert heard.kinds.count(QEvent.Type.Resize) <= 1
+    places.bring("front")
+    assert QEvent.Type.Hide not in heard.kinds, "what is in sight already stays there"
 
 
 @pytest.mark.parametrize(("source", "shown"), [("simulated", True), ("recorded", True), ("nvml", False)])

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
+from statistics import fmean
 from typing import Final
 
 import numpy as np
@@ -26,9 +27,10 @@ from ....sensors.unmetered import NO_ENERGY
 from ...control.guard import DeviceGuard
 from ...control.obeying import disobeyed
 from ...measurement import Configuration, Depth, Measurement, State
+from ...metering.beside import meters_beside
 from ...metering.condition import Condition
-from ...metering.meter import Meter
-from ...metering.stopwatch import Stopwatch
+from ...metering.meter import TIMED_S, Meter
+from ...metering.stopwatch import WINDOW_S, Stopwatch
 from ...metering.window import Run, Window
 from ...space.search_space import SearchSpace
 from ...specification.model import Specification, names_at_time
@@ -58,6 +60,7 @@ MOST_BATCH: Final = 64
 MOST_AHEAD: Final = 256  # images that are kept for rows that may be asked for
 WAIT_S: Final = 0.06  # for the compiler, before the GPU is kept busy: ending that takes as long
 TURN_S: Final = 0.05  # between looks while the GPU is kept busy
+TIME_ALONE: Final = "no energy: the script asks for the time alone"
 
 
 Setting = tuple[tuple[str, float], ...]  # of the board
@@ -116,10 +119,13 @@ class KernelRunner:
         """`condition` is the one to state figures for, where the user chose it; `script` what a script contributes."""
         self.source: str = gpu.info.source
         self.batch = max(LEAST_BATCH, min(MOST_BATCH, 4 * language.compiler.jobs))
-        self._metered = gpu.info.source != "unmetered"
+        metered, time_alone = gpu.info.source != "unmetered", script is not None and script.time_alone
         # kernels of other languages report their times themselves
-        quick = self._metered and spec.kernel is not None and spec.kernel.language == "CUDA"
-        self.timed = names_at_time(spec, space.names) if quick else frozenset[str]()
+        quick = metered and spec.kernel is not None and spec.kernel.language == "CUDA"
+        self._metered = metered and not time_alone
+        self._time_alone = time_alone
+        self._few_are_enough = quick and time_alone  # launches of a configuration: the time is all that is wanted
+        self.timed = names_at_time(spec, space.names) if quick and not time_alone else frozenset[str]()
         self.settle_s = 0.0  # lower bounds, beyond what the meter takes by itself
         self.window_s = 0.0
         self._gpu = gpu
@@ -133,7 +139,11 @@ class KernelRunner:
         self._kernel = language.kernel(spec) if script is None else language.kernel(spec, script.kernel)
         timeout_s = spec.kernel.timeout_s if spec.kernel else 10.0
         self._kernels = LoadedKernels(gpu, language, timeout_s, self._settle)
-        self._meter = Meter(gpu, needs=spec.uses) if self._metered else Stopwatch(gpu, NO_ENERGY)
+        self._enough_s = TIMED_S if time_alone else WINDOW_S  # of launches whose time is all that can be measured
+        if self._metered or self._few_are_enough:
+            self._meter: Meter | Stopwatch = Meter(gpu, needs=spec.uses)
+        else:
+            self._meter = Stopwatch(gpu, TIME_ALONE if metered else NO_ENERGY, self._enough_s)
         self._reported: Reader = reader_of(spec.kernel) if spec.kernel else lambda _: {}
         self._vendor = VendorLook(spec.operator)
         self._stating = Stating(spec, gpu.info, condition)
@@ -156,8 +166,9 @@ class KernelRunner:
         first = next(iter(self._ahead.values()), None)
         if first is not None:
             self._kernels.make_arguments(first[0].prepared.calls)
-        self._gpu.processes.keep_spare()
-        self._language.prepare(stop, on_progress)
+        self._keep_spare()
+        if self._metered:
+            self._language.prepare(stop, on_progress)
         self._gpu.processes.inform_spare()
 
     def expect(self, rows: Sequence[int]) -> None:
@@ -199,7 +210,7 @@ class KernelRunner:
 
     def go_on(self, more: Callable[[], Sequence[int]], depth: Depth, stop: threading.Event) -> Iterator[Measurement]:
         """The same of what `more` gives: the next rows compile, and the first of them is loaded, meanwhile."""
-        self._gpu.processes.keep_spare()
+        self._keep_spare()
         todo = list(more())
         try:
             while todo and not stop.is_set():
@@ -287,6 +298,12 @@ class KernelRunner:
         while self._finished:
             yield self._finished.pop(0)
 
+    def _keep_spare(self) -> None:
+        """A spare process, which takes over after a fault. Where the time is all that is wanted, only once there was a
+        fault: its start would take longer than what it saves, and disturb the first launches."""
+        if not self._time_alone or self.replaced:
+            self._gpu.processes.keep_spare()
+
     def _look_at_setting(
         self,
         rows: Sequence[int],
@@ -312,7 +329,7 @@ class KernelRunner:
                 candidate = waiting.pop(future)
                 self._following = waiting
                 candidate.unmet = self._unmet
-                if depth is Depth.ENERGY:
+                if depth is Depth.ENERGY and self._metered:
                     self._look_at_drift(candidate, setting, stop)
                 candidate.began = time.monotonic()
                 failed = self._run(candidate, future, stop)
@@ -400,7 +417,10 @@ class KernelRunner:
             )
             if wrong:
                 return self._failed(candidate, State.CORRECTNESS, wrong)
-            if candidate.depth is Depth.TIME:
+            if self._few_are_enough and self._script is not None:
+                self._gpu.processes.await_opened()
+                candidate.facts |= self._observed(self._script, candidate)
+            if candidate.depth is Depth.TIME or self._few_are_enough:
                 if not self._load_following(candidate):
                     return self._run_image(candidate, future, stop)
                 assert isinstance(self._meter, Meter), "nothing is only timed where there is no energy"
@@ -409,7 +429,9 @@ class KernelRunner:
             else:
                 if self._script is not None:
                     candidate.facts |= self._observed(self._script, candidate)
-                self._run_repeats(candidate, stop)
+                    candidate.time_s = self._time_of_launches(self._script, candidate)
+                if candidate.time_s is None:
+                    self._run_repeats(candidate, stop)
         except KernelFailed as failure:
             self._settle()
             return self._recovered(candidate, failure)
@@ -417,7 +439,7 @@ class KernelRunner:
         self._look_again(stop)  # at the one before: it is still loaded, and this window lies between
         if candidate.ran:
             self._kernels.last = candidate.load
-            self._gpu.processes.keep_spare()
+            self._keep_spare()
         if candidate.time_s is not None:
             self._finished.append(self._timed(candidate, candidate.time_s))
         elif candidate.run is not None:
@@ -465,6 +487,15 @@ class KernelRunner:
         launches = self._kernels.launches(candidate.name, self._reported)
         return script.observe(candidate.row, candidate.configuration, launches, candidate.facts)
 
+    def _time_of_launches(self, script: ScriptSide, candidate: _Candidate) -> float | None:
+        """Seconds per launch by the script's own launches, where they report it themselves and lasted long enough, and
+        nothing but the time can be measured; else None."""
+        if self._metered or meters_beside(self._gpu.info) is not None or self._spec.kernel is None:
+            return None
+        times = script.times_s(candidate.row)
+        wrong = any(what_is_wrong(self._spec.kernel, {"time_s": each}) for each in times)
+        return None if wrong or sum(times) < self._enough_s else fmean(times)
+
     def _run_repeats(self, candidate: _Candidate, stop: threading.Event) -> None:
         """Every repeat's run; `run` stays None where the first was stopped."""
         settle_s = max(self.settle_s, self._guard.settling_s)
@@ -482,7 +513,7 @@ class KernelRunner:
         assert candidate.run is not None, "only what ran is described"
         self._take_window(candidate, candidate.run)
         if self._gpu.clock.speed == 1.0:
-            candidate.cost_s = candidate.windows[-1].window_ns[1] / 1e9 - candidate.began
+            candidate.cost_s = candidate.run.runs[-1].ended.end_ns / 1e9 - candidate.began
 
     def _look_again(self, stop: threading.Event) -> None:
         """Finish the last that ran, after a second look at its time per launch: where they differ, a second window.
@@ -583,6 +614,7 @@ class KernelRunner:
         measurement = timed_measurement(
             self._spec, candidate.row, candidate.configuration, time_s, source=self.source, cost_s=cost_s
         )
+        measurement = replace(measurement, depth=candidate.depth)  # the time is all there is where it is all asked for
         said = "; ".join(words for words in (candidate.said, candidate.unmet) if words)
         return replace(measurement, values={**measurement.values, **candidate.facts}, message=said)
 

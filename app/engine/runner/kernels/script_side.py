@@ -6,7 +6,7 @@ what they are given came from there as plain arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from ....sensors.device_limits import DeviceLimits
@@ -19,6 +19,8 @@ from .loaded import Launches
 
 class ScriptSide(Protocol):
     """What a script adds to a specification."""
+
+    time_alone: bool  # it asks for no figure of the board: each configuration is only timed
 
     def kernel(self, spec: Specification, limits: DeviceLimits, shared_opt_in: int) -> SourceKernel:
         """The kernel, its text and launch by the script's functions."""
@@ -35,4 +37,8 @@ class ScriptSide(Protocol):
 
         `facts` is what the driver reports of the kernel, by the names of a measurement.
         """
+        ...
+
+    def times_s(self, row: int) -> Sequence[float]:
+        """How long each of those launches took."""
         ...

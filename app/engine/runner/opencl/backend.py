@@ -26,6 +26,8 @@ from .image import read_image
 for where in (r"pyopencl\b", re.escape(__name__)):
     warnings.filterwarnings("ignore", module=where)
 COMPLETE: Final = cl.command_execution_status.COMPLETE
+# Errors of drivers' own, of which pyopencl knows the number alone.
+_OF_DRIVERS: Final = {-9999: "NVIDIA's for an illegal read or write of memory"}
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -47,11 +49,21 @@ def _faults(fatal: bool) -> Callable[[Callable[P, R]], Callable[P, R]]:
             try:
                 return function(*arguments, **named)
             except cl.Error as error:
-                raise DeviceFault(str(error).splitlines()[0], fatal=fatal) from None
+                raise DeviceFault(_in_words(error), fatal=fatal) from None
 
         return call
 
     return decorate
+
+
+def _in_words(error: Any) -> str:
+    """An error of pyopencl's in one line."""
+    line = str(error).splitlines()[0]
+    return line.replace(f"<unknown error {error.code}>", _status(error.code))
+
+
+def _status(code: int) -> str:
+    return f"error {code}, {_OF_DRIVERS[code]}" if code in _OF_DRIVERS else f"error {code}"
 
 
 class OpenclBackend:
@@ -151,9 +163,6 @@ class OpenclKernel:
             self._kernel.set_arg(at, _given(argument))
         self._local = launch.block
         self._global = tuple(blocks * size for blocks, size in zip(launch.grid, launch.block, strict=True))
-        most = self._figure(cl.kernel_work_group_info.WORK_GROUP_SIZE)
-        if most is not None and math.prod(launch.block) > most:
-            raise DeviceFault(f"{math.prod(launch.block)} work-items, {most} are the most per group for this kernel")
         self.facts = KernelFacts(
             shared_byte=self._figure(cl.kernel_work_group_info.LOCAL_MEM_SIZE),
             local_byte=self._figure(cl.kernel_work_group_info.PRIVATE_MEM_SIZE),
@@ -163,7 +172,15 @@ class OpenclKernel:
     def launch(self, times: int) -> None:
         backend = self._backend
         for _ in range(times):
-            event = cl.enqueue_nd_range_kernel(backend.queue, self._kernel, self._global, self._local)
+            try:
+                event = cl.enqueue_nd_range_kernel(backend.queue, self._kernel, self._global, self._local)
+            except cl.LogicError as error:
+                if error.code != cl.status_code.INVALID_WORK_GROUP_SIZE:
+                    raise
+                # asked only now: a driver may allow more than it reports
+                most = self._figure(cl.kernel_work_group_info.WORK_GROUP_SIZE)
+                what = f"{math.prod(self._local)} work-items, {most} are the most per group for this kernel"
+                raise DeviceFault(f"{what}: {_in_words(error)}") from None
             backend.launched.append(event)
 
     def unload(self) -> None:
@@ -196,7 +213,7 @@ class OpenclMark:
         if self._at_ns is None:
             status = self._event.command_execution_status
             if status < 0:
-                raise DeviceFault(f"the queue failed with status {status}", fatal=True)
+                raise DeviceFault(f"the queue failed: {_status(status)}", fatal=True)
             if status == COMPLETE:
                 self._settle()
         return self._at_ns is not None

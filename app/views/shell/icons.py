@@ -1,4 +1,4 @@
-"""The icons of the workspaces, drawn in the colour of the text."""
+"""The icons of the workspaces and of the docks' buttons, drawn in the colour of the text."""
 
 from __future__ import annotations
 
@@ -46,11 +46,13 @@ _STROKES: dict[str, tuple[list[tuple[float, ...]], ...]] = {
         [(16, 6), (20.5, 20)],
         [(2, 20.5), (22, 20.5)],
     ),
+    "float": ([(8, 4), (20, 4), (20, 16), (8, 16), (8, 4)], [(4, 9), (4, 20), (15, 20)]),
+    "close": ([(5, 5), (19, 19)], [(19, 5), (5, 19)]),
 }
 
 
 def icon_of(name: str, colour: str) -> QIcon:
-    """The icon of a workspace."""
+    """The icon of a workspace or a button."""
     pixmap = QPixmap(round(_SIDE * _SCALE), round(_SIDE * _SCALE))
     pixmap.fill(Qt.GlobalColor.transparent)
     painter = QPainter(pixmap)
