@@ -243,6 +243,8 @@ class Docks(QObject):
 
     def restore(self, state: QByteArray | None, room: QSize) -> None:
         """A layout that was kept; the first one where there is none or it does not fit. Once, before it is shown."""
+        if not self._specs:
+            return  # four of the six workspaces
         self._first = self._window.saveState(_LAYOUT_VERSION)
         if state is not None and self._restore(state):
             least = self._window.minimumSizeHint()
