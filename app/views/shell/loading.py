@@ -145,7 +145,12 @@ def load_panels(services: Services) -> Loaded:
     store = services.store
     store.purge()
     sessions = store.sessions()
-    for beside in ("...engine.session.tuner", "...views.editor.window", "...views.editor.wizard"):
+    for beside in (
+        "...engine.session.tuner",
+        "...views.editor.window",
+        "...views.editor.wizard",
+        "...views.score.window",
+    ):
         importlib.import_module(beside, __package__)
     classes = {spec.name: spec.load() for spec in PANELS if spec.panel}
     return Loaded(classes, gpus, sessions, known_of(store, services.boards.current))
