@@ -82,8 +82,8 @@ def plan_on_board(
         raise InputError(refused[0], "tune_params", "leave the clocks and limits out, or allow control")
     resolved, notes = resolve_device_settings(settings, gpu)
     space = _space(kernel, wanted, limits_on(gpu), resolved, notes)
-    time_alone = metered and wanted.time_alone(kernel)
-    if time_alone:
+    time_alone = wanted.time_alone(kernel)
+    if time_alone and metered:
         space = replace(space, notes=(*space.notes, TIME_ALONE))
     script = side(kernel, gpu)
     script.time_alone = time_alone

@@ -3,7 +3,9 @@
 Run by hand on a board that nobody else uses: python tests/benchmarks/reference.py [--out FOLDER] [--seconds 520]
 Three sessions of the program measure the same 24 random configurations of SGEMM. Another process, with PyCUDA, NVML
 and no line of the program, measures 12 of them alone: from idle (6 s without work, then 5 s) and hot (8 s of a kernel
-near 700 W, then 5 s), each the mean of its last 2 s, with the temperatures and averages of power at that time. The
+near 700 W, then 5 s), each the mean of its last 2 s, with the temperatures and averages of power at that time. Where
+launches keep step with the driver's samples, it is the mean of whole beats between the two, of up to 8 s. The first
+two are measured again when the others have been: by so much references themselves differ. The
 references are never corrected: each session states its figures for every reference's own condition. Last, within one
 process, eight configurations, three of them at the power limit, five times each against 3 s of their steady state.
 It reads and never sets: no clock, no limit, no mode. Everything that the tables are made of is kept in FOLDER, every
@@ -16,6 +18,7 @@ import json
 import math
 import os
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -23,6 +26,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +34,8 @@ ROOT = Path(__file__).resolve().parents[2]
 N = 4096
 HEAVY = (64, 2, 1, 8)  # near 700 W on an H200
 IDLE_S, HEAT_S, RUN_S, MEAN_S = 6.0, 8.0, 5.0, 2.0
+BEAT_S = 8.0  # the longest that one is waited for
+AGAIN = 2  # references that are measured a second time, at the end
 STEADY_S = 3.0  # of the steady state within one process, the last of RUN_S
 WITHIN_TIMES = 5
 WITHIN_S, SESSION_S = 85.0, 18.0  # what they take, about
@@ -88,13 +94,14 @@ class Alone:
         self._drain.join()
         self.context.pop()
 
-    def run(self, key: tuple[int, ...], seconds: float) -> tuple[float, float]:
-        """Back to back for so long; (ms per launch over the last seconds, when it ended)."""
+    def run(self, key: tuple[int, ...], seconds: float) -> tuple[float, float, float]:
+        """Back to back for so long, or until a whole beat; (ms per launch of the mean's time, its start and end)."""
         x, y, tx, ty = key
         grid, block = (N // (x * tx), N // (y * ty)), (x, y, 1)
         function, begun, launches, seen = self._functions[key], time.time(), 4, []
         before, after = self._cuda.Event(), self._cuda.Event()
-        while time.time() - begun < seconds:
+        mean_s, known = MEAN_S, False
+        while time.time() - begun < max(seconds, seconds - MEAN_S + mean_s):
             before.record()
             for _ in range(launches):
                 function(self._c, self._a, self._b, block=block, grid=grid)
@@ -104,9 +111,23 @@ class Alone:
             seen.append((time.time(), ms, launches))
             self._launched.append(seen[-1])
             launches = max(1, round(30 / ms))
-        last = [each for each in seen if each[0] > seen[-1][0] - MEAN_S]
+            if not known and seen[-1][0] - begun > 1.0:  # the host's time between launches counts as well
+                count = sum(each for _, _, each in seen[1:])
+                mean_s, known = self._whole_beats_s((seen[-1][0] - seen[0][0]) / count), True
+        end = seen[-1][0]
+        last = [each for each in seen if each[0] > end - mean_s]
         total = sum(count for _, _, count in last)
-        return sum(ms * count for _, ms, count in last) / total, seen[-1][0]
+        return sum(ms * count for _, ms, count in last) / total, end - mean_s, end
+
+    def _whole_beats_s(self, launch_s: float) -> float:
+        """About MEAN_S: whole beats of the launches with the driver's samples, where they keep step."""
+        stamps = list(self._samples)[-1000:]
+        if len(stamps) < 200:  # too few to know their rate by
+            return MEAN_S
+        sample_s = statistics.median(after - before for before, after in pairwise(stamps)) / 1e6  # some come later
+        beats_per_s = abs(1 / launch_s - round(sample_s / launch_s) / sample_s)
+        beats = max(1, round(MEAN_S * beats_per_s))
+        return beats / beats_per_s if beats_per_s * BEAT_S >= 1 and launch_s > 0.004 else MEAN_S
 
     @property
     def recorded(self) -> dict[str, Any]:
@@ -115,9 +136,8 @@ class Alone:
         return {"samples": samples, "slow": self._slow, "launched": self._launched}
 
     def measure(self, key: tuple[int, ...]) -> dict[str, float]:
-        ms, end = self.run(key, RUN_S)
+        ms, start, end = self.run(key, RUN_S)
         time.sleep(0.4)  # the driver's buffer is 0.1 s late
-        start = end - MEAN_S
         samples = [values for at, values in list(self._samples.items()) if start < at / 1e6 <= end]
         slow = [row for row in self._slow if start < row[0] <= end]
         power_w, fast_w, slow_w = (mean([values[at] for values in samples]) for at in range(3))
@@ -136,6 +156,7 @@ class Alone:
             "clock_mhz": mean([row[3] for row in slow]),
             "limited": float(bool(reasons & LIMITS)),
             "samples": float(len(samples)),
+            "mean_s": end - start,
         }
 
     def _build(self, key: tuple[int, ...], folder: Path, architecture: str) -> str:
@@ -182,7 +203,7 @@ def alone(history: str, keys: Sequence[tuple[int, ...]], seconds: float, out: Pa
     with tempfile.TemporaryDirectory() as folder:
         board = Alone([*keys, *([] if HEAVY in keys else [HEAVY])], Path(folder))
         time.sleep(2.0)
-        for key in keys:
+        for at, key in enumerate([*keys, *keys[:AGAIN]]):
             needed = RUN_S + (IDLE_S if history == "idle" else HEAT_S) + 0.6
             if time.time() - began + needed > seconds:
                 break
@@ -190,7 +211,7 @@ def alone(history: str, keys: Sequence[tuple[int, ...]], seconds: float, out: Pa
                 time.sleep(IDLE_S)
             else:
                 board.run(HEAVY, HEAT_S)
-            found.append({"key": list(key), "history": history, **board.measure(key)})
+            found.append({"key": list(key), "history": history, "again": at >= len(keys), **board.measure(key)})
         board.close()
     out.write_text(json.dumps(found))
     out.with_name(f"{history}-recorded.json").write_text(json.dumps(board.recorded))
@@ -328,6 +349,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("reference-result"))
     parser.add_argument("--seconds", type=float, default=520.0, help="for everything, the first look at the sensor too")
     parser.add_argument("--references", type=int, default=12)
+    parser.add_argument("--without-within", action="store_true", help="leave out the repeats within one process")
     parser.add_argument("--alone", choices=("idle", "hot"), help="(the other process)")
     arguments = parser.parse_args()
     out = arguments.out.resolve()
@@ -353,17 +375,19 @@ def main() -> None:
         print(f"{len(found)} references {history}", flush=True)
 
     def left_s() -> float:
-        return float(arguments.seconds) - (time.time() - began) - WITHIN_S
+        return float(arguments.seconds) - (time.time() - began) - (0.0 if arguments.without_within else WITHIN_S)
 
     with Store() as store:
         session(store, 1, out / "sgemm24.toml", kept)
-        other_process("idle", min(20.0 + arguments.references * (IDLE_S + RUN_S + 0.6), left_s() / 2 - SESSION_S))
+        all_s = 25.0 + (arguments.references + AGAIN) * (IDLE_S + RUN_S + 0.6)
+        other_process("idle", min(all_s, left_s() / 2 - SESSION_S))
         session(store, 2, out / "sgemm24.toml", kept)
         other_process("hot", left_s() - SESSION_S)
         session(store, 3, out / "sgemm24.toml", kept)
     kept.write(out)
-    (out / "within.json").write_text(json.dumps(within(out / "sgemm8.toml", kept)))
-    kept.write(out)
+    if not arguments.without_within:
+        (out / "within.json").write_text(json.dumps(within(out / "sgemm8.toml", kept)))
+        kept.write(out)
     print(f"{time.time() - began:.0f} s on the board", flush=True)
     subprocess.run([sys.executable, str(Path(__file__).with_name("reference_report.py")), str(out)], check=True)
 

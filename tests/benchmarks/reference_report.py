@@ -108,7 +108,7 @@ def pairs_of(board: Board) -> list[Pair]:
     """Every pair of a session and a reference: the session's figures stated for the reference's own condition."""
     pairs = []
     for number, (table, statement) in enumerate(zip(board.sessions, board.statements, strict=True), 1):
-        for reference in board.references:
+        for reference in (each for each in board.references if not each.get("again")):
             condition = Condition(*(float(reference[name]) for name in ("gpu_c", "memory_c", "fast_w", "slow_w")))
             found = [m for m in table if [m.configuration[name] for name in NAMES] == reference["key"]]
             if statement is None or not found or "energy_j" not in found[0].values:
@@ -216,6 +216,44 @@ def report_pairs(pairs: list[Pair]) -> dict[str, Any]:
     return document
 
 
+def report_parts(board: Board, pairs: Sequence[Pair]) -> dict[str, float]:
+    """What the errors are made of, one sigma: what all pairs of a session share, of a reference, and the windows' rest.
+
+    By the mean squares of two crossed factors, of which every pair has one of each [Searle1992, section 4.3]; and by
+    how much references differ from themselves, measured again.
+    """
+    errors: dict[tuple[str, str], dict[int, float]] = {}
+    for pair in pairs:
+        errors.setdefault((str(pair["key"]), pair["history"]), {})[pair["session"]] = pair["error"]
+    sessions = sorted({pair["session"] for pair in pairs})
+    table = [[each[at] for at in sessions] for each in errors.values() if len(each) == len(sessions)]
+    rows, columns, found = len(table), len(sessions), {}
+    if rows > 1 and columns > 1:
+        mean = statistics.fmean(error for row in table for error in row)
+        of_row = [statistics.fmean(row) for row in table]
+        of_column = [statistics.fmean(row[at] for row in table) for at in range(columns)]
+        rest = sum(
+            (error - of_row[i] - of_column[j] + mean) ** 2 for i, row in enumerate(table) for j, error in enumerate(row)
+        ) / ((rows - 1) * (columns - 1))
+        found = {
+            "session_sd": math.sqrt(max(0.0, statistics.variance(of_column) - rest / rows)),
+            "reference_sd": math.sqrt(max(0.0, statistics.variance(of_row) - rest / columns)),
+            "window_sd": math.sqrt(rest),
+        }
+        print(
+            f"of which, one sigma: all of a session {100 * found['session_sd']:.2f} %, a reference "
+            f"{100 * found['reference_sd']:.2f} %, the rest of a window {100 * found['window_sd']:.2f} %"
+        )
+    for again in (each for each in board.references if each.get("again")):
+        alike = (each for each in board.references if each["key"] == again["key"] and not each.get("again"))
+        first = next(each for each in alike if each["history"] == again["history"])
+        name = "x".join(map(str, again["key"]))
+        power, time = (again[figure] / first[figure] - 1 for figure in ("power_w", "time_s"))
+        found[f"{name}_{again['history']}_again"] = power
+        print(f"reference {name} {again['history']} again: power {100 * power:+.2f} %, time {100 * time:+.2f} %")
+    return found
+
+
 def report_sessions(board: Board) -> dict[str, Any]:
     """The models, and how much each configuration varies over the sessions at the board's condition."""
     models, seen = [], {}
@@ -278,7 +316,8 @@ def main() -> None:
         board = read_board(folder)
         print(f"\n{board.name}")
         pairs = pairs_of(board)
-        document = {"summary": report_pairs(pairs), "sessions": report_sessions(board)}
+        document = {"summary": report_pairs(pairs), "parts": report_parts(board, pairs)}
+        document |= {"sessions": report_sessions(board)}
         document |= {"within": report_within(board.within), "pairs": pairs, "references": board.references}
         (folder / "reference.json").write_text(json.dumps(document, indent=1))
 

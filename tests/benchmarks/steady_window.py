@@ -97,6 +97,18 @@ def in_step(rng: np.random.Generator, seconds: float, clients: int, prefill_s: f
     return Load(work, power_w + NOISE_W * rng.standard_normal(len(at)), clients * TOKENS / wave_s, mean_w)
 
 
+def slow_at_first(rng: np.random.Generator, seconds: float) -> Load:
+    """64 clients in step, for 3 s at 0.3 times the pace."""
+    load = in_step(rng, seconds, clients=64, prefill_s=0.0135, step_s=0.0068)
+    edges, at = STRETCH_S * np.arange(len(load.work) + 1), samples(seconds)
+
+    def served(times: Floats) -> Floats:
+        return np.where(times < 3, 0.3 * times, times - 2.1)
+
+    work = np.diff(np.interp(served(edges), edges, np.concatenate([[0.0], np.cumsum(load.work)])))
+    return Load(work, np.interp(served(at), at, load.power_w), load.rate, load.mean_w)
+
+
 def closed_loop(rng: np.random.Generator, seconds: float, clients: int = 32) -> Load:
     """Closed loop, answers of 32 to 224 tokens: in step at first, and soon no more."""
     low, high, prefill_s, step_s = 32, 224, 0.1, 0.0065
@@ -148,6 +160,7 @@ LOADS: dict[str, Callable[[np.random.Generator, float], Load]] = {
     "in step, 8 clients": partial(in_step, clients=8, prefill_s=0.0135, step_s=0.0041),
     "in step, 32 clients": partial(in_step, clients=32, prefill_s=0.0125, step_s=0.0048),
     "in step, 64 clients": partial(in_step, clients=64, prefill_s=0.0135, step_s=0.0068),
+    "the same, slow at first": slow_at_first,
     "closed, random lengths": closed_loop,
     "warming board": partial(drifting, walk=False),
     "power walks at random": partial(drifting, walk=True),

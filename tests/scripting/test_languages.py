@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,12 @@ from opencl_here import usable_device
 from app import run_kernel, tune_kernel
 from app.cli import main
 from app.engine.metering import stopwatch
+from app.engine.runner.kernels.process import RunnerProcesses
 from app.errors import InputError
 from app.observers import BenchmarkObserver, NVMLObserver
 from app.scripting.python_kernel import PythonKernel
 from app.scripting.sources import read_source
+from app.scripting.surroundings import Surroundings, running_with
 from app.sensors.opencl import devices
 
 N = np.int32(1000)
@@ -113,6 +115,24 @@ def test_a_function_in_c_returns_its_time_and_its_faults_cost_a_configuration_ea
     assert "1 of 1000 values are wrong, the first at 3" in results[3]["error"]
     assert environment["best_config"] == results[1]
     assert environment["source"] == "unmetered"
+
+
+@NEEDS_C
+def test_where_only_the_time_counts_faults_cost_a_configuration_each_and_no_process_is_spare() -> None:
+    started: list[object] = []
+    start = RunnerProcesses.__init__
+
+    def counting(self: RunnerProcesses, make: Callable[[], Any], prepare: Callable[[Any], None]) -> None:
+        start(self, lambda: started.append(self) or make(), prepare)
+
+    with running_with(Surroundings(energy=False)), pytest.MonkeyPatch.context() as patched:
+        patched.setattr(RunnerProcesses, "__init__", counting)
+        for faults, wanted in (([0], 1), ([0, 1], None)):
+            started.clear()
+            parameters = {"block_size_x": [32], "returned": [1, 2], "fault": faults}
+            results, _ = tune_kernel("add", IN_C, 1000, [C, A, N], parameters, quiet=True)
+            assert ["SIGSEGV" in each.get("error", "") for each in results] == [bool(f) for f in faults] * 2
+            assert wanted in (None, len(started))
 
 
 @NEEDS_C

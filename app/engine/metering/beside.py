@@ -23,7 +23,7 @@ from ...sensors.meters.select import open_meter
 from .gain import Gain
 from .gain_store import known_gain
 from .meter_choice import BOARD, NO_METERS, MeterChoice
-from .power_source import COVERED, Energy, PowerSensor, PowerSource
+from .power_source import COVERED, Energy, PowerSensor, PowerSource, Stretch
 from .window import SourcePower, Window
 
 PATIENCE_S: Final = 0.5  # for a meter's samples of a window that has ended
@@ -125,7 +125,9 @@ def energy_of(meter: SampledMeter, start_ns: int, end_ns: int, *, steady: bool) 
         return Energy(np.empty(0), np.empty(0), unknown=f"it reported power for {covered:.0%} of the time only")
     source = PowerSource(PowerSensor(meter.info.label, None, each_s, each_s), kept_s=math.inf)
     source.add_samples(zip(time_ns.tolist(), power_w.tolist(), strict=True))
-    return source.steady(start_ns, end_ns) if steady else source.energy(start_ns, end_ns)
+    if steady:
+        return source.steady([Stretch(start_ns, end_ns, start_ns)])
+    return source.energy(start_ns, end_ns)
 
 
 def _values(meter: SampledMeter, start_ns: int, end_ns: int) -> tuple[np.ndarray, np.ndarray, float] | None:

@@ -29,13 +29,16 @@ from .beside import meters_beside
 from .characterisation.store import known_characterisation
 from .condition import Condition
 from .confidence import limited_interval, not_negative
+from .in_step import keeps_step, opposite_s
 from .launching import LaunchingGpu, few, lap
-from .power_source import PowerSensor, PowerSource, find_sensor
+from .power_source import PowerSensor, PowerSource, Stretch, find_sensor
 from .window import STEADY_TIME, Run, Window, steady
 
 RISE_S: Final = 0.04  # clock and power after a launch or a new clock, before a window opens
 BUFFER_WINDOW_S: Final = 0.14  # at least: what is queued still runs after it, and makes seven to nine samples
 BUFFER_MOST_S: Final = 1.0
+OPPOSITE_S: Final = 0.09  # of each of two windows where launches keep step with the samples, at least: four samples
+RESUME_S: Final = 0.02  # the same after a pause of a launch, with no other load between
 POLLED_WINDOW_S: Final = 1.0  # of values, and at least ten refreshes, where the source is not characterised
 POLLED_MOST_S: Final = 3.0
 TARGET: Final = 0.01  # half of the 95 % interval of mean power, relative
@@ -190,14 +193,48 @@ class Meter:
         run = self._run_once(load, stop, settle_s, max(window_s, least_window_s(self._source.sensor)))
         if run is not None and self._disturbed(run):  # something else ran, or the clock moved unseen
             run = self._run_once(load, stop, settle_s, max(window_s, least_window_s(self._source.sensor)))
+        return run if run is None or not self._keeps_step(run) else self._with_opposite(run, stop)
+
+    def _keeps_step(self, run: Run) -> bool:
+        """Its launches keep step with the samples, which show one part of them."""
+        seconds = (run.ended.end_ns - run.opened_ns) / 1e9 - self._source.sensor.lead_s
+        return not self._after_limit and self._in_step(run.ended.time_s, seconds)
+
+    def _in_step(self, launch_s: float, seconds: float = 0.0) -> bool:
+        """So do launches of that time, in a window of so many seconds of samples, or a usual one.
+
+        Meters beside the board's own see all of every launch, and would see the pause between two windows.
+        """
+        sensor, beside = self._source.sensor, meters_beside(self._gpu.info)
+        if beside is not None and beside.meters:
+            return False
+        samples = int(max(seconds, BUFFER_WINDOW_S + sensor.refresh_s) / sensor.refresh_s)
+        return sensor.buffered and keeps_step(samples, sensor.refresh_s, launch_s)
+
+    def _with_opposite(self, run: Run, stop: threading.Event | None) -> Run | None:
+        """With a second run, of which the samples see the other part of each launch; None when stopped."""
+        sensor, seconds = self._source.sensor, (run.ended.end_ns - run.opened_ns) / 1e9
+        least_s = max(OPPOSITE_S, seconds / 2)
+        between_s = (seconds - sensor.lead_s) / 2 + RESUME_S + (sensor.lead_s + least_s) / 2
+        now_s = (self._gpu.clock.now_ns() - run.ended.end_ns) / 1e9
+        later_s = opposite_s(now_s, between_s, sensor.refresh_s, run.ended.time_s)
+        if self._gpu.clock.wait(later_s - now_s, stop):
+            return None
+        run.opposite = self._run_once(run.load, stop, RESUME_S, least_s, least_s)
+        if run.opposite is None:
+            return None
+        if self._after_limit or self._disturbed(run.opposite):  # another state of the board than in the first
+            run.opposite = None
         return run
 
-    def _run_once(self, load: Load, stop: threading.Event | None, settle_s: float, least_s: float) -> Run | None:
+    def _run_once(
+        self, load: Load, stop: threading.Event | None, settle_s: float, least_s: float, most_s: float | None = None
+    ) -> Run | None:
         self._note_power()
         run = Run(load, self._gpu.clock.now_ns())
         self._begin(load)
         try:
-            if self._gpu.clock.wait(settle_s, stop) or not self._watch(run, least_s, stop):
+            if self._gpu.clock.wait(settle_s, stop) or not self._watch(run, least_s, most_s, stop):
                 return None
         finally:
             execution = self._end()
@@ -213,15 +250,19 @@ class Meter:
         return run.execution is not None and abs(run.execution.change) > STEADY_TIME and not self._after_limit
 
     def window(self, run: Run) -> Window:
-        """The figures of a run; waits until the buffer has reported its samples. Raises WattridgeError without any."""
-        execution = run.execution
-        assert execution is not None, "a run that `run` returned has ended"
+        """The figures of a run that ended; waits until the buffer has reported its samples.
+
+        Raises WattridgeError without any.
+        """
+        ended = [each.ended for each in run.runs]
         if self._source.sensor.buffered:
-            self._await_samples(execution.end_ns + round(self._source.sensor.lag_s * 1e9))
-        powers = self._source.powers(run.opened_ns, execution.end_ns)
-        if not self._limited(run.readings, powers):
-            self._source.spread.note(powers)
-        window = self._describe(run, execution, execution.end_ns)
+            self._await_samples(ended[-1].end_ns + round(self._source.sensor.lag_s * 1e9))
+        stretches = [Stretch(each.opened_ns, each.ended.end_ns, each.ended.end_ns) for each in run.runs]
+        for each, stretch in zip(run.runs, stretches, strict=True):
+            powers = self._source.powers(stretch.start_ns, stretch.end_ns)
+            if not self._limited(each.readings, powers):
+                self._source.spread.note(powers)
+        window = self._describe(run, _together(ended), stretches)
         beside = meters_beside(self._gpu.info)
         return window if beside is None else beside.complete(window)
 
@@ -261,11 +302,19 @@ class Meter:
         self._last_end_ns = self._gpu.clock.now_ns()
         self._source.edge(execution.end_ns)
 
-    def _watch(self, run: Run, least_s: float, stop: threading.Event | None) -> bool:
-        """Look until the window holds enough, and say in `run` whether the board was at rest; False when stopped."""
-        self._open(run)
+    def _watch(self, run: Run, least_s: float, most_s: float | None, stop: threading.Event | None) -> bool:
+        """Look until the window holds enough, and say in `run` whether the board was at rest; False when stopped.
+
+        With `most_s` it is a further window of a load, in which only time and power count.
+        """
+        lately = self._open(run)
         sensor = self._source.sensor
-        most_s = least_s + (BUFFER_MOST_S if sensor.buffered else POLLED_MOST_S)
+        whole = most_s is None
+        in_step = whole and least_s <= least_window_s(sensor) and self._in_step(lately.time_s)
+        if in_step:
+            least_s = OPPOSITE_S  # a second one will follow
+        if most_s is None:
+            most_s = least_s + (BUFFER_MOST_S if sensor.buffered else POLLED_MOST_S)
         look_s = LOOK_S if sensor.buffered else sensor.poll_s
         before: Window | None = None
         while True:
@@ -280,16 +329,18 @@ class Meter:
                 self._open(run)
             elif limited and seconds >= max(least_s, LIMITED_WINDOW_S):
                 execution = lap(self._gpu, run.load)
-                window = self._describe(run, execution, now)
+                window = self._describe(run, execution, [Stretch(run.opened_ns, now, execution.end_ns)])
                 at_rest = self._at_limit(powers, run.readings[-1]) or (before is not None and steady(before, window))
                 if at_rest or (now - run.began_ns) / 1e9 >= LIMITED_MOST_S:
                     run.settled, run.execution = at_rest, execution
                     return True
                 before = window
                 self._open(run)
-            elif not limited and seconds >= least_s and not self._awaits_voltage(run, seconds):
+            elif not limited and seconds >= least_s and not (whole and self._awaits_voltage(run, seconds)):
                 looked_enough = bool(powers) or look_s * len(run.readings) >= most_s  # time alone may pass unseen
                 if (seconds >= most_s and looked_enough) or self._certain(powers, seconds):
+                    return True
+                if in_step and len(powers) < 2:  # nothing of its spread is known yet: the second one shows it as well
                     return True
 
     def _look(self, opened_ns: int) -> Reading:
@@ -316,11 +367,12 @@ class Meter:
     def _awaits_voltage(self, run: Run, seconds: float) -> bool:
         return self._wants_voltage and seconds < VOLTAGE_MOST_S and not self._reported(run.readings, "core_voltage_mv")
 
-    def _open(self, run: Run) -> None:
-        """The window begins now."""
-        lap(self._gpu, run.load)
+    def _open(self, run: Run) -> Execution:
+        """The window begins now; how the launches before it went."""
+        before = lap(self._gpu, run.load)
         run.opened_ns = self._gpu.clock.now_ns()
         run.readings.clear()
+        return before
 
     def _left_over(self, run: Run, limited: bool, powers: Sequence[float]) -> bool:
         """The clock is on its way, or a limit acts that this load does not reach: the one before did."""
@@ -372,9 +424,9 @@ class Meter:
 
     # --- figures ----------------------------------------------------------------------------------------------------
 
-    def _describe(self, run: Run, execution: Execution, known_ns: int) -> Window:
-        """The figures of a window, as far as its power is known by `known_ns`. Raises WattridgeError without any."""
-        energy = self._source.steady(run.opened_ns, known_ns, execution.time_s)
+    def _describe(self, run: Run, execution: Execution, stretches: Sequence[Stretch]) -> Window:
+        """The figures of a window, as its power is known of those stretches. Raises WattridgeError without any."""
+        energy = self._source.steady(stretches, execution.time_s)
         if energy.unknown:
             raise WattridgeError(energy.unknown, self._gpu.info.label, "look at it with: wattridge monitor")
         power_w, interval, aftereffect_w = energy.mean_power_w, energy.power_interval_w, 0.0
@@ -383,11 +435,11 @@ class Meter:
             limit_w = self._limit_w(run.readings[-1])
             interval = limited_interval(powers, self._source.independent(powers), limit_w, run.settled)
         else:
-            aftereffect_w = self._source.left_behind_w(run.opened_ns, power_w)
+            aftereffect_w = fmean(self._source.left_behind_w(each.start_ns, power_w) for each in stretches)
             power_w -= aftereffect_w
             interval = interval and not_negative((interval[0] - aftereffect_w, interval[1] - aftereffect_w))
         temperature_c = self._mean(run.readings, "temperature_c")
-        fast_w, slow_w = self._source.drawn_lately_w(run.opened_ns, known_ns)
+        fast_w, slow_w = self._source.drawn_lately_w(run.opened_ns, stretches[-1].end_ns)
         return Window(
             time_s=execution.time_s,
             power_w=power_w,
@@ -398,7 +450,7 @@ class Meter:
             core_voltage_mv=self._mean(run.readings, "core_voltage_mv"),
             memory_clock_mhz=self._mean(run.readings, "memory_clock_mhz"),
             event_reasons=self._reasons(run.readings),
-            window_ns=(run.opened_ns, execution.end_ns),
+            window_ns=(run.opened_ns, stretches[0].launch_ns),
             power_source=self._source.sensor.words,
             settled=run.settled,
             change=execution.change,
@@ -430,6 +482,15 @@ class Meter:
 
     def _reported(self, readings: Sequence[Reading], name: str) -> list[float]:
         return [value for value in (self._value(r, name) for r in readings) if not math.isnan(value)]
+
+
+def _together(parts: Sequence[Execution]) -> Execution:
+    """Of launches in several parts; only the first's tells how they changed, and what they report."""
+    launches = sum(each.launches for each in parts)
+    if len(parts) == 1 or not launches:
+        return parts[0]
+    time_s = sum(each.launches * each.time_s for each in parts if each.launches) / launches
+    return replace(parts[0], launches=launches, time_s=time_s)
 
 
 def _longer(run: Run, second: Execution) -> float:

@@ -24,6 +24,7 @@ from .characterisation.aftereffect import HISTORY_S
 from .characterisation.figures import CHANNEL_OF, Characterisation, SourceFigures, source_words
 from .condition import PowerHistory
 from .confidence import NORMAL_95, Interval, Spread, not_negative, student_t
+from .in_step import SEEN_FROM_S, phases, unseen
 
 Floats = npt.NDArray[np.float64]
 LEAST_POLL_S: Final = 0.004
@@ -41,11 +42,6 @@ BACK: Final = 3.0  # averaging times before a window in which values show what r
 WORTH: Final = 0.3  # of one value: a level that less of it shows is not known
 LEAST_HISTORY: Final = 0.5  # of the second before a window, that values must cover to know what it leaves behind
 OVERLAP: Final = 1.5  # averaging over refresh: from here on values overlap
-# Power differs between the beginning and the end of one launch, and the buffer's values see it like a stroboscope: in
-# 15 of 23 runs of kernels of 5 to 146 ms on an H200 they follow the phase of the launch. These are the first two
-# harmonics, relative, one sigma (tests/benchmarks/reference.txt). Shorter launches average out within a value.
-HARMONICS: Final = (0.005, 0.003)
-SEEN_FROM_S: Final = 0.004
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +142,19 @@ def _by_generation(source: str, capability: tuple[int, int] | None) -> PowerSens
     elif capability is not None and (capability == (8, 0) or capability >= (9, 0)):
         averaging_s = 0.025
     return PowerSensor("", CHANNEL_OF[source], refresh_s, averaging_s, ASSUMED_LAG_S, ASSUMED_MARGIN_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A window in which nothing but one load ran, back to back."""
+
+    start_ns: int
+    end_ns: int
+    launch_ns: int  # when one of its launches ended, or began
+
+    @property
+    def seconds(self) -> float:
+        return (self.end_ns - self.start_ns) / 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,21 +266,32 @@ class PowerSource:
         """How many of the values are independent of each other."""
         return round(len(values) * min(1.0, self.sensor.refresh_s / self.sensor.averaging_s))
 
-    def steady(self, start_ns: int, end_ns: int, launch_s: float = math.nan) -> Energy:
-        """Of a window in which nothing but one load ran: every value counts alike, and their scatter is noise.
+    def steady(self, stretches: Sequence[Stretch], launch_s: float = math.nan) -> Energy:
+        """Of windows in which nothing but one load ran, which count alike: their values' scatter is noise.
 
         What their scatter does not show is added: where launches of `launch_s` keep step with the values, all of these
         are of the same part of a launch.
         """
-        first, last = self._inside(start_ns, end_ns)
-        freed_s, freed_w = self._freed(first, start_ns, end_ns) if self.sensor.splits else ([], [])
-        times_s = np.concatenate([freed_s, self._middles_s(first, last, start_ns)])
-        powers = [*freed_w, *self._power_w[first:last]]
-        if not powers:
-            return Energy(times_s, np.asarray(powers), unknown="no power reading fell into the window")
-        mean_w = fmean(powers)
-        half_w = math.hypot(self._noise_w(powers), NORMAL_95 * mean_w * self._in_step(len(powers), launch_s))
-        return self._energy(times_s, powers, mean_w, half_w, (end_ns - start_ns) / 1e9)
+        origin_ns = stretches[0].start_ns
+        found: list[tuple[Stretch, Floats, list[float]]] = []
+        for stretch in stretches:
+            first, last = self._inside(stretch.start_ns, stretch.end_ns)
+            freed = self._freed(first, stretch.start_ns, stretch.end_ns) if self.sensor.splits else ([], [])
+            times_s = np.concatenate([freed[0], self._middles_s(first, last, stretch.start_ns)])
+            if len(times_s) > min(1, len(found)):  # one value alone shows nothing beside another window
+                found.append((stretch, times_s, [*freed[1], *self._power_w[first:last]]))
+        if not found:
+            return Energy(np.empty(0), np.empty(0), unknown="no power reading fell into the window")
+        mean_w = fmean(fmean(powers) for _, _, powers in found)
+        noise_w = math.hypot(*(self._noise_w(powers) for _, _, powers in found)) / len(found)
+        hidden = self._in_step([(stretch, times_s) for stretch, times_s, _ in found], launch_s)
+        return self._energy(
+            np.concatenate([times_s + (stretch.start_ns - origin_ns) / 1e9 for stretch, times_s, _ in found]),
+            np.concatenate([powers for _, _, powers in found]),
+            mean_w,
+            math.hypot(noise_w, NORMAL_95 * mean_w * hidden),
+            sum(stretch.seconds for stretch in stretches),
+        )
 
     def energy(self, start_ns: int, end_ns: int) -> Energy:
         """Of any window, whatever ran in it: each value counts for the time nearer to it than to another.
@@ -374,13 +394,12 @@ class PowerSource:
         independent = self.independent(powers)
         return math.nan if independent < 2 else self.spread.half_w(powers, independent)
 
-    def _in_step(self, values: int, launch_s: float) -> float:
+    def _in_step(self, windows: Sequence[tuple[Stretch, Floats]], launch_s: float) -> float:
         """How far their mean may be off by seeing only some of each launch; relative, one sigma."""
         if not self.sensor.buffered or not launch_s >= SEEN_FROM_S:
             return 0.0
-        cycles = np.arange(1, len(HARMONICS) + 1) * self.sensor.refresh_s / launch_s  # from one value to the next
-        seen = np.exp(2j * np.pi * np.outer(np.arange(values), cycles)).mean(axis=0)
-        return float(np.hypot.reduce(np.asarray(HARMONICS) * np.abs(seen)))
+        since_s = (times_s + (stretch.start_ns - stretch.launch_ns) / 1e9 for stretch, times_s in windows)
+        return unseen([phases(each, launch_s) for each in since_s])
 
     def _changes_w(self, times_s: Floats, around_w: Sequence[float], from_before: bool, time_s: float) -> float:
         """The same of values that may differ by more than noise; NaN below two.

@@ -50,7 +50,7 @@ class Weights:
 
 
 EVEN: Final = Weights(np.ones_like, lambda place: place)
-SMOOTH: Final = Weights(lambda place: 6 * place * (1 - place), lambda place: place**2 * (3 - 2 * place))
+SMOOTH: Final = Weights(lambda place: 6 * place * (1 - place), lambda place: place * place * (3 - 2 * place))
 
 
 def rates_in_cells(start: float, end: float, times: Floats, amounts: Floats, begin: float = 0.0) -> Floats:
@@ -60,7 +60,8 @@ def rates_in_cells(start: float, end: float, times: Floats, amounts: Floats, beg
     """
     edges = np.linspace(start, end, CELLS + 1)
     done = np.interp(edges, np.concatenate([[begin], times]), np.concatenate([[0.0], np.cumsum(amounts)]))
-    return np.diff(done) / np.diff(edges)
+    rates: Floats = np.diff(done) / np.diff(edges)
+    return rates
 
 
 def smooth_mean(rates: Floats) -> float:

@@ -2,7 +2,8 @@
 
 The beginning is cut off by the marginal standard error rule [White1997]: of all places to begin at, the first after
 which the mean is known nearly as well as at best. It counts as steady once that place lies in the first half of what
-was seen, for throughput and for power. Means and their 95 % intervals are those of `smooth_mean`.
+was seen, for throughput and for power. Means and their 95 % intervals are those of `smooth_mean`. Where waves hide a
+slow beginning from that rule, the window begins at the first place after which these are not twice as wide as at best.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ Floats = npt.NDArray[np.float64]
 BLOCKS: Final = 24  # that the time since the load began is divided into, for its beginning
 FEWEST: Final = 8  # of them in a window, and pieces of work
 _NEARLY: Final = 1.3  # times the least variance of the mean: less is what chance makes of 24 blocks
+_STRIDE: Final = 2  # blocks, from one later beginning that is tried to the next
+_FAR: Final = 2.0  # times as well known as from the beginning before: chance hardly makes that
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +45,14 @@ class Look:
     steady: bool  # in throughput and in power
     known: Known
 
+    @property
+    def half(self) -> float:
+        """To how much throughput and power are known."""
+        return max(self.known.rate_half, self.known.power_half)
+
     def narrow(self, precision: float) -> bool:
         """Whether throughput and power are known to so much."""
-        return self.steady and max(self.known.rate_half, self.known.power_half) <= precision
+        return self.steady and self.half <= precision
 
 
 def look(times_s: Floats, work: Floats, power_times_s: Floats, power_w: Floats, end_s: float) -> Look:
@@ -57,9 +65,12 @@ def look(times_s: Floats, work: Floats, power_times_s: Floats, power_w: Floats, 
     if len(power_w):
         first = max(first, begins_at(_in_blocks(power_in_cells(0.0, end_s, power_times_s, power_w))))
     latest = BLOCKS // 2
-    start_s = end_s * min(first, latest) / BLOCKS
-    known = known_of(start_s, end_s, times_s, work, power_times_s, power_w)
-    return Look(start_s, end_s, first < latest, known)
+    looks = [
+        Look(start_s, end_s, first < latest, known_of(start_s, end_s, times_s, work, power_times_s, power_w))
+        for start_s in end_s * np.arange(min(first, latest), latest + 1, _STRIDE) / BLOCKS
+    ]
+    best = min(each.half for each in looks)
+    return next(each for each in looks if each.half <= _FAR * best)
 
 
 def known_of(

@@ -25,10 +25,11 @@ METERED_S: Final = 0.5  # of a window beside a meter: RAPL is read every 50 ms
 class Stopwatch:
     """Times loads on one device. Not thread-safe."""
 
-    def __init__(self, gpu: LaunchingGpu, words: str) -> None:
-        """`words` say in a window why there is no energy."""
+    def __init__(self, gpu: LaunchingGpu, words: str, window_s: float | None = None) -> None:
+        """`words` say in a window why there is no energy; `window_s` is its least length, WINDOW_S by itself."""
         self._gpu = gpu
         self._words = words
+        self._window_s = WINDOW_S if window_s is None else window_s
 
     def run(
         self,
@@ -81,7 +82,7 @@ class Stopwatch:
             beside = meters_beside(self._gpu.info)
             window_s = window_s if beside is None else max(window_s, beside.least_s, METERED_S)
             run.opened_ns = self._gpu.clock.now_ns()
-            wanted_s = max(window_s, WINDOW_S, min(MOST_S, LEAST * launch_s))
+            wanted_s = max(window_s, self._window_s, min(MOST_S, LEAST * launch_s))
             while (self._gpu.clock.now_ns() - run.opened_ns) / 1e9 < wanted_s:
                 if self._gpu.clock.wait(LOOK_S, stop):
                     return None

@@ -40,7 +40,7 @@ class Window:
     core_voltage_mv: float  # mean of the values asked for within the window; NaN where none was
     memory_clock_mhz: float  # observed; NaN where the board does not report it
     event_reasons: int  # every reason seen
-    window_ns: tuple[int, int]
+    window_ns: tuple[int, int]  # of two that count alike the first
     power_source: str
     settled: bool | None = True  # False: a limit acted and the board had not come to rest; None: not looked at
     change: float = 0.0  # of the time of one launch, from one half of the window to the other; relative
@@ -85,6 +85,20 @@ class Run:
     execution: Execution | None = None  # of the window
     settled: bool = True
     again: float = 0.0  # change of the time per launch to a second look
+    opposite: Run | None = (
+        None  # of the same load, whose samples see the other part of launches that keep step with them
+    )
+
+    @property
+    def ended(self) -> Execution:
+        """How the launches of the window went."""
+        assert self.execution is not None, "a run that `Meter.run` returned has ended"
+        return self.execution
+
+    @property
+    def runs(self) -> list[Run]:
+        """This one, and its opposite."""
+        return [self] if self.opposite is None else [self, self.opposite]
 
 
 def steady(before: Window, after: Window) -> bool:

@@ -10,6 +10,7 @@ from ..description import NOT_BRACKETED, NOT_IDENTIFIABLE, Cell, Description, Fi
 from .caps import CapFit, CapsAgainstClocks, median_saving
 from .clock_log import Plateau
 from .frequency import FrequencyFit
+from .settable_clocks import how_settable
 
 _fitted = partial(Figure, unknown=NOT_IDENTIFIABLE)  # what the points may not determine
 
@@ -124,7 +125,8 @@ def _clock(
 
 def _clocks(fit: FrequencyFit) -> Iterator[Figure]:
     """The clocks to choose from."""
-    meaning = "can be set; least expected energy"
+    chosen = fit.recommended_clock_mhz
+    meaning = "" if chosen is None else f"{how_settable(chosen)}; least expected energy"
     yield _clock("Recommended clock", fit.recommended_clock_mhz, meaning=meaning, important=True)
     if fit.expected_loss is not None:
         yield Figure("Expected loss there", 100 * fit.expected_loss, "%", "above the unknown best", digits=2)

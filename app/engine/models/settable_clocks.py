@@ -19,8 +19,11 @@ _HIGHEST_MHZ = 100_000.0  # beyond any board: a figure in another unit, of which
 
 
 def settable_clocks(gpu: str, clock_mhz: Floats) -> tuple[tuple[float, ...] | None, tuple[str, ...]]:
-    """Settable clocks between the sampled ones, where they lie on a regular grid as NVIDIA's boards have it."""
-    known = np.unique(clock_mhz[np.isfinite(clock_mhz)])
+    """Settable clocks between the sampled ones, where they lie on a regular grid as NVIDIA's boards have it.
+
+    Sampled ones may be means of readings, off the grid by a fraction of a MHz.
+    """
+    known = np.unique(np.round(clock_mhz[np.isfinite(clock_mhz)]))
     if not len(known) or known[0] <= 0 or known[-1] > _HIGHEST_MHZ:
         return None, ()
     named = bool(_STEPS_OF_15.search(gpu))
@@ -31,6 +34,12 @@ def settable_clocks(gpu: str, clock_mhz: Floats) -> tuple[tuple[float, ...] | No
             of = f" of {gpu}" if gpu else ""
             return between, (f"clocks{of} assumed to go in steps of {step:g} MHz, as the given ones do",)
     return None, ()
+
+
+def how_settable(clock_mhz: float) -> str:
+    """What is to be said of a clock that is recommended: boards are set to whole MHz, and the mean of readings that is
+    none lies between clocks that can be set."""
+    return "can be set" if clock_mhz == round(clock_mhz) else "a mean of readings, between clocks that can be set"
 
 
 def only_followed(points: Points) -> Points:

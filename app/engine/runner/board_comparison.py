@@ -12,11 +12,12 @@ from typing import Final
 
 import numpy as np
 
+from ...sensors.event_reasons import LIMITING
 from ..measurement import Depth, Measurement, State
 from ..metering.board_offsets import BoardOffset, fit_offsets
 
 SHARED: Final = 5  # configurations that every board begins with; of 0.5 % scatter each, ratios are known to 0.9 %
-TRIES: Final = 3  # so many times a board measures others, where too few of them worked
+TRIES: Final = 3  # so many times a board measures others, where too few of them worked without a limit
 
 Restate = Callable[[Sequence[Measurement]], Sequence[Measurement]]
 
@@ -34,7 +35,8 @@ class BoardComparison:
         self._awaited: dict[str, set[int]] = {}  # of a board that was asked: the rows that it has not reported yet
         self._tries: Counter[str] = Counter()  # how often a board was asked for other rows
         self._seen: list[Measurement] = []  # as their boards reported them
-        self._boards_of: dict[int, list[str]] = {}  # that measured a row in full
+        self._boards_of: dict[int, list[str]] = {}  # that measured a row in full,
+        self._showing: dict[int, set[str]] = {}  # and of which it shows what they draw: it worked, and no limit acted
         self._measured: Counter[str] = Counter()  # how much by each board
 
     def meet(self, keys: Sequence[str]) -> None:
@@ -64,8 +66,12 @@ class BoardComparison:
         """Whether some board reported it."""
         return row in self._boards_of
 
-    def wanted(self, keys: Sequence[str]) -> list[tuple[str, int]]:
-        """Which of these boards is to measure which rows, beside all that it was asked for before."""
+    def wanted(self, keys: Sequence[str], *, draw: bool = False) -> list[tuple[str, int]]:
+        """Which of these boards is to measure which rows, beside all that it was asked for before.
+
+        Where too few of a board's rows showed anything, others that a compared board has measured; rows that nobody
+        asked for only with `draw`.
+        """
         self.meet(keys)
         asked: list[tuple[str, int]] = []
         for key in keys:
@@ -74,8 +80,8 @@ class BoardComparison:
             awaited = self._awaited.setdefault(key, set())
             rows = [r for r in self._shared if r not in awaited and key not in self._boards_of.get(r, ())]
             if not rows and self._needs_others(key):
-                rows = self._others(key)
-                asked += self._ask(self.reference, rows) if self.reference in keys else []
+                rows, drawn = self._others(key, draw)
+                asked += self._ask(self.reference, rows) if drawn and self.reference in keys else []
             asked += self._ask(key, rows)
         return asked
 
@@ -91,6 +97,8 @@ class BoardComparison:
         self._seen.append(measured)
         self._boards_of.setdefault(measured.row, []).append(measured.board)
         self._measured[measured.board] += 1
+        if measured.state is State.OK and not measured.event_reasons & LIMITING:
+            self._showing.setdefault(measured.row, set()).add(measured.board)
         awaited = self._awaited.get(measured.board, set())
         if measured.row not in awaited:
             return False
@@ -151,12 +159,16 @@ class BoardComparison:
         enough = len(self._shared) >= min(SHARED, self._size)
         return enough and key not in self.offsets and self._is_complete(key) and self._tries[key] < TRIES
 
-    def _others(self, key: str) -> list[int]:
-        """Other rows to compare a board by: those that worked on boards that are compared, else some that are drawn."""
-        worked = {each.row for each in self._seen if each.state is State.OK and each.board in self.offsets}
-        spare = sorted(row for row in worked if key not in self._boards_of[row])
+    def _others(self, key: str, draw: bool) -> tuple[list[int], bool]:
+        """Other rows to compare a board by, and whether they were drawn; none where that has to wait."""
+        known = [row for row, boards in self._showing.items() if not boards.isdisjoint(self.offsets)]
+        missing = SHARED - sum(key in self._showing[row] for row in known)
+        spare = sorted(row for row in known if key not in self._boards_of[row])
         rng = np.random.default_rng(self._tries[key])
+        if missing <= len(spare):
+            self._tries[key] += 1
+            return [int(row) for row in rng.permutation(spare)[: max(0, missing)]], False
+        if not draw:
+            return [], False
         self._tries[key] += 1
-        if len(spare) < SHARED:
-            return [int(row) for row in rng.integers(self._size, size=SHARED)]
-        return [int(row) for row in rng.permutation(spare)[:SHARED]]
+        return [int(row) for row in rng.integers(self._size, size=missing)], True

@@ -158,13 +158,33 @@ class OneScale:
         Each that is due is given once, and due no longer then: of a row that all boards measure the reference's, and of
         a board that is not compared yet as soon as it is.
         """
-        comparison, asked, waiting = self._comparison, list(wanted), list[Measurement]()
+        waiting: list[Measurement] = []
+        yield from self._stream(wanted, due, waiting, stop, draw=False)
+        there = {*self._keys()}
+        if not stop.is_set() and any(each.board in there for each in waiting):  # too little showed how they differ
+            yield from self._stream((), due, waiting, stop, draw=True)
+        yield from map(self._give, waiting)
+        for row in [row for row in self._held if row in due]:  # the reference left, or the session stops
+            due.discard(row)
+            yield self._give(self._held.pop(row))
+
+    def _stream(
+        self,
+        wanted: Sequence[tuple[str, int]],
+        due: set[int],
+        waiting: list[Measurement],
+        stop: threading.Event,
+        *,
+        draw: bool,
+    ) -> Iterator[Measurement]:
+        """The same, but of boards that are compared or failed; what is `waiting` besides stays there."""
+        comparison, asked = self._comparison, list(wanted)
         comparison.forget_but(())
 
         def more() -> list[tuple[str, int]]:
             keys = self._keys()
             comparison.forget_but(keys)
-            rows, asked[:] = [*comparison.wanted(keys), *asked], []
+            rows, asked[:] = [*comparison.wanted(keys, draw=draw), *asked], []
             return rows
 
         with _released(self._runner.measure_on(more, stop)) as measuring:
@@ -179,19 +199,15 @@ class OneScale:
                     compared |= self._is_compared(each)
                 if compared:
                     ready = [each for each in waiting if self._is_compared(each)]
-                    waiting = [each for each in waiting if not self._is_compared(each)]
+                    waiting[:] = [each for each in waiting if not self._is_compared(each)]
                     yield from map(self._give, ready)
-        yield from map(self._give, waiting)
-        for row in [row for row in self._held if row in due]:  # the reference left, or the session stops
-            due.discard(row)
-            yield self._give(self._held.pop(row))
 
     def _compare(self, rows: Sequence[int], stop: threading.Event) -> None:
         """Let boards that are not compared yet measure these rows first, where there are several."""
         self._comparison.meet(self._keys())
         self._comparison.share(rows)
         if len(self._keys()) > 1:
-            for _ in self._each((), set(), stop):
+            for _ in self._stream((), set(), [], stop, draw=True):
                 raise AssertionError("nothing was due")
 
     def _is_compared(self, own: Measurement) -> bool:

@@ -279,8 +279,7 @@ class ServiceRunner:
             clock_mhz, reasons = measured.observed_clock_mhz, measured.event_reasons
             said += [self._unmet, disobeyed(self._gpu, asked_mhz, clock_mhz, reasons)]
         message = "; ".join(dict.fromkeys(words for words in said if words))
-        intervals = {**measured.intervals, **_intervals(measured.values, measured.intervals, seen)}
-        return replace(measured, message=message, intervals=intervals)
+        return replace(measured, message=message, intervals=_intervals(measured.values, measured.intervals, seen))
 
     def _since_s(self, begun_ns: int) -> float:
         return (self._gpu.clock.now_ns() - begun_ns) / 1e9
@@ -301,11 +300,14 @@ def _of_energy(seen: _Seen) -> Figures:
 
 
 def _intervals(values: Mapping[str, float], known: Mapping[str, Interval], seen: Sequence[_Seen]) -> Intervals:
-    """The 95 % intervals of throughput, power and energy: what the load wanders by, with what the sensor may be off."""
+    """The 95 % intervals of the values: what the load wanders by, with what the sensor may be off (`known`).
+
+    None of what the load is not known well enough for: the sensor's alone would promise too much.
+    """
     work = [each.work for each in seen if each.work is not None]
     answers = [each.answers for each in seen if each.answers is not None]
     if not work:
-        return {}
+        return dict(known)
     low_w, high_w = known.get("power_w", (math.nan, math.nan))
     sensor = (high_w - low_w) / 2 / values["power_w"] if values.get("power_w") else math.nan
 
@@ -323,7 +325,7 @@ def _intervals(values: Mapping[str, float], known: Mapping[str, Interval], seen:
         "energy_per_token_j": cost,
         "energy_per_request_j": math.hypot(sensor, half("cost_half", answers)),
     }
-    found: Intervals = {}
+    found = {name: ends for name, ends in known.items() if name not in halves}
     for name, half_width in halves.items():
         value = values.get(name, math.nan)
         if math.isfinite(value * half_width) and half_width > 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -41,9 +41,10 @@ def plan_follow(path: Path, stop: threading.Event, options: SearchOptions | None
     value of that name, WattridgeError where `stop` was set meanwhile.
     """
     options = options or SearchOptions()
-    follower, names = CacheFollower(path), dict[str, None]()
+    follower, names, simulated = CacheFollower(path), dict[str, None](), False
     while not names:
         look = follower.look()
+        simulated = simulated or _simulated(look.entries)
         names = dict.fromkeys(name for entry in look.entries for name in entry.facts.values)
         if follower.header is not None and follower.closed:
             break
@@ -53,16 +54,23 @@ def plan_follow(path: Path, stop: threading.Event, options: SearchOptions | None
     if names:
         chosen = (*((options.objective,) if options.objective else ()), *(options.front or ()))
         check_goals(chosen, tuple(names), str(path))
-    return _plan(path, follower.header, tuple(names), options)
+    return _plan(path, follower.header, tuple(names), options, simulated=simulated)
 
 
-def _plan(path: Path, header: CacheHeader, names: Sequence[str], options: SearchOptions) -> SessionPlan:
+def _simulated(entries: Iterable[Entry]) -> bool:
+    """Whether one of them comes from a simulated board."""
+    return any(entry.facts.source == "simulated" for entry in entries)
+
+
+def _plan(
+    path: Path, header: CacheHeader, names: Sequence[str], options: SearchOptions, *, simulated: bool
+) -> SessionPlan:
     """The plan of a run with this header; `names` are the values of its entries."""
     return SessionPlan(
         title=header.kernel or path.name.split(".")[0],
         gpu=header.device or "unknown device",
         driver="",
-        source="recorded",
+        source="simulated" if simulated else "recorded",
         space=_Rows(header).space(),
         objective=objective_over(header.objective, names, options),
         strategy="brute_force",
@@ -115,7 +123,8 @@ def follow_session(
         names = dict.fromkeys(name for entry in waiting for name in entry.facts.values)
         known = all(goal.name in names for goal in (plan.objective.goal, *plan.objective.front))
         kept = SearchOptions(objective=plan.objective.goal, front=plan.objective.front) if known else SearchOptions()
-        run = FollowRun(_plan(plan.follow, follower.header, tuple(names), kept), store, on_event)
+        found = _plan(plan.follow, follower.header, tuple(names), kept, simulated=_simulated(waiting))
+        run = FollowRun(found, store, on_event)
 
 
 class FollowRun(LiveSession):
@@ -186,7 +195,10 @@ class FollowRun(LiveSession):
             self._note_cost(cost, len(self.table))
             self.table.append(measurement)
         self._clock.mark(len(self.table))
-        if first and fresh:
+        newly_simulated = self.plan.source != "simulated" and _simulated(entries)
+        if newly_simulated:
+            self.plan = replace(self.plan, source="simulated")
+        if fresh and (first or newly_simulated):
             self.plan = replace(self.plan, space=space)
             self._on_event(SessionStarted(self.session, self.plan, self.table))
         if fresh:

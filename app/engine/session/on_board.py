@@ -149,7 +149,11 @@ def _service_notes(spec: Specification, gpu: Gpu) -> tuple[str, ...]:
         said.append(f"no server is run: {modelled.service_assumptions}")
     else:
         if gpu.clock.speed != 1:
-            raise InputError("a server takes real time", gpu.info.label, "choose --speed 1")
+            if gpu.info.source != "simulated":
+                raise InputError("a server takes real time", gpu.info.label, "choose --speed 1")
+            what = "this simulated GPU has no model of a service, and a real server takes real time"
+            remedy = "add --speed 1, or choose one that has a model: --gpu simulated:rtx5090"
+            raise InputError(what, gpu.info.label, remedy)
         said += [line for line in (not_its_own(gpu.info.source, "a service"), *programs_of(spec)) if line]
     if service.spec.boards:
         if modelled is not None:

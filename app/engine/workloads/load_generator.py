@@ -5,8 +5,9 @@ goes to standard output: what ended since the last one. All times are on the hos
 processes of the machine share. It runs until it is ended.
 
 Open loop: arrivals are drawn in advance and requests leave at their times, whatever became of those before; where one
-leaves late, its latency counts from when it was due all the same, so that a stall is seen. Closed loop: so many
-requests are under way, each sent when another has ended.
+leaves late, its latency counts from when it was due all the same, so that a stall is seen. What a request takes from
+its beginning here until it leaves is learned, and it is begun so much earlier. Closed loop: so many requests are under
+way, all begun at once, and each sent when another has ended.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ PAUSE_S: Final = 0.1  # after a request that failed, before the next takes its p
 MOST_LINE: Final = 1 << 20  # bytes of one event of a stream
 MOST_ANSWER: Final = 1 << 24  # bytes of an answer that is not streamed
 MOST_UNDER_WAY: Final = 8192
+MOST_LEAD_NS: Final = 1_000_000  # that a request is begun before it is due
+_LEAD_STEP_NS: Final = 2_000  # by which that grows with each that leaves late, and shrinks with each that leaves early
 _SPARE_FILES: Final = 64
 _TEXT: Final = """the of and to in is it you that he was for on are with as his they at be this from have or by one
 had not but what all were when we there can an your which their said if do will each about how up out them then she many
@@ -77,6 +80,7 @@ class Generator:
         key = os.environ.get(job.get("key_from") or "", "")
         self._headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
         self._rows: list[list[float]] = []
+        self._lead_ns = 0  # that a request is begun before it is due, so that as many leave early as late
         self._chunks = 0  # of answers, that came since the last report
         self._faults: Counter[str] = Counter()
         self._under_way = 0
@@ -93,8 +97,13 @@ class Generator:
         timeout = aiohttp.ClientTimeout(total=self._job["timeout_s"])
         trace = aiohttp.TraceConfig()
         trace.on_request_headers_sent.append(_note_sent)
+        trace.on_request_chunk_sent.append(_note_sent)  # its body, which leaves with the headers
         async with aiohttp.ClientSession(
-            connector=connector, timeout=timeout, headers=self._headers, trace_configs=[trace]
+            connector=connector,
+            timeout=timeout,
+            headers=self._headers,
+            trace_configs=[trace],
+            cookie_jar=aiohttp.DummyCookieJar(),
         ) as session:
             reports = asyncio.create_task(self._report())
             if self._job.get("concurrency"):
@@ -109,7 +118,7 @@ class Generator:
         while True:
             due_ns += round(self._rng.expovariate(self._job["rate_per_s"]) * 1e9)
             body, words = self._body()  # before it is due
-            early_s = (due_ns - time.monotonic_ns()) / 1e9
+            early_s = (due_ns - self._lead_ns - time.monotonic_ns()) / 1e9
             if early_s > 0:
                 await asyncio.sleep(early_s)
             while self._under_way >= most:  # it leaves late, and its latency says so
@@ -158,11 +167,14 @@ class Generator:
             fault = "the connection was cut"
         except (aiohttp.ClientError, OSError, ValueError) as error:
             fault = type(error).__name__
-        ended_ns = time.monotonic_ns()
+        now_ns = time.monotonic_ns()
+        ended_ns = now_ns if fault else answer.last_ns
         self._under_way -= 1
         self._freed.set()
         if not self._under_way:
-            self._idle_since_ns = ended_ns
+            self._idle_since_ns = now_ns
+        step_ns = _LEAD_STEP_NS if answer.sent_ns > due_ns else -_LEAD_STEP_NS
+        self._lead_ns = min(MOST_LEAD_NS, max(0, self._lead_ns + step_ns))
         if fault:
             self._faults[fault] += 1
         self._rows.append(answer.row(due_ns, ended_ns, bool(fault)))
@@ -184,7 +196,7 @@ class Generator:
         """Server-sent events to their end."""
         rest = b""
         async for data in response.content.iter_any():
-            now_ns = time.monotonic_ns()
+            answer.last_ns = now_ns = time.monotonic_ns()
             *lines, rest = (rest + data).split(b"\n")
             if len(rest) > MOST_LINE:
                 raise Garbage("an event of the stream is too long")
@@ -197,9 +209,11 @@ class Generator:
     async def _read(self, response: aiohttp.ClientResponse, answer: Answer) -> None:
         """An answer in one piece."""
         body = bytearray()
+        answer.last_ns = time.monotonic_ns()  # of its headers, where it has no body
         async for data in response.content.iter_any():
+            answer.last_ns = time.monotonic_ns()
             if self._api == "http" and not answer.first_ns:
-                answer.first_ns = time.monotonic_ns()
+                answer.first_ns = answer.last_ns
             body += data
             if len(body) > MOST_ANSWER:
                 raise Garbage("the answer is too long")
@@ -239,10 +253,10 @@ class Generator:
 class Answer:
     """What has come of one answer."""
 
-    __slots__ = ("chunks", "complete", "first_ns", "input_tokens", "output_tokens", "sent_ns")
+    __slots__ = ("chunks", "complete", "first_ns", "input_tokens", "last_ns", "output_tokens", "sent_ns")
 
     def __init__(self, input_tokens: int) -> None:
-        self.sent_ns = self.first_ns = 0
+        self.sent_ns = self.first_ns = self.last_ns = 0
         self.input_tokens = input_tokens
         self.output_tokens = -1  # not stated
         self.chunks = 0

@@ -58,22 +58,24 @@ def faults_in_words(served: Sequence[Served]) -> str:
 
 
 def work_of(served: Sequence[Served]) -> tuple[Floats, Floats]:
-    """By when work was done, in ns as float, and how much: tokens as they arrive, else requests as they end."""
+    """By when work was done, ns, ascending, and how much: tokens as they arrive, else requests as they end."""
     counted = [each for each in served if math.isfinite(each.output_tokens)]
     if counted and len(counted) == len([each for each in served if each.end_ns > each.start_ns]):
         times = np.array([each.end_ns for each in counted], dtype=np.float64)
         return times, _tokens_of(counted)
     ended = Requests.joined([each.requests for each in served])
     tokens = ended.output_tokens[~ended.failed]
-    if len(tokens) and np.isfinite(tokens).all() and tokens.sum() > 0:
-        return ended.ended_ns[~ended.failed].astype(np.float64), tokens
-    return answers_of(served)
+    if not len(tokens) or not np.isfinite(tokens).all() or not tokens.sum() > 0:
+        return answers_of(served)
+    ended_ns = ended.ended_ns[~ended.failed]
+    order = np.argsort(ended_ns, kind="stable")
+    return ended_ns[order].astype(np.float64), tokens[order]
 
 
 def answers_of(served: Sequence[Served]) -> tuple[Floats, Floats]:
-    """When requests were answered in full, in ns as float, and 1 for each."""
+    """When requests were answered in full, ns, ascending, and 1 for each."""
     ended = Requests.joined([each.requests for each in served])
-    times = ended.ended_ns[~ended.failed].astype(np.float64)
+    times = np.sort(ended.ended_ns[~ended.failed]).astype(np.float64)
     return times, np.ones(len(times))
 
 

@@ -154,6 +154,7 @@ class PowerBuffer:
     sample_ms: float = figure(1, 1000)
     published_ms: float = figure(1, 10_000)
     kept: int = figure(1, 10_000)
+    launch_swing: float = figure(0, 0.5, 0.0)  # amplitude by which a sample follows the phase of the launch at its end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -212,7 +212,8 @@ class Physics:
         elif self._load is not None and self._power_w > self.limit_w * self._twin.power.limit_share:
             self._end_ns = min(self._end_ns, start_ns + STEP_NS)
         point = self._point
-        self.history.append(start_ns, self._power_w, point.memory_w, float(self.busy), point.memory_busy)
+        per_s = 1.0 / point.launch_s if isinstance(self._load, Load) else 0.0
+        self.history.append(start_ns, self._power_w, point.memory_w, float(self.busy), point.memory_busy, per_s)
 
     def _busy_piece(self) -> int:
         assert self._load is not None

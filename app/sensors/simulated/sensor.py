@@ -13,6 +13,7 @@ from .figures import PowerBuffer, PowerSensor, Sensors
 from .history import History
 
 _MASK: Final = (1 << 64) - 1
+_SWINGS_FROM_NS: Final = 4_000_000  # launches that are shorter average out within a sample
 
 
 def hashed(seed: int, channel: int, tick: int) -> int:
@@ -91,12 +92,16 @@ class EnergyCounter:
 
 
 class BufferedPower:
-    """The driver's buffer: a sample per period, the mean of that period, published a few at a time."""
+    """The driver's buffer: a sample per period, published a few at a time.
+
+    A sample is the mean of its period, and follows the phase of the launch at its end, by `launch_swing`.
+    """
 
     def __init__(self, spec: PowerBuffer, sensors: Sensors, seed: int, channel: int) -> None:
         self._sample_ns = round(spec.sample_ms * 1e6)
         self._published_ns = round(spec.published_ms * 1e6)
         self._kept = spec.kept
+        self._swing = spec.launch_swing
         self._imperfect = _Imperfect(sensors, seed, channel)
         self._phase_ns = self._imperfect.phase_ns(self._sample_ns)
 
@@ -109,5 +114,11 @@ class BufferedPower:
         for tick in range(first, last + 1):
             at_ns = tick * self._sample_ns + self._phase_ns
             mean = history.means(at_ns - self._sample_ns, at_ns)[0]
+            if self._swing:
+                mean *= 1.0 + self._swings(history, at_ns)
             found.append(PowerSample(at_ns, self._imperfect.reported(mean, tick)))
         return found
+
+    def _swings(self, history: History, at_ns: int) -> float:
+        before, now = history.launches(at_ns - _SWINGS_FROM_NS), history.launches(at_ns)
+        return self._swing * math.cos(2.0 * math.pi * now) if 0.0 < now - before <= 1.0 else 0.0

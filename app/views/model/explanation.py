@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...engine.models.frequency import FrequencyFit
+from ...engine.models.settable_clocks import how_settable
 from ..plots import theme
 
 _UNKNOWN = "not known"
@@ -85,7 +86,7 @@ def _recommendation(fit: FrequencyFit) -> Line:
     if fit.recommended_clock_mhz is None:
         return Line(name, "none", "the points do not say which clock takes the least energy")
     loss = "" if fit.expected_loss is None else f", {100 * fit.expected_loss:.2g} % above the unknown best"
-    meaning = f"the clock that can be set with the least energy to expect{loss}"
+    meaning = f"{how_settable(fit.recommended_clock_mhz)}; the least energy to expect{loss}"
     return Line(name, _mhz(fit.recommended_clock_mhz), meaning)
 
 

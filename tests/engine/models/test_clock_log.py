@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from app.cli import main
+from app.engine.models.description import describe_fit
 from app.engine.models.point_fits import fit_points
 from app.engine.models.points import Points, choose
 from app.engine.models.series import read_series
@@ -232,6 +233,19 @@ def test_a_table_of_very_many_rows_is_fitted_by_its_medians(tmp_path: Path) -> N
     assert fit.points == 81
     assert any("30894 rows" in reason and "scatters by 1.0 %" in reason for reason in fit.reasons)
     assert fit.recommended_clock_mhz == pytest.approx(1095, abs=30)
+
+
+@pytest.mark.parametrize(("factor", "offset_mhz", "settable"), [(1.0, -0.2, True), (1.0013, 0.0, False)])
+def test_a_mean_of_readings_is_not_called_a_clock_that_can_be_set(
+    tmp_path: Path, factor: float, offset_mhz: float, settable: bool
+) -> None:
+    """Near the board's grid the grid's own clock is recommended; else the description says what the figure is."""
+    rows = [(at, [factor * clock + offset_mhz, *others]) for at, (clock, *others) in readings(CLOCKS)]
+    fit = fit_points(choose(read_series(write(tmp_path / "log.csv", rows))))
+    described = next(each for each in describe_fit(fit).figures if each.label == "Recommended clock")
+    assert fit.recommended_clock_mhz is not None
+    assert (fit.recommended_clock_mhz % 15 == 0) is settable
+    assert described.meaning.startswith("can be set" if settable else "a mean of readings, between clocks")
 
 
 # --- dmon -------------------------------------------------------------------------------------------------------------

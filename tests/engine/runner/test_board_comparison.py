@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from app.engine.measurement import Measurement, State
 from app.engine.runner.board_comparison import SHARED, TRIES, BoardComparison
+from app.sensors.event_reasons import LIMITING
 
 ROWS = list(range(100, 120))
 
@@ -50,11 +52,29 @@ def test_a_board_that_joins_later_measures_what_the_reference_has_measured() -> 
     assert sorted(wanted) == [("b", row) for row in ROWS[:SHARED]], "the reference measures nothing for it"
 
 
-def test_a_board_of_which_too_few_rows_worked_measures_others_and_not_for_ever() -> None:
+def test_rows_of_which_a_limit_acted_are_replaced_by_what_the_reference_has_measured() -> None:
+    comparison = BoardComparison(1000)
+    comparison.share(ROWS)
+    for key, row in comparison.wanted(["a", "b"]):
+        comparison.note(replace(reported(key, row), event_reasons=LIMITING if row < ROWS[3] else 0))
+    assert "b" not in comparison.offsets
+    assert comparison.wanted(["a", "b"]) == [], "there is nothing to compare by yet, and nothing is measured for it"
+    for row in ROWS[SHARED : SHARED + 6]:
+        comparison.note(reported("a", row))
+    wanted = comparison.wanted(["a", "b"])
+    assert {key for key, _ in wanted} == {"b"}
+    assert {row for _, row in wanted} < set(ROWS[SHARED : SHARED + 6])
+    assert len(wanted) == 3, "as many as showed nothing"
+    for key, row in wanted:
+        comparison.note(reported(key, row))
+    assert comparison.offsets["b"].shared == SHARED
+
+
+def test_a_board_of_which_nothing_works_measures_rows_that_are_drawn_and_not_for_ever() -> None:
     comparison = BoardComparison(1000)
     comparison.share(ROWS)
     rounds = 0
-    while wanted := comparison.wanted(["a", "b"]):
+    while wanted := comparison.wanted(["a", "b"], draw=True):
         rounds += 1
         for key, row in wanted:
             comparison.note(reported(key, row, works=key == "a"))

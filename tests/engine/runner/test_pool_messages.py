@@ -8,6 +8,7 @@ import math
 import random
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,11 @@ def test_measurements_arrive_as_they_were_made_by_the_board_that_made_them() -> 
     sent = messages.parse_answer(messages.measured_line(8, failed), "there").measured
     arrived = messages.parse_measurement(sent, SPACE, "GPU-1", "simulated")
     assert (arrived.state, arrived.error) == (State.COMPILE, "error:\\x1b[31m bad\nnext")
+
+
+def test_simulated_boards_of_a_machine_have_their_own_numbers() -> None:
+    boards = [replace(board("x"), key=f"simulated:a100@node7/{number}", host="node7") for number in (0, 1, 12)]
+    assert [each.label.split(" on ")[1].split(" (")[0] for each in boards] == ["node7 #0", "node7 #1", "node7 #12"]
 
 
 def test_a_board_is_announced_with_what_it_is_and_may() -> None:

@@ -46,16 +46,23 @@ def test_a_board_s_share_is_the_part_of_its_time_with_rows_and_what_it_did_befor
     ledger.measured("a", 1, 7, failed=True)
     assert of(ledger.status(), "a").row == 8
     assert of(ledger.status(), "a").share == 3 / 5
+    ledger.prepared("a", 1.5)
     now[0] = 8.0
     ledger.left("a", "its worker died")
     now[0] = 100.0
     found = of(ledger.status(), "a")
     assert (found.doing, found.reason, found.row) == (Doing.LEFT, "its worker died", None)
     assert (found.measured, found.failed, found.lost, found.worked_s, found.there_s) == (1, 1, 1, 6.0, 8.0)
+    assert (found.opening_s, found.preparing_s, found.waited_s, found.first_s) == (2.0, 1.5, 0.0, 5.0)
     ledger.joined(BOARD)
     now[0] = 102.0
     found = of(ledger.status(), "a")
     assert (found.doing, found.measured, found.lost, found.there_s) == (Doing.PREPARING, 1, 1, 10.0)
+    assert (found.opening_s, found.first_s) == (4.0, 5.0), "it gets ready again"
+    now[0] = 103.0
+    ledger.ready("a")
+    now[0] = 106.0
+    assert of(ledger.status(), "a").waited_s == 3.0
 
 
 @given(st.lists(st.tuples(st.sampled_from("jrbmolfu"), st.integers(0, 3), st.floats(0, 10)), max_size=30))

@@ -222,6 +222,22 @@ def test_the_session_fills_and_is_kept_when_the_file_is_closed(session: Followin
     )
 
 
+@pytest.mark.parametrize("simulated", [0, 4])
+def test_a_cache_of_simulated_rows_is_not_called_recorded(session: Following, simulated: int) -> None:
+    """From the first row on, or from one that comes later."""
+    cache = copy.deepcopy(CACHE)
+    for entry in list(cache["cache"].values())[simulated:]:
+        entry["wattridge"] = {"source": "simulated"}
+    session.file.write_text(open_cache(cache, 3))
+    session.start()
+    session.wait(lambda: session.seen() == 3)
+    started = [event.plan.source for event in session.events if isinstance(event, SessionStarted)]
+    assert started == ["recorded" if simulated else "simulated"]
+    session.file.write_text(closed_cache(cache, ALL))
+    result = session.end()
+    assert session.store.load(result.session).record.source == result.plan.source == "simulated"
+
+
 def test_while_it_grows_the_table_can_be_looked_at(session: Following) -> None:
     session.file.write_text(open_cache(CACHE, 5))
     session.start()

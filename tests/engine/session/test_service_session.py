@@ -74,6 +74,14 @@ def starts(folder: Path) -> list[str]:
     return (folder / "log").read_text().splitlines()
 
 
+def test_a_simulated_board_without_a_model_of_services_says_why_it_takes_real_time(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as refused:
+        tuned(tmp_path, document(), open_gpu("simulated:a100", speed=float("inf")))
+    assert "no model of a service" in refused.value.what
+    assert "--speed 1" in refused.value.remedy
+    assert not (tmp_path / "log").exists(), "nothing was started"
+
+
 def time_to_first_token(port: int, users: int, each: int = 2) -> float:
     """The 95th percentile, by a client that shares nothing with the load generator's."""
     found: list[float] = []
@@ -130,6 +138,8 @@ def test_the_feasible_set_over_concurrency_and_arguments_is_that_of_brute_force(
         "power is a plain mean, the cost a smooth one"
     )
     assert figures["energy_j"] == pytest.approx(figures["energy_per_token_j"])
+    unknown = {"energy_j", "energy_per_token_j", "output_tokens_per_s"}
+    assert not unknown & set(table.measurement(0).intervals), "a second says too little: not what the sensor is off by"
     assert set(SERVICE_FIGURES) - {"service_start_s"} <= set(figures)
 
 

@@ -60,8 +60,8 @@ def test_tokens_of_a_piece_are_counted_alike_before_and_after_the_first_answer_h
     assert figures_of_requests([*unknown, *told], 0, 10 * S)["output_tokens_per_s"] == pytest.approx(100.0)
 
 
-def test_without_tokens_work_is_answers() -> None:
-    served = [Served(0, S, requests_at([0.2, 0.7], tokens=np.nan))]
+def test_without_tokens_work_is_answers_in_the_order_of_their_ends() -> None:
+    served = [Served(0, S, requests_at([0.7, 0.2], tokens=np.nan))]
     for found in (work_of(served), answers_of(served)):
         assert found[0] / S == pytest.approx([0.2, 0.7])
         assert found[1] == pytest.approx([1.0, 1.0])

@@ -10,9 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import threading
-from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -22,6 +20,7 @@ from typing import Final
 from ....errors import WattridgeError
 from ....paths import make_folder, open_private, private_folder
 from ...measurement import State
+from ...workloads.included_files import included
 from ...workloads.source_kernel import Build
 from ...workloads.subprocesses import MOST_OUTPUT, run_process
 from .given_images import GivenImages
@@ -29,8 +28,6 @@ from .image_maker import COMPILE_S, MAX_MESSAGE, Compiled, ImageMaker, session_e
 from .process import KernelFailed
 
 MAX_CACHE_BYTES: Final = 512 << 20
-MAX_INCLUDES: Final = 2000
-_INCLUDE: Final = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 
 
 def cores() -> int:
@@ -197,29 +194,3 @@ def _cache_folder() -> Path | None:
     with suppress(WattridgeError):
         return private_folder("cubins")
     return None
-
-
-def included(build: Build) -> Iterator[tuple[Path, bytes]]:
-    """The files that a text includes, and those which they include, as far as they are found: not the toolkit's own."""
-    waiting = [*build.sources, *_named_in(build.text.encode(), build.include)]
-    seen: set[Path] = set()
-    while waiting and len(seen) < MAX_INCLUDES:
-        path = waiting.pop()
-        if path in seen:
-            continue
-        seen.add(path)
-        try:
-            text = path.read_bytes()
-        except OSError:
-            continue
-        yield path, text
-        waiting += _named_in(text, (path.parent, *build.include))
-
-
-def _named_in(text: bytes, folders: Sequence[Path]) -> Iterator[Path]:
-    """The files that a text includes, each from the first of the folders that has it."""
-    for name in _INCLUDE.findall(text):
-        candidates = (folder / name.decode("utf-8", "replace") for folder in folders)
-        found = next((candidate for candidate in candidates if candidate.is_file()), None)
-        if found is not None:
-            yield found

@@ -29,7 +29,7 @@ from ...control.obeying import disobeyed
 from ...measurement import Configuration, Depth, Measurement, State
 from ...metering.beside import meters_beside
 from ...metering.condition import Condition
-from ...metering.meter import Meter
+from ...metering.meter import TIMED_S, Meter
 from ...metering.stopwatch import WINDOW_S, Stopwatch
 from ...metering.window import Run, Window
 from ...space.search_space import SearchSpace
@@ -120,6 +120,7 @@ class KernelRunner:
         # kernels of other languages report their times themselves
         quick = metered and spec.kernel is not None and spec.kernel.language == "CUDA"
         self._metered = metered and not time_alone
+        self._time_alone = time_alone
         self._few_are_enough = quick and time_alone  # launches of a configuration: the time is all that is wanted
         self.timed = names_at_time(spec, space.names) if quick and not time_alone else frozenset[str]()
         self.settle_s = 0.0  # lower bounds, beyond what the meter takes by itself
@@ -135,8 +136,11 @@ class KernelRunner:
         self._kernel = language.kernel(spec) if script is None else language.kernel(spec, script.kernel)
         timeout_s = spec.kernel.timeout_s if spec.kernel else 10.0
         self._kernels = LoadedKernels(gpu, language, timeout_s, self._settle)
-        by_meter = self._metered or self._few_are_enough
-        self._meter = Meter(gpu, needs=spec.uses) if by_meter else Stopwatch(gpu, TIME_ALONE if metered else NO_ENERGY)
+        self._enough_s = TIMED_S if time_alone else WINDOW_S  # of launches whose time is all that can be measured
+        if self._metered or self._few_are_enough:
+            self._meter: Meter | Stopwatch = Meter(gpu, needs=spec.uses)
+        else:
+            self._meter = Stopwatch(gpu, TIME_ALONE if metered else NO_ENERGY, self._enough_s)
         self._reported: Reader = reader_of(spec.kernel) if spec.kernel else lambda _: {}
         self._vendor = VendorLook(spec.operator)
         self._stating = Stating(spec, gpu.info, condition)
@@ -159,7 +163,7 @@ class KernelRunner:
         first = next(iter(self._ahead.values()), None)
         if first is not None:
             self._kernels.make_arguments(first[0].prepared.calls)
-        self._gpu.processes.keep_spare()
+        self._keep_spare()
         if self._metered:
             self._language.prepare(stop, on_progress)
         self._gpu.processes.inform_spare()
@@ -202,7 +206,7 @@ class KernelRunner:
         return self._look_at(rows, Depth.TIME, stop)
 
     def _look_at(self, rows: Sequence[int], depth: Depth, stop: threading.Event) -> Iterator[Measurement]:
-        self._gpu.processes.keep_spare()
+        self._keep_spare()
         by_settings = groupby(by_setting(rows, self._space, self._guard), self._setting_of)
         try:
             for setting, group in by_settings:
@@ -278,6 +282,12 @@ class KernelRunner:
     def _take_finished(self) -> Iterator[Measurement]:
         while self._finished:
             yield self._finished.pop(0)
+
+    def _keep_spare(self) -> None:
+        """A spare process, which takes over after a fault. Where the time is all that is wanted, only once there was a
+        fault: its start would take longer than what it saves, and disturb the first launches."""
+        if not self._time_alone or self.replaced:
+            self._gpu.processes.keep_spare()
 
     def _look_at_setting(
         self, rows: Sequence[int], setting: dict[str, float], depth: Depth, stop: threading.Event
@@ -379,6 +389,7 @@ class KernelRunner:
             if wrong:
                 return self._failed(candidate, State.CORRECTNESS, wrong)
             if self._few_are_enough and self._script is not None:
+                self._gpu.processes.await_opened()
                 candidate.facts |= self._observed(self._script, candidate)
             if candidate.depth is Depth.TIME or self._few_are_enough:
                 if not self._load_following(candidate):
@@ -399,7 +410,7 @@ class KernelRunner:
         self._look_again(stop)  # at the one before: it is still loaded, and this window lies between
         if candidate.ran:
             self._kernels.last = candidate.load
-            self._gpu.processes.keep_spare()
+            self._keep_spare()
         if candidate.time_s is not None:
             self._finished.append(self._timed(candidate, candidate.time_s))
         elif candidate.run is not None:
@@ -448,13 +459,13 @@ class KernelRunner:
         return script.observe(candidate.row, candidate.configuration, launches, candidate.facts)
 
     def _time_of_launches(self, script: ScriptSide, candidate: _Candidate) -> float | None:
-        """Seconds per launch by the script's own launches, where they report it themselves, lasted as long as a
-        stopwatch's window, and nothing but the time can be measured; else None."""
+        """Seconds per launch by the script's own launches, where they report it themselves and lasted long enough, and
+        nothing but the time can be measured; else None."""
         if self._metered or meters_beside(self._gpu.info) is not None or self._spec.kernel is None:
             return None
         times = script.times_s(candidate.row)
         wrong = any(what_is_wrong(self._spec.kernel, {"time_s": each}) for each in times)
-        return None if wrong or sum(times) < WINDOW_S else fmean(times)
+        return None if wrong or sum(times) < self._enough_s else fmean(times)
 
     def _run_repeats(self, candidate: _Candidate, stop: threading.Event) -> None:
         """Every repeat's run; `run` stays None where the first was stopped."""
@@ -473,7 +484,7 @@ class KernelRunner:
         assert candidate.run is not None, "only what ran is described"
         self._take_window(candidate, candidate.run)
         if self._gpu.clock.speed == 1.0:
-            candidate.cost_s = candidate.windows[-1].window_ns[1] / 1e9 - candidate.began
+            candidate.cost_s = candidate.run.runs[-1].ended.end_ns / 1e9 - candidate.began
 
     def _look_again(self, stop: threading.Event) -> None:
         """Finish the last that ran, after a second look at its time per launch: where they differ, a second window.

@@ -41,7 +41,13 @@ class PoolBoard:
     @property
     def label(self) -> str:
         """The board among the others: 'NVIDIA H200 on node7 #0 (GPU-4f2a19c0)'."""
-        return f"{self.model} on {self.host} #{self.info.index} ({shortened_key(self.key)})"
+        return f"{self.model} on {self.host} #{self._number} ({shortened_key(self.key)})"
+
+    @property
+    def _number(self) -> str:
+        """On its machine. Simulated boards all have the index 0: their keys end with their number there."""
+        where, _, number = self.key.rpartition("/")
+        return number if "@" in where and number.isdecimal() else str(self.info.index)
 
     def why_not(self, setting: str) -> str:
         """Why its worker would not make a setting; empty where it would."""

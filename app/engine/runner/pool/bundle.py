@@ -15,8 +15,8 @@ from ....errors import InputError, WattridgeError
 from ....paths import resources
 from ....sensors.remote.fields import Garbled, object_of
 from ...specification.model import ARRAY_FILES, Specification
+from ...workloads.included_files import included
 from ...workloads.source_kernel import Build
-from ..kernels.compiler import included
 
 MOST_BYTES: Final = 32 << 20  # of all files together
 _MOST_FILES: Final = 2048

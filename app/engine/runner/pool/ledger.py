@@ -25,6 +25,11 @@ class _Account:
     lost: int = 0
     worked_s: float = 0.0
     there_s: float = 0.0
+    opens_s: float | None = None  # since when it gets ready
+    opening_s: float = 0.0
+    preparing_s: float = 0.0
+    joined_s: float = 0.0  # when it did first
+    first_s: float | None = None
 
 
 class Ledger:
@@ -40,17 +45,20 @@ class Ledger:
         """A board is there, and gets ready; also one that was there before."""
         account = self._accounts.get(board.key)
         if account is None:
-            self._accounts[board.key] = _Account(board, Doing.PREPARING, self._clock())
+            now = self._clock()
+            account = self._accounts[board.key] = _Account(board, Doing.PREPARING, now, joined_s=now)
         else:
             account.board = board
             account.rows.clear()
             self._rest(account)
             account.since_s = self._clock() if account.since_s is None else account.since_s
             self._become(account, Doing.PREPARING)
+        account.opens_s = self._clock() if account.opens_s is None else account.opens_s
         self.changed = True
 
     def ready(self, key: str) -> None:
         """It can measure rows of the session."""
+        self._opened(self._accounts[key])
         self._become(self._accounts[key], Doing.WAITING)
 
     def busy(self, key: str) -> None:
@@ -65,9 +73,14 @@ class Ledger:
             account.begun_s = self._clock()
         self._become(account, Doing.MEASURING)
 
+    def prepared(self, key: str, seconds: float) -> None:
+        """It says that so many seconds of its work came before its first row."""
+        self._accounts[key].preparing_s += seconds
+
     def measured(self, key: str, number: int, row: int, *, failed: bool) -> None:
         """It reported the result of a row."""
         account = self._accounts[key]
+        account.first_s = self._clock() - account.joined_s if account.first_s is None else account.first_s
         account.measured += 1
         account.failed += failed
         rows = account.rows.get(number, [])
@@ -111,9 +124,15 @@ class Ledger:
             account.worked_s += self._clock() - account.begun_s
             account.begun_s = None
 
+    def _opened(self, account: _Account) -> None:
+        if account.opens_s is not None:
+            account.opening_s += self._clock() - account.opens_s
+            account.opens_s = None
+
     def _go(self, account: _Account, doing: Doing, why: str) -> None:
         account.rows.clear()
         self._rest(account)
+        self._opened(account)
         if account.since_s is not None:
             account.there_s += self._clock() - account.since_s
             account.since_s = None
@@ -135,4 +154,7 @@ def _status_of(account: _Account, now: float) -> BoardStatus:
         lost=account.lost,
         worked_s=account.worked_s + (0.0 if account.begun_s is None else now - account.begun_s),
         there_s=account.there_s + (0.0 if account.since_s is None else now - account.since_s),
+        opening_s=account.opening_s + (0.0 if account.opens_s is None else now - account.opens_s),
+        preparing_s=account.preparing_s,
+        first_s=account.first_s,
     )

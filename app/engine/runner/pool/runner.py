@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....errors import WattridgeError
-from ....sensors.remote.fields import Garbled, list_of
+from ....sensors.remote.fields import Garbled, list_of, number_of
 from ...measurement import Depth, Measurement, State
 from ...space.search_space import SearchSpace
 from ...workloads.kernel_features import FEATURES
@@ -55,6 +55,7 @@ from .status import STATUS, PoolStatus, boards_to_json
 
 MOST_AT_ONCE: Final = 32  # rows in one request
 AHEAD: Final = 2  # requests that a board has at once: one that it works on and the next
+MOST_AT_FIRST: Final = 2  # rows in one request until it has reported any: it may have to look at its sensor first
 MOST_BATCH: Final = 1024
 TURN_S: Final = 0.05
 DRAIN_S: Final = 10.0  # for what is being measured when the session stops
@@ -80,6 +81,7 @@ class _Seat:
     again_s: float = math.inf  # when it is asked again
     refused: str = ""  # why it does not take part
     requests: set[int] = field(default_factory=set)  # rows that it measures now, or next
+    reported: bool = False  # some row of the session
 
 
 @dataclass(slots=True)
@@ -334,18 +336,21 @@ class PoolRunner:
             return
         seats = self._ready() if not job.only else [seat for seat in (self._seats[job.only],) if seat.abilities]
         here = {seat.board.key for seat in seats}
+        coming = sum(seat.abilities is None and not seat.refused and not seat.busy for seat in self._seats.values())
+        sharing = len(self._ready()) + coming
         for turn in range(AHEAD):
             for seat in seats:
-                if len(seat.requests) == turn and (rows := self._rows_for(job, seat, len(seats), here)):
+                if len(seat.requests) == turn and (rows := self._rows_for(job, seat, sharing, here)):
                     number = self._send(seat, Request("measure", "", 0, tuple(rows), job.depth), job)
                     job.under_way.add(number)
                     seat.requests.add(number)
                     self._help.want(number, seat.board.key, rows, self._sent[number].rows)
 
-    def _rows_for(self, job: _Job, seat: _Seat, seats: int, here: Collection[str]) -> list[int]:
+    def _rows_for(self, job: _Job, seat: _Seat, sharing: int, here: Collection[str]) -> list[int]:
         """The next rows of a job for a board: one that cost a worker alone, others together, fewer towards the end."""
-        shares = 1 if job.only else seats * AHEAD
-        size = min(MOST_AT_ONCE, max(1, math.ceil(len(job.waiting) / shares)))
+        shares = 1 if job.only else sharing * AHEAD
+        most = MOST_AT_ONCE if seat.reported or sharing == 1 or job.only else MOST_AT_FIRST
+        size = min(most, max(1, math.ceil(len(job.waiting) / shares)))
         chosen: list[int] = []
         of_others: list[int] = []
         while job.waiting and len(chosen) < size:
@@ -501,6 +506,7 @@ class PoolRunner:
             self._help.board(seat.board.key, parse_target(answer.answer.get("images")))
         elif sent.do == "measure":
             self._help.reported(seat.board.key, seat.board.label, answer.answer)
+            self._ledger.prepared(seat.board.key, number_of(answer.answer.get("preparing_s", 0.0)))
             for measured in list_of(answer.answer.get("measured"), MOST_ROWS):  # what came as parts comes once more
                 self._take_measured(number, sent, seat, measured)
         sent.answer = answer.answer
@@ -518,6 +524,7 @@ class PoolRunner:
         failed = measurement.state is not State.OK
         self._ledger.measured(seat.board.key, number, measurement.row, failed=failed)
         self._deaths.pop(measurement.row, None)
+        seat.reported = True
         if measurement.depth is Depth.ENERGY:
             self._board_of[measurement.row] = seat.board.key
         sent.job.found.append(measurement)

@@ -44,6 +44,9 @@ class BoardStatus:
     lost: int = 0  # how often its worker died, or could not be reached any more
     worked_s: float = 0.0  # with rows to measure
     there_s: float = 0.0  # as part of the pool
+    opening_s: float = 0.0  # of that, until it could measure rows of the session
+    preparing_s: float = 0.0  # of `worked_s`, before its first row: a look at its sensor, arguments, first images
+    first_s: float | None = None  # from joining until its first result
     compiles: bool = False  # a machine that only compiles for the boards: what it `measured` are images
 
     @property
@@ -55,6 +58,11 @@ class BoardStatus:
     def share(self) -> float:
         """Of the time that it was there, the part in which it worked, 0 to 1; NaN where it was not."""
         return min(1.0, self.worked_s / self.there_s) if self.there_s > 0 else math.nan
+
+    @property
+    def waited_s(self) -> float:
+        """How long it was ready and had nothing to measure."""
+        return max(0.0, self.there_s - self.opening_s - self.worked_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +153,10 @@ def boards_to_json(status: PoolStatus) -> list[dict[str, Any]]:
             "worked_s": board.worked_s,
             "there_s": board.there_s,
             "share_working": finite_or_none(board.share),
+            "opening_s": board.opening_s,
+            "preparing_s": board.preparing_s,
+            "waited_s": board.waited_s,
+            "first_result_s": board.first_s,
         }
         for board in status.boards
     ]
@@ -164,6 +176,8 @@ def _board_of(document: Mapping[str, Any]) -> BoardStatus:
     key, label, host, reason = (str(document[name]) for name in ("board", "label", "host", "reason"))
     measured, failed, lost = (int(document[name]) for name in ("measured", "failed", "lost"))
     worked_s, there_s = (float(document[name]) for name in ("worked_s", "there_s"))
+    opening_s, preparing_s = (float(document.get(name, 0.0)) for name in ("opening_s", "preparing_s"))
+    first_s = document.get("first_result_s")
     return BoardStatus(
         key,
         label,
@@ -175,4 +189,7 @@ def _board_of(document: Mapping[str, Any]) -> BoardStatus:
         lost=lost,
         worked_s=worked_s,
         there_s=there_s,
+        opening_s=opening_s,
+        preparing_s=preparing_s,
+        first_s=None if first_s is None else float(first_s),
     )

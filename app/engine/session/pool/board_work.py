@@ -244,10 +244,12 @@ class BoardWork:
     def _measure(self, request: Request, say: Say, stop: threading.Event) -> dict[str, Any]:
         session, rows = self._rows(request)
         runner = session.runner
+        began = time.monotonic()
         if not session.prepared and isinstance(runner, Prepares):
             with suppress(PreparationFailed):  # it measures all the same
                 runner.prepare(rows, stop, lambda *_: None)
         session.prepared = True
+        preparing_s = time.monotonic() - began
         if request.depth is Depth.TIME:
             if not isinstance(runner, Times):
                 raise WattridgeError("it cannot time rows", self.board.label)
@@ -259,7 +261,7 @@ class BoardWork:
             found.append(measurement)
             self.measured += 1
             say(measured_line(request.number, measurement))
-        return {"measured": rows_of(found), **_of_images(runner)}
+        return {"measured": rows_of(found), "preparing_s": preparing_s, **_of_images(runner)}
 
     def _features(self, request: Request, say: Say, stop: threading.Event) -> dict[str, Any]:
         session, rows = self._rows(request)
