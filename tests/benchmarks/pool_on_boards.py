@@ -164,5 +164,5 @@ if __name__ == "__main__":
             print(f"{ran.wall_s:.3f}")
         sys.exit(0)
     with tempfile.TemporaryDirectory(prefix="pool-on-boards-") as data:
-        os.environ.setdefault("WATTRIDGE_DATA", data)
+        os.environ["WATTRIDGE_DATA"] = data
         sys.exit(main(chosen.rows, named, chosen.speed, chosen.one_unknown))

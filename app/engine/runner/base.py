@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import WattridgeError
-from ..measurement import Measurement
+from ..measurement import Depth, Measurement
 
 
 class Runner(Protocol):
@@ -53,6 +53,24 @@ class KnowsFeatures(Protocol):
     def features(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
         """Of those rows, shape (rows, names); NaN where unknown. May compile what was not timed or measured before."""
         ...
+
+
+@runtime_checkable
+class Continues(Protocol):
+    """A runner to which more rows can be handed while it measures: nothing stands still in between."""
+
+    def go_on(self, more: Callable[[], Sequence[int]], depth: Depth, stop: threading.Event) -> Iterator[Measurement]:
+        """As `measure`, or `time`, of the rows that `more` gives, which is asked before each row.
+
+        Ends when none is left and it gives none, or early when `stop` is set.
+        """
+        ...
+
+
+def once(rows: Sequence[int]) -> Callable[[], Sequence[int]]:
+    """All of these at the first question."""
+    left = [rows]
+    return lambda: left.pop() if left else ()
 
 
 class SharedBoard(Protocol):

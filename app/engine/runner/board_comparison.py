@@ -18,6 +18,7 @@ from ..metering.board_offsets import BoardOffset, fit_offsets
 
 SHARED: Final = 5  # configurations that every board begins with; of 0.5 % scatter each, ratios are known to 0.9 %
 TRIES: Final = 3  # so many times a board measures others, where too few of them worked without a limit
+TOGETHER: Final = 32  # among so many boards one more waits for others to be compared with it: a fit takes its time
 
 Restate = Callable[[Sequence[Measurement]], Sequence[Measurement]]
 
@@ -103,10 +104,14 @@ class BoardComparison:
         if measured.row not in awaited:
             return False
         awaited.discard(measured.row)
-        if not any(key not in self.offsets and self._is_complete(key) for key in self._awaited):
-            return False
-        self.fit()
-        return True
+        return self.compare(most=len(self.offsets) // TOGETHER if any(self._awaited.values()) else 0)
+
+    def compare(self, *, most: int = 0) -> bool:
+        """Fit, where there are more than so many boards to be compared of which all is known; whether it was done."""
+        complete = sum(key not in self.offsets and self._is_complete(key) for key in self._awaited)
+        if complete > most:
+            self.fit()
+        return complete > most
 
     def fit(self) -> None:
         """The offsets by all that was reported."""

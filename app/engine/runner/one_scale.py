@@ -161,6 +161,8 @@ class OneScale:
         waiting: list[Measurement] = []
         yield from self._stream(wanted, due, waiting, stop, draw=False)
         there = {*self._keys()}
+        if waiting and self._comparison.compare():
+            yield from self._ready(waiting)
         if not stop.is_set() and any(each.board in there for each in waiting):  # too little showed how they differ
             yield from self._stream((), due, waiting, stop, draw=True)
         yield from map(self._give, waiting)
@@ -198,9 +200,13 @@ class OneScale:
                     waiting.append(each)
                     compared |= self._is_compared(each)
                 if compared:
-                    ready = [each for each in waiting if self._is_compared(each)]
-                    waiting[:] = [each for each in waiting if not self._is_compared(each)]
-                    yield from map(self._give, ready)
+                    yield from self._ready(waiting)
+
+    def _ready(self, waiting: list[Measurement]) -> Iterator[Measurement]:
+        """Those that can be given now; the others go on waiting."""
+        ready = [each for each in waiting if self._is_compared(each)]
+        waiting[:] = [each for each in waiting if not self._is_compared(each)]
+        yield from map(self._give, ready)
 
     def _compare(self, rows: Sequence[int], stop: threading.Event) -> None:
         """Let boards that are not compared yet measure these rows first, where there are several."""

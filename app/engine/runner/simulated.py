@@ -23,6 +23,7 @@ from ..space.search_space import SearchSpace
 from ..specification.model import Specification, names_at_time
 from ..workloads.kernel_features import FEATURES, as_rows
 from ..workloads.profiled import ProfiledKernel
+from .base import once
 from .baseline import Baseline
 from .figures import measurement_of, timed_measurement
 from .reference import ReferenceLooks
@@ -69,11 +70,25 @@ class SimulatedRunner:
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows, those of one device setting together, beginning with the setting in force."""
-        return self._each(rows, stop, self._time_fully if self._time_alone else self._measure, Depth.ENERGY)
+        return self.go_on(once(rows), Depth.ENERGY, stop)
 
     def time(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Time the rows, in the same order."""
-        return self._each(rows, stop, self._time, Depth.TIME)
+        return self.go_on(once(rows), Depth.TIME, stop)
+
+    def go_on(self, more: Callable[[], Sequence[int]], depth: Depth, stop: threading.Event) -> Iterator[Measurement]:
+        """The same of what `more` gives."""
+        full = self._time_fully if self._time_alone else self._measure
+        look, todo = full if depth is Depth.ENERGY else self._time, list[int]()
+        while not stop.is_set():
+            if rows := more():
+                todo = by_setting([*todo, *rows], self._space, self._guard)
+            if not todo:
+                return
+            measurement = self._one(todo.pop(0), look, depth, stop)
+            if measurement is None:
+                return
+            yield measurement
 
     def features(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
         """What a compiler would report of the rows' kernels; nothing of what the board is made to do with them."""
@@ -96,21 +111,14 @@ class SimulatedRunner:
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _each(self, rows: Sequence[int], stop: threading.Event, look: _Look, depth: Depth) -> Iterator[Measurement]:
-        for row in by_setting(rows, self._space, self._guard):
-            if stop.is_set():
-                return
-            configuration = self._space.configuration(row)
-            try:
-                load = self._kernel.prepare(configuration)
-            except (LaunchRefused, InputError) as refusal:  # or a value of this configuration makes no sense
-                state = State(refusal.state) if isinstance(refusal, LaunchRefused) else State.CONSTRAINTS
-                yield Measurement.failed(row, configuration, state, str(refusal), source=self.source, depth=depth)
-                continue
-            measurement = look(row, configuration, load, stop)
-            if measurement is None:
-                return
-            yield measurement
+    def _one(self, row: int, look: _Look, depth: Depth, stop: threading.Event) -> Measurement | None:
+        configuration = self._space.configuration(row)
+        try:
+            load = self._kernel.prepare(configuration)
+        except (LaunchRefused, InputError) as refusal:  # or a value of this configuration makes no sense
+            state = State(refusal.state) if isinstance(refusal, LaunchRefused) else State.CONSTRAINTS
+            return Measurement.failed(row, configuration, state, str(refusal), source=self.source, depth=depth)
+        return look(row, configuration, load, stop)
 
     def _time(self, row: int, configuration: Configuration, load: Load, stop: threading.Event) -> Measurement | None:
         """A few launches of one configuration; None when stopped."""

@@ -103,3 +103,19 @@ def test_second_looks_settle_on_the_reference_and_keep_both_boards_as_busy() -> 
     assert {row for key, row in looks if key == "b"} >= set(on_a), "and shows how the other differs"
     load = Counter(key for key, _ in looks)
     assert abs(load["a"] - load["b"]) <= 1
+
+
+def test_many_boards_are_compared_by_few_fits_and_none_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    comparison, keys = BoardComparison(1000), [f"board {number}" for number in range(200)]
+    comparison.share(ROWS)
+    fits, fit = [0], comparison.fit
+
+    def count(*asked: object) -> None:
+        fits[0] += 1
+        fit()
+
+    monkeypatch.setattr(comparison, "fit", count)
+    for key, row in comparison.wanted(keys):
+        comparison.note(reported(key, row))
+    assert set(comparison.offsets) == set(keys)
+    assert fits[0] < 100

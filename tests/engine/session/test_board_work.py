@@ -6,7 +6,7 @@ import math
 import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -121,6 +121,69 @@ def test_a_board_that_begins_late_keeps_no_other_waiting_and_few_rows_are_measur
     assert set(offsets) == {"sim-0", "sim-1"}
     assert late.measured > SHARED, "it has its part all the same"
     assert first.measured + late.measured <= 40 + SHARED + AGAIN + FINALISTS
+
+
+def test_a_board_goes_on_with_the_rows_of_the_next_request_before_that_has_its_turn() -> None:
+    board = side()
+    assert ask(board, Request("open", SESSION, 1, work=work())).answer is not None
+    second_waits = threading.Event()
+    said: dict[int, list[messages.Answer]] = {2: [], 3: []}
+    order: list[tuple[int, int]] = []
+    answers: dict[int, messages.Answer] = {}
+
+    def say(number: int) -> Callable[[bytes], None]:
+        def hear(line: bytes) -> None:
+            part = messages.parse_answer(line, "there")
+            said[number].append(part)
+            if part.measured is not None:
+                order.append((part.number, part.measured["row"]))
+            if number == 2 and part.begun:
+                assert second_waits.wait(60)
+
+        return hear
+
+    def request(number: int, *rows: int) -> None:
+        line = messages.request_line(Request("measure", SESSION, number, rows))
+        answers[number] = messages.parse_answer(board.answer(line, say(number)), "there")
+
+    first = threading.Thread(target=request, args=(2, 10, 11, 12))
+    first.start()
+    next_one = threading.Thread(target=request, args=(3, 20, 21))
+    next_one.start()
+    until = time.monotonic() + 60
+    while 3 not in board._waiting and time.monotonic() < until:
+        time.sleep(0.001)
+    handed: list[int] = []
+    session = board._session
+    assert session is not None
+    go_on = session.runner.go_on  # type: ignore[attr-defined]
+    session.runner.go_on = lambda more, *how: handed.append(1) or go_on(more, *how)  # type: ignore[attr-defined]
+    second_waits.set()
+    first.join(60)
+    next_one.join(60)
+    board.close()
+    assert handed == [1], "the runner never came to an end between the two"
+    assert {number: {row for of, row in order if of == number} for number in (2, 3)} == {2: {10, 11, 12}, 3: {20, 21}}
+    assert len(order) == 5, "each once"
+    for number, rows in ((2, {10, 11, 12}), (3, {20, 21})):
+        assert {part.number for part in said[number]} == {number}, "each under the number of its own request"
+        answer = answers[number].answer
+        assert answer is not None
+        assert {each["row"] for each in answer["measured"]} == rows
+
+
+def test_what_is_ended_ends_with_the_rows_of_the_requests_that_wait() -> None:
+    board = side()
+    ask(board, Request("open", SESSION, 1, work=work()))
+    board.end_until(SESSION, 3)
+    for number in (2, 3):
+        ended = ask(board, Request("measure", SESSION, number, tuple(range(20))))
+        assert ended.answer is not None
+        assert ended.answer["measured"] == []
+    later = ask(board, Request("measure", SESSION, 4, (5,)))
+    assert later.answer is not None
+    assert [each["row"] for each in later.answer["measured"]] == [5]
+    board.close()
 
 
 def test_a_session_is_resumed_on_other_boards_of_the_model() -> None:

@@ -13,7 +13,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import count, groupby
+from itertools import count
 from pathlib import Path
 from statistics import fmean
 from typing import Final
@@ -37,7 +37,7 @@ from ...specification.model import Specification, names_at_time
 from ...workloads.kernel_features import as_rows
 from ...workloads.machine_code import shortfall
 from ...workloads.source_kernel import KernelRefused, Prepared
-from ..base import OnPreparation
+from ..base import OnPreparation, once
 from ..figures import measurement_of, timed_measurement
 from ..settings_order import by_setting, settings_of
 from ..stating import Stating
@@ -61,6 +61,9 @@ MOST_AHEAD: Final = 256  # images that are kept for rows that may be asked for
 WAIT_S: Final = 0.06  # for the compiler, before the GPU is kept busy: ending that takes as long
 TURN_S: Final = 0.05  # between looks while the GPU is kept busy
 TIME_ALONE: Final = "no energy: the script asks for the time alone"
+
+
+Setting = tuple[tuple[str, float], ...]  # of the board
 
 
 @dataclass(slots=True)
@@ -199,22 +202,34 @@ class KernelRunner:
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows in the order in which they are compiled, those of one device setting together."""
-        return self._look_at(rows, Depth.ENERGY, stop)
+        return self.go_on(once(rows), Depth.ENERGY, stop)
 
     def time(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Time the rows in the same order: compiled, loaded, verified, and launched for a few milliseconds."""
-        return self._look_at(rows, Depth.TIME, stop)
+        return self.go_on(once(rows), Depth.TIME, stop)
 
-    def _look_at(self, rows: Sequence[int], depth: Depth, stop: threading.Event) -> Iterator[Measurement]:
+    def go_on(self, more: Callable[[], Sequence[int]], depth: Depth, stop: threading.Event) -> Iterator[Measurement]:
+        """The same of what `more` gives: the next rows compile, and the first of them is loaded, meanwhile."""
         self._keep_spare()
-        by_settings = groupby(by_setting(rows, self._space, self._guard), self._setting_of)
+        todo = list(more())
         try:
-            for setting, group in by_settings:
-                for failed in self._look_at_setting(list(group), dict(setting), depth, stop):
+            while todo and not stop.is_set():
+                ordered = by_setting(todo, self._space, self._guard)
+                setting = self._setting_of(ordered[0])
+                todo = [row for row in ordered if self._setting_of(row) != setting]
+
+                def alike(setting: Setting = setting, later: list[int] = todo) -> list[int]:
+                    rows = more()
+                    later += [row for row in rows if self._setting_of(row) != setting]
+                    return [row for row in rows if self._setting_of(row) == setting]
+
+                group = [row for row in ordered if self._setting_of(row) == setting]
+                for failed in self._look_at_setting(group, dict(setting), depth, stop, alike):
                     yield from self._take_finished()
                     if failed is not None:
                         yield failed
                 self._look_again(stop)
+                todo += more()
             yield from self._take_finished()
         finally:
             self._unsettled.clear()
@@ -270,7 +285,7 @@ class KernelRunner:
 
     # --- the order of things ----------------------------------------------------------------------------------------
 
-    def _setting_of(self, row: int) -> tuple[tuple[str, float], ...]:
+    def _setting_of(self, row: int) -> Setting:
         return tuple(settings_of(self._space, self._space.configuration(row)).items())
 
     def _settle(self) -> None:
@@ -290,26 +305,24 @@ class KernelRunner:
             self._gpu.processes.keep_spare()
 
     def _look_at_setting(
-        self, rows: Sequence[int], setting: dict[str, float], depth: Depth, stop: threading.Event
+        self,
+        rows: Sequence[int],
+        setting: dict[str, float],
+        depth: Depth,
+        stop: threading.Event,
+        more: Callable[[], Sequence[int]],
     ) -> Iterator[Measurement | None]:
-        """Run the rows of one setting: a failure, or None for one that ran, as they come."""
+        """Run the rows of one setting, and those that come meanwhile: a failure, or None for one that ran."""
         waiting: dict[Future[Compiled], _Candidate] = {}
         try:
-            for row in rows:
-                if row in self._ahead:
-                    ahead, compiling = self._ahead.pop(row)
-                    ahead.depth = depth
-                    waiting[compiling] = ahead
-                    continue
-                refused = self._candidate(row, depth)
-                if isinstance(refused, Measurement):
-                    yield refused
-                else:
-                    waiting[self._compiler.submit(refused.prepared.build)] = refused
+            yield from self._submit(rows, depth, waiting)
             self._look_at_vendor(waiting.values(), stop)
             if self._guard.apply(**setting):
                 self._unmet = self._guard.unmet()
-            while waiting and not stop.is_set():
+            while not stop.is_set():
+                yield from self._submit(more(), depth, waiting)
+                if not waiting:
+                    return
                 future = self._next(waiting, stop)
                 if future is None:
                     return
@@ -326,6 +339,22 @@ class KernelRunner:
         finally:
             for future in waiting:
                 future.cancel()
+
+    def _submit(
+        self, rows: Sequence[int], depth: Depth, waiting: dict[Future[Compiled], _Candidate]
+    ) -> Iterator[Measurement]:
+        """Let the rows compile, where they do not already; failures of those that make no kernel."""
+        for row in rows:
+            if row in self._ahead:
+                ahead, compiling = self._ahead.pop(row)
+                ahead.depth = depth
+                waiting[compiling] = ahead
+                continue
+            refused = self._candidate(row, depth)
+            if isinstance(refused, Measurement):
+                yield refused
+            else:
+                waiting[self._compiler.submit(refused.prepared.build)] = refused
 
     def _candidate(self, row: int, depth: Depth) -> _Candidate | Measurement:
         """A row as it goes to the compiler; its failure where the kernel cannot have such values."""

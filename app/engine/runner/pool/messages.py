@@ -48,6 +48,7 @@ _T = TypeVar("_T")
 LONGEST_REQUEST: Final = 96 << 20
 LONGEST_ANSWER: Final = 8 << 20
 MOST_ROWS: Final = 1024  # in one request
+AHEAD: Final = 3  # requests for rows that a board has at once: one that it works on and the next
 _MOST_ROW: Final = 1 << 40
 _MOST_CODES: Final = 256 << 20  # bytes of a space, unpacked
 _MOST_PARAMETERS: Final = 512

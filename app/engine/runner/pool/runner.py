@@ -35,6 +35,7 @@ from .compilers import parse_target
 from .gpu import ORIGIN, boards_document
 from .ledger import Ledger
 from .messages import (
+    AHEAD,
     MOST_ROWS,
     Abilities,
     Answer,
@@ -54,7 +55,6 @@ from .pool import Came, CompilerCame, Failure, Left, Pool, Remark, Said, Unanswe
 from .status import STATUS, PoolStatus, boards_to_json
 
 MOST_AT_ONCE: Final = 32  # rows in one request
-AHEAD: Final = 2  # requests that a board has at once: one that it works on and the next
 MOST_AT_FIRST: Final = 2  # rows in one request until it has reported any: it may have to look at its sensor first
 MOST_BATCH: Final = 1024
 TURN_S: Final = 0.05

@@ -6,7 +6,7 @@ from typing import Protocol, cast
 
 from distributed import get_worker
 
-GPU_RESOURCE = "GPU"  # each worker has one, so that nothing else runs on its board meanwhile
+GPU_RESOURCE = "GPU"  # each worker has as many as it has requests at once; its board is at one after the other
 ANNOUNCED = "wattridge"  # under which a worker's startup information has what it says of its board
 COMPILER_RESOURCE = "COMPILER"  # a compile worker has as many as it compiles images at once
 END_UNTIL = "wattridge_end_until"  # a worker's handler

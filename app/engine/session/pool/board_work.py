@@ -22,7 +22,6 @@ from ....sensors.remote.fields import Garbled, line_of
 from ...children.scratch import scratch_folder
 from ...control.guard import DeviceGuard
 from ...control.serving import hello_of
-from ...measurement import Depth
 from ...metering.condition import Condition
 from ...runner.base import KnowsFeatures, PreparationFailed, Prepares, Runner, StatesFigures, Times
 from ...runner.kernels.given_images import TakesImages
@@ -39,7 +38,6 @@ from ...runner.pool.messages import (
     answer_line,
     begun_line,
     error_line,
-    measured_line,
     parse_measurement,
     parse_request,
     rows_of,
@@ -48,10 +46,9 @@ from ...runner.settings_order import setting_names
 from ...specification.programs import programs_of
 from ..load import load_specification
 from ..on_board import limits_on, require_runnable, runner_on
+from .measuring import Coming, Measuring, Say
 
 IDLE_S: Final = 120.0  # without a request, after which another session may have the board
-
-Say = Callable[[bytes], None]
 
 
 class _Session:
@@ -63,17 +60,27 @@ class _Session:
         self.runner = runner
         self.folder = folder
         self.prepared = False
+        self.measuring: Measuring | None = None
         self.images: ImageTarget | None = runner.take_images_from(folder) if isinstance(runner, TakesImages) else None
+
+    def end_measuring(self) -> None:
+        measuring, self.measuring = self.measuring, None
+        if measuring is not None:
+            measuring.close()
 
     def close(self) -> None:
         try:
+            self.end_measuring()
             self.runner.close()
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class BoardWork:
-    """Answers requests, one after the other, on a thread of the caller's; `end_until` and `doing` on any."""
+    """Answers requests, one after the other, each on a thread of the caller's; `end_until` and `doing` on any.
+
+    The rows of a request that waits for its turn may be measured before that comes, so that the board never rests.
+    """
 
     def __init__(self, gpu: Gpu, guard: DeviceGuard, *, host: str, key: str = "") -> None:
         """`key` stands for the board in its pool: its UUID where none is given."""
@@ -92,6 +99,7 @@ class BoardWork:
         self._mutex = threading.Lock()
         self._ended: tuple[str, int] = ("", 0)  # requests of that session up to that number end early
         self._now: tuple[str, int, threading.Event] | None = None
+        self._waiting: dict[int, Coming] = {}  # requests for rows, in the order in which they came
         self.measured = 0
         self._verbs: Mapping[str, Callable[[Request, Say, threading.Event], dict[str, Any]]] = {
             "open": self._open,
@@ -125,30 +133,47 @@ class BoardWork:
 
         A client has one session at a time, so that a new one of the same client ends the one before.
         """
-        with self._one_at_a_time:
-            self._client = client
-            return self._answered(line, say)
-
-    def _answered(self, line: bytes, say: Say) -> bytes:
         number = 0
-        stop = threading.Event()
         try:
             request = parse_request(line)
             number = request.number
-            say(begun_line(number))
-            with self._mutex:
-                self._now = (request.session, number, stop)
-                if request.session == self._ended[0] and number <= self._ended[1]:
-                    stop.set()
-            return answer_line(number, self._verbs[request.do](request, say, stop))
+            if request.do == "measure":
+                with self._mutex:
+                    self._waiting[number] = Coming(request, say, list(request.rows))
+            with self._one_at_a_time:
+                self._client = client
+                return self._answered(request, say)
         except (WattridgeError, OSError) as error:
-            if isinstance(error, GpuLost):
-                self._let_go()
             return error_line(number, error)
+        finally:
+            with self._mutex:
+                self._waiting.pop(number, None)
+
+    def _answered(self, request: Request, say: Say) -> bytes:
+        """Raises WattridgeError and OSError."""
+        number, stop = request.number, threading.Event()
+        try:
+            say(begun_line(number))
+            self._is_at(request, stop)
+            return answer_line(number, self._verbs[request.do](request, say, stop))
+        except GpuLost:
+            self._let_go()
+            raise
         finally:
             if self._now is not None and self._session is not None and self._now[0] == self._session.name:
                 self._asked_at = time.monotonic()
             self._now = None
+
+    def _is_at(self, request: Request, stop: threading.Event) -> None:
+        """That request is answered now; `stop` ends it early."""
+        with self._mutex:
+            self._waiting.pop(request.number, None)
+            self._now = (request.session, request.number, stop)
+            if self._is_ended(request):
+                stop.set()
+
+    def _is_ended(self, request: Request) -> bool:
+        return request.session == self._ended[0] and request.number <= self._ended[1]
 
     def end_until(self, session: str, number: int) -> None:
         """Requests of the session up to that number end early."""
@@ -244,24 +269,50 @@ class BoardWork:
     def _measure(self, request: Request, say: Say, stop: threading.Event) -> dict[str, Any]:
         session, rows = self._rows(request)
         runner = session.runner
+        if session.measuring is None or not session.measuring.has(request.number):
+            session.end_measuring()
         began = time.monotonic()
         if not session.prepared and isinstance(runner, Prepares):
             with suppress(PreparationFailed):  # it measures all the same
                 runner.prepare(rows, stop, lambda *_: None)
         session.prepared = True
         preparing_s = time.monotonic() - began
-        if request.depth is Depth.TIME:
-            if not isinstance(runner, Times):
-                raise WattridgeError("it cannot time rows", self.board.label)
-            measuring = runner.time(rows, stop)
-        else:
-            measuring = runner.measure(rows, stop)
-        found = []
-        for measurement in measuring:
-            found.append(measurement)
-            self.measured += 1
-            say(measured_line(request.number, measurement))
+        if session.measuring is None:
+            session.measuring = self._measuring(session, Coming(request, say, rows), stop)
+        measuring = session.measuring
+        self._is_at(request, measuring.stop)
+        try:
+            found = measuring.measure(request.number)
+        except BaseException:
+            session.end_measuring()
+            raise
+        if measuring.over:
+            session.measuring = None
+        self.measured += len(found)
         return {"measured": rows_of(found), "preparing_s": preparing_s, **_of_images(runner)}
+
+    def _measuring(self, session: _Session, first: Coming, stop: threading.Event) -> Measuring:
+        """Raises WattridgeError."""
+
+        def following() -> list[Coming]:
+            with self._mutex:
+                alike = [
+                    each
+                    for each in self._waiting.values()
+                    if (each.request.session, each.request.depth) == (session.name, first.request.depth)
+                    and each.request.number > first.request.number
+                    and not session_has(each.request.number)
+                    and not self._is_ended(each.request)
+                ]
+            return [each for each in alike if all(row < session.space.size for row in each.left)]
+
+        def session_has(number: int) -> bool:
+            return session.measuring is not None and session.measuring.has(number)
+
+        try:
+            return Measuring(session.runner, first, stop, following)
+        except TypeError as error:
+            raise WattridgeError(str(error), self.board.label) from None
 
     def _features(self, request: Request, say: Say, stop: threading.Event) -> dict[str, Any]:
         session, rows = self._rows(request)

@@ -23,6 +23,7 @@ from ...children.scratch import scratch_folder
 from ...control.guard import DeviceGuard
 from ...runner.pool import tasks
 from ...runner.pool.certificates import Certificates, find_certificates
+from ...runner.pool.messages import AHEAD
 from ...runner.pool.network import security_of, settle
 from .board_work import BoardWork
 from .child import run_child
@@ -38,13 +39,16 @@ Work = BoardWork | CompileWork
 
 
 class PoolWorker(Worker):  # type: ignore[misc]  # Dask has no types
-    """A Dask worker with a board and one thread, or with as many threads as it compiles images at once."""
+    """A Dask worker with a board, or one that compiles so many images at once; it has as many threads as requests.
+
+    Of the requests for a board one is answered and the next waits beside it, whose rows the board knows meanwhile.
+    """
 
     def __init__(self, work: Work, scheduler: str, **options: Any) -> None:
         self._work = work
         announced = {tasks.ANNOUNCED: lambda _worker: work.announcement}
         compiles = isinstance(work, CompileWork)
-        jobs = work.compiler.jobs if isinstance(work, CompileWork) else 1
+        jobs = work.compiler.jobs if isinstance(work, CompileWork) else AHEAD
         super().__init__(
             scheduler,
             nthreads=jobs,
