@@ -3,6 +3,7 @@
     python tests/benchmarks/energy_search.py model [--recorded FOLDER]
     python tests/benchmarks/energy_search.py arms [--seeds N] [--recorded FOLDER] [--operators NAME ...]
     python tests/benchmarks/energy_search.py options [--seeds N] [--recorded FOLDER]
+    python tests/benchmarks/energy_search.py short [--seeds N] [--operators NAME ...]
     python tests/benchmarks/energy_search.py prior [--seeds N]
     python tests/benchmarks/energy_search.py board [--seeds N] [--recorded FOLDER] [--operators NAME ...]
 
@@ -11,6 +12,8 @@ space, of all and of the fastest quarter, beside mean power x measured time. `ar
 and first candidates, on simulated boards and recorded caches: regret by the truth, energies measured, configurations
 timed; means with 95 % intervals by bootstrap over the seeds. `options`: the same with one constant changed at a time,
 on the recorded caches where there are any.
+`short`: as many rounds as a board's benchmark affords, on simulated boards: the share of energies, and how much more
+energy the row found needs by the truth than what measuring everything finds in as many rounds.
 `prior`: what the model of another shape or board saves. `board`: the board's seconds of the arms and of genetic search
 that measures the energy of all it looks at, at 0.07 s for a time and 0.25 s for an energy; regret at equal seconds, a
 half and all of those that the k search takes. No board is measured: times and energies scatter by 0.5 %.
@@ -19,6 +22,7 @@ half and all of those that the k search takes. No board is measured: times and e
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import time
@@ -167,6 +171,52 @@ OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 
 
+SHORT: Final[Mapping[str, Any]] = {"first_generation": 48, "generation": 16, "fastest": 12, "rounds": 8}
+ROUNDS: Final = (1, 2, 3, 4, 6, 8)
+STARTS: Final[Mapping[str, Mapping[str, Any]]] = {  # of k, and by chance or not
+    "k from 1, none by chance": {"start_k": 1, "drawn": 0},
+    "k from 0.35, none": {"drawn": 0},
+    "k from 0.35, 0.4": {},
+    "k from 0.5, 0.4": {"start_k": 0.5},
+}
+
+
+def after_rounds(found: Found) -> list[tuple[float, int]]:
+    """(true energy of the row that would be chosen, energies measured) after each round; the last one is repeated."""
+    states, before, count, chosen = [], Depth.TIME, 0, -1
+    for depth, row in found.asked:
+        if depth is Depth.TIME and before is Depth.ENERGY:
+            states.append((float(found.table.energy_j[chosen]), count))
+        before, count = depth, count + (depth is Depth.ENERGY)
+        if found.measured.get(row, math.inf) < found.measured.get(chosen, math.inf) and depth is Depth.ENERGY:
+            chosen = row
+    states.append((float(found.table.energy_j[chosen]), count))
+    return states + states[-1:] * (1 + SHORT["rounds"] - len(states))
+
+
+def print_short(tables: Iterator[Table], seeds: int) -> None:
+    """Each start of k against measuring everything, round by round, from the same seeds."""
+    row = "{:>36} {:26}" + " {:>17}" * len(ROUNDS)
+    print("Energy % more than by everything: mean / 95th percentile; share of the energies")
+    print(row.format("space", "k search", *(f"{rounds} rounds" for rounds in ROUNDS)))
+    together: dict[str, list[Any]] = {}
+    for table in tables:
+        many = np.array([after_rounds(search(table, seed, {**SHORT, "least_k": 1})) for seed in range(seeds)])
+        for arm, options in STARTS.items():
+            few = np.array([after_rounds(search(table, seed, {**SHORT, **options})) for seed in range(seeds)])
+            together.setdefault(arm, []).append(few / many)
+            print(row.format(table.name[:36], arm, *short_figures(few / many)), flush=True)
+    for arm, each in together.items():
+        print(row.format("all", arm, *short_figures(np.concatenate(each))))
+
+
+def short_figures(ratios: Any) -> list[str]:
+    """Of ratios of energy and of energies measured, shape (seeds, rounds, 2)."""
+    more, share = 100 * (ratios[:, ROUNDS, 0] - 1), ratios[:, ROUNDS, 1].mean(axis=0)
+    high = np.quantile(more, 0.95, axis=0)
+    return [f"{m:+.2f} / {h:.1f}; {s:.2f}" for m, h, s in zip(more.mean(axis=0), high, share, strict=True)]
+
+
 PRIORS: Final = (  # a space, and those whose models it may start from; no constant was chosen on the operators
     ("mv:8,1,4096,1024@h200", ("mv:8,1,8192,2048@h200",)),
     ("mv:8,1,4096,1024@a100", ("mv:8,1,4096,1024@h200",)),
@@ -234,7 +284,7 @@ def print_board(tables: Iterator[Table], seeds: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("model", "arms", "options", "prior", "board"))
+    parser.add_argument("what", choices=("model", "arms", "options", "short", "prior", "board"))
     parser.add_argument("--seeds", type=int, default=50)
     parser.add_argument("--recorded", type=Path)
     parser.add_argument("--operators", nargs="*", default=())
@@ -248,6 +298,8 @@ def main() -> None:
         print_model(tables())
     elif given.what == "board":
         print_board(tables(), given.seeds)
+    elif given.what == "short":
+        print_short(twins(given.operators), given.seeds)
     elif given.what == "prior":
         print_prior(given.seeds)
     elif given.what == "arms":

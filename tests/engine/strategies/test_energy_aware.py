@@ -48,7 +48,7 @@ def test_far_fewer_measurements_find_as_little_energy_as_all_of_them(table: Tabl
     few = [search(table, seed) for seed in range(2)]
     all_of_them = [search(table, seed, EVERYTHING) for seed in range(2)]
     assert np.median([found.regret for found in few]) <= 0.01
-    assert sum(len(found.measured) for found in few) <= 0.6 * sum(len(found.measured) for found in all_of_them)
+    assert sum(len(found.measured) for found in few) <= 0.4 * sum(len(found.measured) for found in all_of_them)
 
 
 def test_the_same_seed_gives_the_same_search(table: Table) -> None:
