@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from ..errors import InputError
 
 Array = npt.NDArray[Any]
+_PAGE_LOCKED = re.compile(r"HostAllocation|RegisteredHostMemory|PinnedMemory")  # what such an array is a view of
 _KINDS = "biufc"  # of NumPy types that a kernel can be given
 
 
@@ -24,6 +26,18 @@ def to_numpy(value: Any, where: str) -> Any:
         kind = type(value).__name__
         raise InputError(f"it is {value!r}, a {kind} of Python", where, f"say which one: numpy.int32({value!r}), say")
     return _checked(np.ascontiguousarray(_on_host(value, where)), where)
+
+
+def is_page_locked(value: Any) -> bool:
+    """Whether an array of the host was made page-locked, by PyCUDA, CuPy or PyTorch: kernels may use it where it is."""
+    if hasattr(value, "is_pinned"):  # PyTorch
+        return bool(value.is_pinned())
+    while value is not None:
+        kind = type(value)
+        if kind.__module__.partition(".")[0] in ("pycuda", "cupy") and _PAGE_LOCKED.search(kind.__name__):
+            return True
+        value = value.obj if isinstance(value, memoryview) else getattr(value, "base", None)
+    return False
 
 
 def _on_host(value: Any, where: str) -> Array:

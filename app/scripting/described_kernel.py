@@ -17,7 +17,7 @@ from ..engine.workloads.dialect import DIALECTS
 from ..engine.workloads.scripted_kernel import AXES, Parameters, ScriptedParts
 from ..errors import InputError
 from .accuracy import leaves
-from .arrays import to_numpy
+from .arrays import is_page_locked, to_numpy
 from .sources import KernelSource, kernel_symbol
 from .surroundings import script_path
 
@@ -81,6 +81,11 @@ def describe_kernel(
         _argument(folder, name, value, output=expected is not None and expected[at] is not None)
         for at, (name, value) in enumerate(zip(names, given, strict=True))
     ]
+    if source.of_the_host:
+        described = [
+            replace(spec, memory="page-locked") if is_page_locked(each) else spec
+            for spec, each in zip(described, listed, strict=True)
+        ]
     chosen = {
         described[at].name: _choice(folder, each, described[at], f"arguments[{at}]", source)
         for at, each in enumerate(listed)

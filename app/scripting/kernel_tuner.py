@@ -50,7 +50,7 @@ PARAMETERS: Final[Mapping[str, str]] = {
     "kernel_name": "honoured; 'name<arguments>' instantiates a template",
     "kernel_source": "text, a file, several files or a function of the parameters, in the language that lang says",
     "problem_size": "numbers, text, or functions of the parameters",
-    "arguments": "NumPy scalars; arrays of NumPy, CuPy, PyTorch, JAX or with DLPack, which are copied; Tunable ones",
+    "arguments": "NumPy scalars; arrays of NumPy, CuPy, PyTorch, JAX or with DLPack, as copies, page-locked if it was",
     "tune_params": "honoured; nvml_gr_clock, nvml_mem_clock and nvml_pwr_limit need control of the board",
     "grid_div_x": "a list of text, or a function of the parameters",
     "grid_div_y": "as grid_div_x",

@@ -26,6 +26,7 @@ sys.path[:0] = [str(ROOT)]
 
 _SPEED, _SHOWN_ABOVE_MS = 10.0, 30.0
 _MOST_S = 120.0  # for anything to happen
+_NEXT_DOCK_MS = 300
 
 
 class Use:
@@ -76,12 +77,16 @@ class Use:
                 print(f"\t{name}: {place}", flush=True)
 
     def all_afloat(self) -> None:
-        """Each dock of Tune a window of its own."""
-        for place, dock in enumerate(self.window.workspaces.by_name["tune"].docks.by_name.values()):
+        """Each dock of Tune a window of its own, one after another."""
+
+        def make_afloat(place: int, dock: Any) -> None:
             dock.setFloating(True)
             dock.resize(520, 420)
             dock.move(60 + 520 * place, 60)
             dock.show()
+
+        for place, dock in enumerate(self.window.workspaces.by_name["tune"].docks.by_name.values()):
+            self._timer.singleShot(_NEXT_DOCK_MS * place, lambda place=place, dock=dock: make_afloat(place, dock))
 
     def run(self, cache: Path | None) -> None:
         window = self.window

@@ -112,8 +112,11 @@ def print_shapes(shapes: Sequence[Record]) -> None:
 
 def print_k_search(shapes: Sequence[Record]) -> None:
     print("\n2. The k search against measuring everything (asked: within 1 %, at most 0.5 of the energies and 0.6 of")
-    print("   the board's time for energies; medians)")
-    rows = []
+    print(
+        "   the board's time for energies; medians). Both begin with the same candidates; later ones are bred of what"
+    )
+    print("   an arm knows, so that their numbers differ by a few")
+    rows, compared = [], []
     for shape in shapes:
         few, many = shape["arms"]["k search"], shape["arms"]["everything measured"]
         won = shape["winners"]
@@ -123,15 +126,31 @@ def print_k_search(shapes: Sequence[Record]) -> None:
         board = few["board_s"] / many["board_s"] if many["board_s"] else math.nan
         energy = few["energy_s"] / many["energy_s"] if many["energy_s"] else math.nan
         rows.append((more, few["energies"] / many["energies"], energy, board))
+        compared.append(as_many_rounds(few, many))
         print(
             f"   {shape['shape']:6} {100 * more:+6.2f} % energy, {rows[-1][1]:.2f} of the energies, {energy:.2f} of "
-            f"the time for them, {board:.2f} of all board time ({few['board_s']:.1f} of {many['board_s']:.1f} s), k "
+            f"the time for them, {board:.2f} of all board time ({few['board_s']:.1f} of {many['board_s']:.1f} s), "
+            f"{few['timed']} and {many['timed']} timed, k "
             + " ".join(f"{k:.2f}" for k in shape["k"])
+            + ("" if compared[-1] else "; one was stopped earlier than the other")
         )
     if rows:
-        more, count, energy, board = np.nanmedian(np.array(rows, float), axis=0)
-        verdict = "holds" if more <= 0.01 and count <= 0.5 and energy <= 0.6 else "does not hold"
-        print(f"   median: {100 * more:+.2f} %, {count:.2f}, {energy:.2f}, {board:.2f} -> {verdict}")
+        print_medians("of all", rows)
+        if not all(compared) and any(compared):
+            print_medians("of as many rounds", [row for row, like in zip(rows, compared, strict=True) if like])
+
+
+def as_many_rounds(few: Record, many: Record) -> bool:
+    """Whether both arms had the same rounds; of files that do not hold them, whether neither was stopped."""
+    if "rounds" in few:
+        return bool(few["rounds"] == many["rounds"])
+    return "stopped" not in (few["ended"], many["ended"])
+
+
+def print_medians(of: str, rows: Sequence[tuple[float, ...]]) -> None:
+    more, count, energy, board = np.nanmedian(np.array(rows, float), axis=0)
+    verdict = "holds" if more <= 0.01 and count <= 0.5 and energy <= 0.6 else "does not hold"
+    print(f"   median {of}: {100 * more:+.2f} %, {count:.2f}, {energy:.2f}, {board:.2f} -> {verdict}")
 
 
 def print_gain(shapes: Sequence[Record]) -> None:
@@ -211,6 +230,14 @@ def print_model(records: Sequence[Record], shapes: Sequence[Record]) -> None:
                     f"   {name}: {size} of {len(energy_j)} random rows known: rank {rank:.3f}, error {100 * error:.1f} "
                     f"%; fastest quarter {100 * ours:.1f} %, mean power x time {100 * mean_power:.1f} %"
                 )
+    for name, (_, energy_j) in samples.items():
+        scatters = scatters_of(known[name], shapes)
+        figures = ", ".join(
+            f"{reachable_rank(energy_j, relative):.3f} where that is {what} ({100 * np.mean(relative):.1f} %)"
+            for what, relative in scatters.items()
+        )
+        if figures:
+            print(f"   {name}: a model without error would reach rank, by the scatter of measured energies: {figures}")
     names = list(samples)
     if len(names) == 2:
         for own, other in (names, names[::-1]):
@@ -230,9 +257,14 @@ def print_model(records: Sequence[Record], shapes: Sequence[Record]) -> None:
             predicted, measured = np.array(pairs["predicted_j"]), np.array(pairs["measured_j"])
             off = float(np.median(np.abs(predicted / measured - 1)))
             rank = float(spearmanr(predicted, measured)[0])
+            scatter = two_looks(shapes)
+            reachable = ""
+            if scatter is not None:
+                most = reachable_rank(measured, np.full(len(measured), scatter[0]))
+                reachable = f"; without error {most:.2f}, by two looks"
             print(
                 f"   {shape['shape']}: {len(measured)} of the k search's own, before they were known: {100 * off:.1f} "
-                f"% off, rank {rank:.2f} (near the best only)"
+                f"% off, rank {rank:.2f} (near the best only{reachable})"
             )
 
 
@@ -251,6 +283,49 @@ def held_out(sample: Sample, energy_j: np.ndarray, size: int, split: int) -> tup
         float(np.median(off[fast])),
         float(np.median(np.abs(by_power / true - 1)[fast])),
     )
+
+
+def scatters_of(rows: Record, shapes: Sequence[Record]) -> dict[str, np.ndarray]:
+    """How much the energies of rows may scatter, standard deviations relative to them, by where that is known from.
+
+    Their intervals hold what all rows share, too (the sensor's error, the board's temperature): by them it is too much.
+    """
+    energy_j = np.array(rows["energy_j"], float)
+    found = {}
+    if "interval_j" in rows:
+        low, high = np.array(rows["interval_j"], float).T
+        found["all of their intervals"] = (high - low) / 2 / 1.96 / energy_j
+    won = [each for shape in shapes for each in shape["winners"].values()]
+    if won and not found:
+        halves = [(each["interval_mj"][1] - each["interval_mj"][0]) / 2 / each["energy_mj"] for each in won]
+        found["all of an interval as the winners have it"] = np.full(len(energy_j), np.nanmedian(halves) / 1.96)
+    if (looks := two_looks(shapes)) is not None:
+        found[f"what two looks at {looks[1]} winners differ by"] = np.full(len(energy_j), looks[0])
+    return {what: np.nan_to_num(relative) for what, relative in found.items()}
+
+
+def two_looks(shapes: Sequence[Record]) -> tuple[float, int] | None:
+    """The scatter of one look, relative, by the difference of two at each winner; of how many. None without any."""
+    looks = {  # each row once: arms may have the same winner
+        (shape["shape"], each["row"]): each["energy_mj"] / each["before"]["energy_mj"] - 1
+        for shape in shapes
+        for each in shape["winners"].values()
+        if each.get("before")
+    }
+    return (math.sqrt(np.mean(np.square(list(looks.values()))) / 2), len(looks)) if looks else None
+
+
+def reachable_rank(energy_j: np.ndarray, relative: np.ndarray, draws: int = 400) -> float:
+    """The mean rank correlation of true energies with measured ones, which scatter by `relative`, shape (rows,).
+
+    The true ones are taken to be the measured ones drawn together until both spread as they should: measured ones are
+    spread by the truth and by their scatter.
+    """
+    logs, rng = np.log(energy_j), np.random.default_rng(1)
+    kept = math.sqrt(max(0.0, 1 - float(np.mean(relative**2)) / float(logs.var())))
+    true = logs.mean() + kept * (logs - logs.mean())
+    ranks = [spearmanr(true, true + relative * rng.standard_normal(len(true)))[0] for _ in range(draws)]
+    return float(np.mean(ranks))
 
 
 def prior_error(sample: Sample, energy_j: np.ndarray, prior: Any, size: int, split: int) -> tuple[float, float, float]:

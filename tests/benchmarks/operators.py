@@ -6,14 +6,15 @@
     PYTHONPATH=. .venv/bin/python tests/benchmarks/operators.py --report operators.jsonl
     PYTHONPATH=. .venv/bin/python tests/benchmarks/operators.py --gpu simulated:h200 --shapes "MM1 MV3" --rounds 3
 
-All arms have the same strategy, seed and first candidates; what one has measured the next is told and charged for. Then
+All arms have the same strategy, seed and first candidates, and as many rounds as the first of them had time for; what
+one has measured the next is told and charged for. Later generations are bred of what an arm knows, and differ. Then
 each winner, and the library, is measured again, one after the other. It reads and never sets: no clock, no limit. The
 seconds are dealt out among the shapes: few of them mean few rounds, and shorter measurements at the end (3 s from 36 s
 a shape on). What a shape's processes take to start is not charged to an arm. One line of JSON per shape is appended to
 the file as soon as it is known; shapes that it holds are left out when it is given again, so that the two calls above,
-each with half of the shapes, go twice as deep. What the energy model
-predicts is tested on random rows of two shapes, unless --model-seconds is 0. At the end, and with --report from a kept
-file, `operator_lines.py` prints what is to be shown of all of it.
+each with half of the shapes, go twice as deep. What the energy model predicts is tested on random rows of two shapes,
+unless --model-seconds is 0. At the end, and with --report from a kept file, `operator_lines.py` prints what is to be
+shown of all of it.
 """
 
 from __future__ import annotations
@@ -103,6 +104,26 @@ def measured_again(shared: Shared, rows: list[int], seconds: float) -> tuple[dic
     return {each.row: each for each in found}, None
 
 
+def rounds_of(arm: Searched) -> int:
+    """That an arm came to the end of, after the first."""
+    log = EnergyLog.of_origin(arm.origin)
+    return len(log.rounds) - 1 if log else 0
+
+
+def rows_known(shared: Shared) -> list[dict[str, Any]]:
+    """All that the arms had of the board, in their order: what a search can be replayed on."""
+    return [
+        {
+            "row": row,
+            "depth": depth.value,
+            "cost_s": found.cost_s,
+            "thermal_uncertainty": found.values.get("thermal_uncertainty", math.nan),
+            **figures(found),
+        }
+        for (row, depth), found in shared.known.items()
+    ]
+
+
 def truth(gpu: Gpu, plan: SessionPlan, row: int, operator: Operator) -> float | None:
     """The energy in mJ of a simulated board, thermally steady at the highest clock; None of a real one."""
     if not isinstance(gpu, SimulatedGpu):
@@ -157,6 +178,8 @@ def shape(name: str, gpu: Gpu, store: Store, seed: int, seconds: float, rounds: 
             until_s = ready + left_s * share if math.isfinite(left_s) else ready + 3600.0
             goal = "time_s" if arm == "latency only" else "energy_j"
             arms[arm] = run_arm(plan, {**options, **own}, goal, shared, store, until_s)
+            if arm == "k search" and arms[arm].ended == "stopped":  # the others must not have more rounds than it had
+                options |= {"rounds": max(1, rounds_of(arms[arm]))}
         rows = winners(arms)
         again, baseline = measured_again(shared, list(dict.fromkeys(rows.values())), again_s)
     finally:
@@ -176,7 +199,13 @@ def shape(name: str, gpu: Gpu, store: Store, seed: int, seconds: float, rounds: 
         "again_s": again_s,
         "started_s": started_s,
         "arms": {
-            arm: {**asdict(each.spent), "board_s": each.spent.board_s, "wall_s": each.wall_s, "ended": each.ended}
+            arm: {
+                **asdict(each.spent),
+                "board_s": each.spent.board_s,
+                "wall_s": each.wall_s,
+                "ended": each.ended,
+                "rounds": rounds_of(each),
+            }
             for arm, each in arms.items()
         },
         "winners": {
@@ -192,6 +221,7 @@ def shape(name: str, gpu: Gpu, store: Store, seed: int, seconds: float, rounds: 
         },
         "predicted": {"predicted_j": log.predicted_j, "measured_j": log.measured_j} if log else None,
         "k": [each.k for each in log.rounds] if log else [],
+        "rows": rows_known(shared),
         "vendor": None if baseline is None else baseline.to_json(),
         "vendor_before": None if before is None else before.to_json(),
         "floor": floor_on(operator, plan, store).to_json(),
@@ -221,6 +251,7 @@ def model_rows(name: str, gpu: Gpu, seconds: float, seed: int, most: int = 400) 
         "features": [[None if math.isnan(x) else x for x in row] for row in known.tolist()],
         "time_s": [each.values["time_s"] for each in found],
         "energy_j": [each.values["energy_j"] for each in found],
+        "interval_j": [each.intervals.get("energy_j", (math.nan, math.nan)) for each in found],
     }
 
 

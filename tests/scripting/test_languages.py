@@ -14,9 +14,11 @@ from opencl_here import usable_device
 from app import run_kernel, tune_kernel
 from app.cli import main
 from app.engine.metering import stopwatch
+from app.engine.runner.host import page_locking
 from app.engine.runner.kernels.process import RunnerProcesses
 from app.errors import InputError
 from app.observers import BenchmarkObserver, NVMLObserver
+from app.scripting.arrays import is_page_locked
 from app.scripting.python_kernel import PythonKernel
 from app.scripting.sources import read_source
 from app.scripting.surroundings import Surroundings, running_with
@@ -115,6 +117,34 @@ def test_a_function_in_c_returns_its_time_and_its_faults_cost_a_configuration_ea
     assert "1 of 1000 values are wrong, the first at 3" in results[3]["error"]
     assert environment["best_config"] == results[1]
     assert environment["source"] == "unmetered"
+
+
+@NEEDS_C
+def test_an_array_that_is_page_locked_in_the_script_is_so_for_the_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels that a function launches use such arrays where they are, so a copy has to be page-locked, too."""
+    locked: dict[int, int] = {}
+    calls = {
+        "cuMemHostRegister_v2": lambda at, nbyte, flags: locked.update({at.value: nbyte.value}) or (flags.value == 3),
+        "cuMemHostUnregister": lambda at: locked.pop(at.value),
+    }
+    monkeypatch.setattr(page_locking, "_driver", lambda: lambda name, *given: calls[name](*given))
+    kind = type("PagelockedHostAllocation", (), {"__module__": "pycuda._driver"})
+    memory, kept = kind(), A.copy()
+    memory.__array_interface__ = kept.__array_interface__
+    a = np.asarray(memory)
+    assert is_page_locked(a.reshape(10, 100)[1:])
+    assert not is_page_locked(A[1:])
+    seen: list[dict[int, int]] = []
+
+    class Looking(Counting):
+        def after_finish(self) -> None:
+            seen.append(dict(locked))
+
+    text = "float add(float *c, const float *a, int n) { return 1.0f + c[0]; }"
+    parameters = {"block_size_x": [32, 64]}
+    results, _ = tune_kernel("add", text, 1, [C, a, N], parameters, lang="C", observers=[Looking()], quiet=True)
+    assert errors(results) == ["", ""]
+    assert all(list(each.values()) == [A.nbytes] for each in seen), "the one array, once"
 
 
 @NEEDS_C

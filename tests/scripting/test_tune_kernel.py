@@ -15,6 +15,7 @@ from cuda_bench import SteadySensors
 from virtual_cuda import VirtualBoard
 
 from app import run_kernel, tune_kernel
+from app.cli import main
 from app.engine.expressions.expression import parse
 from app.engine.formats.read import read_recording
 from app.engine.space.build import build_space
@@ -669,6 +670,7 @@ def test_a_script_that_asks_for_the_time_alone_is_only_timed(
     with Store() as store:
         stored = store.load(environment["session"])
         assert not stored.record.objective.front
+        assert main(["sessions", str(environment["session"])]) == 0, "it can be looked at like any other"
         assert len(stored.table) == 3
         assert all(stored.table.measurement(row).final for row in range(3))
 

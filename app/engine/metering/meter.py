@@ -209,7 +209,7 @@ class Meter:
         if beside is not None and beside.meters:
             return False
         samples = int(max(seconds, BUFFER_WINDOW_S + sensor.refresh_s) / sensor.refresh_s)
-        return sensor.buffered and keeps_step(samples, sensor.refresh_s, launch_s)
+        return sensor.sees_phase and keeps_step(samples, sensor.refresh_s, launch_s)
 
     def _with_opposite(self, run: Run, stop: threading.Event | None) -> Run | None:
         """With a second run, of which the samples see the other part of each launch; None when stopped."""
@@ -217,8 +217,9 @@ class Meter:
         least_s = max(OPPOSITE_S, seconds / 2)
         between_s = (seconds - sensor.lead_s) / 2 + RESUME_S + (sensor.lead_s + least_s) / 2
         now_s = (self._gpu.clock.now_ns() - run.ended.end_ns) / 1e9
-        later_s = opposite_s(now_s, between_s, sensor.refresh_s, run.ended.time_s)
-        if self._gpu.clock.wait(later_s - now_s, stop):
+        delay_s = min(max(0.0, (run.launched_ns - run.began_ns) / 1e9), RESUME_S)  # until asked-for launches begin
+        later_s = opposite_s(now_s + delay_s, between_s, sensor.refresh_s, run.ended.time_s)
+        if self._gpu.clock.wait(later_s - delay_s - now_s, stop):
             return None
         run.opposite = self._run_once(run.load, stop, RESUME_S, least_s, least_s)
         if run.opposite is None:
@@ -308,6 +309,7 @@ class Meter:
         With `most_s` it is a further window of a load, in which only time and power count.
         """
         lately = self._open(run)
+        run.launched_ns = lately.start_ns
         sensor = self._source.sensor
         whole = most_s is None
         in_step = whole and least_s <= least_window_s(sensor) and self._in_step(lately.time_s)

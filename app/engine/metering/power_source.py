@@ -57,10 +57,16 @@ class PowerSensor:
     window_s: float | None = None  # that a mean power needs; None where not characterised
     aftereffect: float = 0.0  # W of excess per W by which the second before a window drew more
     wander: float = 0.0  # of the mean of a short window beyond its noise; relative, one sigma
+    counted: bool = False  # by an energy counter: values hold all of every launch
 
     @property
     def buffered(self) -> bool:
         return self.channel is None
+
+    @property
+    def sees_phase(self) -> bool:
+        """Values follow the phase of the launch that they fall into, where launches take milliseconds."""
+        return self.buffered and not self.counted
 
     @property
     def poll_s(self) -> float:
@@ -105,7 +111,7 @@ def find_sensor(gpu: Gpu, known: Characterisation | None, *, buffered: bool) -> 
         sensor, origin = _as_known(sensor, known, figures), f", {known.origin}"
     counted = gpu.info.source == "amd"
     words = source_words(source, sensor.refresh_s * 1e3, sensor.averaging_s * 1e3, counted=counted)
-    return replace(sensor, words=f"{words}{origin}")
+    return replace(sensor, words=f"{words}{origin}", counted=counted)
 
 
 def _as_known(sensor: PowerSensor, known: Characterisation, figures: SourceFigures) -> PowerSensor:
@@ -396,7 +402,7 @@ class PowerSource:
 
     def _in_step(self, windows: Sequence[tuple[Stretch, Floats]], launch_s: float) -> float:
         """How far their mean may be off by seeing only some of each launch; relative, one sigma."""
-        if not self.sensor.buffered or not launch_s >= SEEN_FROM_S:
+        if not self.sensor.sees_phase or not launch_s >= SEEN_FROM_S:
             return 0.0
         since_s = (times_s + (stretch.start_ns - stretch.launch_ns) / 1e9 for stretch, times_s in windows)
         return unseen([phases(each, launch_s) for each in since_s])

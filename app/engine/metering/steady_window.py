@@ -3,7 +3,7 @@
 The beginning is cut off by the marginal standard error rule [White1997]: of all places to begin at, the first after
 which the mean is known nearly as well as at best. It counts as steady once that place lies in the first half of what
 was seen, for throughput and for power. Means and their 95 % intervals are those of `smooth_mean`. Where waves hide a
-slow beginning from that rule, the window begins at the first place after which these are not twice as wide as at best.
+slow beginning from that rule, the window begins at the first place whose intervals are less than 3 times the least.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BLOCKS: Final = 24  # that the time since the load began is divided into, for it
 FEWEST: Final = 8  # of them in a window, and pieces of work
 _NEARLY: Final = 1.3  # times the least variance of the mean: less is what chance makes of 24 blocks
 _STRIDE: Final = 2  # blocks, from one later beginning that is tried to the next
-_FAR: Final = 2.0  # times as well known as from the beginning before: chance hardly makes that
+_FAR: Final = 3.0  # times as well known as from the beginning before: chance hardly makes that
 
 
 @dataclass(frozen=True, slots=True)

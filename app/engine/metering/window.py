@@ -80,6 +80,7 @@ class Run:
 
     load: Load
     began_ns: int
+    launched_ns: int = 0  # when the first launch of all began
     opened_ns: int = 0  # the window's start
     readings: list[Reading] = field(default_factory=list)
     execution: Execution | None = None  # of the window

@@ -44,8 +44,9 @@ class ArgumentSpec:
     fill: str = "zeros"  # zeros, ones, random, range, an absolute path, or an expression of `i` and `random`
     value: Value | None = None
     output: bool = False
-    # constant: in CUDA the __constant__ symbol of that name, no parameter; local: in OpenCL an array of a work-group
-    memory: Literal["global", "constant", "local"] = "global"
+    # constant: in CUDA the __constant__ symbol of that name, no parameter; local: in OpenCL an array of a work-group;
+    # page-locked: of a function of the host, whose kernels use it, as a script's own array is
+    memory: Literal["global", "constant", "local", "page-locked"] = "global"
     seed: int | None = None  # of a random fill; None: the specification's
 
 

@@ -1,20 +1,24 @@
 """Search for little energy that measures the energy of few: genetic, two stages, a model of energies [Zhang2024].
 
 Every generation is timed, which takes milliseconds. Its fastest M are candidates; a model trained on all energies
-measured so far (`models/energy_cost`) says which k M of them need least energy, and only these are measured, a fifth
-of a second each. How far off the predictions were decides k: below a threshold fewer are measured in the next round,
-above it more.
+measured so far (`models/energy_cost`) says which of them need least energy, and only k M are measured, a fifth of a
+second each. How far off the predictions were decides k: below a threshold fewer are measured in the next round, above
+it more. So far [Zhang2024], where k starts at 1 and the predictions alone say which are measured.
 
-Beyond [Zhang2024]: candidates of earlier rounds that were timed and not measured stay candidates, the neighbours of the
-best are part of each generation, parents may be chosen by the front of time and energy, and where clocks or limits are
-searched too, a candidate's time counts relative to the best at the same settings. A prior, the model of another shape
-or board, saves most of the first measurements, and is asked as long as it predicts better than what was measured here.
+Ours: k starts lower (`start_k`), since a search on a board has few rounds and those at k = 1 save nothing; and a share
+of those measured is picked by chance from the round's fastest (`drawn`). A model that alone says what is measured is
+tested and taught only where it expects little energy: it looks right, k falls, and what it takes for bad by mistake is
+never seen. With chance the error is that of all candidates. Candidates of earlier rounds that were timed and not
+measured stay candidates, the neighbours of the best are part of each generation, parents may be chosen by the front of
+time and energy, and where clocks or limits are searched too, a candidate's time counts relative to the best at the same
+settings. A prior, the model of another shape or board, saves most of the first measurements, and is asked as long as it
+predicts better than what was measured here.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -61,6 +65,10 @@ class EnergyAware(Strategy, name="energy_aware", label="Energy-aware (genetic, w
         k_step: float = option(
             0.65, "what k is multiplied by where it shrinks, divided by where it grows", least=0.1, most=1
         )
+        start_k: float = option(0.35, "k of the first round with predictions; 1: all of M", least=0, most=1)
+        drawn: float = option(
+            0.4, "share of those measured that chance picks from the round's fastest, not the model", least=0, most=1
+        )
         least_k: float = option(0.125, "the smallest share of M that is measured; 1: all of M", least=0, most=1)
         neighbours: float = option(0.25, "share of each generation bred near the best, 0..1", least=0, most=1)
         mutation_chance: float = option(0.3, "chance that a child moves to a neighbour, 0..1", least=0, most=1)
@@ -97,8 +105,10 @@ class _Rounds:
     ) -> None:
         self._known, self._options, self.knowledge, self._background = known, options, knowledge, background
         self._looked = Evaluations(known.space, known.rng)  # every timed row, as if that were all to know
+        (self._chance,) = known.rng.spawn(1)  # of its own: the same parents breed the same whatever is measured
         self._pace = _Pace(known.space, relative=options.aim != "time")
         self._waiting: dict[int, None] = {}  # candidates whose energy was not measured
+        self._fastest: list[int] = []  # of the round
         self._parents: list[int] = []
         self._k = 1.0
         self._offered = self._taken = 0  # candidates of this round, and energies measured
@@ -120,15 +130,16 @@ class _Rounds:
         """
         space, options = self._known.space, self._options
         drawn = space.sample_latin_hypercube(self._known.rng, min(options.first_generation, space.size)).tolist()
-        fastest = yield from self._time(self._background.first(drawn, STARTS_SHARE))
+        yield from self._time(self._background.first(drawn, STARTS_SHARE))
         if self.knowledge.prior is not None and options.aim != "time":
             yield from self._measure(list(self._waiting)[:: round(1 / PRIOR_SHARE)])
             self.log.prior = self._said = self.knowledge.test_prior()
-            self._k = PRIOR_SHARE if self.knowledge.uses_prior else 1.0
-        if self._k == 1.0:
+        self._k = 1.0
+        if not self.knowledge.uses_prior:
             yield from self._measure(self._promising())
+        self._k = max(options.least_k, PRIOR_SHARE if self.knowledge.uses_prior else options.start_k)
         self._end_round()
-        self._breed(fastest)
+        self._breed()
 
     def next(self) -> Search:
         """One round: a generation is timed, the most promising are measured, and k follows the error of the model."""
@@ -137,24 +148,23 @@ class _Rounds:
         if not generation:  # all were timed: the slower ones are candidates too
             self._waiting |= dict.fromkeys(self._known.timed)
             self._offered += min(self._options.fastest, len(self._waiting))
-        fastest = yield from self._time(generation)
+        yield from self._time(generation)
         yield from self._measure(self._promising())
         self._end_round(k)
-        self._breed(fastest)
+        self._breed()
 
     # --- the stages -------------------------------------------------------------------------------------------------
 
-    def _time(self, rows: list[int]) -> Generator[list[int], Sequence[Outcome], list[int]]:
-        """Time rows; the fastest of them, which become candidates where that did not measure them already."""
+    def _time(self, rows: list[int]) -> Search:
+        """Time rows; the fastest of them become candidates where that did not measure them already."""
         outcomes = yield from self._known.time(rows, self._said)
         self._said = "" if rows else self._said
         self._looked.learn(replace(outcome, depth=Depth.ENERGY) for outcome in outcomes)
         self._pace.note(outcomes)
         worked = [outcome.row for outcome in outcomes if outcome.state is State.OK]
-        fastest = sorted(worked, key=self._pace.of)[: self._options.fastest]
-        self._waiting |= dict.fromkeys(row for row in fastest if row in self._known.timed)
-        self._offered += sum(row in self._waiting for row in fastest)
-        return fastest
+        self._fastest = sorted(worked, key=self._pace.of)[: self._options.fastest]
+        self._waiting |= dict.fromkeys(row for row in self._fastest if row in self._known.timed)
+        self._offered += sum(row in self._waiting for row in self._fastest)
 
     def _measure(self, rows: list[int]) -> Search:
         """Measure the energy of candidates, compare it with what was predicted, and learn from all that is known."""
@@ -196,16 +206,20 @@ class _Rounds:
         self._offered, self._taken, self._off = 0, 0, None
 
     def _promising(self) -> list[int]:
-        """The candidates to measure: k M of them, those of least predicted energy or first on the front."""
+        """The candidates to measure, k M: of least predicted energy or first on the front, and some by chance."""
         waiting = list(self._waiting)
         if self._options.aim == "time":
             return [row for row in waiting if self._pace.of(row) <= self._pace.least]
         count = math.ceil(self._k * min(self._options.fastest, len(waiting)))
-        return [waiting[at] for at in self._order(waiting)[:count].tolist()]
+        order = [waiting[at] for at in self._order(waiting).tolist()]
+        fresh = set(self._fastest)
+        others = [row for row in order[count:] if row in fresh] or order[count:]
+        by_chance = min(len(others), round(self._options.drawn * count))
+        return [*order[: count - by_chance], *self._chance.permutation(others)[:by_chance].tolist()]
 
-    def _breed(self, fastest: list[int]) -> None:
+    def _breed(self) -> None:
         """The parents of the next generation, best first: of those before and the fastest now."""
-        pool = list(dict.fromkeys([*self._parents, *fastest]))
+        pool = list(dict.fromkeys([*self._parents, *self._fastest]))
         self._parents = [pool[at] for at in self._order(pool)[: max(2, self._options.fastest // 2)].tolist()]
         if self._options.aim == "time":
             best = self._pace.least

@@ -52,6 +52,7 @@ class Argument:
     seed: int
     local: bool = False  # an array of a work-group, which holds nothing before
     by_reference: bool = False  # a scalar whose address is passed
+    page_locked: bool = False  # an array of the host that the board reads and writes, too
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,8 @@ class ScriptedKernel(SourceKernel):
         if kernel.template:
             instance = f"{kernel.name}<{kernel.template}>"
             lines.append(f"template __global__ decltype({instance}) {instance};")
-        return Build("\n".join(lines) + "\n", (), self._parts.folders, kernel.compiler_options)
+        wanted = "" if kernel.template else kernel.name
+        return Build("\n".join(lines) + "\n", (), self._parts.folders, kernel.compiler_options, kernel=wanted)
 
     def _own_text(self, build: Build) -> str:
         return build.text

@@ -50,6 +50,7 @@ class Build:
     options: tuple[str, ...]
     generator: tuple[str, ...] = ()  # words of a command that prints the source, which comes after the text
     folder: Path | None = None  # in which it runs
+    kernel: str = ""  # the one that is wanted of the text, where the others may be left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +242,7 @@ class SourceKernel:
             output=argument.output,
             constant=argument.memory == "constant" and self._dialect.constant_symbols,
             local=argument.memory == "local",
+            page_locked=argument.memory == "page-locked",
             seed=self._spec.seed if argument.seed is None else argument.seed,
         )
 

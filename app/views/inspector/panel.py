@@ -254,7 +254,8 @@ class InspectorPanel(QWidget, InParts):
         if measurement is None or plan is None:
             return
         program = self._kernel is not None and self._kernel.command is not None
-        at = self.facts.verticalScrollBar().value()
+        seen = self.facts.viewport().height() > 0  # else Qt has scrolled to its cursor
+        at = self.facts.verticalScrollBar().value() if seen else 0
         self.facts.setHtml(facts_as_html(measurement, plan, program=program))
         self.facts.verticalScrollBar().setValue(at)
 

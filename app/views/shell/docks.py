@@ -38,6 +38,7 @@ class Docks(QObject):
         self._room = room
         self.by_name: dict[str, QDockWidget] = {}
         self.pages: dict[str, Page] = {}
+        self._dress_soon = self._soon(self._dress_buttons)
         self._icons: dict[str, QIcon] = {}  # of the buttons, drawn in `_ink`
         self._ink = ""
         for spec in specs:
@@ -47,8 +48,8 @@ class Docks(QObject):
             dock.installEventFilter(self)
             self.by_name[spec.name], self.pages[spec.name] = dock, Page()
             dock.setWidget(self.pages[spec.name])
-            dock.topLevelChanged.connect(self._dress_buttons)
-        theme.notifier().changed.connect(self._dress_buttons)
+            dock.topLevelChanged.connect(self._floats)
+        theme.notifier().changed.connect(self._dress_soon.start)
         centre = workspace.centralWidget()
         assert centre is not None
         centre.setMinimumWidth(least_centre_width(room))
@@ -94,10 +95,10 @@ class Docks(QObject):
         self._window.removeEventFilter(self)
         self._give_soon.stop()
         self._note_soon.stop()
+        self._dress_soon.stop()
         for dock in self.by_name.values():
             dock.removeEventFilter(self)
             dock.visibilityChanged.disconnect(self._visibility_changed)
-            dock.topLevelChanged.disconnect(self._dress_buttons)
 
     # --- widths -------------------------------------------------------------------------------------------------------
 
@@ -202,11 +203,15 @@ class Docks(QObject):
     @Slot(bool)
     def _visibility_changed(self, _: bool) -> None:
         self._tidy_tabs()
-        self._dress_buttons()
+        self._dress_soon.start()
         self.changed.emit()
 
+    @Slot(bool)
+    def _floats(self, _: bool) -> None:
+        self._dress_soon.start()
+
     @Slot()
-    def _dress_buttons(self, *_: object) -> None:
+    def _dress_buttons(self) -> None:
         """The style's own icons are grey on any ground, and come back when a dock is shown or floats."""
         ink = theme.colours().text
         if ink != self._ink and self.by_name:
@@ -238,6 +243,8 @@ class Docks(QObject):
 
     def restore(self, state: QByteArray | None, room: QSize) -> None:
         """A layout that was kept; the first one where there is none or it does not fit. Once, before it is shown."""
+        if not self._specs:
+            return  # four of the six workspaces
         self._first = self._window.saveState(_LAYOUT_VERSION)
         if state is not None and self._restore(state):
             least = self._window.minimumSizeHint()

@@ -19,7 +19,7 @@ def handlers_of(window: Host) -> dict[str, Handler]:
     handlers: dict[str, Handler] = {
         "open": lambda _: window.file_opener.choose(),
         "open_folder": lambda _: window.file_opener.choose_folder(),
-        "new_specification": lambda _: beside.show_editor().ask_new(),
+        "new_specification": lambda _: beside.begin_specification(),
         "edit_specification": lambda _: window.edit_specification(),
         "copy_command": lambda _: window.copying.copy_command(),
         "copy_python": lambda _: window.copying.copy_python(),

@@ -30,8 +30,9 @@ class Panels(QObject):
 
     made = Signal(str)  # the name of a panel that is there from now on
 
-    def __init__(self, parent: QObject) -> None:
-        super().__init__(parent)
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        self._window = window
         self._makers: dict[str, Any] = {}
         self._context: Context | None = None
         self._begun: dict[str, Any] = {}  # some parts are there
@@ -50,6 +51,7 @@ class Panels(QObject):
         """Make no further one, and end the threads and timers of those that were made."""
         for panel in self._begun.values():
             panel.finish()
+            panel.setParent(self._window)  # to be deleted with the others
         self._made |= self._begun
         self._makers.clear()
         self._begun.clear()
@@ -143,7 +145,12 @@ def load_panels(services: Services) -> Loaded:
     store = services.store
     store.purge()
     sessions = store.sessions()
-    for beside in ("...engine.session.tuner", "...views.editor.window", "...views.editor.wizard"):
+    for beside in (
+        "...engine.session.tuner",
+        "...views.editor.window",
+        "...views.editor.wizard",
+        "...views.score.window",
+    ):
         importlib.import_module(beside, __package__)
     classes = {spec.name: spec.load() for spec in PANELS if spec.panel}
     return Loaded(classes, gpus, sessions, known_of(store, services.boards.current))

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from ..settings import Settings
+from ..threads.own_turn import OwnTurn
 from ..watched_board import WatchedBoard
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class SideWindows(QObject):
         boards = services.boards
         self._window, self._boards, self._meters, self._settings = window, boards, services.meters, settings
         self.by_name: dict[str, QWidget] = {}  # those that were made
+        self._wizard = OwnTurn(self, self._ask_new)
         boards.board_changed.connect(self._board_changed)
 
     @Slot(str)
@@ -95,6 +97,15 @@ class SideWindows(QObject):
         made = self._made("editor", make)
         self._show(made)
         return made
+
+    def begin_specification(self) -> None:
+        """The editor, and then its wizard: each takes long enough to make."""
+        self.show_editor()
+        self._wizard.start()
+
+    @Slot()
+    def _ask_new(self) -> None:
+        self.show_editor().ask_new()
 
     @Slot(object)
     def show_log(self, path: Path) -> None:

@@ -6,15 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fake_board import FakeBoard
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from app.engine.metering import meter as metering
 from app.engine.metering.in_step import HARMONICS, keeps_step, opposite_s, phases, unseen
 from app.engine.metering.meter import Meter
+from app.engine.metering.power_source import find_sensor
 from app.engine.metering.window import Window
 from app.sensors.clock import VirtualClock
-from app.sensors.load import Load
+from app.sensors.gpu import Source
+from app.sensors.load import Execution, Load
 from app.sensors.simulated import laws
 from app.sensors.simulated.figures import Twin
 from app.sensors.simulated.gpu import SimulatedGpu
@@ -45,7 +48,7 @@ def test_launches_of_about_a_whole_share_of_the_sampling_time_keep_step(launch_m
 def test_a_window_that_is_long_enough_sees_all_of_a_launch() -> None:
     assert keeps_step(SAMPLES, SAMPLE_S, 0.0202)
     assert not keeps_step(150, SAMPLE_S, 0.0202)
-    assert unseen([phases(SAMPLE_S * np.arange(101), 0.0202)]) < 1e-9  # one whole turn
+    assert unseen([phases(SAMPLE_S * np.arange(101.0), 0.0202)]) < 1e-9  # one whole turn
 
 
 def test_in_two_opposite_windows_the_first_harmonic_is_gone() -> None:
@@ -94,10 +97,24 @@ def load_of(twin: Twin, launch_s: float) -> Load:
     return replace(one, work_flop=one.work_flop * share, traffic_byte=one.traffic_byte * share)
 
 
+class LateGpu(SimulatedGpu):
+    """Launches begin 2 ms after they were asked for, as those of another process do."""
+
+    def begin(self, load: Load) -> None:
+        self.clock.wait(0.002)
+        self._asked = load
+        super().begin(load)
+
+    def lap(self) -> Execution:
+        execution = self.end()
+        super().begin(self._asked)
+        return execution
+
+
 def measured(launch_s: float, idle_s: float, swing: float = SWING) -> Window:
     """A window of launches that begin after so long."""
     twin = twin_with(swing)
-    gpu = SimulatedGpu(twin, clock=VirtualClock())
+    gpu = LateGpu(twin, clock=VirtualClock())
     gpu.clock.wait(1.0 + idle_s)
     window = Meter(gpu).measure(load_of(twin, launch_s))
     assert window is not None
@@ -160,3 +177,10 @@ def test_a_load_that_is_seen_to_keep_step_at_once_has_two_short_windows_instead_
     assert (gpu.clock.now_ns() - began_ns) / 1e9 < 0.35
     lengths_s = [(each.ended.end_ns - each.opened_ns) / 1e9 for each in run.runs]
     assert max(lengths_s) < 0.14
+
+
+@pytest.mark.parametrize(("source", "sees"), [("nvml", True), ("amd", False)])
+def test_values_of_an_energy_counter_hold_all_of_every_launch(source: Source, sees: bool) -> None:
+    sensor = find_sensor(FakeBoard(buffer=True, source=source), None, buffered=True)
+    assert sensor is not None
+    assert sensor.sees_phase is sees

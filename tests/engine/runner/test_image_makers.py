@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
@@ -17,10 +17,12 @@ import pytest
 from app.engine.measurement import State
 from app.engine.runner.cuda.nvrtc_else_nvcc import NvrtcElseNvcc
 from app.engine.runner.cuda.toolchain import NvccTarget
+from app.engine.runner.kernels.compiler import Compiler
 from app.engine.runner.kernels.image_maker import MAX_MESSAGE, Compiled, ImageMaker, NotCompiled
 from app.engine.runner.kernels.library_maker import MOST_RESIDENT_BYTE, LibraryMaker
 from app.engine.runner.kernels.process import KernelFailed
 from app.engine.runner.kernels.program_maker import ProgramMaker
+from app.engine.workloads.source_kernel import Build
 
 HERE = Path(__file__).parents[1]
 PATIENCE_S = 60.0
@@ -255,3 +257,41 @@ def test_an_nvcc_that_does_not_start_leaves_nvrtcs_word() -> None:
     absent = ProgramMaker(NvccTarget(("/no/such/nvcc",), "nvcc 2", (9, 0)))
     with pytest.raises(NotCompiled, match="by NVRTC"):
         NvrtcElseNvcc(Recorded("NVRTC 1", "error: by NVRTC"), absent).make("text", ())
+
+
+class TooLarge:
+    """An assembler that refuses a text for the kernels that are too large, unless it is asked for another one alone."""
+
+    identity = "nvcc 2"
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+        self.asked: list[tuple[str, ...]] = []
+
+    def make(self, text: str, options: Sequence[str]) -> Compiled:
+        self.asked.append(tuple(options))
+        alone = [each.removeprefix("-e=") for each in options if each.startswith("-e=")]
+        if alone and alone[0] not in (*self.names, "small"):
+            raise NotCompiled(f"ptxas fatal   : Unknown function {alone[0]}")
+        refused = [name for name in self.names if not alone or name in alone]
+        if refused:
+            said = "\n".join(f"ptxas error   : Entry function '{name}' uses too much shared data" for name in refused)
+            raise NotCompiled(said)
+        return Compiled(b"image", "a warning")
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+def test_a_kernel_is_not_lost_to_another_one_of_its_source_that_does_not_fit(tmp_path: Path) -> None:
+    """As in Kernel Tuner's expdist, whose file has two."""
+    maker = TooLarge("big", "bigger")
+    compiler = Compiler(maker, folder=tmp_path, jobs=1)
+    made = compiler.compile(Build("text", (), (), ("-O3",), kernel="small"))
+    assert made.image == b"image"
+    assert made.said == "left out, as it takes too much shared memory: big, bigger\na warning"
+    assert maker.asked == [("-O3",), ("-O3", "-Xptxas", "-e=small")]
+    for kernel in ("big", "", "mangled"):  # itself too large, with others of the text wanted, or not known by its name
+        with pytest.raises(NotCompiled, match="'big' uses too much shared data"):
+            compiler.compile(Build("text", (), (), (), kernel=kernel))
+    compiler.close()

@@ -88,11 +88,32 @@ def test_it_says_how_well_it_predicts_what_k_became_and_what_that_saves() -> Non
 
 
 def test_k_grows_back_where_predictions_are_wrong() -> None:
-    """Energies that nothing explains: measuring fewer would be guessing."""
+    """Energies that nothing explains: measuring fewer would be guessing. It starts with a third, and ends with all."""
     real = twin_table("gemm", "h200")
     luck = np.exp(np.random.default_rng(1).normal(0, 1, real.space.size))
     said = [remark for remark in search(replace(real, energy_j=luck), 1).remarks if remark.startswith("Round")]
-    assert all("k is now 1.00" in remark for remark in said)
+    ks = [float(re.findall(r"k is now ([\d.]+)", remark)[0]) for remark in said]
+    assert ks == sorted(ks)
+    assert len(ks) > 3
+    assert ks[2:] == [1.0] * len(ks[2:])
+
+
+SHORT = {"first_generation": 48, "generation": 16, "fastest": 12, "rounds": 1}
+
+
+def measured_in_second_round(table: Table, options: dict[str, float]) -> list[int]:
+    return list(search(table, 1, {**SHORT, **options}).measured)[12:]
+
+
+def test_few_are_measured_from_the_second_round_on_and_some_of_them_by_chance(table: Table) -> None:
+    everything = measured_in_second_round(table, {"least_k": 1})
+    predicted = measured_in_second_round(table, {"drawn": 0})
+    chosen = measured_in_second_round(table, {})
+    assert len(everything) == 12
+    assert len(predicted) == len(chosen) == 5  # 0.35 of 12
+    assert chosen[:3] == predicted[:3]
+    assert not set(chosen[3:]) & set(predicted)
+    assert set(chosen) | set(predicted) <= set(everything)  # of the round's fastest
 
 
 def test_a_front_is_found_where_one_is_asked_for() -> None:

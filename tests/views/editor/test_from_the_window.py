@@ -85,7 +85,7 @@ def test_new_specification_begins_the_wizard(qtbot: QtBot, open_program: Callabl
     window.actions_by_name["new_specification"].trigger()
     editor = window.side_windows.by_name["editor"]
     assert editor.isVisible()
-    assert editor.new_window.isVisible()
+    qtbot.waitUntil(lambda: editor.new_window is not None and editor.new_window.isVisible(), timeout=5_000)
 
 
 def test_what_is_unsaved_when_the_program_ends_is_offered_the_next_time(

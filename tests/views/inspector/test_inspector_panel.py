@@ -403,6 +403,24 @@ def test_a_trace_that_is_not_there_says_why(trace: Trace, shows: Shows) -> None:
         assert why in plot.note.text()
 
 
+def test_the_figures_begin_at_their_top(shows: Shows, lab: Lab, panel: InspectorPanel, qtbot: QtBot) -> None:
+    """Also where Qt scrolled to their end before they had any room."""
+    panel.resize(300, 900)
+    qtbot.waitUntil(panel.empty.isVisible, timeout=5_000)
+    many = {**live().values, **{f"figure {number}": float(number) for number in range(40)}}
+    shows(live(values=many), live(5, values=many))
+    at = panel.facts.verticalScrollBar()
+    qtbot.waitUntil(lambda: panel.facts.height() > 100 and at.maximum() > 0, timeout=5_000)
+    assert at.value() == 0
+    at.setValue(5)
+    lab.result.select(1)
+    assert at.value() == 5, "figures are compared line by line"
+    panel.facts.setMaximumHeight(0)
+    qtbot.waitUntil(lambda: panel.facts.viewport().height() <= 0, timeout=5_000)
+    lab.result.select(0)
+    assert at.value() == 0
+
+
 def test_a_real_cache_is_shown_as_replayed(shared_data: Path, lab: Lab, panel: InspectorPanel) -> None:
     table, plan = cache_session(shared_data / "kernel-tuner" / "ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz")
     lab.session(table, plan)

@@ -261,8 +261,8 @@ def test_the_buttons_of_a_dock_stand_out_from_its_ground(qtbot: QtBot, shown: Sh
         return found
 
     colours = theme.DARK if mode == "dark" else theme.LIGHT
-    assert inks() == [colours.text] * 2, "of which another test says that it can be read"
+    qtbot.waitUntil(lambda: inks() == [colours.text] * 2, timeout=5_000)  # another test says that this can be read
     dock.setFloating(True)
     dock.setFloating(False)
-    assert inks() == [colours.text] * 2
+    qtbot.waitUntil(lambda: inks() == [colours.text] * 2, timeout=5_000)
     theme.set_mode(before)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pyqtgraph as pg
 import pytest
+import shiboken6
 from fakes import FakeGpu, filled_trace, working
 from lab import Lab
-from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -49,12 +49,12 @@ class TwoParts(QWidget, InParts):
 @pytest.fixture
 def load(qtbot: QtBot) -> Iterator[Load]:
     """Panels that can be asked for, in a context without an engine; ended when the test is."""
-    gpu, owner, loaded = FakeGpu(working), QObject(), []
+    gpu, window, loaded = FakeGpu(working), QWidget(), []
     with Store() as store:
         lab = Lab(gpu, store, filled_trace(gpu, 1.0))
 
         def load_them(**makers: Any) -> Panels:
-            panels = Panels(owner)
+            panels = Panels(window)
             panels.load(makers, lab.context)
             loaded.append(panels)
             return panels
@@ -63,7 +63,8 @@ def load(qtbot: QtBot) -> Iterator[Load]:
         for panels in loaded:
             panels.shutdown()
             for _, panel in panels.items():
-                qtbot.addWidget(panel)
+                panel.setParent(window)
+        shiboken6.delete(window)
 
 
 @pytest.fixture
@@ -138,5 +139,6 @@ def test_a_window_that_closes_meanwhile_ends_what_the_panel_began(load: Load) ->
     panels.make_part("some")
     panels.make_part("some")
     panels.shutdown()
-    assert dict(panels.items())["some"].ended  # type: ignore[attr-defined]
-    assert "other" not in panels
+    panel = dict(panels.items())["some"]
+    assert panel.ended  # type: ignore[attr-defined]
+    assert panel.parentWidget() is panels.parent(), "which deletes it before the engine ends"

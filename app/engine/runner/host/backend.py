@@ -15,7 +15,8 @@ from ....sensors.device_limits import DeviceLimits
 from ...children.scratch import scratch_folder
 from ...operators.shapes import Operator
 from ...workloads.cuda_arguments import Launch
-from ..kernels.backend import Array, DeviceFault, Difference, KernelFacts, Mark, difference
+from ..kernels.backend import Array, DeviceFault, Difference, KernelFacts, Mark, PageLocked, difference
+from .page_locking import PageLocks
 
 ALIGNED: Final = 64  # bytes: what vector instructions want
 _SCALARS: Final[dict[str, Any]] = {
@@ -36,6 +37,7 @@ class HostBackend:
 
     def __init__(self) -> None:
         self.returned = 0.0  # the sum over all calls
+        self.locks = PageLocks()
 
     def describe(self) -> dict[str, Any]:
         limits = DeviceLimits(compute_capability=0.0, multiprocessors=os.cpu_count() or 1)
@@ -56,7 +58,7 @@ class HostBackend:
         target[...] = source
 
     def free(self, buffer: Array) -> None:
-        pass
+        self.locks.unlock(buffer)
 
     def load(
         self, image: bytes, launch: Launch, arguments: Sequence[Any], constants: Mapping[str, Array]
@@ -95,7 +97,10 @@ class HostFunction:
         except (OSError, AttributeError) as error:
             raise DeviceFault(str(error)) from None
         self._function.restype = ctypes.c_float
-        self._kept = [_argument(argument) for argument in arguments]
+        for argument in arguments:
+            if isinstance(argument, PageLocked):
+                backend.locks.lock(argument.buffer)
+        self._kept = [_argument(each.buffer if isinstance(each, PageLocked) else each) for each in arguments]
         self._arguments = [given for given, _ in self._kept]
 
     def launch(self, times: int) -> None:

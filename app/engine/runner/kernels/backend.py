@@ -95,6 +95,13 @@ class ReportingMark(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class PageLocked:
+    """A buffer of the host that a function is given page-locked and mapped, as its script has it."""
+
+    buffer: Any
+
+
+@dataclass(frozen=True, slots=True)
 class LocalMemory:
     """An argument that is memory of a work-group."""
 
@@ -127,7 +134,10 @@ class Backend(Protocol):
     def free(self, buffer: Any) -> None: ...
 
     def load(self, image: bytes, launch: Launch, arguments: Sequence[Any], constants: Mapping[str, Array]) -> Kernel:
-        """Load a kernel and bind its arguments: buffers, NumPy scalars, `LocalMemory`. Raises DeviceFault."""
+        """Load a kernel and bind its arguments: buffers, alone or as `PageLocked`, NumPy scalars, `LocalMemory`.
+
+        Raises DeviceFault.
+        """
         ...
 
     def product(self) -> Kernel | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -24,10 +25,11 @@ from ...workloads.included_files import included
 from ...workloads.source_kernel import Build
 from ...workloads.subprocesses import MOST_OUTPUT, run_process
 from .given_images import GivenImages
-from .image_maker import COMPILE_S, MAX_MESSAGE, Compiled, ImageMaker, session_ended
+from .image_maker import COMPILE_S, MAX_MESSAGE, Compiled, ImageMaker, NotCompiled, session_ended
 from .process import KernelFailed
 
 MAX_CACHE_BYTES: Final = 512 << 20
+_TOO_LARGE: Final = re.compile(r"^ptxas error\s*: Entry function '([\w$]+)' uses too much shared data", re.MULTILINE)
 
 
 def cores() -> int:
@@ -101,7 +103,7 @@ class Compiler:
         """What an image depends on, as a hexadecimal SHA-256."""
         digest = hashlib.sha256()
         parts = (self._maker.identity, build.text, *build.options, *map(str, build.include))
-        for part in parts:
+        for part in (*parts, build.kernel) if build.kernel else parts:
             digest.update(self._from_root(part).encode() + b"\0")
         for path, text in included(build):
             digest.update(self._from_root(str(path)).encode() + b"\0" + text + b"\0")
@@ -147,7 +149,19 @@ class Compiler:
         return text
 
     def _compiled(self, build: Build) -> Compiled:
-        made = self._maker.make(build.text, [*build.options, *(f"-I{include}" for include in build.include)])
+        options = [*build.options, *(f"-I{include}" for include in build.include)]
+        try:
+            made = self._maker.make(build.text, options)
+        except NotCompiled as refused:
+            others = set(_TOO_LARGE.findall(refused.what))
+            if not others or build.kernel in ("", *others):
+                raise
+            try:  # for the wanted kernel alone, which the assembler knows by this name where it is extern "C"
+                made = self._maker.make(build.text, [*options, "-Xptxas", f"-e={build.kernel}"])
+            except NotCompiled:
+                raise refused from None
+            said = f"left out, as it takes too much shared memory: {', '.join(sorted(others))}"
+            made = made._replace(said=f"{said}\n{made.said}".strip())
         self.compiled += 1
         return made
 

@@ -24,7 +24,7 @@ import numpy as np
 from ....errors import InputError
 from ...operators.shapes import Operator
 from ...workloads.cuda_arguments import Argument, CallPlan, Launch, make_array, make_references
-from .backend import Array, Backend, DeviceFault, Kernel, LocalMemory, Mark, ReportingMark
+from .backend import Array, Backend, DeviceFault, Kernel, LocalMemory, Mark, PageLocked, ReportingMark
 from .wire import Message, WireError, receive, send
 
 BATCH_S: Final = 0.012  # launches between two marks; two batches in the queue bridge what the host may be late by
@@ -173,7 +173,10 @@ class Worker:
         if argument.shape is None:
             value = self._arrays[argument.name]
             return value if argument.by_reference else value[()]
-        return LocalMemory(self._arrays[argument.name].nbytes) if argument.local else self._buffers[argument.name]
+        if argument.local:
+            return LocalMemory(self._arrays[argument.name].nbytes)
+        buffer = self._buffers[argument.name]
+        return PageLocked(buffer) if argument.page_locked else buffer
 
     def _save(self, names: list[str], folder: Path) -> None:
         """Arrays as they are now, as files NAME.npy."""
