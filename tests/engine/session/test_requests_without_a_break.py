@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
+import pytest
+from compile_sides import Bench, TestMaker
 from engine_fakes import FakeRunner, FakeTimer, grid, measurement_of
+from virtual_cuda import VirtualBoard
 
 from app.engine.measurement import Depth, Measurement
-from app.engine.runner.pool.messages import Request, parse_answer
+from app.engine.runner.pool.bundle import bundle_of
+from app.engine.runner.pool.messages import Request, SessionWork, parse_answer, request_line
 from app.engine.session.pool.measuring import Coming, Measuring
 
 SPACE = grid()
@@ -92,3 +98,38 @@ def test_a_runner_that_takes_no_rows_meanwhile_measures_those_of_its_request() -
     measuring = Measuring(FakeTimer(SPACE), timed, threading.Event(), list)
     assert [(each.row, each.depth) for each in measuring.measure(2)] == [(12, Depth.TIME)]
     assert of_timed.rows == [12]
+
+
+def test_kernels_of_two_requests_run_one_after_the_other_on_one_board(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, virtual_board: VirtualBoard
+) -> None:
+    both_there = threading.Event()
+
+    def wait(_defines: dict[str, str]) -> None:
+        assert both_there.wait(60)
+
+    bench = Bench(tmp_path, monkeypatch, virtual_board, "launch_ms = [1, 2, 3, 4]", TestMaker(before=wait))
+    board, said = bench.board, {2: Said(), 3: Said()}
+    work = SessionWork(SESSION, bundle_of(bench.spec), bench.space)
+    opened = parse_answer(board.answer(request_line(Request("open", SESSION, 1, work=work)), lambda _: None), "there")
+    assert opened.error is None
+
+    def ask(number: int, *rows: int) -> threading.Thread:
+        line = request_line(Request("measure", SESSION, number, rows))
+        thread = threading.Thread(target=board.answer, args=(line, said[number]))
+        thread.start()
+        return thread
+
+    threads = [ask(2, 0, 1)]
+    until = time.monotonic() + 60
+    while board.doing == "waits" and time.monotonic() < until:
+        time.sleep(0.001)
+    threads.append(ask(3, 2, 3))
+    while 3 not in board._waiting and time.monotonic() < until:
+        time.sleep(0.001)
+    both_there.set()
+    for thread in threads:
+        thread.join(60)
+    board.close()
+    assert (sorted(said[2].rows), sorted(said[3].rows)) == ([0, 1], [2, 3])
+    assert (said[2].numbers, said[3].numbers) == ({2}, {3})
