@@ -350,7 +350,8 @@ class SessionRun(LiveSession):
         rows = worked[: min(AGAIN, self._evaluated // AGAIN_SHARE)]
         if isinstance(self._runner, OverBoards):  # what is best is settled on one board
             settled = self._finalists(but_of=self._runner.reference)
-            rows = list(dict.fromkeys((*rows, *settled, *self._of_boards_gone(self._runner))))
+            rows = [*settled, *rows[: max(0, len(rows) - len(settled))], *self._of_boards_gone(self._runner)]
+            rows = list(dict.fromkeys(rows))
         with suppress(WattridgeError):  # the session itself is complete
             return {each.row: each for each in self._runner.measure(rows, self._stop)} if rows else {}
         return {}

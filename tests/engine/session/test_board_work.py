@@ -117,10 +117,10 @@ def test_a_board_that_begins_late_keeps_no_other_waiting_and_few_rows_are_measur
     assert result.state is SessionState.DONE, result.reason
     assert len(set(result.table.rows().tolist())) == len(result.table) == 40
     offsets, reference = offsets_of_origin(result.plan.origin)
-    assert reference == "sim-0"
+    assert reference in ("sim-0", "sim-1"), "whichever was ready first"
     assert set(offsets) == {"sim-0", "sim-1"}
     assert late.measured > SHARED, "it has its part all the same"
-    assert first.measured + late.measured <= 40 + SHARED + AGAIN + FINALISTS
+    assert first.measured + late.measured <= 40 + SHARED + max(AGAIN, FINALISTS)
 
 
 def test_a_board_goes_on_with_the_rows_of_the_next_request_before_that_has_its_turn() -> None:

@@ -27,7 +27,7 @@ from app.engine.runner.kernels.image_target import ImageTarget
 from app.engine.runner.pool.bundle import bundle_of
 from app.engine.runner.pool.compile_help import CompileHelp
 from app.engine.runner.pool.compilers import PoolCompiler, image_document, parse_compile_request
-from app.engine.runner.pool.messages import SessionWork, answer_line
+from app.engine.runner.pool.messages import AHEAD, SessionWork, answer_line
 from app.engine.runner.pool.pool import Said
 from app.engine.runner.pool.runner import PoolRunner
 from app.engine.session.pool.compile_work import CompileWork
@@ -38,9 +38,11 @@ LAUNCHES = f"launch_ms = {list(range(1, ROWS + 1))}"
 
 
 def held(rows: int) -> int:
-    """How many of so many rows the only board of a pool has at first: half of them, and half of the others next."""
-    first = -(-rows // 2)
-    return first + -(-(rows - first) // 2)
+    """How many of so many rows the only board of a pool has at first: a share of those left in each request."""
+    left = rows
+    for _ in range(AHEAD):
+        left -= -(-left // AHEAD)
+    return rows - left
 
 
 class OnceGiven:

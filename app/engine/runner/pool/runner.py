@@ -56,6 +56,7 @@ from .status import STATUS, PoolStatus, boards_to_json
 
 MOST_AT_ONCE: Final = 32  # rows in one request
 MOST_AT_FIRST: Final = 2  # rows in one request until it has reported any: it may have to look at its sensor first
+BATCHES: Final = 8  # of each board's own in one of ours: at its end boards wait for the last row
 MOST_BATCH: Final = 1024
 TURN_S: Final = 0.05
 DRAIN_S: Final = 10.0  # for what is being measured when the session stops
@@ -158,7 +159,7 @@ class PoolRunner:
         self.timed: frozenset[str] = first.timed
         self.feature_names: tuple[str, ...] = tuple(name for name in first.features if name in FEATURES)
         there = sum(not seat.refused for seat in self._seats.values())
-        self.batch = min(MOST_BATCH, first.batch * there)
+        self.batch = min(MOST_BATCH, BATCHES * first.batch * there)
 
     # --- the seams ----------------------------------------------------------------------------------------------------
 

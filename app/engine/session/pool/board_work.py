@@ -286,7 +286,7 @@ class BoardWork:
         except BaseException:
             session.end_measuring()
             raise
-        if measuring.over:
+        if measuring.is_over:
             session.measuring = None
         self.measured += len(found)
         return {"measured": rows_of(found), "preparing_s": preparing_s, **_of_images(runner)}

@@ -41,7 +41,6 @@ class Measuring:
         self._following = following
         self._requests = {first.request.number: first}
         self._measuring = self._started(runner, first)
-        self.over = False
 
     def _started(self, runner: Runner, first: Coming) -> Iterator[Measurement]:
         rows = list(first.left)
@@ -64,15 +63,18 @@ class Measuring:
         while own.left or not any(each.left for each in self._requests.values()):
             measured = next(self._measuring, None)
             if measured is None:
-                self.over = True
                 break
             self._take(measured)
         del self._requests[number]
         return own.found
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody will ask for anything of it any more."""
+        return not self._requests
+
     def close(self) -> None:
         """Release the board."""
-        self.over = True
         close = getattr(self._measuring, "close", None)
         if close is not None:
             close()
