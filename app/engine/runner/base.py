@@ -108,6 +108,15 @@ class OverBoards(Protocol):
         ...
 
 
+@runtime_checkable
+class ComparesBoards(Protocol):
+    """A runner over boards that fits how they differ to what several of them measured."""
+
+    def leave_out(self, rows: Sequence[int]) -> None:
+        """These rows say nothing of it from now on: they were chosen for what one board reported of them."""
+        ...
+
+
 OnPreparation = Callable[[str, float, float], None]  # what is done, in words; seconds done; seconds in all
 
 

@@ -36,6 +36,7 @@ class BoardComparison:
         self._awaited: dict[str, set[int]] = {}  # of a board that was asked: the rows that it has not reported yet
         self._tries: Counter[str] = Counter()  # how often a board was asked for other rows
         self._seen: list[Measurement] = []  # as their boards reported them
+        self._left_out: set[int] = set()  # rows that say nothing of how boards differ
         self._boards_of: dict[int, list[str]] = {}  # that measured a row in full,
         self._showing: dict[int, set[str]] = {}  # and of which it shows what they draw: it worked, and no limit acted
         self._measured: Counter[str] = Counter()  # how much by each board
@@ -115,10 +116,14 @@ class BoardComparison:
 
     def fit(self) -> None:
         """The offsets by all that was reported."""
-        found = fit_offsets(self._seen, self.reference)
+        found = fit_offsets([each for each in self._seen if each.row not in self._left_out], self.reference)
         for board in (self.reference, *(each.board for each in self._seen)):
             self.numbers.setdefault(board, len(self.numbers) + 1)
         self.offsets = {board: found[board] for board in self.numbers if board in found}
+
+    def leave_out(self, rows: Sequence[int]) -> None:
+        """These rows are measured again since they looked best: that was partly luck, which a second look has not."""
+        self._left_out.update(map(int, rows))
 
     def restated(self, own: Sequence[Measurement], restate: Restate) -> None:
         """All that was reported is stated anew; `own` holds besides what boards reported that are no longer here."""

@@ -47,7 +47,7 @@ class PooledRunner(Runner, OverBoards, Protocol):
 
 
 class OneScale:
-    """Implements `Runner`, `Times`, `KnowsFeatures`, `CompilesAhead`, `Prepares`, `StatesFigures`, `OverBoards`."""
+    """A `Runner` that `Times`, `KnowsFeatures`, `CompilesAhead`, `Prepares`, `StatesFigures`, is `OverBoards`, `ComparesBoards`."""
 
     def __init__(self, runner: PooledRunner, spec: Specification, space: SearchSpace, *, reference: str = "") -> None:
         """`reference` is the key of the board on whose scale figures are given; the first board where it is not there.
@@ -74,6 +74,9 @@ class OneScale:
     def offsets(self) -> Mapping[str, BoardOffset]:
         """Of every board that is compared with the reference, by their keys."""
         return self._comparison.offsets
+
+    def leave_out(self, rows: Sequence[int]) -> None:
+        self._comparison.leave_out(rows)
 
     def prepare(self, rows: Sequence[int], stop: threading.Event, on_progress: OnPreparation) -> None:
         if isinstance(self._runner, Prepares):

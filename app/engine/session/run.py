@@ -17,6 +17,7 @@ from ...numbers import percent
 from ..measurement import Depth, Measurement, State
 from ..models.energy_cost_store import keep_model, kept_model
 from ..runner.base import (
+    ComparesBoards,
     CompilesAhead,
     KnowsFeatures,
     OverBoards,
@@ -350,6 +351,8 @@ class SessionRun(LiveSession):
         rows = worked[: min(AGAIN, self._evaluated // AGAIN_SHARE)]
         if isinstance(self._runner, OverBoards):  # what is best is settled on one board
             settled = self._finalists(but_of=self._runner.reference)
+            if isinstance(self._runner, ComparesBoards):
+                self._runner.leave_out(settled)
             rows = [*settled, *rows[: max(0, len(rows) - len(settled))], *self._of_boards_gone(self._runner)]
             rows = list(dict.fromkeys(rows))
         with suppress(WattridgeError):  # the session itself is complete

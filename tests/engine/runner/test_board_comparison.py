@@ -105,6 +105,22 @@ def test_second_looks_settle_on_the_reference_and_keep_both_boards_as_busy() -> 
     assert abs(load["a"] - load["b"]) <= 1
 
 
+def test_rows_that_were_chosen_for_what_one_board_reported_say_nothing_of_how_boards_differ() -> None:
+    """The best of what b measured is partly luck, which the reference's second look at it does not have."""
+    comparison = compared()
+    lucky = ROWS[SHARED : SHARED + 4]
+    for row in lucky:
+        own = reported("b", row)
+        comparison.note(replace(own, values={name: 0.97 * value for name, value in own.values.items()}))
+    comparison.leave_out(lucky)
+    for row in lucky:
+        comparison.note(reported("a", row))
+    comparison.fit()
+    offset = comparison.offsets["b"]
+    assert offset.shared == SHARED
+    assert offset.ratios["power_w"].value == pytest.approx(1.04)
+
+
 def test_many_boards_are_compared_by_few_fits_and_none_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     comparison, keys = BoardComparison(1000), [f"board {number}" for number in range(200)]
     comparison.share(ROWS)
