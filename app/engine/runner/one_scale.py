@@ -47,7 +47,10 @@ class PooledRunner(Runner, OverBoards, Protocol):
 
 
 class OneScale:
-    """A `Runner` that `Times`, `KnowsFeatures`, `CompilesAhead`, `Prepares`, `StatesFigures`, is `OverBoards`, `ComparesBoards`."""
+    """Implements `Runner`, `Times`, `KnowsFeatures`, `CompilesAhead`, `Prepares`, `StatesFigures`, `ComparesBoards`.
+
+    And `OverBoards`.
+    """
 
     def __init__(self, runner: PooledRunner, spec: Specification, space: SearchSpace, *, reference: str = "") -> None:
         """`reference` is the key of the board on whose scale figures are given; the first board where it is not there.
