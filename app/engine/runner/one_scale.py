@@ -47,10 +47,7 @@ class PooledRunner(Runner, OverBoards, Protocol):
 
 
 class OneScale:
-    """Implements `Runner`, `Times`, `KnowsFeatures`, `CompilesAhead`, `Prepares`, `StatesFigures`, `ComparesBoards`.
-
-    And `OverBoards`.
-    """
+    """Implements `Runner`, `OverBoards`, `ComparesBoards`, and of `Times` and the like what its runner does."""
 
     def __init__(self, runner: PooledRunner, spec: Specification, space: SearchSpace, *, reference: str = "") -> None:
         """`reference` is the key of the board on whose scale figures are given; the first board where it is not there.
