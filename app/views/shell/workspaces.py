@@ -35,8 +35,7 @@ class Workspaces(QWidget):
         self.rail = Rail(WORKSPACES)
         self.inspector = Page()
         self._pages = {INSPECTOR: self.inspector}
-        self._stack, self._none = QStackedWidget(), QWidget()
-        self._stack.addWidget(self._none)
+        self._stack = QStackedWidget()
         self.by_name: dict[str, Workspace] = {}
         self._of_panel: dict[str, Workspace] = {}
         inspector_px = _within(_INSPECTOR_SHARE * room.width(), *_INSPECTOR_PX)
@@ -62,7 +61,9 @@ class Workspaces(QWidget):
     @property
     def current(self) -> Workspace:
         """The workspace in sight."""
-        return self._current
+        shown = self._stack.currentWidget()
+        assert isinstance(shown, Workspace)
+        return shown
 
     @property
     def splitters(self) -> tuple[Beside, Beside]:
@@ -87,13 +88,10 @@ class Workspaces(QWidget):
         spec = self.by_name[name].spec
         usual = frozenset(word for word, shown in ((_STRIP, spec.strip), (_BESIDE, spec.inspector)) if shown)
         beside = self._settings.shown(f"beside_{name}", usual)
-        self._current = self.by_name[name]
-        if self._stack.currentWidget() is not self._current:
-            self._stack.setCurrentWidget(self._none)  # else a workspace is laid out for each of the two sides
+        self._stack.setCurrentWidget(self.by_name[name])
         self._over_strip.set_shown(_STRIP in beside)
         self._with_inspector.set_shown(_BESIDE in beside)
-        self._stack.setCurrentWidget(self._current)
-        self._current.was_shown = True
+        self.by_name[name].was_shown = True
         self.rail.mark(name)
         self.make_waiting()
 

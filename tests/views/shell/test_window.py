@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 from fakes import FakeGpu, working
 from lab import SGEMM
-from PySide6.QtCore import QEvent, QObject
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.engine.models.frequency import fit_frequency_model
@@ -87,34 +86,16 @@ def test_a_panel_that_is_brought_is_made_in_a_turn_of_its_own(qtbot: QtBot, open
     assert window.panels.has("compare"), "there is to be something that takes the focus"
 
 
-class Heard(QObject):
-    """Keeps what kinds of events a widget gets."""
-
-    def __init__(self, of: QWidget) -> None:
-        super().__init__(of)
-        self.kinds: list[QEvent.Type] = []
-        of.installEventFilter(self)
-
-    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        self.kinds.append(event.type())
-        return False
-
-
-def test_a_workspace_is_laid_out_once_as_it_comes_to_sight(open_program: Open) -> None:
-    """Strip and Inspector come to sight with it, and each takes some of its room."""
-    places = open_program().window.workspaces
-    for name in ("tune", "home"):
-        places.show_workspace(name)
-    tune = places.by_name["tune"]
-    size, heard = tune.size(), Heard(tune)
-    places.show_workspace("tune")
-    assert tune.isVisible()
-    assert places.shows_strip
-    assert places.shows_inspector
-    assert tune.size() == size
-    assert heard.kinds.count(QEvent.Type.Resize) <= 1
-    places.bring("front")
-    assert QEvent.Type.Hide not in heard.kinds, "what is in sight already stays there"
+def test_the_focus_goes_along_into_a_workspace_whose_panels_are_not_there_yet(qtbot: QtBot, open_program: Open) -> None:
+    window = with_panels(qtbot, open_program())
+    window.resize(1600, 1000)
+    window.activateWindow()
+    window.workspaces.go_to("home")
+    qtbot.waitUntil(lambda: window.panels["home"].isAncestorOf(QApplication.focusWidget()), timeout=5_000)
+    with qtbot.waitSignal(window.workspaces.settled, timeout=20_000):
+        window.workspaces.show_workspace("tune")
+    qtbot.wait(100)
+    assert QApplication.focusWidget() is not None, "the next key goes somewhere"
 
 
 @pytest.mark.parametrize(("source", "shown"), [("simulated", True), ("recorded", True), ("nvml", False)])
