@@ -24,6 +24,7 @@ SIZES = ((1280, 720, 1.0), (1366, 768, 1.0), (1920, 1080, 1.0), (3840, 2160, 1.0
 KINDS = ["json", "header", "source", "script", "csv", "cache", "t4", "t1"]
 MOST_CLICKS = {"demo": 3, "Home": 6}
 MOST_KEYS = {"shortcuts": 6, "Tab": 60}
+_NEXT_KEY_S = 0.5
 _SPEED = "100"  # of the simulated board: the way is the same at real time
 SPECIFICATION = """
 [kernel]
@@ -95,10 +96,12 @@ def _press(user: User, name: str, by: str, *, shortcut: str) -> Seen:
 
 
 def _focus_is_in_sight(user: User) -> None:
-    """A keyboard's next key must go somewhere that can be seen."""
-    seen = user.focus()
-    if seen is None or not user.on_screen(seen):
-        raise Missed(f"the focus is not in sight: {seen}")
+    """A keyboard's next key must go somewhere that can be seen, half a second after the one before."""
+    until = time.monotonic() + _NEXT_KEY_S
+    while (seen := user.focus()) is None or not user.on_screen(seen):
+        if time.monotonic() > until:
+            raise Missed(f"the focus is not in sight: {seen}")
+        time.sleep(0.05)
 
 
 def table(pictures: Path | None) -> list[str]:
