@@ -39,13 +39,31 @@ class Many:
     """Something that a collection would look at."""
 
 
-def test_a_large_result_is_not_looked_at_and_is_freed_when_it_is_let_go(qtbot: QtBot) -> None:
+class Frozen:
+    """How many objects are left alone. Counting them takes long in a large process: it is done when it changes."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._freeze = gc.freeze
+        monkeypatch.setattr(gc, "freeze", self.freeze)
+        self.count = gc.get_freeze_count()
+
+    def freeze(self) -> None:
+        self._freeze()
+        self.count = gc.get_freeze_count()
+
+
+@pytest.fixture
+def frozen(monkeypatch: pytest.MonkeyPatch) -> Frozen:
+    return Frozen(monkeypatch)
+
+
+def test_a_large_result_is_not_looked_at_and_is_freed_when_it_is_let_go(qtbot: QtBot, frozen: Frozen) -> None:
     collector = Collector()
     collector.settle()
-    before = gc.get_freeze_count()
+    before = frozen.count
     result = [Many() for _ in range(60_000)]
     last = weakref.ref(result[-1])
-    qtbot.waitUntil(lambda: gc.get_freeze_count() >= before + 60_000, timeout=10_000)
+    qtbot.waitUntil(lambda: frozen.count >= before + 60_000, timeout=10_000)
     result.clear()
     assert last() is None
     knot = weakref.ref(Knot())  # what comes afterwards is collected as ever
@@ -56,18 +74,18 @@ def test_a_large_result_is_not_looked_at_and_is_freed_when_it_is_let_go(qtbot: Q
     gc.disable()
 
 
-def test_garbage_is_not_left_alone_together_with_a_result(qtbot: QtBot) -> None:
+def test_garbage_is_not_left_alone_together_with_a_result(qtbot: QtBot, frozen: Frozen) -> None:
     collector = Collector()
     collector.settle()
     knot = Knot()
     gone = weakref.ref(knot)
     gc.collect()  # it has been there for long
-    session, before = [], gc.get_freeze_count()
+    session, before = [], frozen.count
     del knot
 
     def measured() -> bool:
         session.extend(Many() for _ in range(1_000))
-        return gc.get_freeze_count() >= before + 40_000
+        return frozen.count >= before + 40_000
 
     qtbot.waitUntil(measured, timeout=20_000)
     assert gone() is None
@@ -76,7 +94,7 @@ def test_garbage_is_not_left_alone_together_with_a_result(qtbot: QtBot) -> None:
 
 
 def test_what_becomes_garbage_beside_a_result_is_found_once_nobody_looks(
-    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, frozen: Frozen
 ) -> None:
     monkeypatch.setattr(collector_module, "_ALL_EVERY", 3)
     asked: list[bool] = []
@@ -89,25 +107,25 @@ def test_what_becomes_garbage_beside_a_result_is_found_once_nobody_looks(
     collector.settle()
     knot = Knot()
     gone = weakref.ref(knot)
-    before, result = gc.get_freeze_count(), [Many() for _ in range(60_000)]
-    qtbot.waitUntil(lambda: gc.get_freeze_count() >= before + 60_000, timeout=10_000)
+    before, result = frozen.count, [Many() for _ in range(60_000)]
+    qtbot.waitUntil(lambda: frozen.count >= before + 60_000, timeout=10_000)
     del knot
     qtbot.waitUntil(lambda: gone() is None, timeout=10_000)
     assert asked == [False] * 3, "not while somebody looks"
-    assert gc.get_freeze_count() >= 60_000, "and the result is left alone again"
+    assert frozen.count >= 60_000, "and the result is left alone again"
     assert len(result) == 60_000
     collector.stop()
     gc.disable()
 
 
-def test_measurements_that_come_a_few_at_a_time_are_left_alone_as_well(qtbot: QtBot) -> None:
+def test_measurements_that_come_a_few_at_a_time_are_left_alone_as_well(qtbot: QtBot, frozen: Frozen) -> None:
     collector = Collector()
     collector.settle()
-    before, session = gc.get_freeze_count(), []
+    before, session = frozen.count, []
 
     def measured() -> bool:
         session.extend(Many() for _ in range(3_000))
-        return gc.get_freeze_count() >= before + 40_000
+        return frozen.count >= before + 40_000
 
     qtbot.waitUntil(measured, timeout=20_000)
     collector.stop()
