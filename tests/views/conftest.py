@@ -13,12 +13,19 @@ from PySide6.QtGui import QDesktopServices
 
 
 @pytest.fixture(autouse=True)
-def no_garbage_collected_inside_qt() -> Iterator[None]:
+def no_garbage_collected_inside_qt(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Collecting while Qt holds a lock destroys widgets that want it: the process stands still for ever."""
+    unfreeze, thawed = gc.unfreeze, []
+
+    def thaw() -> None:
+        unfreeze()
+        thawed.append(True)
+
+    monkeypatch.setattr(gc, "unfreeze", thaw)
     gc.disable()
     yield
     gc.collect()
-    if not gc.get_freeze_count():  # a program's `Collector` thaws when it stops what the whole suite loaded
+    if thawed:  # by a program's `Collector` as it stopped: all that the whole suite loaded
         gc.freeze()
     gc.enable()
 
