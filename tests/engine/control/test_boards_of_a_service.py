@@ -58,7 +58,8 @@ def test_a_service_on_two_boards_is_measured_set_and_put_back_as_one(
     assert [each["uuid"] for each in said["service_boards"]] == stand_in.uuids
     values = said["best"]["values"]
     assert values["power_w"] == pytest.approx(2 * 140, rel=0.05)
-    assert values["energy_per_token_j"] == pytest.approx(values["power_w"] / values["output_tokens_per_s"])
+    shown = values["power_w"] / values["output_tokens_per_s"]  # of means that are taken in two ways
+    assert values["energy_per_token_j"] == pytest.approx(shown, rel=0.02)
     set_on = {(call.function, call.board) for call in stand_in.calls() if call.a}
     for function in ("nvmlDeviceSetGpuLockedClocks", "nvmlDeviceWorkloadPowerProfileSetRequestedProfiles"):
         assert {(function, 0), (function, 1)} <= set_on
