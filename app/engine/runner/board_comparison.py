@@ -126,7 +126,7 @@ class BoardComparison:
         self._left_out.update(map(int, rows))
 
     def restated(self, own: Sequence[Measurement], restate: Restate) -> None:
-        """All that was reported is stated once more; `own` holds besides what boards reported that are no longer here."""
+        """All that was reported is stated again; `own` holds besides what boards reported that are no longer here."""
         self._seen = list(restate(self._seen))
         noted = {(each.row, each.board) for each in self._seen}
         for each in own:

@@ -92,8 +92,8 @@ def over_repeats(
 ) -> tuple[Figures, Intervals]:
     """Means with their metrics and intervals and, from two repeats on, the scatter of what was measured.
 
-    Power is the mean over all the time. An interval is Student's t over the repeats, and never narrower than that of one
-    of them: repeating does not make up for what the board's power wanders.
+    Power is the mean over all the time. An interval is Student's t over the repeats, and never narrower than that of
+    one of them: repeating does not make up for what the board's power wanders.
     """
     runs = [figures for figures, _ in each]
     known = {
