@@ -1,12 +1,12 @@
 """Do stated joules hold outside their session? Sessions against references measured alone by another process.
 
 Run by hand on a board that nobody else uses: python tests/benchmarks/reference.py [--out FOLDER] [--seconds 520]
-Three sessions of the program measure the same 24 random configurations of SGEMM. Another process, with PyCUDA, NVML
-and no line of the program, measures 12 of them alone: from idle (6 s without work, then 5 s) and hot (8 s of a kernel
-near 700 W, then 5 s), each the mean of its last 2 s, with the temperatures and averages of power at that time. Where
-launches keep step with the driver's samples, it is the mean of whole beats between the two, of up to 8 s. The first
-two are measured again when the others have been: by so much references themselves differ. The
-references are never corrected: each session states its figures for every reference's own condition. Last, within one
+Three sessions of the program measure the same 24 random configurations of SGEMM. Another process, with PyCUDA, NVRTC,
+NVML and no line of the program, measures 12 of them alone: from idle (6 s without work, then 5 s) and hot (8 s of a
+kernel near 700 W, then 5 s), each the mean of its last 2 s, with the temperatures and averages of power at that time.
+Where launches keep step with the driver's samples, it is the mean of whole beats between the two, of up to 8 s. The
+first two are measured again when the others have been: by so much references themselves differ. The references are
+never corrected: each session states its figures for every reference's own condition. Last, within one
 process, eight configurations, three of them at the power limit, five times each against 3 s of their steady state.
 It reads and never sets: no clock, no limit, no mode. Everything that the tables are made of is kept in FOLDER, every
 window and every sample of power too: `reference_report.py FOLDER` makes them again, with a model that has changed.
@@ -21,11 +21,9 @@ import random
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -63,7 +61,7 @@ def configurations() -> list[tuple[int, ...]]:
 class Alone:
     """Measures kernels alone with PyCUDA and NVML."""
 
-    def __init__(self, keys: Sequence[tuple[int, ...]], folder: Path) -> None:
+    def __init__(self, keys: Sequence[tuple[int, ...]]) -> None:
         import numpy as np
         import pycuda.driver as cuda
         import pynvml as nvml
@@ -83,10 +81,8 @@ class Alone:
         rng = np.random.default_rng(0)
         self._a, self._b = (cuda.to_device(rng.random((N, N), dtype=np.float32)) for _ in range(2))
         self._c = cuda.mem_alloc(N * N * 4)
-        with ThreadPoolExecutor(8) as pool:
-            paths = list(pool.map(lambda key: self._build(key, folder, f"sm_{major}{minor}"), keys))
         self._functions = {
-            key: cuda.module_from_file(path).get_function("sgemm") for key, path in zip(keys, paths, strict=True)
+            key: cuda.module_from_buffer(_image(key, f"sm_{major}{minor}")).get_function("sgemm") for key in keys
         }
 
     def close(self) -> None:
@@ -159,15 +155,6 @@ class Alone:
             "mean_s": end - start,
         }
 
-    def _build(self, key: tuple[int, ...], folder: Path, architecture: str) -> str:
-        path = folder / f"sgemm_{'_'.join(map(str, key))}.cu"
-        defines = "".join(f"#define {name} {value}\n" for name, value in zip(NAMES, key, strict=True))
-        source = (ROOT / "resources/kernels/gemm.cu").read_text()
-        path.write_text(f"#define n {N}\n{defines}{source}")
-        made = path.with_suffix(".cubin")
-        subprocess.run(["nvcc", "-cubin", f"-arch={architecture}", "-o", str(made), str(path)], check=True)
-        return str(made)
-
     def _watch(self) -> None:
         nvml, board = self._nvml, self._board
         newest, last_s, fast_w, slow_w = 0, math.nan, math.nan, math.nan
@@ -196,23 +183,40 @@ class Alone:
             self._slow.append((time.time(), temperature_c, memory_c, clock_mhz, reasons))
 
 
+def _image(key: tuple[int, ...], architecture: str) -> bytes:
+    """Machine code by NVRTC, which sessions compile with as well: nvcc's can take another time (`compilers.txt`)."""
+    from cuda.bindings import nvrtc
+
+    def done(answer: tuple[Any, ...]) -> Any:
+        if answer[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            raise RuntimeError(f"NVRTC: {answer[0].name}")
+        return answer[1] if len(answer) > 1 else None
+
+    defines = "".join(f"#define {name} {value}\n" for name, value in zip(NAMES, key, strict=True))
+    source = f"#define n {N}\n{defines}{(ROOT / 'resources/kernels/gemm.cu').read_text()}"
+    program = done(nvrtc.nvrtcCreateProgram(source.encode(), b"sgemm.cu", 0, [], []))
+    done(nvrtc.nvrtcCompileProgram(program, 1, [f"-arch={architecture}".encode()]))
+    image = b" " * done(nvrtc.nvrtcGetCUBINSize(program))
+    done(nvrtc.nvrtcGetCUBIN(program, image))
+    return image
+
+
 def alone(history: str, keys: Sequence[tuple[int, ...]], seconds: float, out: Path) -> None:
     """As many references as fit into so many seconds, in that order."""
     began = time.time()
     found = []
-    with tempfile.TemporaryDirectory() as folder:
-        board = Alone([*keys, *([] if HEAVY in keys else [HEAVY])], Path(folder))
-        time.sleep(2.0)
-        for at, key in enumerate([*keys, *keys[:AGAIN]]):
-            needed = RUN_S + (IDLE_S if history == "idle" else HEAT_S) + 0.6
-            if time.time() - began + needed > seconds:
-                break
-            if history == "idle":
-                time.sleep(IDLE_S)
-            else:
-                board.run(HEAVY, HEAT_S)
-            found.append({"key": list(key), "history": history, "again": at >= len(keys), **board.measure(key)})
-        board.close()
+    board = Alone([*keys, *([] if HEAVY in keys else [HEAVY])])
+    time.sleep(2.0)
+    for at, key in enumerate([*keys, *keys[:AGAIN]]):
+        needed = RUN_S + (IDLE_S if history == "idle" else HEAT_S) + 0.6
+        if time.time() - began + needed > seconds:
+            break
+        if history == "idle":
+            time.sleep(IDLE_S)
+        else:
+            board.run(HEAVY, HEAT_S)
+        found.append({"key": list(key), "history": history, "again": at >= len(keys), **board.measure(key)})
+    board.close()
     out.write_text(json.dumps(found))
     out.with_name(f"{history}-recorded.json").write_text(json.dumps(board.recorded))
 
