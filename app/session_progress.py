@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from .engine.analysis.quantities import quantity
 from .engine.session.events import EngineFault, Event, MeasurementsAdded, PoolReported, Preparing, SessionRemark
 from .interrupts import stop_on_interrupt
-from .numbers import duration, number
+from .numbers import duration
 from .standard_error import ProgressBar, say
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def watch_session(
     from .engine.session.run import run_session
 
     bar = ProgressBar(quiet=quiet)
+    goal = quantity(plan.objective.goal.name, units=plan.units)
     boards = ""
 
     def on_event(event: Event) -> None:
@@ -33,10 +35,10 @@ def watch_session(
         also(event)
         if isinstance(event, MeasurementsAdded):
             progress = event.progress
-            best = f"best {number(progress.best_value)} {plan.objective.goal.name}"
+            best = "" if progress.best_value is None else f"  best {goal.text(progress.best_value)}"
             left = f"  ETA {duration(progress.eta_s)}" if progress.budget else ""
             timed = f", {progress.timed} timed" if progress.timed else ""
-            bar.show(progress.evaluated, progress.budget, f"{progress.rate_per_s:.0f}/s{boards}{timed}  {best}{left}")
+            bar.show(progress.evaluated, progress.budget, f"{progress.rate_per_s:.0f}/s{boards}{timed}{best}{left}")
         elif isinstance(event, PoolReported):
             boards = f" on {event.status.there} of {len(event.status.boards)} boards"
             if event.remark:

@@ -123,3 +123,20 @@ def test_a_replayed_session_has_no_condition(capsys: pytest.CaptureFixture[str],
     status, document = run(capsys, "sessions", str(replayed["session"]), "--condition", "55C")
     assert status == 2
     assert "thermal model" in document["error"]["what"]
+
+
+@pytest.mark.parametrize(
+    ("objective", "unit"),
+    [("energy_j", "J"), ("time_s", "ms"), ("GFLOPS/W", "GFLOPS/W")],
+    ids=["joules", "time", "own"],
+)
+def test_the_best_is_said_in_its_unit_while_a_session_runs_and_after_it(
+    capsys: pytest.CaptureFixture[str], objective: str, unit: str
+) -> None:
+    way = "--maximise" if objective == "GFLOPS/W" else "--minimise"
+    assert main([*TUNE, way, objective]) == 0
+    shown = capsys.readouterr()
+    (line,) = [each for each in shown.out.splitlines() if "Best by" in each]
+    assert line.split()[-1] == unit
+    assert float(line.split()[-2]) > 0
+    assert f" {unit}" in shown.err.split("best ")[-1]

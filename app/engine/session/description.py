@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ...numbers import duration, number, percent
+from ...numbers import duration, percent
 from ..analysis.failures import most_frequent
 from ..analysis.peak_share import peak_share
+from ..analysis.quantities import quantity
 from ..analysis.tradeoff import change_words, relative_change
 from ..description import Cell, Description, Figure, Listing
 from ..formats.names import unit_of
@@ -179,7 +180,8 @@ def _failure(table: ResultTable) -> Iterator[Figure]:
 def _best(plan: SessionPlan, best: Measurement) -> Iterator[Figure]:
     goal = plan.objective.goal
     chosen = ", ".join(f"{name}={value}" for name, value in best.configuration.items())
-    yield Figure(f"Best by {goal}", f"{number(best.values[goal.name])} {goal.name}", important=True)
+    value = quantity(goal.name, units=plan.units).text(best.values[goal.name])
+    yield Figure(f"Best by {goal}", value, important=True)
     yield Figure("Its configuration", chosen)
     if unsure := unsure_in_words(plan.objective.limits, best):
         yield Figure("Not certain to keep", unsure)
