@@ -1,6 +1,6 @@
 """A sum of vectors in Helion, whose configuration is chosen by energy. Needs Helion, PyTorch and a GPU.
 
-Not run yet: written without a GPU at hand, for the interface of Helion 1.5.
+Not run on a GPU yet: written for the interface of Helion 1.5.
 """
 
 import helion

