@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import shiboken6
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QCoreApplication, QObject, Slot
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
@@ -37,7 +37,9 @@ class Program(QObject):
         """`others` are selectors of boards that are watched beside `gpu`."""
         super().__init__()
         self.collector = Collector(self, self._is_unseen)
-        self.window = MainWindow(Services(gpu, seed=seed, speed=speed), others)
+        self.window = MainWindow(Services(gpu, seed=seed, speed=speed), others, at_once=False)
+        for _ in self.window.make_parts():
+            QCoreApplication.processEvents()  # whoever asks is answered between two of them
         self.window.panels_loaded.connect(self.collector.settle)
         self.first_look: FirstLook | None = None
         self.window.show()
