@@ -111,7 +111,6 @@ class MainWindow(QMainWindow, InParts):
         self.news = BoardNews(self.services, self.banner, self.notifications, self.actions_by_name)
         self.wiring = Wiring(self, self)
         self.panels.add(TRACES, self.monitor)
-        self.panels.offer(CHANNELS, self.traces.make_readout)
         self._types, self._loader = QtTypes(self), LatestTask(self)
         self._connect()
         self._board_changed(self.board)
@@ -215,6 +214,8 @@ class MainWindow(QMainWindow, InParts):
         """Import the panels off Qt's thread: plots and models take longer to load than the window to open."""
         if not self._closed:
             self._loader.run(lambda _stop: load_panels(self.services))
+            self.panels.offer(CHANNELS, self.traces.make_readout)  # half of the time it takes is types of Qt's
+            self.workspaces.make_waiting()
 
     @Slot(object)
     def _panels_imported(self, loaded: Loaded) -> None:
