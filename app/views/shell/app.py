@@ -14,6 +14,7 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from ... import __version__
+from ...native_libraries import import_beside_the_main_thread
 from ...paths import resources
 from ...sensors.gpu import Gpu
 from ..doctor.first_look import FirstLook
@@ -109,6 +110,7 @@ def run(
     SensorError where the GPU does not open.
     """
     sys.setswitchinterval(5e-5)  # the engine's thread hands over to Qt's a hundred times sooner than by default
+    import_beside_the_main_thread()
     first, *others = (selector or "").split(",")
     gpu = watched_gpu(first or None, seed=seed, speed=speed)
     qt = application()
