@@ -278,7 +278,7 @@ class Ring:
         low, high = np.concatenate(lows, axis=1), np.concatenate(highs, axis=1)
         out: Floats = np.empty((len(picked), 2 * low.shape[1]), np.float32)
         out[:, 0::2], out[:, 1::2] = low, high
-        bounds = np.unique(np.asarray(edges, np.int64))
+        bounds = np.array(list(dict.fromkeys(edges)), np.int64)  # np.unique would import numpy.ma: 15 ms of a paint
         begin, middle = bounds[:-1], bounds[:-1] + np.diff(bounds) // 2
         slots = np.stack((begin, middle), axis=1).ravel() % self.length
         return self._time[slots], out

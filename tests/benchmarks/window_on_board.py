@@ -92,6 +92,7 @@ class Look:
         print(f"{what:45} {seconds:6.1f} s {longest_ms:8.0f} ms {own_ms:8.0f} ms {share:8.1f} %", flush=True)
         if longest_ms > 50.0:
             print("\n".join(f"    {place}" for place in self.turns.where()), flush=True)
+            print("\n".join(f"    in the longest turn, {place}" for place in self.turns.beside()), flush=True)
 
     def show(self, workspace: str, panel: str | None = None) -> None:
         """Go there; the longest turn is of what then happens."""

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import shiboken6
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QCoreApplication, QObject, Slot
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from ... import __version__
+from ...native_libraries import import_beside_the_main_thread
 from ...paths import resources
 from ...sensors.gpu import Gpu
 from ..doctor.first_look import FirstLook
@@ -37,7 +38,9 @@ class Program(QObject):
         """`others` are selectors of boards that are watched beside `gpu`."""
         super().__init__()
         self.collector = Collector(self, self._is_unseen)
-        self.window = MainWindow(Services(gpu, seed=seed, speed=speed), others)
+        self.window = MainWindow(Services(gpu, seed=seed, speed=speed), others, at_once=False)
+        for _ in self.window.make_parts():
+            QCoreApplication.processEvents()  # whoever asks is answered between two of them
         self.window.panels_loaded.connect(self.collector.settle)
         self.first_look: FirstLook | None = None
         self.window.show()
@@ -107,6 +110,7 @@ def run(
     SensorError where the GPU does not open.
     """
     sys.setswitchinterval(5e-5)  # the engine's thread hands over to Qt's a hundred times sooner than by default
+    import_beside_the_main_thread()
     first, *others = (selector or "").split(",")
     gpu = watched_gpu(first or None, seed=seed, speed=speed)
     qt = application()

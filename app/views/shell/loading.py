@@ -149,6 +149,7 @@ def load_panels(services: Services) -> Loaded:
         "...engine.session.tuner",
         "...views.editor.window",
         "...views.editor.wizard",
+        "...views.plots.plot_menus",
         "...views.score.window",
     ):
         importlib.import_module(beside, __package__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
@@ -16,6 +17,7 @@ from ...paths import resources
 from ..control.confirm_bar import ConfirmBar
 from ..file_dialogs import save_file
 from ..focus import lies_behind
+from ..in_parts import InParts
 from ..plots import theme
 from ..settings import Settings
 from ..threads.tasks import LatestTask
@@ -57,12 +59,12 @@ EXAMPLE = "gemm.toml"
 _LATEST_MS = 2000  # a GPU that reports nothing must not keep the panels away
 
 
-class MainWindow(QMainWindow):
+class MainWindow(QMainWindow, InParts):
     """Owns the services and the panels, and ends them when it closes."""
 
     panels_loaded = Signal()
 
-    def __init__(self, services: Services, others: tuple[str, ...] = ()) -> None:
+    def __init__(self, services: Services, others: tuple[str, ...] = (), *, at_once: bool = True) -> None:
         """`others` are selectors of boards that are watched beside the one that is shown."""
         super().__init__()
         self.services = services
@@ -76,33 +78,45 @@ class MainWindow(QMainWindow):
         self._loaded: Loaded | None = None  # until the panels are there: it holds the board that was first
         self._ready = self._closed = False
         self._asks = True  # before it closes, where something runs
+        self.begin(at_once)
+
+    def make(self) -> Iterator[None]:
+        """All that is there before the panels are loaded."""
         self.panels = Panels(self)
-        self.traces = LiveTraces(self.boards, services.meters, self.result, self.bridge)
+        self.traces = LiveTraces(self.boards, self.services.meters, self.result, self.bridge)
         self.monitor = self.traces.monitor
+        yield
         self.workspaces = Workspaces(self.panels, self.traces.strip, self.screen().availableSize(), self.settings)
         self.frames = Frames(self)
         for each in (self, *self.workspaces.docks.values()):
             self.frames.follow(each)
+        yield
         self.quit_bar, held = QuitBar(self.bridge), HeldLabel(self.boards)
         self.statusBar().setSizeGripEnabled(False)
         self.statusBar().addPermanentWidget(held)
         self.banner = Banner(self.statusBar(), held)
         self.confirm_bar = ConfirmBar(self.boards, self._control_in_sight)
         self.notifications = Notifications(self)
-        self.side_windows = SideWindows(self, services, self.settings)
+        self.side_windows = SideWindows(self, self.services, self.settings)
         self.reports = ReportWriter(self.services, self.settings, self)
-        self.copying = Copying(self.panels, services.context, lambda: self.monitor.view.window_of_time.length_s)
+        self.copying = Copying(
+            self.panels, self.services.context, lambda: self.monitor.view.window_of_time.length_s
+        )
         self.file_opener = FileOpener(self)
+        yield
         self._put_together()
-        self.news = BoardNews(services, self.banner, self.notifications, self.actions_by_name)
+        yield
+        self._make_actions()
+        yield
+        self.news = BoardNews(self.services, self.banner, self.notifications, self.actions_by_name)
         self.wiring = Wiring(self, self)
         self.panels.add(TRACES, self.monitor)
-        self.panels.offer(CHANNELS, self.traces.make_readout)
-        self._placement = Placement(self, self.workspaces, self.settings)
-        self._placement.restore()
         self._types, self._loader = QtTypes(self), LatestTask(self)
         self._connect()
         self._board_changed(self.board)
+        yield
+        self._placement = Placement(self, self.workspaces, self.settings)
+        self._placement.restore()
         QTimer.singleShot(_LATEST_MS, self._load_panels)
 
     def _put_together(self) -> None:
@@ -116,6 +130,8 @@ class MainWindow(QMainWindow):
         bars = (self.quit_bar, self.confirm_bar)
         vbox(*bars, (self.workspaces, 1), of=centre, margins=0, spacing=0)
         self.setCentralWidget(centre)
+
+    def _make_actions(self) -> None:
         of_traces = QToolBar("Traces")
         of_traces.setObjectName("toolbar")
         of_traces.setMovable(False)
@@ -198,6 +214,8 @@ class MainWindow(QMainWindow):
         """Import the panels off Qt's thread: plots and models take longer to load than the window to open."""
         if not self._closed:
             self._loader.run(lambda _stop: load_panels(self.services))
+            self.panels.offer(CHANNELS, self.traces.make_readout)  # half of the time it takes is types of Qt's
+            self.workspaces.make_waiting()
 
     @Slot(object)
     def _panels_imported(self, loaded: Loaded) -> None:

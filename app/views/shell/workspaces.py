@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDockWidget, QStackedWidget, QWidget
 
 from ..settings import Settings
@@ -163,8 +164,15 @@ class Workspaces(QWidget):
         """Make what is in sight and not there yet."""
         self._next.start()
 
+    def showEvent(self, event: QShowEvent) -> None:
+        """Nothing is made before, nor in the turn in which the window appears."""
+        super().showEvent(event)
+        QTimer.singleShot(0, self.make_waiting)
+
     @Slot()
     def _make_next(self) -> None:
+        if not self.isVisible():
+            return
         early = [spec.name for spec in PANELS if spec.early]
         beside = [INSPECTOR] if self.shows_inspector else []
         wanted = (*self.current.in_front(), *beside, *early)

@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from ....native_libraries import load_library
 from ....own_installation import how_to_add
 from ....paths import private_folder
 from .toolkit import library_places, pip_folders, toolkits
@@ -106,8 +107,8 @@ def load(place: str) -> ctypes.CDLL:
     elif folder.is_absolute():
         for other_half in folder.glob("libnvrtc-builtins.so*"):
             with suppress(OSError):
-                ctypes.CDLL(str(other_half))
-    return ctypes.CDLL(place)
+                load_library(str(other_half))
+    return load_library(place)
 
 
 def _version(library: ctypes.CDLL) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
 
+from ....native_libraries import load_library
 from ....sensors.amd.rocm import library_places
 
 LIBRARY: Final = "libhiprtc.so"
@@ -20,7 +21,7 @@ LIBRARY: Final = "libhiprtc.so"
 def _library() -> ctypes.CDLL | None:
     for place in library_places(LIBRARY):
         with suppress(OSError):
-            library = ctypes.CDLL(place)
+            library = load_library(place)
             library.hiprtcGetErrorString.restype = ctypes.c_char_p
             return library
     return None
