@@ -194,8 +194,8 @@ def _power_profiles(gpu: Gpu) -> list[dict[str, Any]]:
             "name": profile.name,
             "priority": profile.priority,
             "conflicts_with": list(profile.conflicts),
-            "requested": number in found.requested,
-            "enforced": number in found.enforced,
+            "requested": number in (found.requested or ()),
+            "enforced": number in (found.enforced or ()),
         }
         for number, profile in found.supported.items()
     ]

@@ -97,6 +97,17 @@ def supported_profiles(gpu: Gpu) -> dict[int, str]:
     return {number: profile.name for number, profile in found.items()}
 
 
+def requested_profiles(gpu: Gpu) -> str:
+    """The names of the workload power profiles that are requested of a board now; empty where that is not known."""
+    try:
+        found = gpu.power_profiles() if isinstance(gpu, HasPowerProfiles) else None
+    except NotSupported:
+        found = None
+    if found is None or found.requested is None:
+        return ""
+    return ", ".join(found.supported[number].name for number in found.requested if number in found.supported) or "none"
+
+
 def profile_number(gpu: Gpu, given: float | str) -> int:
     """The number of a workload power profile that is given by number or by name; 'none' is one.
 

@@ -55,8 +55,8 @@ class PowerProfiles:
     """Those of a board by number, ascending, and which of them are in force."""
 
     supported: Mapping[int, PowerProfile]
-    requested: tuple[int, ...]
-    enforced: tuple[int, ...]
+    requested: tuple[int, ...] | None  # None: not known here
+    enforced: tuple[int, ...] | None
 
 
 @runtime_checkable

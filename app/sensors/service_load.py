@@ -30,6 +30,7 @@ class ServiceLoad:
     concurrency: int | None = None
     input_tokens: float = math.nan
     output_tokens: float = math.nan
+    ramp_s: float = 0.0  # over which the clients of a closed loop begin, one after another
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,18 @@ def test_a_lone_request_takes_its_prompt_and_its_steps(gpu: SimulatedGpu) -> Non
     assert rest_s == pytest.approx(100 * serving_laws.step_s(TWIN, 1, 1500, 14001), rel=1e-3)
 
 
+def test_clients_begin_one_after_another_over_the_ramp(gpu: SimulatedGpu) -> None:
+    load = ServiceLoad(concurrency=4, input_tokens=16, output_tokens=4000, ramp_s=2.0)
+    began_ns = gpu.clock.now_ns()
+    due_ns = np.concatenate([gpu.serve(load, 1.0).requests.due_ns for _ in range(400)]) - began_ns
+    first = np.sort(due_ns)[:4]
+    assert first / 1e9 == pytest.approx([0.0, 0.5, 1.0, 1.5], abs=1e-3)
+    at_once = ServiceLoad(concurrency=4, input_tokens=16, output_tokens=4000)
+    began_ns = gpu.clock.now_ns()
+    due_ns = np.concatenate([gpu.serve(at_once, 1.0).requests.due_ns for _ in range(400)]) - began_ns
+    assert np.sort(due_ns)[:4] / 1e9 == pytest.approx([0.0] * 4, abs=1e-3)
+
+
 def test_requests_at_a_rate_arrive_as_poisson_has_them_and_all_are_accounted_for(gpu: SimulatedGpu) -> None:
     load = ServiceLoad(rate_per_s=5.0, input_tokens=64, output_tokens=32)
     served, _ = drawn(gpu, load, 200.0)

@@ -163,7 +163,8 @@ class ServiceRunner:
         served: list[Served] = []
         try:
             load_ns = under_load.begin(configuration)
-            began_ns = 0  # when the first request could leave: the load generator takes a moment to start
+            began_ns = 0  # once all clients have begun: the load generator takes a moment to start
+            all_begun_ns = 0
             next_s = spec.least_s
             while True:
                 new = under_load.take(stop)
@@ -172,9 +173,12 @@ class ServiceRunner:
                 if new is not None:
                     served.append(new)
                     note_served(self._gpu.info, new.end_ns, figures_of_requests([new], new.start_ns, new.end_ns))
-                    began_ns = began_ns or new.start_ns
+                    all_begun_ns = all_begun_ns or new.start_ns + round(1e9 * spec.client.ramp_s)
+                    if not began_ns and new.start_ns >= all_begun_ns:
+                        began_ns, served = new.start_ns, [new]
                 if not began_ns:
-                    if self._since_s(load_ns) > _GENERATOR_S:
+                    self._check_hope(served, 0.0)
+                    if not served and self._since_s(load_ns) > _GENERATOR_S:
                         raise CommandFailed(
                             State.RUNTIME, f"the load generator did not start within {_GENERATOR_S:g} s"
                         )

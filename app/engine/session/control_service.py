@@ -100,6 +100,7 @@ class ControlService:
             graphics_clock_mhz=command.graphics_clock_mhz,
             memory_clock_mhz=command.memory_clock_mhz,
             power_limit_w=command.power_limit_w,
+            workload_power_profile=command.workload_power_profile,
         )
         if command.confirm_s is not None:
             self._until = time.monotonic() + command.confirm_s

@@ -95,6 +95,7 @@ class Apply:
     reset: bool = False
     defaults: bool = False
     confirm_s: float | None = None  # the prior state returns after so long unless confirmed; None: it does not
+    workload_power_profile: float | None = None  # its number; -1: none
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ class ClientSpec:
 
     rate: str = ""  # requests per second, an expression: open loop, Poisson arrivals
     concurrency: str = ""  # requests under way, an expression: closed loop
+    ramp_s: float = 0.0  # over which the clients of a closed loop begin, one after another
     api: str = "completions"  # one of APIS
     endpoint: str = ""  # the path of the URL; empty: the usual one of `api`
     model: str = ""  # as the server calls it; empty: not named
@@ -150,6 +151,8 @@ def _client(section: Section, folder: Path, scope: tuple[str, ...]) -> ClientSpe
         raise InputError("both a program and a load", section.where, "keep run, or rate or concurrency")
     if not run and len(loads) != 1:
         raise InputError("the load is not clear", section.where, "give either rate or concurrency, or run = COMMAND")
+    if "ramp_s" in section and "concurrency" not in section:
+        raise InputError("'ramp_s' is for clients of a closed loop", section.place("ramp_s"), "leave it out")
     check_places(run, section.place("run"), (*scope, FREE_PORT))
     for key in loads:
         parse(_expression(section, key), section.place(key)).check_names(scope)
@@ -174,6 +177,7 @@ def _client(section: Section, folder: Path, scope: tuple[str, ...]) -> ClientSpe
     return ClientSpec(
         rate=_expression(section, "rate") if "rate" in section else "",
         concurrency=_expression(section, "concurrency") if "concurrency" in section else "",
+        ramp_s=section.number("ramp_s", 0.0, least=0.0) or 0.0,
         api=api,
         endpoint=endpoint,
         model=section.text("model", ""),

@@ -43,6 +43,7 @@ class GeneratedLoad:
             "model": client.model,
             "rate_per_s": None if math.isnan(load.rate_per_s) else load.rate_per_s,
             "concurrency": load.concurrency,
+            "ramp_s": load.ramp_s,
             "prompt_tokens": client.prompt_tokens,
             "output_tokens": client.output_tokens,
             "prompts": str(client.prompts) if client.prompts is not None else None,

@@ -7,7 +7,7 @@ processes of the machine share. It runs until it is ended.
 Open loop: arrivals are drawn in advance and requests leave at their times, whatever became of those before; where one
 leaves late, its latency counts from when it was due all the same, so that a stall is seen. What a request takes from
 its beginning here until it leaves is learned, and it is begun so much earlier. Closed loop: so many requests are under
-way, all begun at once, and each sent when another has ended.
+way, begun one after another over `ramp_s`, and each sent when another has ended.
 """
 
 from __future__ import annotations
@@ -107,7 +107,9 @@ class Generator:
         ) as session:
             reports = asyncio.create_task(self._report())
             if self._job.get("concurrency"):
-                await asyncio.gather(reports, *(self._take_turns(session) for _ in range(self._job["concurrency"])))
+                clients: int = self._job["concurrency"]
+                each_s = self._job["ramp_s"] / clients
+                await asyncio.gather(reports, *(self._take_turns(session, at * each_s) for at in range(clients)))
             else:
                 await asyncio.gather(reports, self._arrive(session))
 
@@ -128,8 +130,9 @@ class Generator:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _take_turns(self, session: aiohttp.ClientSession) -> None:
-        """Closed loop: one after another."""
+    async def _take_turns(self, session: aiohttp.ClientSession, begin_s: float) -> None:
+        """One client of a closed loop: one request after another, the first after that time."""
+        await asyncio.sleep(begin_s)
         while True:
             body, words = self._body()
             failed = await self._ask(session, time.monotonic_ns(), body, words)

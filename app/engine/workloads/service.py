@@ -80,7 +80,7 @@ class Service:
         lengths = [sum(ends) / 2 for ends in (client.prompt_tokens, client.output_tokens)]
         if key == "rate":
             return ServiceLoad(rate_per_s=number, input_tokens=lengths[0], output_tokens=lengths[1])
-        return ServiceLoad(concurrency=int(number), input_tokens=lengths[0], output_tokens=lengths[1])
+        return ServiceLoad(math.nan, int(number), lengths[0], lengths[1], client.ramp_s)
 
     def start(self, configuration: Configuration, stop: threading.Event) -> RunningService | None:
         """Start it, or find the one to attach to, and wait until it is ready; None where `stop` was set meanwhile.

@@ -105,7 +105,7 @@ class RemoteGpu:
     def power_profiles(self) -> PowerProfiles:
         """The workload power profiles that the board there has. Which are in force is not known here."""
         named = self._hello.power_profiles.items()
-        return PowerProfiles({number: PowerProfile(name, 0, ()) for number, name in named}, (), ())
+        return PowerProfiles({number: PowerProfile(name, 0, ()) for number, name in named}, None, None)
 
     def why_not_set(self, setting: str) -> str | None:
         """Why the board there would refuse a setting, if that is known."""

@@ -47,16 +47,15 @@ class RequestQueue:
         self._random = np.random.default_rng(seed)
         self._now_ns = float(now_ns)
         self._open_loop = load.concurrency is None
-        self._next_due_ns = now_ns + self._gap_ns() if self._open_loop else math.inf
+        self._to_begin = load.concurrency or 0  # clients of a closed loop
+        self._next_due_ns = now_ns + (self._gap_ns() if self._open_loop else 0.0)
         self._waiting: deque[_Request] = deque()
         self._reading: _Request | None = None
         self._answering: list[_Request] = []
         self._ended: list[tuple[float, float, float, float]] = []  # due, first, ended, output tokens
         self.idle_s = 0.0
         self.tokens = 0.0  # given so far
-        for _ in range(load.concurrency or 0):
-            self._waiting.append(self._request(self._now_ns))
-        self._take()
+        self._take_what_is_due()
 
     @property
     def answering(self) -> int:
@@ -131,12 +130,12 @@ class RequestQueue:
                 self._end(request)
         else:
             self.idle_s += seconds
+        self._take_what_is_due()
+
+    def _take_what_is_due(self) -> None:
         while self._next_due_ns <= self._now_ns:
             self._waiting.append(self._request(self._next_due_ns))
             self._next_due_ns += self._gap_ns()
-        self._take()
-
-    def _take(self) -> None:
         if self._reading is None and self._waiting and len(self._answering) < self._places:
             self._reading = self._waiting.popleft()
 
@@ -164,7 +163,11 @@ class RequestQueue:
         return max(1.0, _known(self.load.input_tokens, _USUAL_TOKENS[0]))
 
     def _gap_ns(self) -> float:
-        return float(self._random.exponential(1e9 / self.load.rate_per_s))
+        """Until the next request that waits for no other one: another arrival, or another client that begins."""
+        if self._open_loop:
+            return float(self._random.exponential(1e9 / self.load.rate_per_s))
+        self._to_begin -= 1
+        return 1e9 * self.load.ramp_s / (self.load.concurrency or 1) if self._to_begin > 0 else math.inf
 
 
 def _known(value: float, usual: float) -> float:

@@ -14,7 +14,7 @@ from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QComboBox, QGridLayout, QPushButton, QVBoxLayout, QWidget
 
-from ...engine.board_settings import Setting, in_words, unit
+from ...engine.board_settings import PROFILE, Setting, in_words, requested_profiles, unit
 from ...engine.control.device_log import changes_of
 from ...engine.control.profiles import delete_profile, profiles_of, save_profile
 from ...engine.control.rights import read_only
@@ -23,6 +23,7 @@ from ...engine.session_state import Purpose, SessionState
 from ...errors import WattridgeError
 from ...numbers import UNKNOWN
 from ...sensors.channel import CHANNELS
+from ...sensors.gpu import Gpu
 from ..context import Context
 from ..countdown import Countdown, apply_command
 from ..file_dialogs import save_file
@@ -75,6 +76,9 @@ class ControlPanel(QWidget):
         self._asker = LatestTask(self)
         self._asker.done.connect(self._show_rows)
         self._asker.failed.connect(context.bridge.report)
+        self._profiles_asker = LatestTask(self)
+        self._profiles_asker.done.connect(self._show_requested)
+        self._profiles_asker.failed.connect(context.bridge.report)
         self._reader = LatestTask(self)
         self._reader.done.connect(self.log.put_before)
         self._reader.failed.connect(context.bridge.report)
@@ -89,6 +93,7 @@ class ControlPanel(QWidget):
         """End what runs in the background."""
         self._timer.stop()
         self._asker.shutdown()
+        self._profiles_asker.shutdown()
         self._reader.shutdown()
         self.helper.shutdown()
 
@@ -175,6 +180,7 @@ class ControlPanel(QWidget):
         """What was ticked for the board before is there again when it is."""
         if self.rows is not None:
             self._ticked[self._gpu.info.uuid] = self._chosen()
+        self._profiles_asker.cancel()
         self._gpu, self.rows = board.gpu, None
         board.countdown.changed.connect(self._show_outcome, Qt.ConnectionType.UniqueConnection)
         self._look_at_board()
@@ -241,6 +247,14 @@ class ControlPanel(QWidget):
         was = f" Before: {in_words(before)}." if before else ""
         self._say(f"{event.message[:1].upper()}{event.message[1:]}.{was}")
         self._set_buttons()
+        if self.rows is not None and self.rows.boxes[PROFILE].isEnabled():
+            gpu = self._gpu
+            self._profiles_asker.run(lambda _stop: requested_profiles(gpu))
+
+    @Slot(object)
+    def _show_requested(self, names: str) -> None:
+        if self.rows is not None:
+            self.rows.show_requested(names)
 
     @Slot(object)
     def _device_changed(self, event: events.DeviceChanged) -> None:
@@ -310,13 +324,13 @@ class ControlPanel(QWidget):
         """Write what is ticked as a shell script of nvidia-smi commands."""
         from ...engine.formats.nvidia_smi import board_script
 
-        self._write(path, board_script(self._gpu, self._chosen()), executable=True)
+        self._write(path, board_script, executable=True)
 
     def write_unit(self, path: Path) -> None:
         """Write what is ticked as a systemd unit for the start of the machine."""
         from ...engine.formats.nvidia_smi import clock_unit
 
-        self._write(path, clock_unit(self._gpu, self._chosen()))
+        self._write(path, clock_unit)
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -347,10 +361,13 @@ class ControlPanel(QWidget):
             self._context.bridge.report(f"{error.where}: {error.what}", error.remedy)
         self.profiles.setCurrentIndex(-1)
 
-    def _write(self, path: Path, text: str, *, executable: bool = False) -> None:
+    def _write(
+        self, path: Path, text_of: Callable[[Gpu, dict[str, Setting]], str], *, executable: bool = False
+    ) -> None:
         from ...files import write_text
 
         try:
+            text = text_of(self._gpu, self._chosen())
             write_text(path, text, overwrite=True, executable=executable)  # the dialog has asked
         except WattridgeError as error:
             self._context.bridge.report(f"{error.where}: {error.what}", error.remedy)

@@ -10,11 +10,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QGridLayout, QHBoxLayout, QLabel, QSpinBox, QWidget
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QSpinBox,
+    QWidget,
+)
 
-from ...engine.board_settings import WORDS, Setting, lower, step_mhz, upper, why_not_set
+from ...engine.board_settings import (
+    PROFILE,
+    WORDS,
+    Setting,
+    lower,
+    requested_profiles,
+    step_mhz,
+    supported_profiles,
+    upper,
+    why_not_set,
+)
 from ...numbers import UNKNOWN
 from ...sensors.gpu import Gpu
+from ...sensors.power_profiles import NO_PROFILE
 from ..plots.label import PlainLabel
 
 _FAN = "The fan is shown only: a process that dies would leave it as it had set it, perhaps too low to cool the board."
@@ -32,12 +52,16 @@ class Choices:
     memory_mhz: tuple[int, ...]
     step_mhz: float
     why_not: dict[str, str]  # setting -> why this board does not have it
+    profiles: dict[int, str]  # workload power profiles, number -> name
+    requested: str  # those of them that are requested now; empty where that is not known
 
 
 def choices_of(gpu: Gpu) -> Choices:
     """Ask the board; may take seconds."""
     why_not = {name: why for name in WORDS if (why := why_not_set(gpu, name))}
-    return Choices(tuple(gpu.graphics_clocks_mhz()), tuple(gpu.memory_clocks_mhz()), step_mhz(gpu), why_not)
+    profiles, requested = ({}, "") if PROFILE in why_not else (supported_profiles(gpu), requested_profiles(gpu))
+    clocks = tuple(gpu.graphics_clocks_mhz()), tuple(gpu.memory_clocks_mhz())
+    return Choices(*clocks, step_mhz(gpu), why_not, profiles, requested)
 
 
 class ClockBox(QSpinBox):
@@ -66,7 +90,7 @@ class ClockBox(QSpinBox):
 
 
 class SettingRows(QObject):
-    """Three rows in a grid, and the fan's. A value that is typed or stepped ticks its row.
+    """A row for each setting in a grid, and the fan's. A value that is typed or stepped ticks its row.
 
     `settings()` is what is ticked; `changed` says that it is something else now.
     """
@@ -78,7 +102,7 @@ class SettingRows(QObject):
         self._choices = choices
         self._limit = gpu.info.power_limit
         self.boxes: dict[str, QCheckBox] = {}
-        self.present: dict[str, QLabel] = {}
+        self.present: dict[str, QLabel] = {}  # by channel
         graphics, memory = choices.graphics_mhz or (0,), choices.memory_mhz or (0,)
         self.low, self.high, self.memory = ClockBox(graphics), ClockBox(graphics), ClockBox(memory)
         self.low.setValue(graphics[0])
@@ -90,6 +114,14 @@ class SettingRows(QObject):
         self.limit.setRange(self._limit.minimum_w or 0.0, self._limit.maximum_w or 0.0)
         self.limit.setValue(self._limit.current_w or self._limit.default_w or 0.0)
         self.limit.setSingleStep(5.0)
+        self.profile = QComboBox()
+        self.profile.addItem("none", NO_PROFILE)
+        for number, text in choices.profiles.items():  # by number: messages and the log have that
+            self.profile.addItem(f"{text} ({number})", number)
+            if text == choices.requested:
+                self.profile.setCurrentIndex(self.profile.count() - 1)
+        self.requested = PlainLabel()
+        self.show_requested(choices.requested)
         between = QWidget()
         line = QHBoxLayout(between)
         line.setContentsMargins(0, 0, 0, 0)
@@ -101,6 +133,7 @@ class SettingRows(QObject):
             "graphics_clock_mhz": between,
             "memory_clock_mhz": self.memory,
             "power_limit_w": self.limit,
+            PROFILE: self.profile,
         }
         for row, (name, editor) in enumerate(editors.items()):
             self._add(grid, 2 * row, name, editor)
@@ -110,6 +143,8 @@ class SettingRows(QObject):
             box.valueChanged.connect(self._clock_changed)
         self.memory.setAccessibleName("Memory clock")
         self.limit.setAccessibleName("Power limit")
+        self.profile.setAccessibleName("Workload power profile")
+        self.profile.activated.connect(lambda _: self._edited(PROFILE))
         for name, boxes in self._editors().items():
             for each in boxes:
                 each.valueChanged.connect(lambda _, name=name: self._edited(name))
@@ -125,7 +160,12 @@ class SettingRows(QObject):
     @property
     def in_order(self) -> list[QWidget]:
         """What the user operates, from the top to the bottom."""
-        return [each for name, boxes in self._editors().items() for each in (self.boxes[name], *boxes)]
+        fields: dict[str, tuple[QWidget, ...]] = {**self._editors(), PROFILE: (self.profile,)}
+        return [each for name, boxes in fields.items() for each in (self.boxes[name], *boxes)]
+
+    def show_requested(self, names: str) -> None:
+        """The workload power profiles that are requested now."""
+        self.requested.setText(f"now {names}" if names else UNKNOWN)
 
     def take_typed(self) -> None:
         """What is typed counts, also before the fields are left."""
@@ -143,6 +183,8 @@ class SettingRows(QObject):
         if self.boxes["graphics_clock_mhz"].isChecked():
             low, high = float(self.low.value()), float(self.high.value())
             chosen["graphics_clock_mhz"] = high if low == high else (low, high)
+        if self.boxes[PROFILE].isChecked():
+            chosen[PROFILE] = float(self.profile.currentData())
         return chosen
 
     def choose(self, settings: dict[str, Setting]) -> None:
@@ -154,8 +196,15 @@ class SettingRows(QObject):
             self.memory.setValue(round(upper(settings["memory_clock_mhz"])))
         if "power_limit_w" in settings:
             self.limit.setValue(upper(settings["power_limit_w"]))
+        known = {name for name in settings if name in self.boxes and self.boxes[name].isEnabled()}
+        if PROFILE in known:
+            at = self.profile.findData(round(upper(settings[PROFILE])))
+            if at < 0:
+                known.remove(PROFILE)
+            else:
+                self.profile.setCurrentIndex(at)
         for name, box in self.boxes.items():
-            box.setChecked(name in settings and box.isEnabled())
+            box.setChecked(name in known)
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -164,10 +213,11 @@ class SettingRows(QObject):
         box = QCheckBox(f"{words[:1].upper()}{words[1:]}")
         box.toggled.connect(self.changed)
         self.boxes[name] = box
-        now, facts = PlainLabel(UNKNOWN), PlainLabel(self._facts(name))
+        now, facts = self.requested if name == PROFILE else PlainLabel(UNKNOWN), PlainLabel(self._facts(name))
         facts.setObjectName("muted")
         facts.setWordWrap(True)
-        self.present[name] = now
+        if name != PROFILE:
+            self.present[name] = now
         why_not = self._choices.why_not.get(name)
         for widget in (box, editor):
             widget.setEnabled(why_not is None)
@@ -191,6 +241,8 @@ class SettingRows(QObject):
         why_not = self._choices.why_not.get(name)
         if why_not is not None:
             return f"Cannot be set: {why_not}"
+        if name == PROFILE:
+            return "The one that is chosen takes the place of all that are requested"
         if name == "power_limit_w":
             low, high, default = self._limit.minimum_w, self._limit.maximum_w, self._limit.default_w
             return f"{low:g} to {high:g} W, by default {default:g} W" if default else f"{low:g} to {high:g} W"

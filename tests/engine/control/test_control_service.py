@@ -142,6 +142,26 @@ def test_what_is_not_confirmed_in_time_returns(with_rights: Boards, window: Call
     assert stand_in.settings() == before
 
 
+def test_a_workload_power_profile_by_hand_waits_to_be_confirmed_like_a_clock(
+    with_rights: Boards, window: Callable[[], Window]
+) -> None:
+    stand_in = with_rights("b200")
+    before = stand_in.settings()
+    one = window()
+    one.ask(Allow(one.board), ControlChanged)
+    applied = one.ask(Apply(one.board, workload_power_profile=6.0, confirm_s=1.5), SettingApplied)
+    assert applied.applied == {"workload_power_profile": 6.0}
+    assert applied.prior == {"workload_power_profile": 5.0}
+    assert stand_in.settings()["requested"] == 1 << 6
+    lapsed = one.wait(SettingApplied, one.count())
+    assert "not confirmed in time" in lapsed.message
+    assert stand_in.settings() == before
+    one.ask(Apply(one.board, workload_power_profile=-1.0, confirm_s=60.0), SettingApplied)
+    assert stand_in.settings()["requested"] == 0
+    one.ask(Confirm(one.board, keep=False), SettingApplied)
+    assert stand_in.settings() == before
+
+
 def test_what_is_confirmed_stays_until_it_is_restored(with_rights: Boards, window: Callable[[], Window]) -> None:
     stand_in = with_rights("h200")
     before = stand_in.settings()

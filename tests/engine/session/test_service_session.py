@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -221,6 +222,8 @@ def test_a_specification_with_a_service_is_written_as_it_was_read(tmp_path: Path
         ("most_s", 0.3, "at least least_s"),
         ("client", {}, "the load is not clear"),
         ("client", {"rate": 1, "concurrency": 1}, "the load is not clear"),
+        ("client", {"rate": 1, "ramp_s": 1}, "'ramp_s' is for clients of a closed loop"),
+        ("client", {"concurrency": 1, "ramp_s": -1}, "ramp_s"),
         ("client", {"rate": "users + nothing"}, "nothing"),
         ("client", {"rate": 1, "prompt_tokens": [9, 3]}, "number of tokens"),
         ("client", {"rate": 1, "values": {"x": "(.)"}}, "read from a program's output"),
@@ -344,6 +347,31 @@ def test_a_board_that_models_a_service_runs_no_server(tmp_path: Path) -> None:
     assert sum(each.get("service_start_s", 0.0) for each in values) == pytest.approx(60.0)
     assert "all of it is assumed" in " ".join(map(str, summary["notes"]))  # type: ignore[call-overload]
     assert math.isfinite(values[0]["energy_per_request_j"])
+
+
+@pytest.mark.parametrize("ramp_s", [0.0, 30.0])
+def test_a_window_opens_once_all_clients_have_begun(tmp_path: Path, ramp_s: float) -> None:
+    """While they begin this service answers nothing, which no figure may hold."""
+
+    class Ramped(Modelled):
+        began_s = math.nan
+
+        def serve(self, load: ServiceLoad, seconds: float) -> Served:
+            now_s = self.clock.now_ns() / 1e9
+            self.began_s = now_s if math.isnan(self.began_s) else self.began_s
+            served = super().serve(load, seconds)
+            if now_s - self.began_s >= load.ramp_s:
+                return served
+            return replace(served, requests=Requests.none(), output_tokens=0.0)
+
+    gpu = Ramped()
+    described = document(parameters={"users": [4]}, limits={})
+    client = {**described["service"]["client"], "ramp_s": ramp_s}  # type: ignore[index]
+    described["service"] = {**described["service"], "client": client, "least_s": 12, "most_s": 14}  # type: ignore[dict-item]
+    table, _ = tuned(tmp_path, described, gpu)
+    measured = table.measurement(0)
+    assert measured.values["output_tokens_per_s"] == pytest.approx(10 * 4 / 0.3, rel=0.01)
+    assert not measured.message
 
 
 @pytest.mark.parametrize("stored", ["", "{", "1", "null", '["b"]', "[1]", "[" * 100_000])

@@ -221,6 +221,15 @@ def test_open_loop_keeps_its_rate_whatever_the_server_does(tmp_path: Path) -> No
     assert early_ns.max() < MOST_LEAD_NS + 100_000, "begun earlier by what beginning takes, and never by much"
 
 
+def test_clients_of_a_closed_loop_begin_one_after_another_over_the_ramp(tmp_path: Path) -> None:
+    service = service_of(tmp_path, "--prefill 1.2 --token 0 --slots 4", client="concurrency = 4\nramp_s = 1")
+    with started(service) as running:
+        served = asked(service, running, ended(4))
+    due = np.sort(np.concatenate([each.requests.due_ns for each in served]))[:4]
+    since_s = (due - served[0].start_ns) / 1e9
+    assert (since_s > np.array([0.0, 0.25, 0.5, 0.75]) - 0.01).all(), "none before its time: the host only makes it late"
+
+
 EVENTS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda each: (

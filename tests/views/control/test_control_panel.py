@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from lab import OBJECTIVE, Lab, filled, grid_space, plan_for, ready
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QLabel, QStatusBar, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -21,8 +22,10 @@ from app.engine.control.profiles import delete_profile, profiles_of, save_profil
 from app.engine.control.rights import Asking
 from app.engine.session import events
 from app.errors import InputError, WattridgeError
+from app.numbers import UNKNOWN
 from app.paths import data_folder
 from app.sensors.gpu import GpuInfo, PowerLimit, Source
+from app.sensors.power_profiles import PowerProfile, PowerProfiles
 from app.sensors.trace import Trace
 from app.views.control.change_log import COLUMNS
 from app.views.control.confirm_bar import ConfirmBar
@@ -51,6 +54,16 @@ class Board:
 
     def memory_clocks_mhz(self) -> tuple[int, ...]:
         return (810, 1215)
+
+
+class ProfiledBoard(Board):
+    """One with workload power profiles, of which one is requested."""
+
+    requested: tuple[int, ...] | None = (5,)
+
+    def power_profiles(self) -> PowerProfiles:
+        names = {1: "max_q", 5: "balanced", 6: "llm_inference"}
+        return PowerProfiles({at: PowerProfile(name, 0, ()) for at, name in names.items()}, self.requested, ())
 
 
 def change(what: str, *, asked: str = "", at_s: float = 0.0, by: str = "by hand, ann", uuid: str = "GPU-1") -> Change:
@@ -217,6 +230,67 @@ def test_what_a_board_lacks_says_why(panel_of: Any) -> None:
     assert not panel.rows.boxes["power_limit_w"].isEnabled()
     assert "does not let" in panel.rows.boxes["power_limit_w"].toolTip()
     assert panel.rows.boxes["graphics_clock_mhz"].isEnabled()
+
+
+def test_a_workload_power_profile_is_chosen_asked_for_and_shown_as_it_is_then(panel_of: Any, qtbot: QtBot) -> None:
+    board = ProfiledBoard()
+    lab, panel = panel_of(board)
+    rows = panel.rows
+    assert [rows.profile.itemText(at) for at in range(rows.profile.count())] == [
+        *("none", "max_q (1)", "balanced (5)", "llm_inference (6)")
+    ]
+    assert (rows.profile.currentText(), rows.requested.text()) == ("balanced (5)", "now balanced")
+    assert rows.settings() == {}, "what is so already is not ticked"
+    lab.engine.tell(events.ControlChanged("GPU-1", True, 77))
+    qtbot.keyClick(rows.profile, Qt.Key.Key_Down)
+    assert rows.settings() == {"workload_power_profile": 6.0}
+    panel.apply.click()
+    assert lab.engine.commands == [events.Apply("GPU-1", workload_power_profile=6.0, confirm_s=10.0)]
+    board.requested = (6,)
+    words = "workload power profile 6"
+    lab.engine.tell(events.SettingApplied("GPU-1", {}, {}, True, words, {"workload_power_profile": 5.0}, 9.0))
+    qtbot.waitUntil(lambda: rows.requested.text() == "now llm_inference", timeout=5000)
+    assert "Workload power profile 6. Before: workload power profile 5." in panel.outcome.text()
+    board.requested = (1, 5)
+    lab.engine.tell(events.SettingApplied("GPU-1", {}, {}, True, "the settings are as they were before", {}, None))
+    qtbot.waitUntil(lambda: rows.requested.text() == "now max_q, balanced", timeout=5000)
+
+
+def test_where_no_profile_is_requested_or_nothing_tells_it_is_shown_so(panel_of: Any) -> None:
+    for requested, words in (((), "now none"), (None, UNKNOWN)):
+        board = ProfiledBoard()
+        board.requested = requested
+        _, panel = panel_of(board)
+        assert panel.rows.requested.text() == words
+        assert panel.rows.profile.currentText() == "none"
+
+
+def test_a_board_without_workload_power_profiles_says_so(panel_of: Any) -> None:
+    _, panel = panel_of(Board())
+    assert not panel.rows.profile.isEnabled()
+    assert not panel.rows.boxes["workload_power_profile"].isEnabled()
+    said = [label.text() for label in panel.findChildren(QLabel)]
+    assert "Cannot be set: this board has no workload power profiles" in said
+
+
+def test_kept_settings_with_a_workload_power_profile_come_back_where_the_board_has_it(panel_of: Any) -> None:
+    _, panel = panel_of(ProfiledBoard())
+    panel.rows.choose({"workload_power_profile": 1.0, "memory_clock_mhz": 810.0})
+    assert panel.rows.settings() == {"workload_power_profile": 1.0, "memory_clock_mhz": 810.0}
+    panel.rows.choose({"workload_power_profile": 7.0, "memory_clock_mhz": 810.0})
+    assert panel.rows.settings() == {"memory_clock_mhz": 810.0}, "never another profile than the one that was kept"
+
+
+def test_what_no_script_can_hold_is_said_when_it_is_exported(panel_of: Any, tmp_path: Path, qtbot: QtBot) -> None:
+    lab, panel = panel_of(ProfiledBoard())
+    said: list[str] = []
+    lab.context.bridge.fault.connect(lambda event: said.append(event.what))
+    panel.rows.choose({"workload_power_profile": 1.0})
+    panel.write_script(tmp_path / "clocks.sh")
+    panel.write_unit(tmp_path / "clocks.service")
+    assert not list(tmp_path.iterdir())
+    qtbot.waitUntil(lambda: len(said) == 2, timeout=5000)
+    assert all("a workload power profile is not written to scripts and units" in what for what in said)
 
 
 def test_a_session_sets_the_board_itself(panel_of: Any) -> None:
