@@ -72,7 +72,7 @@ def test_without_them_a_search_goes_as_it_did() -> None:
     assert again.measured == first.measured
 
 
-# --- from a specification -----------------------------------------------------------------------------------------------
+# --- from a specification ---------------------------------------------------------------------------------------------
 
 
 def written(folder: Path, search: str, name: str = "copy") -> Path:
