@@ -100,7 +100,7 @@ def test_every_work_that_is_cited_is_in_the_references() -> None:
 def test_the_specifications_of_the_guide_can_be_opened(tmp_path: Path) -> None:
     text = (GUIDE / "specification.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     (tmp_path / "kernels").mkdir()
     shutil.copy(resources() / "kernels" / "gemm.cu", tmp_path / "kernels")
     (tmp_path / "examples").mkdir()

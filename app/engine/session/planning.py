@@ -262,7 +262,8 @@ def plan_resume(
     path = file_of(record)
     make_runner: Callable[[], Runner]
     beside: Callable[[], AbstractContextManager[Any]] = nullcontext
-    begun: dict[str, tuple[int, ...]] = {}  # the same as before, as a search that is resumed goes the same way
+    starts: tuple[int, ...] = ()
+    suggestions: tuple[int, ...] = ()
     origin = record.origin
     if record.origin.get("kind") == "replay":
         recording = read_recording(path, TableColumns.parse(origin.get("parameters"), origin.get("figures")))
@@ -282,7 +283,7 @@ def plan_resume(
         if boards and not isinstance(gpu, PooledGpu):
             others = ", ".join(sorted(boards))
             said = (*said, f"partly measured on {others}, not on {gpu.info.uuid}: boards of one model differ")
-        begun = {"starts": start_rows(spec.starts, space), "suggestions": start_rows(spec.suggestions, space)}
+        starts, suggestions = (start_rows(each, space) for each in (spec.starts, spec.suggestions))
         space = replace(space, notes=(*space.notes, *said))
         stated = origin.get("condition", origin.get("chosen_condition"))
         condition = None if stated is None else Condition.parse(stated, f"session {session}")
@@ -291,7 +292,8 @@ def plan_resume(
         beside = lambda: put_beside(board, meters)  # noqa: E731
         origin = {**origin, "gpu": gpu.info.uuid}  # another one of the same name
     budget = options.budget() if options is not None else {}
-    plan = replace(plan_of(loaded), space=space, origin=origin, make_runner=make_runner, beside=beside, **begun)
+    plan = replace(plan_of(loaded), space=space, origin=origin, make_runner=make_runner, beside=beside)
+    plan = replace(plan, starts=starts, suggestions=suggestions)  # the same search goes the same way
     if isinstance(gpu, PooledGpu):
         plan = replace(plan, reports=gpu.reports)
     return checked_plan(replace(plan, **budget))
