@@ -100,7 +100,7 @@ def test_every_work_that_is_cited_is_in_the_references() -> None:
 def test_the_specifications_of_the_guide_can_be_opened(tmp_path: Path) -> None:
     text = (GUIDE / "specification.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     (tmp_path / "kernels").mkdir()
     shutil.copy(resources() / "kernels" / "gemm.cu", tmp_path / "kernels")
     (tmp_path / "examples").mkdir()
@@ -109,13 +109,14 @@ def test_the_specifications_of_the_guide_can_be_opened(tmp_path: Path) -> None:
         path = tmp_path / "examples" / f"{number}.toml"
         path.write_text(block, encoding="utf-8")
         opened.append(load_specification(path))
-    kernel, operator, opencl, generated, command, service = opened
+    kernel, operator, opencl, generated, command, measured_alone, service = opened
     assert kernel.strategy == "auto"
     assert operator.parameters["block_m"] == (64, 128)
     assert [each.kernel.language for each in (kernel, opencl, generated) if each.kernel] == ["CUDA", "OpenCL", "C"]
     assert generated.kernel is not None
     assert generated.kernel.generator
     assert list(command.parameters) == ["n", "mode"]
+    assert (measured_alone.max_evaluations, len(measured_alone.starts)) == (1, 1)
     assert service.service is not None
     assert service.service.arguments(tuple(service.parameters)) == ("max_num_seqs",)
     assert [str(limit) for limit in service.limits] == ["ttft_p95_s <= 0.5"]

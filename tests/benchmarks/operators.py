@@ -162,7 +162,7 @@ def shape(name: str, gpu: Gpu, store: Store, seed: int, seconds: float, rounds: 
     plan = plan_specification(load_specification(kept_specification(operator)), gpu)
     plan = replace(plan, seed=seed)
     shared = Shared(plan.make_runner())
-    started_s = shared.start(plan.starts[:1] or (0,))  # processes, the first kernel: no arm pays
+    started_s = shared.start(plan.suggestions[:1] or (0,))  # processes, the first kernel: no arm pays
     ready = time.monotonic()
     left_s = seconds - (ready - began) - 5 * (again_s + 0.4)
     options: dict[str, Any] = {"use_prior": False}  # the arms and shapes must not learn from each other
@@ -214,7 +214,7 @@ def shape(name: str, gpu: Gpu, store: Store, seed: int, seconds: float, rounds: 
                 **figures(again[row]),
                 "truth_mj": truth(gpu, plan, row, operator),
                 "before": first_figures(shared, row),
-                "of_starts": row in plan.starts,
+                "of_starts": row in plan.suggestions,
             }
             for arm, row in rows.items()
             if row in again

@@ -12,7 +12,6 @@ from ...paths import resources
 from ..expressions.expression import parse
 from .shapes import PRECISIONS, Operator
 from .spaces import KernelSpace, row_space, tile_space
-from .starts import starts_of
 
 Document = dict[str, Any]
 _METRICS: Final = {
@@ -31,7 +30,7 @@ def document_of_operator(operator: Operator) -> Document:
     made = _KINDS[operator.kind](operator)
     metrics = _metrics(operator)
     objective = {"minimise": "energy_j", "front": ["time_s", "energy_j"]}
-    search = {"strategy": "auto", "max_evaluations": 250, "start": starts_of(operator)}
+    search = {"strategy": "auto", "max_evaluations": 250}
     return {**made, "metrics": metrics, "objective": objective, "search": search}
 
 

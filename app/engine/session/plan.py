@@ -57,7 +57,8 @@ class SessionPlan(NewSession):
     """A session ready to run. `make_runner` is called on the engine thread."""
 
     make_runner: Callable[[], Runner]
-    starts: tuple[int, ...] = ()  # rows that a search begins with, the best guess first
+    starts: tuple[int, ...] = ()  # rows that are measured first, the best guess first
+    suggestions: tuple[int, ...] = ()  # rows that a strategy may begin with
     resume: int | None = None  # id of a stored session that is continued
     follow: Path | None = None  # a growing cache that is shown instead of a search
     known: tuple[Measurement, ...] = ()  # from a file: they count as evaluated from the start

@@ -51,6 +51,7 @@ from .load import load_specification
 from .on_board import allowed_settings, limits_on, model_range, require_runnable, runner_on
 from .plan import SearchOptions, SessionPlan
 from .service_boards import as_it_ran, require_boards
+from .starts import start_rows, with_starts
 
 _NAMED: Final = ("fp32", "fp64", "fp64_tensor", "fp16_tensor", "bf16_tensor")  # values of a constant `precision`
 # NumPy types of arguments -> precision of the arithmetic; float16 may run on tensor cores or not, so it stands for none
@@ -152,7 +153,6 @@ def plan_specification(
         max_seconds=spec.max_seconds,
         patience=spec.patience,
         seed=spec.seed,
-        starts=start_rows(spec, space),
         origin={
             "kind": "specification",
             "file": str(spec.path.resolve()),
@@ -168,16 +168,7 @@ def plan_specification(
             **chosen_here,
         },
     )
-    return checked_plan(replace(plan, **options.search()))
-
-
-def start_rows(spec: Specification, space: SearchSpace) -> tuple[int, ...]:
-    """Of each configuration that the specification begins with a row, unless the space has none.
-
-    Of what it leaves open the values listed last count, as far as they are valid: of clocks, the highest.
-    """
-    found = (space.rows_with(each) for each in spec.starts)
-    return tuple(dict.fromkeys(int(rows[-1]) for rows in found if len(rows)))
+    return with_starts(checked_plan(replace(plan, **options.search())), spec)
 
 
 def own_search(spec: Specification, space: SearchSpace) -> dict[str, Any]:
@@ -271,6 +262,8 @@ def plan_resume(
     path = file_of(record)
     make_runner: Callable[[], Runner]
     beside: Callable[[], AbstractContextManager[Any]] = nullcontext
+    starts: tuple[int, ...] = ()
+    suggestions: tuple[int, ...] = ()
     origin = record.origin
     if record.origin.get("kind") == "replay":
         recording = read_recording(path, TableColumns.parse(origin.get("parameters"), origin.get("figures")))
@@ -290,6 +283,7 @@ def plan_resume(
         if boards and not isinstance(gpu, PooledGpu):
             others = ", ".join(sorted(boards))
             said = (*said, f"partly measured on {others}, not on {gpu.info.uuid}: boards of one model differ")
+        starts, suggestions = (start_rows(each, space) for each in (spec.starts, spec.suggestions))
         space = replace(space, notes=(*space.notes, *said))
         stated = origin.get("condition", origin.get("chosen_condition"))
         condition = None if stated is None else Condition.parse(stated, f"session {session}")
@@ -299,6 +293,7 @@ def plan_resume(
         origin = {**origin, "gpu": gpu.info.uuid}  # another one of the same name
     budget = options.budget() if options is not None else {}
     plan = replace(plan_of(loaded), space=space, origin=origin, make_runner=make_runner, beside=beside)
+    plan = replace(plan, starts=starts, suggestions=suggestions)  # the same search goes the same way
     if isinstance(gpu, PooledGpu):
         plan = replace(plan, reports=gpu.reports)
     return checked_plan(replace(plan, **budget))

@@ -96,9 +96,10 @@ def background_of(runner: Runner, plan: SessionPlan) -> strategies.Background:
     """What a strategy may know of the runner's rows and, unless it is resumed, of earlier sessions of the kernel."""
     prior = None if plan.resume is not None else lambda: kept_model(plan.board, plan.space.names)
     boards = (lambda: len(runner.boards)) if isinstance(runner, OverBoards) else lambda: 1
+    starts = (*plan.starts, *plan.suggestions)
     if not isinstance(runner, KnowsFeatures) or not runner.feature_names:
-        return strategies.Background(prior=prior, boards=boards, starts=plan.starts)
-    return strategies.Background(runner.feature_names, runner.features, prior, boards, plan.starts)
+        return strategies.Background(prior=prior, boards=boards, starts=starts)
+    return strategies.Background(runner.feature_names, runner.features, prior, boards, starts)
 
 
 class _Ended(Exception):
@@ -199,8 +200,19 @@ class SessionRun(LiveSession):
                 return
             self._attend_to_stop()
 
+    def _begin(self) -> None:
+        """Measure what the user begins with, before the strategy says a word. Raises _Ended.
+
+        It hears of them as of all that is known already, once it asks for them.
+        """
+        if self.plan.starts:
+            self._outcomes(strategies.Batch(self.plan.starts))
+            if self._evaluated >= self._budget():  # nothing else is timed, either
+                raise _Ended(SessionState.DONE, "the budget is used up")
+
     def _drive(self, search: strategies.Search) -> None:
         try:
+            self._begin()
             rows = next(search)
             while True:
                 batch = strategies.Batch.of(rows)

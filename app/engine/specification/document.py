@@ -72,10 +72,6 @@ def _as_operator(spec: Specification, document: dict[str, Any]) -> dict[str, Any
         "constants": {name: value for name, value in spec.constants.items() if name not in made["constants"]},
         "restrictions": list(spec.restrictions[len(made["restrictions"]) :]),
     }
-    search = document["search"]
-    if search.get("start") == made["search"]["start"]:
-        search = {key: value for key, value in search.items() if key != "start"}
-    document = {**document, "search": search}
     left_out = ("kernel", *own)
     return {"operator": section, **{key: value for key, value in document.items() if key not in left_out}, **own}
 

@@ -13,6 +13,7 @@ from ..measurement import Configuration, Value
 from ..metering.meter_choice import NO_METERS, MeterChoice
 from ..objectives import Limit, Objective
 from ..operators.shapes import Operator
+from ..operators.starts import starts_of
 from ..space.device_settings import SettingValues
 from .service import ServiceSpec
 
@@ -123,10 +124,15 @@ class Specification:
     max_seconds: float | None = None
     patience: int | None = None
     seed: int = 0
-    starts: tuple[Configuration, ...] = ()  # that a search begins with, the best guess first; each names parameters
+    starts: tuple[Configuration, ...] = ()  # that are measured first, the best guess first; each names parameters
     meters: MeterChoice = NO_METERS  # beside the board
     notes: tuple[str, ...] = ()  # what the user should know of how the file was read
     refused: str = ""  # why it cannot be measured, though its space can be looked at
+
+    @property
+    def suggestions(self) -> tuple[Configuration, ...]:
+        """What the maker of its kernel expects much of; the user's starts take their place."""
+        return () if self.operator is None or self.starts else tuple(starts_of(self.operator))
 
     @property
     def repeats(self) -> int:

@@ -107,7 +107,7 @@ class Background:
 
     `features` gives those of some rows that were timed or measured, such as registers and instructions of their
     kernels, shape (rows, names); NaN where unknown. `starts` are rows of which the user, or the maker of a kernel,
-    expects much, the best guess first.
+    expects much, the best guess first; the user's are measured before the strategy is asked.
     """
 
     names: tuple[str, ...] = ()

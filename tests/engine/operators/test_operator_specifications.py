@@ -182,15 +182,15 @@ def planned(spec: Specification, folder: Path) -> SessionPlan:
 @pytest.mark.parametrize("text", ["MM1", "MM4", "CONV3", "mm:1,4096,4096,4096:fp16"])
 def test_a_search_begins_with_tiles_as_hand_written_kernels_cut_them(text: str, tmp_path: Path) -> None:
     plan = planned(specification(text), tmp_path)
-    assert len(plan.starts) >= 10
-    assert all(plan.space.configuration(row)["copy_async"] == 1 for row in plan.starts)
+    assert len(plan.suggestions) >= 10
+    assert all(plan.space.configuration(row)["copy_async"] == 1 for row in plan.suggestions)
     for strategy in ("energy_aware", "auto"):
         asked, alike = (
             next(chosen.search(plan.space, np.random.default_rng(1), 16, base.make_options(chosen, {})))
-            for chosen in (base.get(strategy).informed(Background(starts=starts)) for starts in (plan.starts, ()))
+            for chosen in (base.get(strategy).informed(Background(starts=starts)) for starts in (plan.suggestions, ()))
         )
-        assert set(plan.starts[:5]) <= set(asked), f"{strategy} begins with them"
-        assert len(set(asked)) == len(asked) >= 2 * len(set(asked) & set(plan.starts)), "most are drawn at random"
+        assert set(plan.suggestions[:5]) <= set(asked), f"{strategy} begins with them"
+        assert len(set(asked)) == len(asked) >= 2 * len(set(asked) & set(plan.suggestions)), "most are drawn at random"
         assert len(asked) == len(alike), "they cost nothing more"
 
 
