@@ -129,7 +129,7 @@ def preferences_of(arguments: Namespace) -> Preferences:
     """The limits and the weight from the command line. Raises InputError."""
     from ..engine.analysis.choosers import Preferences
 
-    if arguments.slower < 0:
+    if not 0 <= arguments.slower < float("inf"):
         raise InputError(f"at most {arguments.slower} % slower", "--slower", "a number of per cent, 0 or more")
     if not 0 <= arguments.weight <= 1:
         raise InputError(f"a weight of {arguments.weight}", "--weight", "a number between 0 (energy) and 1 (time)")

@@ -99,10 +99,15 @@ class WatchedBoards(QObject):
         return board.guard
 
     def name_of(self, board: WatchedBoard) -> str:
-        """The board's label, with its number where another one that is watched has the same."""
+        """The board's label, with its number where another one that is watched has the same.
+
+        One that is not real has no number: its selector tells it apart, by as much of its path as that takes.
+        """
         info = board.gpu.info
-        alike = sum(each.gpu.info.label == info.label for each in self.all) > 1
-        return f"{info.label} · GPU {info.index}" if alike else info.label
+        alike = [each.uuid for each in self.all if each.gpu.info.label == info.label and each is not board]
+        if not alike:
+            return info.label
+        return f"{info.label} · {f'GPU {info.index}' if info.real else _apart(board.uuid, alike)}"
 
     # --- what is asked ------------------------------------------------------------------------------------------------
 
@@ -249,3 +254,14 @@ class WatchedBoards(QObject):
             board.stop()
             self.removed.emit(board)
             self._tasks.run(board.close)
+
+
+def _apart(uuid: str, others: Sequence[str]) -> str:
+    """'a100#2', or 'monday/power.csv': the end of what opens a board, as long as it takes to tell it from others."""
+    parts, rest = _parts(uuid), [_parts(other) for other in others]
+    least = next((n for n in range(1, len(parts)) if all(parts[-n:] != other[-n:] for other in rest)), len(parts))
+    return "/".join(parts[-least:])
+
+
+def _parts(uuid: str) -> list[str]:
+    return uuid.partition(":")[2].split("/")

@@ -159,13 +159,14 @@ def test_no_share_is_printed_where_the_precision_is_unknown(
         (("analyse", "nothing.json"), "nothing.json"),
         (("analyse", "--weight", "2"), "--weight"),
         (("analyse", "--slower", "-1"), "--slower"),
+        (("analyse", "--slower", "nan"), "--slower"),
         (("analyse", "--hours", "9999"), "--hours"),
         (("analyse", "--front", "max:nonsense,min:time_s"), "--front"),
         (("analyse", "--minimise", "nonsense"), "--minimise"),
         (("report", "--choose", "nonsense"), "--choose"),
         (("report", "--choose", "knee", "--configuration", "a=1"), "report"),
     ],
-    ids=["no session", "no file", "weight", "slower", "hours", "front", "goal", "chooser", "two choices"],
+    ids=["no session", "no file", "weight", "slower", "no number", "hours", "front", "goal", "chooser", "two choices"],
 )
 def test_bad_words_are_one_line(
     capsys: pytest.CaptureFixture[str], session: int, words: tuple[str, ...], names: str

@@ -175,12 +175,30 @@ def test_what_is_not_understood_is_one_line_with_the_remedy(tmp_path: Path, text
     assert what in refused(tmp_path, text).what
 
 
+def test_logs_that_begin_alike_are_different_boards_and_open_again_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same name in two folders, and names that differ behind their first dot only."""
+    places = [tmp_path / "a" / "power.1.csv", tmp_path / "a" / "power.2.csv", tmp_path / "b" / "power.1.csv"]
+    for watts, path in enumerate(places, 100):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("timestamp,power\n" + "".join(f"{second},{watts}\n" for second in range(5)))
+    monkeypatch.chdir(tmp_path / "a")
+    boards = [open_gpu(f"recorded:{name}") for name in ("power.1.csv", "power.2.csv", str(places[2]))]
+    assert len({gpu.info.uuid for gpu in boards}) == 3
+    monkeypatch.chdir(tmp_path)
+    for gpu in boards:
+        again = open_gpu(gpu.info.uuid)
+        assert again.info.uuid == gpu.info.uuid
+        assert again.read().values == gpu.read().values
+
+
 def test_a_board_and_the_step_are_chosen_behind_the_file(tmp_path: Path) -> None:
     path = tmp_path / "dmon.txt"
     path.write_text(DMON)
-    assert open_gpu(f"recorded:{path}").info.uuid == "recorded:dmon#0"
+    assert open_gpu(f"recorded:{path}").info.uuid == f"recorded:{path.resolve()}#0"
     gpu = open_gpu(f"recorded:{path}#1@0.5", speed=float("inf"))
-    assert gpu.info.uuid == "recorded:dmon@0.5#1"
+    assert gpu.info.uuid == f"recorded:{path.resolve()}#1@0.5"
     first = gpu.read()
     gpu.clock.wait(0.5)
     assert gpu.read().time_ns - first.time_ns == 500_000_000

@@ -16,11 +16,12 @@ from ...errors import InputError
 from ...numbers import UNKNOWN
 from ..measurement import Configuration, Value
 from ..models.points import CLOCK_SETTINGS
-from ..objectives import Goal
+from ..objectives import Goal, Limit
 from ..pareto import front, hypervolume, reference_point
 from ..space.result_table import ResultTable
+from ..space.within_limits import feasible
 from .choosers import fastest, least_energy
-from .costs import Costs, Floats, costs_of, values_of
+from .costs import Costs, Floats, costs_of, values_of, within_limits
 from .iso_lines import Role, role_of
 from .plane import customary_goals
 from .tradeoff import relative_change
@@ -40,6 +41,7 @@ class Compared:
     board: str = ""  # UUID of the board; empty where it is not known, or several shared the session
     work: str = ""  # the problem size, where it is known
     condition: str = ""  # thermal, that its energies are stated for; empty where they are as drawn
+    limits: tuple[Limit, ...] = ()  # of its objective: what breaks one is not compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +72,17 @@ class Side:
     front_y: Floats
     hypervolume: float  # over the reference of all together
     share_of_joint: int  # points of the front of all together that are this session's
+    limits: tuple[str, ...]  # that all of these keep
+
+    @property
+    def label(self) -> str:
+        """Its board, with where the figures come from unless they were measured on it."""
+        return _marked(self.gpu, self.source)
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """The kernel parameters that are best in one session, in another one at its own best clocks and caps.
+    """The kernel parameters that are best in one session, in another one at the best clocks and caps measured there.
 
     Ratios are over the least time and the least energy there: 1.05 is 5 % more.
     """
@@ -85,6 +93,7 @@ class Carried:
     parameters: Configuration
     time_ratio: float
     energy_ratio: float
+    at_most: bool  # others of that session were measured at clocks and caps at which these were not
 
     @property
     def words(self) -> str:
@@ -131,7 +140,7 @@ class Comparison:
     @property
     def over(self) -> str:
         """What the means are over: '4 sessions on 2 boards, 1 of them simulated'."""
-        boards = len({(side.gpu, side.source == "simulated") for side in self.sides})
+        boards = len({(side.gpu, side.board, side.source == "simulated") for side in self.sides})
         simulated = sum(side.source == "simulated" for side in self.sides)
         some = "all" if simulated == len(self.sides) else f"{simulated} of them"
         mark = f", {some} simulated" if simulated else ""
@@ -167,7 +176,7 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
     efficiency_name = next((name for name in common if role_of(name) is Role.EFFICIENCY), "1/J")
     both = _goals(common, goals)
     measured = [_Measured.of(session) for session in sessions]
-    clouds = [np.column_stack([values_of(s.table, goal.name) for goal in both]) for s in sessions]
+    clouds = [_cloud(session, both) for session in sessions]
     maximise = [goal.maximise for goal in both]
     reference = reference_point(np.concatenate(clouds), maximise)
     owner = np.repeat(np.arange(len(clouds)), [len(cloud) for cloud in clouds])
@@ -192,6 +201,7 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
                 front_y=cloud[own, 1],
                 hypervolume=hypervolume(cloud, maximise, reference),
                 share_of_joint=int((joint == at).sum()),
+                limits=tuple(map(str, each.session.limits)),
             )
         )
     return Comparison(
@@ -217,9 +227,13 @@ class _Measured:
 
     @classmethod
     def of(cls, session: Compared) -> _Measured:
-        costs = costs_of(session.table)
+        measured = costs_of(session.table)
+        costs = within_limits(measured, feasible(session.table, session.limits)) if session.limits else measured
         first, frugal = fastest(costs.time_s, costs.energy_j), least_energy(costs.time_s, costs.energy_j)
         if first is None or frugal is None:
+            if fastest(measured.time_s, measured.energy_j) is not None:
+                what = f"no configuration of {session.name} keeps its limits ({'; '.join(map(str, session.limits))})"
+                raise InputError(what, session.gpu, "compare sessions in which some do")
             what = f"{session.name} has no time and energy"
             raise InputError(what, session.gpu, "compare sessions that measured both")
         return cls(session, costs, first, frugal)
@@ -237,6 +251,14 @@ class _Measured:
         clocks += [float(v) for name, v in configuration.items() if name in CLOCK_SETTINGS and not isinstance(v, str)]
         clock = next((value for value in clocks if math.isfinite(value)), math.nan)
         return Pick(dict(configuration), float(speed[index]), float(efficiency[index]), clock)
+
+
+def _cloud(session: Compared, goals: Sequence[Goal]) -> Floats:
+    """What a session has of the goals, shape (n, goals); NaN where one failed or breaks a limit."""
+    cloud = np.column_stack([values_of(session.table, goal.name) for goal in goals])
+    if session.limits:
+        cloud[~feasible(session.table, session.limits)] = np.nan
+    return cloud
 
 
 def _goals(common: Sequence[str], given: Sequence[Goal]) -> tuple[Goal, Goal]:
@@ -265,17 +287,30 @@ def _carried(measured: Sequence[_Measured]) -> Iterator[Carried]:
                 time_ratio = float(np.nanmin(time_s[rows])) / float(np.nanmin(time_s))
                 energy_ratio = float(np.nanmin(energy_j[rows])) / float(np.nanmin(energy_j))
                 names = _label(origin.session), _label(other.session)
-                yield Carried(names[0], chosen_for, names[1], wanted, time_ratio, energy_ratio)
+                at_most = _settings(other, rows) < _settings(other, np.arange(len(time_s)))
+                yield Carried(names[0], chosen_for, names[1], wanted, time_ratio, energy_ratio, at_most)
 
 
 def _label(session: Compared) -> str:
-    return f"{session.gpu}, {session.name}"
+    return f"{_marked(session.gpu, session.source)}, {session.name}"
+
+
+def _marked(gpu: str, source: str) -> str:
+    return f"{gpu} ({source})" if source in ("simulated", "recorded") else gpu
 
 
 def _parameters(table: ResultTable, index: int) -> dict[str, Value]:
     """What the kernel is compiled with: the configuration without clocks and caps."""
     settings = {parameter.name for parameter in table.space.parameters if parameter.device_setting}
     return {name: value for name, value in table.measurement(index).configuration.items() if name not in settings}
+
+
+def _settings(measured: _Measured, rows: Indices) -> int:
+    """At how many different clocks and caps these measurements have a time and an energy."""
+    table = measured.session.table
+    axes = [axis for axis, parameter in enumerate(table.space.parameters) if parameter.device_setting]
+    known = rows[np.isfinite(measured.costs.time_s[rows] + measured.costs.energy_j[rows])]
+    return len(np.unique(table.space.codes[table.rows()[known]][:, axes], axis=0)) if axes else 1
 
 
 def _rows_with(table: ResultTable, wanted: Configuration) -> Indices | None:

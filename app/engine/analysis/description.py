@@ -10,7 +10,7 @@ import numpy as np
 from ...numbers import change, finite_or_none, number, percent
 from ..description import Cell, Description, Figure, Listing
 from ..workloads.hardware_counters import COUNTERS
-from .compare import Comparison, Side
+from .compare import Carried, Comparison
 from .costs import values_of
 from .importance import Importance
 from .over_load_description import describe_over_load
@@ -285,7 +285,7 @@ def describe_comparison(found: Comparison, units: Mapping[str, str] | None = Non
     header = ("board", "session", "measured", efficiency, "after", "gained", speed, "after", "gained", "MHz", "after")
     gains: list[list[Cell]] = [
         [
-            *(_board(side), side.name, side.measured),
+            *(side.label, side.name, side.measured),
             *(side.fastest.efficiency, side.frugal.efficiency, change(1 + side.efficiency_change)),
             *(side.fastest.speed, side.frugal.speed, change(1 + side.speed_change)),
             *(side.fastest.clock_mhz, side.frugal.clock_mhz),
@@ -293,10 +293,10 @@ def describe_comparison(found: Comparison, units: Mapping[str, str] | None = Non
         for side in found.sides
     ]
     fronts: list[list[Cell]] = [
-        [_board(side), side.name, len(side.front_x), side.hypervolume, side.share_of_joint] for side in found.sides
+        [side.label, side.name, len(side.front_x), side.hypervolume, side.share_of_joint] for side in found.sides
     ]
     carried = [
-        [each.origin, each.chosen_for, each.on, change(each.time_ratio), change(each.energy_ratio), each.words]
+        [each.origin, each.chosen_for, each.on, *_carried_changes(each), each.words]
         for each in found.carried[:MOST_POINTS]
     ]
     some = f", the first {MOST_POINTS} of {len(found.carried)}" if len(found.carried) > MOST_POINTS else ""
@@ -315,6 +315,11 @@ def describe_comparison(found: Comparison, units: Mapping[str, str] | None = Non
         ),
     ]
     nothing = ["no configuration was measured in more than one of them"] if not carried else []
+    limits = [f"{side.name} {', '.join(side.limits)}" for side in found.sides if side.limits]
+    if limits:
+        nothing.append(f"what breaks a limit of its session is left out: {'; '.join(limits)}")
+    if any(word.startswith("≤") for each in found.carried[:MOST_POINTS] for word in _carried_changes(each)):
+        nothing.append("≤: what is carried over was not measured at all the clocks and limits that others were there")
     if len(found.conditions) > 1:
         nothing.append(f"their energies are stated for different thermal conditions: {'; '.join(found.conditions)}")
     return Description(
@@ -324,10 +329,11 @@ def describe_comparison(found: Comparison, units: Mapping[str, str] | None = Non
     )
 
 
+def _carried_changes(carried: Carried) -> Iterator[str]:
+    for ratio in (carried.time_ratio, carried.energy_ratio):
+        yield f"≤ {change(ratio)}" if carried.at_most and ratio > 1 else change(ratio)
+
+
 def _title(name: str, units: Mapping[str, str]) -> str:
     unit = units.get(name, name)
     return name if unit in ("", name) else f"{name} ({unit})"
-
-
-def _board(side: Side) -> str:
-    return f"{side.gpu} ({side.source})" if side.source in ("simulated", "recorded") else side.gpu

@@ -204,6 +204,7 @@ class PowerSource:
         self._history = PowerHistory()
         self._lately_w = array("d"), array("d")  # its two averages, when the value was there
         self._polled: tuple[int, float] | None = None  # the last poll
+        self._found_w = math.nan  # by the first poll: a value of some time before it
         self._repeats_ns = 0  # from then on the same value counts as a new one
         self._edges: deque[int] = deque(maxlen=4096)
         self._edges_since_ns: int | None = None  # what ran is known from then on
@@ -230,6 +231,7 @@ class PowerSource:
             return
         self._history.add(time_ns / 1e9, power_w)
         if self._polled is None:
+            self._found_w = power_w
             self._repeats_ns = time_ns + 2 * self._refresh_ns
         else:
             last_ns, last_w = self._polled
@@ -302,7 +304,8 @@ class PowerSource:
     def energy(self, start_ns: int, end_ns: int) -> Energy:
         """Of any window, whatever ran in it: each value counts for the time nearer to it than to another.
 
-        The interval comes from the differences between neighbours, and from the edges, which no value covers.
+        The interval comes from the differences between neighbours, and from the edges, which no value covers. Where
+        polling began with the window, what the first poll found stands for the value before it.
         """
         first, last = self._inside_probably(start_ns, end_ns)
         time_s = (end_ns - start_ns) / 1e9
@@ -312,7 +315,9 @@ class PowerSource:
         unknown = self._why_unknown(counts_s, time_s)
         if unknown:
             return Energy(times_s, power_w, unknown=unknown)
-        half_w = self._changes_w(times_s, self._power_w[max(0, first - 1) : last + 1], first > 0, time_s)
+        before_w = self._power_w[first - 1] if first else self._found_w
+        known_before = [] if math.isnan(before_w) else [before_w]
+        half_w = self._changes_w(times_s, [*known_before, *self._power_w[first : last + 1]], bool(known_before), time_s)
         return self._energy(times_s, power_w, float(counts_s @ power_w) / time_s, half_w, time_s)
 
     def left_behind_w(self, start_ns: int, power_w: float) -> float:
@@ -411,7 +416,8 @@ class PowerSource:
         """The same of values that may differ by more than noise; NaN below two.
 
         `around_w` are their powers and the neighbours before (`from_before`) and after the window. No value is of the
-        window's edges alone: there the power may be between that of its own first or last value and the neighbour's.
+        window's edges alone: the power there may be that of its own first or last value, as is assumed, or, all of the
+        time, the neighbour's.
         What a slow average changes by within a refresh, times the values that overlap, is how much the power at the end
         of what it averages differs from that at its beginning.
         """
@@ -425,10 +431,10 @@ class PowerSource:
         own_s = 0.0 if overlap > OVERLAP else self.sensor.averaging_s / 2
         gaps_s = (float(times_s[0]) - own_s, time_s - float(times_s[-1]) - own_s)
         edges_w = (
-            max(0.0, gap_s) / time_s * max(1.0, overlap) * max(usual_w, abs(float(step_w))) / 2
+            max(0.0, gap_s) / time_s * max(1.0, overlap) * max(usual_w, abs(float(step_w)))
             for gap_s, step_w in zip(gaps_s, (steps[0], steps[-1]), strict=True)
         )
-        return math.hypot(noise_w, sum(edges_w))
+        return math.hypot(noise_w, *edges_w)
 
     def _why_unknown(self, counts_s: Floats, time_s: float) -> str:
         """Why the window has no energy; empty where it has. `counts_s` is for how long each value counts."""

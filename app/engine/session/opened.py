@@ -47,7 +47,8 @@ class Opened:
         plan = self.plan
         board = plan.origin.get("gpu", "") if plan.source != "recorded" else ""
         work, condition = plan.origin.get("problem_size", ""), plan.origin.get("condition", "")
-        return Compared(self.name, plan.gpu, plan.source, self.table, plan.title, board, work, condition)
+        limits = self.objective.limits
+        return Compared(self.name, plan.gpu, plan.source, self.table, plan.title, board, work, condition, limits)
 
     @property
     def seconds(self) -> float:

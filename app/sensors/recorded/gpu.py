@@ -33,7 +33,7 @@ class RecordedGpu:
         simulated = recording.recorded_from == "simulated"
         self.info = GpuInfo(
             index=0,
-            uuid=f"recorded:{recording.title}",
+            uuid=f"recorded:{recording.selector or recording.title}",
             name=f"{recording.name}, simulated" if simulated else recording.name,
             source="recorded",
             driver=recording.driver,

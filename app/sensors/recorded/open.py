@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -32,19 +33,26 @@ def open_recorded(selector: str, known: dict[str, Path]) -> Recording:
     `known` are those that come with the program. Without BOARD the first of a log is taken; S is the time between
     readings, of a log that does not hold it.
     """
-    name = selector.strip()
-    path, board, interval_s = known.get(name) or Path(name).expanduser(), "", None
-    if not is_input(path) and "#" in name:
-        file, _, rest = name.rpartition("#")
+    file, board, step, interval_s = selector.strip(), "", "", None
+    path = known.get(file) or Path(file).expanduser()
+    if not is_input(path) and "#" in file:
+        file, _, rest = file.rpartition("#")
         path = known.get(file) or Path(file).expanduser()
         board, _, step = rest.partition("@")
         interval_s = seconds(step, "--gpu") if step else None
     if not is_input(path):
         there = f"recordings here: {', '.join(known)}" if known else "no recording comes with this installation"
-        raise InputError(f"there is no recording '{name}'", "--gpu", f"{there}; or give the path of a file")
+        raise InputError(f"there is no recording '{selector.strip()}'", "--gpu", f"{there}; or give the path of a file")
     log = read_any(path, interval_s)
-    if not board:
-        return log.boards[0]
+    found = _board_of(log, board) if board else log.boards[0]
+    number = found.title.rpartition("#")[2] if "#" in found.title else ""
+    behind = f"{number}@{step}" if step else number
+    again = file if file in known else str(path.resolve())
+    return replace(found, selector=f"{again}#{behind}" if behind else again)
+
+
+def _board_of(log: Log, board: str) -> Recording:
+    """The board of a log of that number or name. Raises InputError."""
     found = [
         each
         for at, each in enumerate(log.boards)
@@ -52,7 +60,7 @@ def open_recorded(selector: str, known: dict[str, Path]) -> Recording:
     ]
     if not found:
         there = ", ".join(each.title.rpartition("#")[2] for each in log.boards)
-        raise InputError(f"the log holds no board '{board[:40]}'", str(path), f"its boards: {there}")
+        raise InputError(f"the log holds no board '{board[:40]}'", str(log.path), f"its boards: {there}")
     return found[0]
 
 

@@ -68,6 +68,7 @@ class Recording:
     values: npt.NDArray[np.float64]  # (readings, channels)
     sample_ns: npt.NDArray[np.int64]
     sample_w: npt.NDArray[np.float64]
+    selector: str = ""  # what opens it again behind 'recorded:', from any folder; empty where a reader was asked itself
 
 
 class RecordingWriter:

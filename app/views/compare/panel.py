@@ -122,7 +122,7 @@ class ComparePanel(QWidget):
     def provenance(self) -> str:
         """What the plots are of: the sessions that are compared, whatever result is shown."""
         sides = self.result.found.sides if self.result is not None else ()
-        return ", ".join(f"{side.name}, {side.gpu}" for side in sides)
+        return ", ".join(f"{side.name}, {side.label}" for side in sides)
 
     def look_again(self) -> None:
         """List what the store holds now."""
@@ -233,7 +233,7 @@ class ComparePanel(QWidget):
         self.result = result
         self.figure.show_chart(fronts_chart(result))
         described = describe_comparison(result.found, result.units)
-        self.means.setText(f"{described.title}: {described.remarks[0]}".replace(" -", f" {MINUS}"))
+        self.means.setText(f"{described.title}: {'. '.join(described.remarks)}".replace(" -", f" {MINUS}"))
         for table, listing in zip((self.gains, self.fronts, self.carried), described.listings, strict=False):
             table.show_listing(listing)
         self.fronts_title.setText(described.listings[1].title)
@@ -266,7 +266,7 @@ def fronts_chart(result: Result) -> Chart:
         y_title=y.title,
         series=tuple(
             Series(
-                f"{side.name}, {side.gpu}",
+                f"{side.name}, {side.label}",
                 _COLOURS[place % len(_COLOURS)],
                 side.front_y * y.factor,
                 side.front_x * x.factor,
@@ -275,7 +275,7 @@ def fronts_chart(result: Result) -> Chart:
             )
             for place, side in enumerate(found.sides)
         ),
-        caption=f"Pareto fronts. The largest area is dominated by {widest.name}, {widest.gpu}; "
+        caption=f"Pareto fronts. The largest area is dominated by {widest.name}, {widest.label}; "
         + "on the front of all together: "
         + ", ".join(f"{_points(side.share_of_joint)} of {side.name}" for side in found.sides if side.share_of_joint)
         + ".",
@@ -292,7 +292,8 @@ def _stored(store: Store, session: int) -> tuple[Compared, dict[str, str]]:
     name = f"{record.shown_name} (session {session})"
     board = record.origin.get("gpu", "") if record.source != "recorded" else ""
     work, condition = record.origin.get("problem_size", ""), record.origin.get("condition", "")
-    side = Compared(name, record.gpu, record.source, loaded.table, record.title, board, work, condition)
+    limits = record.objective.limits
+    side = Compared(name, record.gpu, record.source, loaded.table, record.title, board, work, condition, limits)
     return side, dict(record.units)
 
 

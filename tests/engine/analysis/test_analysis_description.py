@@ -70,5 +70,5 @@ def test_a_comparison_names_units_boards_and_what_carries_over() -> None:
     assert [row[0] for row in gains.rows] == ["A100", "V100 (simulated)"]
     assert [(row[5], row[8]) for row in gains.rows] == [("+20.0 %", "-20.0 %"), ("+50.0 %", "-50.0 %")]
     assert fronts.title == "Fronts over max:TOP/s and max:TOP/J"
-    assert carried.rows[0] == ["A100, a", "time", "V100, b", "+0.0 %", "+50.0 %", "n=0"]
+    assert carried.rows[0] == ["A100, a", "time", "V100 (simulated), b", "+0.0 %", "+50.0 %", "n=0"]
     assert described.remarks[0].startswith("mean ± standard deviation over 2 sessions on 2 boards, 1 of them simulated")

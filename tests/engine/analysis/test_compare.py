@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from statistics import mean, stdev
 
+import numpy as np
 import pytest
 
 from app.engine.analysis.compare import Compared, MeanChange, compare_sessions
@@ -13,8 +14,11 @@ from app.engine.analysis.crossed import describe_kernels_by_boards, kernels_by_b
 from app.engine.analysis.description import describe_comparison
 from app.engine.analysis.machines import describe_machines, over_machines
 from app.engine.measurement import Measurement, State
+from app.engine.objectives import Limit
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
+from app.engine.space.search_space import Parameter, SearchSpace
+from app.errors import InputError
 
 # [Schoonhoven2024, table 6.2]: board -> per cent gained in efficiency and in speed, kernel by kernel.
 TABLE_6_2 = {
@@ -53,6 +57,62 @@ def test_a_simulated_board_among_them_is_said() -> None:
     sides = [session("a", "A100", 20, -10), session("b", "A100", 30, -20, "simulated")]
     assert compare_sessions(sides).over == "2 sessions on 2 boards, 1 of them simulated"
     assert compare_sessions([sides[1], sides[1]]).over == "2 sessions on 1 board, all simulated"
+
+
+def test_two_boards_of_a_model_are_two_boards() -> None:
+    sides = [session(name, "A100", 20, -10, "simulated", board=f"simulated:a100#{name}") for name in "12"]
+    assert compare_sessions(sides).over == "2 sessions on 2 boards, all simulated"
+    assert compare_sessions([sides[0], sides[0]]).over == "2 sessions on 1 board, all simulated"
+
+
+def test_where_figures_come_from_stands_beside_what_is_carried_over() -> None:
+    carried = compare_sessions([session(name, "A100", 20, -10, "simulated") for name in "ab"]).carried
+    assert {each.origin for each in carried} == {"A100 (simulated), a", "A100 (simulated), b"}
+
+
+def test_what_breaks_a_limit_of_its_session_is_not_compared() -> None:
+    limited = replace(session("a", "A100", 20, -10), limits=(Limit("energy_j", True, 0.018),))
+    found = compare_sessions([limited, session("b", "A100", 20, -10)])
+    one, other = found.sides
+    assert one.fastest.configuration == one.frugal.configuration == {"clock": 2}, "clock 1 needs 0.02 J"
+    assert other.fastest.configuration == {"clock": 1}
+    assert (len(one.front_x), len(other.front_x)) == (1, 2)
+    assert one.limits == ("energy_j <= 0.018",)
+    assert any("left out: a energy_j <= 0.018" in each for each in describe_comparison(found).remarks)
+
+
+def test_a_session_in_which_nothing_keeps_its_limits_is_said_to_be() -> None:
+    limited = replace(session("a", "A100", 20, -10), limits=(Limit("energy_j", True, 0.001),))
+    with pytest.raises(InputError, match=r"no configuration of a keeps its limits \(energy_j <= 0.001\)"):
+        compare_sessions([limited, session("b", "A100", 20, -10)])
+
+
+def tiles_by_clocks(name: str, rows: dict[tuple[int, int], tuple[float, float]]) -> Compared:
+    """(tile, clock) -> time in s, energy in J."""
+    codes = np.array([[tile, clock] for tile in range(2) for clock in range(2)], dtype=np.uint16)
+    parameters = (Parameter("tile", (0, 1)), Parameter("clock", (0, 1), device_setting=True))
+    table = ResultTable(SearchSpace(parameters, codes, cartesian=4))
+    for (tile, clock), (time_s, energy_j) in rows.items():
+        values = {"time_s": time_s, "energy_j": energy_j, "GFLOP/s": 1 / time_s, "GFLOPS/W": 1 / energy_j}
+        configuration = {"tile": tile, "clock": clock}
+        table.append(Measurement(2 * tile + clock, configuration, State.OK, values))
+    return Compared(name, name, "recorded", table, "k")
+
+
+def test_what_was_carried_to_fewer_clocks_costs_at_most_what_is_shown() -> None:
+    """Tile 1 was measured at the slow clock alone there: nothing says that it is slower at the fast one."""
+    one = tiles_by_clocks("one", {(1, 0): (2.0, 2.0), (1, 1): (1.0, 3.0)})
+    there = {(0, 0): (2.2, 2.0), (0, 1): (1.1, 3.0), (1, 0): (2.1, 1.9)}
+    found = compare_sessions([one, tiles_by_clocks("other", there)])
+    [fastest] = [each for each in found.carried if each.origin.startswith("one") and each.chosen_for == "time"]
+    assert (fastest.time_ratio, fastest.at_most) == (pytest.approx(2.1 / 1.1), True)
+    described = describe_comparison(found)
+    row = next(row for row in described.listings[-1].rows if row[:2] == [fastest.origin, "time"])
+    assert row[3] == "≤ +90.9 %"
+    assert row[4] == "+0.0 %", "no more than the least there is exact"
+    assert any(each.startswith("≤") for each in described.remarks)
+    whole = compare_sessions([one, tiles_by_clocks("other", {**there, (1, 1): (1.2, 3.1)})])
+    assert not any(each.at_most for each in whole.carried if each.on.startswith("other"))
 
 
 def test_changes_that_are_not_known_do_not_count() -> None:

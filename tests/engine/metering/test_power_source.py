@@ -111,6 +111,54 @@ def test_the_truth_of_a_burst_lies_in_the_interval(name: str) -> None:
     assert inside >= 3
 
 
+@pytest.mark.parametrize("name", ["a100", "titan_rtx", "a4000", "mi210"])
+def test_the_truth_of_a_program_that_begins_with_the_watch_lies_in_the_interval(name: str) -> None:
+    """No value was seen before the window: what the first poll found says that the board idled."""
+    inside = 0
+    for seed in range(8):
+        gpu = SimulatedGpu(twin_of(name), seed=seed, clock=LockstepClock())
+        gpu.clock.wait(0.8 + 0.013 * seed)
+        watched = watch(gpu)
+        try:
+            start_ns = gpu.clock.now_ns()
+            gpu.begin(LOADS[seed % 2])
+            gpu.clock.wait(2.0)
+            gpu.end()
+            end_ns = gpu.clock.now_ns()
+            span = read_span(watched, start_ns, end_ns)
+        finally:
+            watched.release()
+        assert span.energy_interval_j is not None
+        low_j, high_j = span.energy_interval_j
+        inside += low_j <= truly_w(gpu, (start_ns, end_ns)) * span.time_s <= high_j
+    assert inside >= 7
+
+
+@pytest.mark.parametrize("name", ["a100", "a6000", "k20x"])
+def test_the_truth_lies_in_the_interval_where_a_load_begins_before_the_first_value(name: str) -> None:
+    """The power of the edge may have been that of the value before the window for nearly all of it."""
+    inside = 0
+    for seed in range(8):
+        gpu = SimulatedGpu(twin_of(name), seed=seed, clock=LockstepClock())
+        watched = watch(gpu)
+        try:
+            gpu.clock.wait(1.3 + 0.013 * seed)
+            start_ns = gpu.clock.now_ns()
+            gpu.clock.wait(0.05)
+            gpu.begin(LOADS[seed % 2])
+            gpu.clock.wait(0.45)
+            end_ns = gpu.clock.now_ns()
+            gpu.clock.wait(0.5)
+            gpu.end()
+            span = read_span(watched, start_ns, end_ns)
+        finally:
+            watched.release()
+        assert span.energy_interval_j is not None
+        low_j, high_j = span.energy_interval_j
+        inside += low_j <= truly_w(gpu, (start_ns, end_ns)) * span.time_s <= high_j
+    assert inside >= 7
+
+
 # --- the choice ---
 
 

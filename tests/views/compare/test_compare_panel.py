@@ -74,8 +74,8 @@ def test_two_ticked_sessions_are_overlaid_with_what_tuning_for_energy_gains(
     assert drawn is not None
     assert (drawn.x_title, drawn.y_title) == ("GFLOP/s", "GFLOPS/W")
     assert {series.label for series in drawn.series} == {
-        "gemm (session 1), Board A",
-        "gemm, fewer clocks (session 2), Board B",
+        "gemm (session 1), Board A (recorded)",
+        "gemm, fewer clocks (session 2), Board B (recorded)",
     }
     assert "points of gemm (session 1)" in panel.figure.caption.text(), "counts and session numbers have words"
     assert len({series.symbol for series in drawn.series}) == 2  # not by colour alone

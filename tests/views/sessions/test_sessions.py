@@ -368,7 +368,7 @@ def test_a_log_of_power_that_is_dropped_is_shown_in_a_window_of_its_own_and_watc
     shown = window.side_windows.by_name["log"]
     qtbot.waitUntil(lambda: "energy by trapezoid" in shown.words.toPlainText(), timeout=20_000)
     shown.watch.click()
-    qtbot.waitUntil(lambda: window.board.gpu.info.uuid == "recorded:power", timeout=20_000)
+    qtbot.waitUntil(lambda: window.board.gpu.info.uuid == f"recorded:{log}", timeout=20_000)
     qtbot.waitUntil(lambda: len(window.board.trace) > 3, timeout=20_000)
     assert window.banner.text == ""
 

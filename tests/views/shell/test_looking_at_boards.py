@@ -102,6 +102,27 @@ def test_the_list_in_the_toolbar_says_of_each_board_what_it_is_and_shows_it(qtbo
     assert chooser.itemText(0) == "Board X · LIVE"
 
 
+def test_logs_of_one_file_name_and_boards_of_one_model_are_shown_under_names_of_their_own(
+    qtbot: QtBot, open_program: Open, tmp_path: Path
+) -> None:
+    for watts, day in ((100, "monday"), (200, "tuesday")):
+        (tmp_path / day).mkdir()
+        rows = "".join(f"{second},{watts}\n" for second in range(60))
+        (tmp_path / day / "power.csv").write_text(f"timestamp,power\n{rows}")
+    window = ready(qtbot, open_program())
+    for day in ("monday", "tuesday"):
+        show(qtbot, window, f"recorded:{tmp_path / day / 'power.csv'}")
+    watts = {
+        window.boards.name_of(b): b.gpu.read().values for b in window.boards.all if b.gpu.info.source == "recorded"
+    }
+    assert list(watts) == ["GPU (recorded) · monday/power.csv", "GPU (recorded) · tuesday/power.csv"]
+    assert [next(v for v in values if v > 0) for values in watts.values()] == [100, 200]
+    for number in (1, 2):
+        show(qtbot, window, f"simulated:v100#{number}")
+    names = [window.boards.name_of(board) for board in window.boards.all[-2:]]
+    assert [name.rpartition(" · ")[2] for name in names] == ["v100#1", "v100#2"]
+
+
 def test_boards_of_one_name_are_told_apart_and_the_wheel_chooses_none(
     qtbot: QtBot, open_program: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
