@@ -35,7 +35,7 @@ class Panels(QObject):
         self._window = window
         self._makers: dict[str, Any] = {}
         self._context: Context | None = None
-        self._begun: dict[str, Any] = {}  # of some of them not all parts are there
+        self._begun: dict[str, Any] = {}  # some parts are there
         self._made: dict[str, QWidget] = {}
 
     def offer(self, name: str, make: Callable[[], QWidget]) -> None:
@@ -50,8 +50,7 @@ class Panels(QObject):
     def shutdown(self) -> None:
         """Make no further one, and end the threads and timers of those that were made."""
         for panel in self._begun.values():
-            if isinstance(panel, InParts):
-                panel.finish()
+            panel.finish()
             panel.setParent(self._window)  # to be deleted with the others
         self._made |= self._begun
         self._makers.clear()
@@ -71,24 +70,23 @@ class Panels(QObject):
         return name in self._made
 
     def make_part(self, name: str) -> None:
-        """As much of a panel that can be asked for as there is time for in one turn of Qt's loop.
-
-        It is there, and gets its place, in a turn after the last in which it is made.
-        """
+        """As much of a panel that can be asked for as there is time for in one turn of Qt's loop."""
         if name in self._made:
             return
-        panel = self._begun.get(name)
-        if panel is None:
+        if name not in self._begun:
             self._begin(name)
-        elif isinstance(panel, InParts) and not panel.is_whole:
-            self._continue(name, panel.make_part)
-        else:
+        elif self._begun[name].is_whole:
             self.add(name, self._begun.pop(name))
+        else:
+            self._continue(name, self._begun[name].make_part)
 
     def _begin(self, name: str) -> None:
         maker: Any = self._makers.pop(name)
         in_parts = isinstance(maker, type) and issubclass(maker, InParts)
-        self._begun[name] = maker(self._context, at_once=False) if in_parts else maker(self._context)
+        if in_parts:
+            self._begun[name] = maker(self._context, at_once=False)
+        else:
+            self.add(name, maker(self._context))
 
     def _continue(self, name: str, make: Callable[[], None]) -> None:
         """One that cannot be made is not asked for again."""
@@ -99,11 +97,10 @@ class Panels(QObject):
             raise
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._made:
-            if name not in self._begun:
-                self._begin(name)
-            if isinstance(panel := self._begun[name], InParts):
-                self._continue(name, panel.finish)
+        if name not in self._made and name not in self._begun:
+            self._begin(name)
+        if name in self._begun:
+            self._continue(name, self._begun[name].finish)
             self.add(name, self._begun.pop(name))
         return self._made[name]
 

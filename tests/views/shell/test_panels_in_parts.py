@@ -107,23 +107,6 @@ def test_a_panel_is_there_once_it_is_whole(load: Load, qtbot: QtBot) -> None:
     assert there == ["some"], "once"
 
 
-def test_one_without_parts_gets_its_place_in_a_turn_after_that_which_made_it(load: Load) -> None:
-    made: list[QWidget] = []
-
-    def make(_context: Context) -> QWidget:
-        made.append(QLabel("whole"))
-        return made[-1]
-
-    panels = load(some=make, other=make)
-    panels.make_part("some")
-    assert len(made) == 1
-    assert not panels.has("some")
-    panels.make_part("some")
-    assert panels.has("some")
-    panels.make_part("other")
-    assert panels["other"] is made[1], "asked for in between: the one that was made"
-
-
 def test_one_that_is_asked_for_meanwhile_is_made_whole(load: Load) -> None:
     panels = load(some=TwoParts)
     panels.make_part("some")
