@@ -12,6 +12,8 @@ from collections import Counter
 
 from PySide6.QtCore import QObject, Qt, QTimer, Slot
 
+from app.native_libraries import import_beside_the_main_thread
+
 LOOKED_AT_S = 0.02  # turns that take longer are looked into,
 LOOK_S = 0.003  # so often
 
@@ -24,7 +26,8 @@ class Turns(QObject):
 
     def __init__(self, *, look: bool = False) -> None:
         super().__init__()
-        sys.setswitchinterval(5e-5)  # as in the program
+        sys.setswitchinterval(5e-5)  # both as in the program
+        import_beside_the_main_thread()
         self._qt = threading.get_ident()
         self.begin()
         self._timer = QTimer(self, interval=1, timerType=Qt.TimerType.PreciseTimer)
@@ -120,4 +123,15 @@ def _places(stacks: str, names: dict[int, str]) -> list[str]:
     return places
 
 
-_WAITS = ("wait", "select", "get", "join", "_wait_for_tstate_lock", "_read_errors", "receive", "_worker")
+_WAITS = (
+    "wait",
+    "select",
+    "get",
+    "join",
+    "_wait_for_tstate_lock",
+    "_read_errors",
+    "receive",
+    "_worker",
+    "_work",
+    "_take",
+)

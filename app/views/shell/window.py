@@ -99,9 +99,7 @@ class MainWindow(QMainWindow, InParts):
         self.notifications = Notifications(self)
         self.side_windows = SideWindows(self, self.services, self.settings)
         self.reports = ReportWriter(self.services, self.settings, self)
-        self.copying = Copying(
-            self.panels, self.services.context, lambda: self.monitor.view.window_of_time.length_s
-        )
+        self.copying = Copying(self.panels, self.services.context, lambda: self.monitor.view.window_of_time.length_s)
         self.file_opener = FileOpener(self)
         yield
         self._put_together()

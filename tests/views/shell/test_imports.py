@@ -68,3 +68,53 @@ def test_little_is_imported_before_the_window_and_all_types_of_qt_before_the_pan
     assert not _LATER.intersection(imported.split())
     assert int(opened) > 100, "otherwise there is nothing to make"
     assert loading == "(0, False)"
+
+
+_OPEN = """
+import sys, threading
+from PySide6.QtCore import QTimer
+from app.views.shell.app import Program, application
+from app.views.watched_board import watched_gpu
+
+class Noted:
+    def find_spec(self, name, path, target=None):
+        if threading.current_thread() is threading.main_thread():
+            print(name)
+
+qt = application()
+program = Program(watched_gpu("simulated:a100", speed=50.0))
+window = program.window
+waiting = [*window.workspaces.by_name, "watch"]
+loaded = []
+window.panels_loaded.connect(lambda: loaded.append(True))
+
+def go_on():
+    if not loaded or not all(window.panels.has(spec.name) for spec in window.workspaces.current.panels):
+        return
+    if waiting:
+        window.workspaces.show_workspace(waiting.pop(0))
+    elif window.board.trace.appended > 10_000:  # more than the traces have points
+        window.monitor.view.repaint()
+        qt.quit()
+
+timer = QTimer(interval=20)
+timer.timeout.connect(go_on)
+timer.start()
+sys.meta_path.insert(0, Noted())
+qt.exec()
+sys.meta_path.pop(0)
+program.close()
+"""
+
+
+def test_nothing_is_imported_on_the_thread_of_qt_once_the_window_is_up(own_data_folder: Path) -> None:
+    """A module takes longer than a turn of Qt's loop has; a panel's come with it, on a thread."""
+    done = subprocess.run(
+        [sys.executable, "-c", _OPEN],
+        env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == []

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from fakes import FakeGpu, working
 from lab import SGEMM
+from PySide6.QtCore import QCoreApplication, QTimer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -23,6 +24,7 @@ from app.engine.session_state import SessionState
 from app.engine.store.database import Store
 from app.errors import InputError
 from app.views.plots import theme
+from app.views.settings import Settings
 from app.views.shell.actions import every_action
 from app.views.shell.app import Program
 from app.views.shell.badge import Badge
@@ -60,10 +62,12 @@ def test_the_traces_are_there_before_the_panels_and_then_these(qtbot: QtBot, ope
     program = open_program()
     window = program.window
     window.workspaces.show_workspace("watch")
+    made: list[str] = []
+    window.panels.made.connect(made.append)
     with qtbot.waitSignal(window.monitor.view.first_frame, timeout=5000):
-        assert "channels" in window.panels
-    assert "home" not in window.panels
+        assert not made, "nothing comes before the traces"
     with_panels(qtbot, program)
+    assert made[0] == "channels", "the table of what they show"
     assert window.banner.text == ""
     early = {spec.name for spec in PANELS if spec.early or spec.workspace == "watch"}
     assert set(window.panels) == early, "what is not in sight is made when it comes to sight"
@@ -72,6 +76,32 @@ def test_the_traces_are_there_before_the_panels_and_then_these(qtbot: QtBot, ope
         qtbot.waitUntil(lambda w=workspace: {spec.name for spec in w.panels} <= set(window.panels), timeout=20_000)
     window.workspaces.show_workspace("tune")  # which may have been left before the Inspector's turn
     qtbot.waitUntil(lambda: set(window.panels) == {spec.name for spec in PANELS}, timeout=20_000)
+
+
+def test_the_window_is_made_in_several_turns(qtbot: QtBot, open_program: Open) -> None:
+    turns: list[int] = []
+    timer = QTimer(interval=0)
+    timer.timeout.connect(lambda: turns.append(1))
+    timer.start()
+    window = open_program().window
+    assert len(turns) >= 5, "of Qt's loop, in each of which whoever asks is answered"
+    timer.stop()
+    assert window.is_whole
+    assert window.isVisible()
+
+
+def test_no_panel_is_made_before_the_window_is_in_sight(qtbot: QtBot, open_program: Open) -> None:
+    Settings().workspace = "watch"
+    program = open_program()
+    assert set(program.window.panels) == {"traces"}, "which is the window's own"
+    with_panels(qtbot, program)
+    program.window.hide()
+    program.window.workspaces.show_workspace("library")
+    for _ in range(5):
+        QCoreApplication.processEvents()
+    assert not program.window.panels.has("sessions")
+    program.window.show()
+    qtbot.waitUntil(lambda: program.window.panels.has("sessions"), timeout=20_000)
 
 
 def test_a_panel_that_is_brought_is_made_in_a_turn_of_its_own(qtbot: QtBot, open_program: Open) -> None:
