@@ -281,6 +281,7 @@ class Engine:
 def serve(http: Connection, name: str, slots: int, context: int, every: int) -> None:
     """The engine's process, from the model's making to the end of the connection."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: HTTP's process ends this one
+    torch.set_num_threads(1)  # more would wait for each other on a busy processor
     begun = time.monotonic()
     model = Model(SIZES[name], slots, context, _device())
     model.prepare()
