@@ -19,10 +19,12 @@ import gc
 import json
 import multiprocessing
 import signal
+import sys
 import time
 import zlib
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
@@ -360,7 +362,8 @@ class Api:
         finally:
             del self.listening[number]
             if not last:
-                self.engine.send(number)
+                with suppress(ConnectionError):  # the engine has ended
+                    self.engine.send(number)
 
 
 def _text(tokens: list[int]) -> str:
@@ -428,6 +431,7 @@ def main() -> None:
     web.run_app(api, host="127.0.0.1", port=arguments.port, print=None, access_log=None, shutdown_timeout=1.0)
     ours.close()
     engine.join(10)
+    sys.exit(engine.exitcode)
 
 
 if __name__ == "__main__":
