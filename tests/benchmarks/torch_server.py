@@ -66,6 +66,7 @@ class Model:
     def __init__(self, size: Size, slots: int, context: int, device: str) -> None:
         self.size, self.slots, self.context, self.device = size, slots, context, device
         self.type = torch.bfloat16 if device == "cuda" else torch.float32
+        torch.backends.cuda.enable_cudnn_sdp(False)  # makes plans, in the midst of what a graph captures
         torch.manual_seed(1)
         w, kv = size.width, size.groups * size.each
         self.embedding, self.head = self._weights(size.words, w), self._weights(size.words, w)
@@ -89,9 +90,8 @@ class Model:
         self.cos, self.sin = angles.cos(), angles.sin()
         self.places = torch.arange(context, device=device)
         self.prompt = torch.zeros(context, dtype=torch.long, device=device)  # what is read next,
-        self.length, self.slot = (
-            torch.ones(1, dtype=torch.long, device=device) for _ in range(2)
-        )  # how long, and where
+        self.length = torch.ones(1, dtype=torch.long, device=device)  # its tokens,
+        self.slot = torch.zeros(1, dtype=torch.long, device=device)  # and where it goes
         self.steps: dict[int, Callable[[], None]] = {}
         self.reads: dict[int, Callable[[], None]] = {}
 
