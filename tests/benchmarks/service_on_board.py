@@ -1,15 +1,19 @@
 """A served model on a real board: tokens/s, joules per token and latency at four loads, three times over.
 
-    PYTHONPATH=. python tests/benchmarks/service_on_board.py [--gpu 0] [--size 3b] [--seconds 21] [--out FOLDER]
+    PYTHONPATH=. python tests/benchmarks/service_on_board.py [--gpu 0] [--size 3b] [--seconds 18] [--out FOLDER]
 
-One call of at most 300 s on an H200: the server of `torch_server.py` starts once, with a transformer of random weights
+One call of at most 290 s on an H200: the server of `torch_server.py` starts once, with a transformer of random weights
 whose answers are as long as is asked for; `wattridge tune` then attaches to it three times, each time over four numbers
 of clients at once with a limit on the time to the first token. Nothing is ever set: the only parameter is the load.
-A window closes once throughput and power are known to 0.8 %, after 8 s at least and `--seconds` at most: one client is
-soon known, 64 that go in step take longer. Twelve windows of 21 s and all that is around them fit into 290 s.
+Clients begin one after another, and the lengths of answers are drawn, by the same seed in each session: clients that
+all begin at once and ask for as much go in step, and latencies then depend on how they began. A window closes once
+throughput and power are known to 0.8 %, after 12 s at least and `--seconds` at most: twelve windows of 18 s and all
+that is around them fit into the 290 s.
 The table has each figure's mean over the three sessions, the mean half-width of the 95 % interval of J/token as each
-session states it, and the coefficient of variation of J/token between the sessions, of which 1 % is asked. Needs torch
-and aiohttp beside Wattridge. `--size toy` tries all of it on a processor, with `--gpu simulated:h200`.
+session states it, and the coefficient of variation of J/token between the sessions, of which 1 % is asked. The first is
+of what changes within a window; only the second sees what another session finds changed. Below it tokens/s and J/token
+of each session. Needs torch and aiohttp beside Wattridge. `--size toy` tries all of it on a processor, with `--gpu
+simulated:h200`.
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ from app.engine.measurement import Measurement
 
 HERE = Path(__file__).resolve().parent
 LOADS, REPEATS = (1, 8, 32, 64), 3
-LEAST_S = 8.0
+LEAST_S, RAMP_S = 12.0, 2.0
 SPECIFICATION = """
 [service]
 attach = "http://127.0.0.1:{port}"
@@ -42,6 +46,7 @@ most_s = {most_s}
 precision = 0.008
 [service.client]
 concurrency = "clients"
+ramp_s = {ramp_s}
 prompt_tokens = {prompt}
 output_tokens = {answer}
 [parameters]
@@ -111,18 +116,25 @@ def show(sessions: Sequence[dict[int, Measurement]]) -> None:
             f"  {mean('idle_share', 100):6.1f}  {mean('sent_late_p99_s', 1e3):10.1f}"
         )
     for number, session in enumerate(sessions, start=1):
+        figures = (f"{load} clients {_figures(row)}" for load, row in session.items() if row.values)
+        print(f"session {number}, tokens/s and J/token: {'; '.join(figures)}")
+    for number, session in enumerate(sessions, start=1):
         for load, row in session.items():
             if row.message or row.error:
                 print(f"session {number}, {load} clients: {row.error or row.message}")
+
+
+def _figures(row: Measurement) -> str:
+    return f"{row.values.get('output_tokens_per_s', np.nan):.0f} {row.values.get('energy_per_token_j', np.nan):.5f}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--gpu", default="0")
     parser.add_argument("--size", default="3b")
-    parser.add_argument("--seconds", type=float, default=21.0, help="of a window, at most")
+    parser.add_argument("--seconds", type=float, default=18.0, help="of a window, at most")
     parser.add_argument("--prompt", type=int, default=128)
-    parser.add_argument("--answer", type=int, default=128)
+    parser.add_argument("--answer", type=int, nargs="+", default=[64, 192], help="tokens, or the least and the most")
     parser.add_argument("--server-python", default=sys.executable, help="the Python that has torch")
     parser.add_argument("--out", type=Path, help="keep the sessions in this folder")
     arguments = parser.parse_args()
@@ -135,7 +147,9 @@ def main() -> None:
     path = folder / "service.toml"
     lengths = {"prompt": arguments.prompt, "answer": arguments.answer, "loads": list(LOADS)}
     least_s = min(LEAST_S, arguments.seconds)
-    path.write_text(SPECIFICATION.format(port=port, least_s=least_s, most_s=arguments.seconds, **lengths))
+    path.write_text(
+        SPECIFICATION.format(port=port, least_s=least_s, most_s=arguments.seconds, ramp_s=RAMP_S, **lengths)
+    )
     begun = time.monotonic()
     server = started(port, arguments.size, arguments.server_python)
     try:

@@ -19,10 +19,12 @@ import gc
 import json
 import multiprocessing
 import signal
+import sys
 import time
 import zlib
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
@@ -64,6 +66,7 @@ class Model:
     def __init__(self, size: Size, slots: int, context: int, device: str) -> None:
         self.size, self.slots, self.context, self.device = size, slots, context, device
         self.type = torch.bfloat16 if device == "cuda" else torch.float32
+        torch.backends.cuda.enable_cudnn_sdp(False)  # makes plans, in the midst of what a graph captures
         torch.manual_seed(1)
         w, kv = size.width, size.groups * size.each
         self.embedding, self.head = self._weights(size.words, w), self._weights(size.words, w)
@@ -87,9 +90,8 @@ class Model:
         self.cos, self.sin = angles.cos(), angles.sin()
         self.places = torch.arange(context, device=device)
         self.prompt = torch.zeros(context, dtype=torch.long, device=device)  # what is read next,
-        self.length, self.slot = (
-            torch.ones(1, dtype=torch.long, device=device) for _ in range(2)
-        )  # how long, and where
+        self.length = torch.ones(1, dtype=torch.long, device=device)  # its tokens,
+        self.slot = torch.zeros(1, dtype=torch.long, device=device)  # and where it goes
         self.steps: dict[int, Callable[[], None]] = {}
         self.reads: dict[int, Callable[[], None]] = {}
 
@@ -281,6 +283,7 @@ class Engine:
 def serve(http: Connection, name: str, slots: int, context: int, every: int) -> None:
     """The engine's process, from the model's making to the end of the connection."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: HTTP's process ends this one
+    torch.set_num_threads(1)  # more would wait for each other on a busy processor
     begun = time.monotonic()
     model = Model(SIZES[name], slots, context, _device())
     model.prepare()
@@ -359,7 +362,8 @@ class Api:
         finally:
             del self.listening[number]
             if not last:
-                self.engine.send(number)
+                with suppress(ConnectionError):  # the engine has ended
+                    self.engine.send(number)
 
 
 def _text(tokens: list[int]) -> str:
@@ -427,6 +431,7 @@ def main() -> None:
     web.run_app(api, host="127.0.0.1", port=arguments.port, print=None, access_log=None, shutdown_timeout=1.0)
     ours.close()
     engine.join(10)
+    sys.exit(engine.exitcode)
 
 
 if __name__ == "__main__":

@@ -58,6 +58,7 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
         Figure("Failed", failed or "none"),
         *describe_limits(plan, table),
         *describe_starts(table),
+        *describe_windows(table),
         *describe_boards(plan),
         Figure("Search", f"{plan.strategy}, seed {plan.seed}"),
         Figure("Budget", budget or "none"),
@@ -148,6 +149,13 @@ def describe_starts(table: ResultTable) -> Iterator[Figure]:
     count, seconds = starts_of(table)
     if count:
         yield Figure("Server started", f"{count} times" if count > 1 else "once", note=f"{duration(seconds)} in all")
+
+
+def describe_windows(table: ResultTable) -> Iterator[Figure]:
+    """What the intervals of a service under load are of; nothing of other workloads."""
+    if {"requests_per_s", "idle_share"} <= set(table.value_names):
+        note = "how far another session comes from them, on a host or with a server in another state, is not in them"
+        yield Figure("Intervals", "of what changes within a window, 95 %", note=note)
 
 
 def describe_boards(plan: SessionPlan) -> Iterator[Figure]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import os
 import queue
@@ -372,6 +373,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 def main() -> None:
     """Run the job that the command line holds."""
     job = json.loads(sys.argv[1])
+    gc.freeze()  # what the imports have made: going through it takes 8 ms, in the midst of requests
     loop = _loop()
     asyncio.set_event_loop(loop)
     loop.run_until_complete(Generator(job).run())

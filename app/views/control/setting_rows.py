@@ -102,6 +102,7 @@ class SettingRows(QObject):
         self._choices = choices
         self._limit = gpu.info.power_limit
         self.boxes: dict[str, QCheckBox] = {}
+        self.facts: dict[str, QLabel] = {}
         self.present: dict[str, QLabel] = {}  # by channel
         graphics, memory = choices.graphics_mhz or (0,), choices.memory_mhz or (0,)
         self.low, self.high, self.memory = ClockBox(graphics), ClockBox(graphics), ClockBox(memory)
@@ -120,8 +121,8 @@ class SettingRows(QObject):
             self.profile.addItem(f"{text} ({number})", number)
             if text == choices.requested:
                 self.profile.setCurrentIndex(self.profile.count() - 1)
-        self.requested = PlainLabel()
-        self.show_requested(choices.requested)
+        self.profile.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.profile.setMinimumContentsLength(12)
         between = QWidget()
         line = QHBoxLayout(between)
         line.setContentsMargins(0, 0, 0, 0)
@@ -137,6 +138,8 @@ class SettingRows(QObject):
         }
         for row, (name, editor) in enumerate(editors.items()):
             self._add(grid, 2 * row, name, editor)
+        if PROFILE not in choices.why_not:
+            self.show_requested(choices.requested)
         self._add_shown_only(grid, 2 * len(editors))
         for box, text in ((self.low, "Lowest"), (self.high, "Highest")):
             box.setAccessibleName(f"{text} graphics clock")
@@ -165,7 +168,8 @@ class SettingRows(QObject):
 
     def show_requested(self, names: str) -> None:
         """The workload power profiles that are requested now."""
-        self.requested.setText(f"now {names}" if names else UNKNOWN)
+        now = f"Requested now: {names}; what is" if names else "What is"
+        self.facts[PROFILE].setText(f"{now} chosen takes its place")
 
     def take_typed(self) -> None:
         """What is typed counts, also before the fields are left."""
@@ -213,18 +217,18 @@ class SettingRows(QObject):
         box = QCheckBox(f"{words[:1].upper()}{words[1:]}")
         box.toggled.connect(self.changed)
         self.boxes[name] = box
-        now, facts = self.requested if name == PROFILE else PlainLabel(UNKNOWN), PlainLabel(self._facts(name))
+        facts = self.facts[name] = PlainLabel(self._facts(name))
         facts.setObjectName("muted")
         facts.setWordWrap(True)
-        if name != PROFILE:
-            self.present[name] = now
+        if name != PROFILE:  # which is no channel
+            self.present[name] = PlainLabel(UNKNOWN)
+            grid.addWidget(self.present[name], row, 2)
         why_not = self._choices.why_not.get(name)
         for widget in (box, editor):
             widget.setEnabled(why_not is None)
             widget.setToolTip(why_not or "")
         grid.addWidget(box, row, 0)
         grid.addWidget(editor, row, 1)
-        grid.addWidget(now, row, 2)
         grid.addWidget(facts, row + 1, 0, 1, 3)
 
     def _add_shown_only(self, grid: QGridLayout, row: int) -> None:
@@ -242,7 +246,7 @@ class SettingRows(QObject):
         if why_not is not None:
             return f"Cannot be set: {why_not}"
         if name == PROFILE:
-            return "The one that is chosen takes the place of all that are requested"
+            return ""  # until it is known which are requested
         if name == "power_limit_w":
             low, high, default = self._limit.minimum_w, self._limit.maximum_w, self._limit.default_w
             return f"{low:g} to {high:g} W, by default {default:g} W" if default else f"{low:g} to {high:g} W"

@@ -20,6 +20,7 @@ import pytest
 
 from app.engine.measurement import State
 from app.engine.service_figures import SERVICE_FIGURES
+from app.engine.session.description import describe_search
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.session.service_boards import boards_of_service
@@ -347,6 +348,19 @@ def test_a_board_that_models_a_service_runs_no_server(tmp_path: Path) -> None:
     assert sum(each.get("service_start_s", 0.0) for each in values) == pytest.approx(60.0)
     assert "all of it is assumed" in " ".join(map(str, summary["notes"]))  # type: ignore[call-overload]
     assert math.isfinite(values[0]["energy_per_request_j"])
+
+
+def test_a_session_says_what_its_intervals_are_of(tmp_path: Path) -> None:
+    described = document(parameters={"users": [4]}, limits={})
+    described["service"] = {**described["service"], "least_s": 12, "most_s": 14}  # type: ignore[dict-item]
+    gpu = Modelled()
+    table, _ = tuned(tmp_path, described, gpu)
+    plan = plan_specification(specification_of(described, tmp_path / "spec.toml"), gpu)
+    [said] = [each for each in describe_search(plan, table).figures if each.label == "Intervals"]
+    assert "within a window" in str(said.value)
+    assert "another session" in said.note
+    nothing_measured = ResultTable(plan.space)
+    assert "Intervals" not in [each.label for each in describe_search(plan, nothing_measured).figures]
 
 
 @pytest.mark.parametrize("ramp_s", [0.0, 30.0])

@@ -22,7 +22,6 @@ from app.engine.control.profiles import delete_profile, profiles_of, save_profil
 from app.engine.control.rights import Asking
 from app.engine.session import events
 from app.errors import InputError, WattridgeError
-from app.numbers import UNKNOWN
 from app.paths import data_folder
 from app.sensors.gpu import GpuInfo, PowerLimit, Source
 from app.sensors.power_profiles import PowerProfile, PowerProfiles
@@ -239,7 +238,8 @@ def test_a_workload_power_profile_is_chosen_asked_for_and_shown_as_it_is_then(pa
     assert [rows.profile.itemText(at) for at in range(rows.profile.count())] == [
         *("none", "max_q (1)", "balanced (5)", "llm_inference (6)")
     ]
-    assert (rows.profile.currentText(), rows.requested.text()) == ("balanced (5)", "now balanced")
+    assert rows.profile.currentText() == "balanced (5)"
+    assert rows.facts["workload_power_profile"].text().startswith("Requested now: balanced;")
     assert rows.settings() == {}, "what is so already is not ticked"
     lab.engine.tell(events.ControlChanged("GPU-1", True, 77))
     qtbot.keyClick(rows.profile, Qt.Key.Key_Down)
@@ -249,19 +249,19 @@ def test_a_workload_power_profile_is_chosen_asked_for_and_shown_as_it_is_then(pa
     board.requested = (6,)
     words = "workload power profile 6"
     lab.engine.tell(events.SettingApplied("GPU-1", {}, {}, True, words, {"workload_power_profile": 5.0}, 9.0))
-    qtbot.waitUntil(lambda: rows.requested.text() == "now llm_inference", timeout=5000)
+    qtbot.waitUntil(lambda: "now: llm_inference;" in rows.facts["workload_power_profile"].text(), timeout=5000)
     assert "Workload power profile 6. Before: workload power profile 5." in panel.outcome.text()
     board.requested = (1, 5)
     lab.engine.tell(events.SettingApplied("GPU-1", {}, {}, True, "the settings are as they were before", {}, None))
-    qtbot.waitUntil(lambda: rows.requested.text() == "now max_q, balanced", timeout=5000)
+    qtbot.waitUntil(lambda: "now: max_q, balanced;" in rows.facts["workload_power_profile"].text(), timeout=5000)
 
 
-def test_where_no_profile_is_requested_or_nothing_tells_it_is_shown_so(panel_of: Any) -> None:
-    for requested, words in (((), "now none"), (None, UNKNOWN)):
+def test_where_no_profile_is_requested_it_says_so_and_where_that_is_not_known_nothing(panel_of: Any) -> None:
+    for requested, words in (((), "Requested now: none;"), (None, "What is chosen")):
         board = ProfiledBoard()
         board.requested = requested
         _, panel = panel_of(board)
-        assert panel.rows.requested.text() == words
+        assert panel.rows.facts["workload_power_profile"].text().startswith(words)
         assert panel.rows.profile.currentText() == "none"
 
 
