@@ -311,9 +311,11 @@ def _remarks(choice: Choice) -> list[str]:
 
 
 def _kernel_of(choice: Choice) -> CudaFile | None:
-    """The kernel of a choice; None where its source is not there, or the board could not launch it."""
+    """The kernel of a choice; None where it has no file of source that is as it was, or could not be launched."""
     spec = load_specification(Path(choice.plan.origin["file"]))
-    if spec.kernel is None or spec.kernel.language != "CUDA" or not are_as_measured(spec, choice.plan.origin):
+    if spec.kernel is None or spec.kernel.language != "CUDA" or not spec.kernel.sources:
+        return None
+    if not are_as_measured(spec, choice.plan.origin):
         return None
     with suppress(KernelRefused, InputError):
         return CudaFile.of(spec, choice.parameters, _limits_of(choice.plan))
