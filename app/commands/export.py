@@ -11,7 +11,7 @@ from ..errors import InputError
 from ..paths import data_folder
 from .arguments import add_table, columns_of, session_number
 from .sources import chosen_index, newest_session
-from .terminal import print_json, show
+from .terminal import print_json, say, show
 
 
 def export_arguments(parser: ArgumentParser) -> None:
@@ -23,7 +23,7 @@ def export_arguments(parser: ArgumentParser) -> None:
         help="a session's number (default: the newest), a cache, T4 results, a CSV file, or a specification",
     )
     parser.add_argument("--configuration", metavar="NAME=VALUE,...", help="the configuration (default: the best)")
-    kinds = ("json", "header", "source", "script", "csv", "cache", "t4", "t1")
+    kinds = ("json", "header", "source", "code", "script", "csv", "cache", "t4", "t1")
     parser.add_argument("--kind", action="append", choices=kinds, help="only these files")
     parser.add_argument("--gpu", metavar="GPU", help="the board that sets the limits in a specification's T1")
     parser.add_argument("--out", metavar="FOLDER", help="where to write (default: the data folder)")
@@ -42,6 +42,8 @@ def export(arguments: Namespace) -> int:
         print_json(document)
     else:
         show(*document["files"])
+        for remark in document["remarks"]:
+            say(remark)
     return 0
 
 
@@ -56,8 +58,9 @@ def _export_stored(number: int | None, arguments: Namespace) -> dict[str, Any]:
     plan = plan_of(loaded)
     index = chosen_index(arguments.configuration, loaded.table)
     folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / f"session-{session}"
-    files = export_session(plan, loaded.table, session, index, folder, arguments.kind)
-    return {"session": session, "files": [str(file) for file in files]}
+    remarks: list[str] = []
+    files = export_session(plan, loaded.table, session, index, folder, arguments.kind, remarks.append)
+    return {"session": session, "files": [str(file) for file in files], "remarks": remarks}
 
 
 def _export_file(path: Path, arguments: Namespace) -> dict[str, Any]:
@@ -74,8 +77,9 @@ def _export_file(path: Path, arguments: Namespace) -> dict[str, Any]:
         plan, table = plan_replay(path, read=recording), recording.table()
         index = chosen_index(arguments.configuration, table)
         files = export_session(plan, table, None, index, folder, arguments.kind)
-        return {"session": None, "files": [str(file) for file in files]}
+        return {"session": None, "files": [str(file) for file in files], "remarks": []}
     if set(arguments.kind or ["t1"]) != {"t1"}:
         raise InputError("a specification holds no measurements", str(path), "export it as --kind t1")
     with nullcontext() if arguments.gpu is None else closing(open_gpu(arguments.gpu)) as gpu:
-        return {"session": None, "files": [str(export_specification(load_specification(path), folder, gpu))]}
+        files = [export_specification(load_specification(path), folder, gpu)]
+        return {"session": None, "files": [str(file) for file in files], "remarks": []}

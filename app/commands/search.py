@@ -220,7 +220,7 @@ def _run(plan: SessionPlan, store: Store, arguments: Namespace) -> int:
     result = watch_session(plan, store, quiet=arguments.json)
     document = _summary(result)
     if arguments.out and document["best"] is not None:
-        files = export_session(plan, result.table, result.session, None, Path(arguments.out))
+        files = export_session(plan, result.table, result.session, None, Path(arguments.out), on_remark=say)
         document["files"] = [str(file) for file in files]
     if arguments.json:
         print_json(document)

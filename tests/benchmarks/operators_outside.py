@@ -1,13 +1,14 @@
-"""Are the operators' exported winners below NVIDIA's library for someone who has only the exported file?
+"""Are the operators' exported winners below NVIDIA's library for someone who has only the exported files?
 
     PYTHONPATH=. python tests/benchmarks/operators_outside.py operators.jsonl --gpu 0 --shapes "MM1 MM4 MV3 CONV2"
 
 The winner of each shape in a file that `operators.py` kept is measured once by `wattridge tune` and written by
-`wattridge export`. From there on another process takes over that shares no line with the program: it compiles the
-exported source with nvcc, reads the arrays' sizes from the exported header, checks the result against PyTorch, and
-measures both in turns from a board that has rested: graphs of 20 launches for some seconds, the mean of the driver's
-samples of power over the last of them, time by events. The library is the fastest of what PyTorch has for the shape,
-without TF32. It reads and never sets. It needs PyTorch, nvidia-ml-py and nvcc.
+`wattridge export`; a header with other parameters than the winner's ends all. From there on another process takes over
+that shares no line with the program: it compiles the exported source, by the line at its head, and the file of the
+machine code that was measured; reads the arrays' sizes from the exported header, checks both results against PyTorch,
+and measures both and the library in turns from a board that has rested: graphs of 20 launches for some seconds, the
+mean of the driver's samples of power over the last of them, time by events. The library is the fastest of what PyTorch
+has for the shape, without TF32. It reads and never sets. It needs PyTorch, nvidia-ml-py and nvcc.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+OURS = {"source": ".cu", "code": "-code.c"}  # by nvcc, and as it was measured
+DEFINED = re.compile(r"^#define (\w+) (\S+)", re.MULTILINE)
 ARRAY = re.compile(r"^ \* (\w+): .* numbers of type \w+, (\d+) bytes(.*)$", re.MULTILINE)
 LAUNCHES = 20  # of a graph
 
@@ -34,8 +38,7 @@ def exported(operator: str, configuration: dict[str, Any], gpu: str, folder: Pat
     start = ", ".join(f"{name} = {json.dumps(value)}" for name, value in configuration.items())
     path = folder / "operator.toml"
     path.write_text(
-        f'[operator]\nkind = "{kind}"\nshape = [{shape}]\n[search]\nstrategy = "random_sample"\nmax_evaluations = 1\n'
-        f"start = [{{ {start} }}]\n"
+        f'[operator]\nkind = "{kind}"\nshape = [{shape}]\n[search]\nmax_evaluations = 1\nstart = [{{ {start} }}]\n'
     )
     environment = {**os.environ, "WATTRIDGE_DATA": str(folder / "data")}
     program = [sys.executable, "-m", "app"]
@@ -43,11 +46,33 @@ def exported(operator: str, configuration: dict[str, Any], gpu: str, folder: Pat
         ran = subprocess.run([*program, *words], cwd=ROOT, env=environment, capture_output=True, text=True)
         if ran.returncode:
             raise RuntimeError(f"{' '.join(words)}: {ran.stderr[-400:]}")
+    check_parameters(next(folder.glob("*.h")), configuration)
     return folder
 
 
+def check_parameters(header: Path, configuration: dict[str, Any]) -> None:
+    """End all where the header has other parameters: what it says would be measured as somebody else's."""
+    found = dict(DEFINED.findall(header.read_text()))
+    wanted = {name: str(int(value) if isinstance(value, bool) else value) for name, value in configuration.items()}
+    if {name: value for name, value in found.items() if not name.startswith("WATTRIDGE_")} != wanted:
+        sys.exit(f"{header.name} has {found}, and the winner is {wanted}")
+
+
+def built(folder: Path, which: str) -> Path:
+    """One of the exported files as a shared library."""
+    source = next(each for each in folder.glob(f"*{OURS[which]}"))
+    library, options = folder / f"{which}.so", list[str]()
+    if which == "source":
+        said = re.search(r"^// Compile: nvcc -c (.*)$", source.read_text(), re.MULTILINE)
+        assert said is not None, "the line at its head"
+        options = said[1].split()
+    command = ["nvcc", "-shared", "-Xcompiler", "-fPIC", *options]  # C it hands to the compiler of C
+    subprocess.run([*command, "-o", str(library), str(source)], check=True)
+    return library
+
+
 def outside(operator: str, folder: Path, rest_s: float, load_s: float, turns: int) -> None:
-    """Both measured in turns, by PyTorch, nvcc and NVML alone; one line of JSON."""
+    """Source, machine code and library measured in turns, by PyTorch, nvcc and NVML alone; one line of JSON."""
     import ctypes
 
     import pynvml
@@ -58,12 +83,10 @@ def outside(operator: str, folder: Path, rest_s: float, load_s: float, turns: in
     torch.backends.cudnn.benchmark = True
     kind, _, numbers = operator.partition(":")
     shape = [int(each) for each in numbers.split(",")]
-    source, header = next(folder.glob("*.cu")), next(folder.glob("*.h")).read_text()
-    architecture = "sm_{}{}".format(*torch.cuda.get_device_capability())
-    library = folder / "kernel.so"
-    flags = ["-shared", "-Xcompiler", "-fPIC", "-O3", "-std=c++17", f"-arch={architecture}"]
-    subprocess.run(["nvcc", *flags, "-o", str(library), str(source)], check=True)
-    launch = getattr(ctypes.CDLL(str(library)), f"launch_{kind}")
+    header = next(folder.glob("*.h")).read_text()
+    torch.cuda.init()
+    ctypes.CDLL("libcuda.so.1", mode=ctypes.RTLD_GLOBAL)
+    launches = {each: getattr(ctypes.CDLL(str(built(folder, each))), f"launch_{kind}") for each in OURS}
     arrays = {
         name: torch.zeros(int(size) // 4, device="cuda") if "written" in said or "zeroed" in said
         # as small as what the sums may be off by is compared with
@@ -72,10 +95,10 @@ def outside(operator: str, folder: Path, rest_s: float, load_s: float, turns: in
     }  # fmt: skip
     pointers = [ctypes.c_void_p(each.data_ptr()) for each in arrays.values()]
 
-    def ours() -> None:
-        failed = launch(*pointers, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
+    def launched(which: str) -> None:
+        failed = launches[which](*pointers, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
         if failed:
-            raise RuntimeError(f"launch_{kind} returned {failed}")
+            raise RuntimeError(f"launch_{kind} of the {which} returned {failed}")
 
     if kind == "mm":
         batch, m, n, k = shape
@@ -100,14 +123,17 @@ def outside(operator: str, folder: Path, rest_s: float, load_s: float, turns: in
             rows, columns = arrays["x"].view(-1, c_in), arrays["w"].view(c_in, c_out)
             theirs["mm"] = lambda: torch.mm(rows, columns)
 
-    ours()
-    torch.cuda.synchronize()
     wanted = next(iter(theirs.values()))()
     wanted = (wanted.permute(0, 2, 3, 1) if kind == "conv2d" else wanted).reshape(-1)
     written = next(each for name, each in arrays.items() if name in ("c", "y"))
-    off = float((written - wanted).abs().max() / wanted.abs().max())
-    if not off < 1e-4:
-        raise RuntimeError(f"the exported kernel's result differs by {off:.2g}")
+    off = 0.0
+    for which in OURS:
+        written.fill_(float("nan"))
+        launched(which)
+        torch.cuda.synchronize()
+        off = max(off, float((written - wanted).abs().max() / wanted.abs().max()))
+        if not off < 1e-4:
+            raise RuntimeError(f"the result of the exported {which} differs by {off:.2g}")
 
     def graph(work: Any) -> torch.cuda.CUDAGraph:
         stream = torch.cuda.Stream()
@@ -152,8 +178,8 @@ def outside(operator: str, folder: Path, rest_s: float, load_s: float, turns: in
 
     graphs = {name: graph(work) for name, work in theirs.items()}
     fastest = min(graphs, key=lambda name: time_s(graphs[name], 20))
-    own = graph(ours)
-    rows = [{"ours": measured(own), "theirs": measured(graphs[fastest])} for _ in range(turns)]
+    each = {**{which: graph(partial(launched, which)) for which in OURS}, "theirs": graphs[fastest]}
+    rows = [{name: measured(made) for name, made in each.items()} for _ in range(turns)]
     print("OUTSIDE " + json.dumps({"library": fastest, "off": off, "rows": rows}))
 
 
@@ -172,7 +198,9 @@ def main() -> None:
         return
     kept = [json.loads(line) for line in arguments.record.read_text().splitlines()]
     records = {each["shape"]: each for each in kept if "winners" in each}
-    print("shape  library        energy of ours / theirs (mJ)          less    in session    time (ms)")
+    missed: list[str] = []
+    print("by nvcc from the source / the machine code that was measured / the library; less: each of ours than it")
+    print("shape  library       energy (mJ)                              less             in session  time (ms)")
     for shape in arguments.shapes.split():
         record = records[shape]
         winner = dict(record["winners"])["k search"]
@@ -186,19 +214,21 @@ def main() -> None:
                 found = re.search(r"^OUTSIDE (.*)$", ran.stdout, re.MULTILINE)
                 if found is None:
                     raise RuntimeError((ran.stderr or ran.stdout)[-400:])
-            except (RuntimeError, OSError) as error:
+            except (RuntimeError, OSError, StopIteration) as error:
+                missed.append(shape)
                 print(f"{shape:5s}  not measured: {error}", flush=True)
                 continue
         said = json.loads(found[1])
-        joules = {who: [row[who][1] * 1e3 for row in said["rows"]] for who in ("ours", "theirs")}
+        joules = {who: [row[who][1] * 1e3 for row in said["rows"]] for who in (*OURS, "theirs")}
         times = {who: sum(row[who][0] for row in said["rows"]) / len(said["rows"]) * 1e3 for who in joules}
-        less = 1 - sum(joules["ours"]) / sum(joules["theirs"])
-        both = " / ".join(" ".join(f"{each:.2f}" for each in values) for values in joules.values())
+        less = " / ".join(f"{1 - sum(joules[who]) / sum(joules['theirs']):+.1%}" for who in OURS)
+        all_joules = " / ".join(" ".join(f"{each:.2f}" for each in values) for values in joules.values())
+        all_times = " / ".join(f"{each:.4f}" for each in times.values())
         print(
-            f"{shape:5s}  {said['library']:12s}  {both:38s}  {less:+6.1%}  {inside:+10.1%}"
-            f"    {times['ours']:.4f} / {times['theirs']:.4f}",
-            flush=True,
+            f"{shape:5s}  {said['library']:12s}  {all_joules:40s} {less:16s} {inside:+10.1%}  {all_times}", flush=True
         )
+    if missed:
+        sys.exit(f"not measured: {', '.join(missed)}")
 
 
 if __name__ == "__main__":

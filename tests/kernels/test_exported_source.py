@@ -26,6 +26,7 @@ from app.engine.session.run import run_session
 from app.engine.store.database import Store
 from app.engine.workloads.cuda_arguments import make_array
 from app.engine.workloads.source_kernel import SourceKernel
+from app.errors import InputError
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
@@ -116,6 +117,29 @@ def test_the_header_is_c_and_cpp(exported: Callable[..., Exported], tmp_path: Pa
     for language in ("c", "c++"):
         command = ["c++", "-x", language, "-Wall", "-Werror", "-c", "-o", str(tmp_path / "call.o"), "-"]
         subprocess.run(command, input=caller, text=True, check=True, timeout=60)
+
+
+def test_of_a_kernel_that_a_program_prints_there_is_no_source(tmp_path: Path) -> None:
+    """An export runs no program, and a file without the kernel is none."""
+    path = tmp_path / "generated.toml"
+    path.write_text(
+        '[kernel]\nname = "scale"\ngenerator = "python3 make.py {factor}"\nproblem_size = ["n"]\nprofile = "copy"\n'
+        'arguments = [{ name = "y", type = "float32", shape = ["n"], output = true }]\n'
+        "[constants]\nn = 1000\n[parameters]\nblock_size_x = [64]\nfactor = [1, 2]\n"
+        '[objective]\nminimise = "energy_j"\n'
+    )
+    gpu = SimulatedGpu(load_twin("h200"), seed=1, clock=VirtualClock())
+    plan = plan_specification(load_specification(path), gpu, SearchOptions(strategy="brute_force"))
+    with Store() as store:
+        result = run_session(plan, store, lambda event: None, threading.Event())
+    out = tmp_path / "out"
+    files = export_session(result.plan, result.table, result.session, None, out)
+    names = [file.name for file in files]
+    assert "scale.h" in names
+    assert "scale.cu" not in names
+    assert "launch_scale" not in (out / "scale.h").read_text()
+    with pytest.raises(InputError, match="no CUDA source"):
+        export_session(result.plan, result.table, result.session, None, out, ["source"])
 
 
 @pytest.mark.parametrize(("arch", "board"), [(70, "v100"), (80, "a100"), (90, "h200")])

@@ -78,14 +78,14 @@ class CudaFile:
         room = [f" * {argument.name}: {self._meaning(argument)}" for argument in self.prepared.calls.arguments]
         return [
             "/*",
-            " * Queues one launch on a stream (0: the default one); returns what the CUDA runtime says, 0 for success.",
+            " * Queues one launch on a stream (0: the default one); returns what CUDA says, 0 for success.",
             " * Arrays are on the device.",
             *room,
             " */",
             "#ifdef __cplusplus",
             'extern "C"',
             "#endif",
-            f"{self._signature()};",
+            f"{self.signature};",
         ]
 
     def facts(self) -> dict[str, Any]:
@@ -109,13 +109,18 @@ class CudaFile:
             ],
         }
 
-    # --- inside -----------------------------------------------------------------------------------------------------
+    @property
+    def signature(self) -> str:
+        """Of the function, in C."""
+        parameters = [self._declared(argument) for argument in self.prepared.calls.arguments]
+        return f"int {self._name}({', '.join([*parameters, 'void *stream'])})"
 
     @property
-    def _name(self) -> str:
-        return f"launch_{identifier(self.prepared.launch.name)}"
+    def opts_in(self) -> bool:
+        """Whether a launch needs more shared memory than blocks have by default."""
+        return self.prepared.launch.shared_byte > self.limits.shared_memory_per_block
 
-    def _written(self, argument: Argument) -> str:
+    def written(self, argument: Argument) -> str:
         """An argument's name where no macro has it."""
         taken = {**self.spec.constants, **self.spec.parameters}
         name = identifier(argument.name)
@@ -123,16 +128,18 @@ class CudaFile:
             name += "_"
         return name
 
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _name(self) -> str:
+        return f"launch_{identifier(self.prepared.launch.name)}"
+
     def _declared(self, argument: Argument) -> str:
         kind = _C_TYPES.get(argument.type, "void")
         if argument.shape is None:
-            return f"{kind} {self._written(argument)}"
+            return f"{kind} {self.written(argument)}"
         scratch = argument.fill == "zeros" and not argument.output  # what a kernel leaves for itself
-        return f"{'' if argument.output or scratch else 'const '}{kind} *{self._written(argument)}"
-
-    def _signature(self) -> str:
-        parameters = [self._declared(argument) for argument in self.prepared.calls.arguments]
-        return f"int {self._name}({', '.join([*parameters, 'void *stream'])})"
+        return f"{'' if argument.output or scratch else 'const '}{kind} *{self.written(argument)}"
 
     def _meaning(self, argument: Argument) -> str:
         if argument.shape is None:
@@ -150,12 +157,12 @@ class CudaFile:
         lines = [
             "",
             "#ifndef __CUDACC_RTC__",
-            f'extern "C" {self._signature()} {{',
+            f'extern "C" {self.signature} {{',
             f"    const void *function_ = (const void *){function};",
         ]
         given = []
         for argument in self.prepared.calls.arguments:
-            name = self._written(argument)
+            name = self.written(argument)
             if argument.constant:
                 lines += [
                     f"    if (cudaError_t failed_ = cudaMemcpyToSymbolAsync({argument.name}, {name}, "
@@ -163,7 +170,7 @@ class CudaFile:
                 ]
             else:
                 given.append(f"(void *)&{name}")
-        if launch.shared_byte > self.limits.shared_memory_per_block:
+        if self.opts_in:
             lines += [
                 "    if (cudaError_t failed_ = cudaFuncSetAttribute(function_, "
                 f"cudaFuncAttributeMaxDynamicSharedMemorySize, {launch.shared_byte})) return failed_;"

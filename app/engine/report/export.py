@@ -1,12 +1,12 @@
-"""Exports: a configuration as JSON, C header, CUDA source or a script that sets its clocks; a session as CSV, cache or
-T4; a specification as T1."""
+"""Exports: a configuration as JSON, C header, CUDA source, machine code or a script that sets its clocks; a session as
+CSV, cache or T4; a specification as T1."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from ...errors import InputError, WattridgeError
 from ...files import digest_of, write_text
 from ...input_files import is_input, is_there
 from ...numbers import finite_or_none
-from ...sensors.device_limits import DeviceLimits
+from ...sensors.device_limits import DeviceLimits, limits_of
 from ...sensors.event_reasons import names as reason_names
 from ...sensors.gpu import Gpu
 from ..formats.c_header import c_header
@@ -30,6 +30,7 @@ from ..formats.own import About
 from ..formats.t1_writer import write_t1
 from ..formats.t4 import write_t4
 from ..measurement import MEASURED, Measurement, Value
+from ..runner.cuda.measured_code import ByNvcc, MeasuredCode, by_nvcc, capability_of, measured_code
 from ..session.load import load_specification
 from ..session.plan import SessionPlan
 from ..session.sources import are_as_measured
@@ -39,6 +40,7 @@ from ..space.result_table import ResultTable
 from ..space.within_limits import nearest
 from ..specification.model import Specification
 from ..workloads.source_kernel import KernelRefused
+from .code_export import code_source
 from .cuda_export import CudaFile
 
 # kind -> how its file's name ends: a configuration's first, then those of the whole session
@@ -46,6 +48,7 @@ KINDS = {
     "json": ".json",
     "header": ".h",
     "source": ".cu",
+    "code": "-code.c",
     "script": "-clocks.sh",
     "csv": "-session.csv",
     "cache": "-cache.json",
@@ -64,6 +67,8 @@ class Choice:
     session: int | None
     settings: tuple[str, ...]  # which parameters are device settings
     kernel: CudaFile | None = None  # where the session's specification is there and has a CUDA source
+    code: MeasuredCode | None = None  # of that kernel, where it is kept or can be made again
+    by_nvcc: ByNvcc | None = None  # of its source, where nvcc is here
 
     @property
     def source(self) -> str:
@@ -126,22 +131,31 @@ def export_session(
     index: int | None,
     folder: Path,
     kinds: Sequence[str] | None = None,
+    on_remark: Callable[[str], None] = lambda line: None,
 ) -> list[Path]:
     """Write the chosen configuration (None: the best one) and the session in the kinds asked for (None: all).
 
-    Each file is written whole or not at all; one that this program did not write is never overwritten. Raises
-    InputError for an unknown kind, and for T1 where no specification was tuned, WattridgeError where nothing succeeded
-    or the folder refuses.
+    `on_remark` is told, in a line, what a user of the files should know of them. Each file is written whole or not at
+    all; one that this program did not write is never overwritten. Raises InputError for an unknown kind, and for T1,
+    source or machine code where there is none; WattridgeError where nothing succeeded or the folder refuses.
     """
     unknown = set(kinds or ()) - set(KINDS)
     if unknown:
         raise InputError(f"unknown kind '{sorted(unknown)[0]}'", "export", f"one of {', '.join(KINDS)}")
     asked = KINDS if kinds is None else kinds
     choice = choose(plan, table, session, index) if set(asked) & set(_CHOICES) else None
-    able = {"t1": _has_t1(plan), "source": choice is not None and choice.kernel is not None}
+    if choice is not None:
+        choice = _with_code(choice, beside_nvcc=bool({"source", "code"} & set(asked)))
+    able = {
+        "t1": _has_t1(plan),
+        "source": choice is not None and choice.kernel is not None,
+        "code": choice is not None and choice.code is not None,
+    }
     wanted = [kind for kind in KINDS if kind in asked and (kinds is not None or able.get(kind, True))]
     if "source" in wanted and not able["source"]:
         raise InputError("there is no CUDA source of this session as it was", plan.title, "choose other kinds")
+    if "code" in wanted and not able["code"]:
+        raise InputError(f"there is no machine code: {_why_no_code(choice)}", plan.title, "choose other kinds")
     stem = file_stem(plan.title)
     paths = {kind: folder / f"{stem}{KINDS[kind]}" for kind in wanted}
     for path in paths.values():
@@ -155,6 +169,9 @@ def export_session(
             _write_plan_as_t1(plan, path)
         else:
             _SESSIONS[kind](table, path, about, overwrite=True)
+    if choice is not None and "source" in wanted:
+        for line in _of_the_code(choice):
+            on_remark(line)
     return list(paths.values())
 
 
@@ -236,6 +253,7 @@ def export_json(choice: Choice) -> str:
         "measured_at": _time(m.timestamp_s),
         "cost_s": finite_or_none(m.cost_s),
         "launch": choice.kernel.facts() if choice.kernel is not None else None,
+        "machine_code": _code_facts(choice),
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
@@ -250,6 +268,13 @@ def export_source(choice: Choice) -> str:
     """The kernel with the configuration's values, and a function that launches it."""
     assert choice.kernel is not None, "it was looked for"
     return choice.kernel.source(_remarks(choice))
+
+
+def export_code(choice: Choice) -> str:
+    """The machine code that was measured, and a function that launches it."""
+    assert choice.kernel is not None, "it was looked for"
+    assert choice.code is not None, "it was looked for"
+    return code_source(choice.kernel, choice.code, _remarks(choice))
 
 
 def export_script(choice: Choice) -> str:
@@ -279,32 +304,92 @@ def _remarks(choice: Choice) -> list[str]:
             if compiler
             else []
         ),
+        *_of_the_code(choice),
         *(f"Device setting: {text}" for text in settings),
         *figures,
     ]
 
 
 def _kernel_of(choice: Choice) -> CudaFile | None:
-    """The kernel of a choice; None where its source is not there, or the board could not launch it."""
+    """The kernel of a choice; None where it has no file of source that is as it was, or could not be launched."""
     spec = load_specification(Path(choice.plan.origin["file"]))
-    if spec.kernel is None or spec.kernel.language != "CUDA" or not are_as_measured(spec, choice.plan.origin):
+    if spec.kernel is None or spec.kernel.language != "CUDA" or not spec.kernel.sources:
+        return None
+    if not are_as_measured(spec, choice.plan.origin):
         return None
     with suppress(KernelRefused, InputError):
         return CudaFile.of(spec, choice.parameters, _limits_of(choice.plan))
     return None
 
 
+def _with_code(choice: Choice, *, beside_nvcc: bool) -> Choice:
+    """With the machine code that was measured, and with what nvcc makes of the source, which takes a second."""
+    kernel, compiler = choice.kernel, choice.plan.origin.get("compiler")
+    if kernel is None or compiler is None:
+        return choice
+    code = measured_code(kernel.prepared.build, kernel.prepared.launch.name, compiler)
+    if code is None or not beside_nvcc:
+        return replace(choice, code=code)
+    options = kernel.prepared.build.options
+    return replace(choice, code=code, by_nvcc=by_nvcc(export_source(choice), options, code))
+
+
+def _of_the_code(choice: Choice) -> list[str]:
+    """Whether who builds the source has what was measured."""
+    stem, code, other = file_stem(choice.plan.title), choice.code, choice.by_nvcc
+    said = []
+    if other is not None and other.same:
+        said.append(f"{other.version} makes the same machine code of {stem}{KINDS['source']}.")
+    elif other is not None:
+        has = f"{stem}{KINDS['code']} has what was measured"
+        said.append(f"{other.version} makes other machine code of {stem}{KINDS['source']}; {has}.")
+    elif code is not None:
+        said.append(f"{stem}{KINDS['code']} has the machine code that was measured.")
+    if code is not None and code.again:
+        said.append("The machine code is no longer kept: the same compiler made it again for this export.")
+    elif code is None and choice.kernel is not None and choice.plan.origin.get("compiler"):
+        said.append(f"The machine code is not here: {_why_no_code(choice)}.")
+    return said
+
+
+def _why_no_code(choice: Choice | None) -> str:
+    compiler = None if choice is None else choice.plan.origin.get("compiler")
+    if choice is None or choice.kernel is None:
+        return "there is no CUDA source of this session as it was"
+    return f"it is no longer kept, nor is {compiler} here" if compiler else "nothing was compiled in this session"
+
+
+def _code_facts(choice: Choice) -> dict[str, Any] | None:
+    code, other = choice.code, choice.by_nvcc
+    if code is None:
+        return None
+    return {
+        "compiler": code.compiler,
+        "kernel": code.kernel,
+        "sha256": code.sha256,
+        "made_again": code.again,
+        "nvcc": None if other is None else {"version": other.version, "same": other.same},
+    }
+
+
 def _limits_of(plan: SessionPlan) -> DeviceLimits:
-    """Of the session's board where it is there, else of compute capability 8.0."""
+    """Of the session's board where it is there, else those usual for its compute capability, or for 8.0."""
     from ...sensors.select import open_gpu
     from ..session.on_board import limits_on
 
     with suppress(WattridgeError), closing(open_gpu(plan.origin.get("gpu"), speed=math.inf)) as gpu:
         return limits_on(gpu)
-    return limits_on(None)
+    capability = capability_of(plan.origin.get("compiler", ""))
+    return limits_on(None) if capability is None else limits_of(capability)
 
 
-_CHOICES = {"json": export_json, "header": export_header, "source": export_source, "script": export_script}
+_CHOICES = {
+    "json": export_json,
+    "header": export_header,
+    "source": export_source,
+    "code": export_code,
+    "script": export_script,
+}
 _SESSIONS = {"csv": write_csv, "cache": write_cache, "t4": write_t4}
 
 

@@ -177,6 +177,16 @@ int cuModuleGetGlobal_v2(void **address, size_t *size, Module *module, const cha
     *size = symbol->st_size;
     return OK;
 }
+// the same of libraries, which a program loads without a context
+int cuLibraryLoadData(Module **made, const char *image, void *, void *, unsigned, void *, void *, unsigned) {
+    return cuModuleLoadData(made, image);
+}
+int cuLibraryGetKernel(Function **found, Module *library, const char *name) { return cuModuleGetFunction(found, library, name); }
+int cuKernelGetFunction(Function **found, Function *kernel) { *found = kernel; return OK; }
+int cuLibraryGetGlobal(void **address, size_t *size, Module *library, const char *name) {
+    return cuModuleGetGlobal_v2(address, size, library, name);
+}
+int cuMemcpyAsync(void *target, const void *source, size_t size, void *) { return copy(target, source, size); }
 int cuFuncGetAttribute(int *value, int which, Function *) { *value = which == 4 ? 16 : 0; return OK; }
 int cuFuncSetBlockShape(Function *, int, int, int) { return OK; }
 int cuFuncSetAttribute(Function *function, int which, int value) {

@@ -58,11 +58,12 @@ def test_every_strategy_begins_with_them(name: str) -> None:
 @pytest.mark.parametrize("objective", [LEAST_ENERGY, Objective(Goal("time_s", False))], ids=str)
 def test_with_a_budget_of_one_the_first_of_them_is_all_that_is_measured(name: str, objective: Objective) -> None:
     """Nothing is timed beside it either: this is how one configuration is measured."""
-    runner = FakeTimer(SPACE)
-    result = run(plan(SPACE, runner, strategy=name, objective=objective, starts=STARTS, max_evaluations=1))
-    assert (runner.measured, runner.only_timed) == ([47], [])
-    assert (result.state, result.reason) == (SessionState.DONE, "the budget is used up")
-    assert [result.table.measurement(0).row, result.table.measurement(0).depth] == [47, Depth.ENERGY]
+    for starts in (STARTS[:1], STARTS):
+        runner = FakeTimer(SPACE)
+        result = run(plan(SPACE, runner, strategy=name, objective=objective, starts=starts, max_evaluations=1))
+        assert (runner.measured, runner.only_timed) == ([47], [])
+        assert (result.state, result.reason) == (SessionState.DONE, "the budget is used up")
+        assert [result.table.measurement(0).row, result.table.measurement(0).depth] == [47, Depth.ENERGY]
 
 
 def test_without_them_a_search_goes_as_it_did() -> None:

@@ -101,13 +101,7 @@ class Compiler:
 
     def key(self, build: Build) -> str:
         """What an image depends on, as a hexadecimal SHA-256."""
-        digest = hashlib.sha256()
-        parts = (self._maker.identity, build.text, *build.options, *map(str, build.include))
-        for part in (*parts, build.kernel) if build.kernel else parts:
-            digest.update(self._from_root(part).encode() + b"\0")
-        for path, text in included(build):
-            digest.update(self._from_root(str(path)).encode() + b"\0" + text + b"\0")
-        return digest.hexdigest()
+        return _key(self._maker.identity, build, self.root)
 
     def close(self) -> None:
         """End what compiles."""
@@ -139,14 +133,6 @@ class Compiler:
         if len(ended.output.encode()) >= MOST_OUTPUT:
             raise KernelFailed(State.COMPILE, f"{program} printed more than {MOST_OUTPUT >> 20} MiB")
         return replace(build, text=build.text + ended.output, generator=())
-
-    def _from_root(self, text: str) -> str:
-        """With its paths below the root as they are from there."""
-        if self.root is None:
-            return text
-        for root in dict.fromkeys((self.root.resolve(), self.root)):
-            text = text.replace(root.as_posix(), "<root>")
-        return text
 
     def _compiled(self, build: Build) -> Compiled:
         options = [*build.options, *(f"-I{include}" for include in build.include)]
@@ -188,6 +174,29 @@ class Compiler:
             with suppress(OSError):
                 path.unlink()
                 total -= size
+
+
+def kept_image(identity: str, build: Build) -> bytes | None:
+    """What a compiler of this identity made of a build in some session; None where that is no longer kept."""
+    folder = _cache_folder()
+    found = None if folder is None else _kept_in(folder / f"{_key(identity, build, None)}.image")
+    return None if found is None else found.image
+
+
+def _key(identity: str, build: Build, root: Path | None) -> str:
+    def from_root(text: str) -> str:
+        """With its paths below the root as they are from there."""
+        for place in dict.fromkeys((root.resolve(), root)) if root is not None else ():
+            text = text.replace(place.as_posix(), "<root>")
+        return text
+
+    digest = hashlib.sha256()
+    parts = (identity, build.text, *build.options, *map(str, build.include))
+    for part in (*parts, build.kernel) if build.kernel else parts:
+        digest.update(from_root(part).encode() + b"\0")
+    for path, text in included(build):
+        digest.update(from_root(str(path)).encode() + b"\0" + text + b"\0")
+    return digest.hexdigest()
 
 
 def _kept_in(path: Path | None) -> Compiled | None:
