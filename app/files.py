@@ -22,6 +22,8 @@ MAXIMUM_LINE = 2**20  # characters
 _CHUNK = 1 << 20
 _LONGEST_NAME = 100  # characters of a file's name that its unfinished copy repeats
 _GZIP_MAGIC = b"\x1f\x8b"
+# endings that title_of leaves out
+_FORMATS = frozenset(("csv", "gz", "json", "jsonl", "ndjson", "parquet", "part", "tsv", "txt", "log", "toml"))
 
 
 def read_text(path: Path, maximum_bytes: int = MAXIMUM_BYTES) -> str:
@@ -84,6 +86,14 @@ def _within(file: BinaryIO | gzip.GzipFile, maximum_bytes: int, where: str) -> I
             size = f"{maximum_bytes / 2**20:.0f} MiB"
             raise InputError(f"the file holds more than {size} of text", where, "split it or remove what is not needed")
         yield chunk
+
+
+def title_of(path: Path) -> str:
+    """A file's name without the endings that say its format: 'run.2' of run.2.csv.gz, since run.1 is another one."""
+    name = path.name
+    while (stem := name.rpartition("."))[0] and stem[2].lower() in _FORMATS:
+        name = stem[0]
+    return name
 
 
 def digest_of(path: Path) -> str:

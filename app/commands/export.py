@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from ..files import title_of
 from ..paths import data_folder
 from .arguments import add_table, columns_of, session_number
 from .sources import chosen_index, newest_session
@@ -71,7 +72,7 @@ def _export_file(path: Path, arguments: Namespace) -> dict[str, Any]:
     from ..engine.session.planning import plan_replay
     from ..sensors.select import open_gpu
 
-    folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / path.name.split(".")[0]
+    folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / title_of(path)
     if not is_specification(path):
         recording = read_recording(path, columns_of(arguments))
         plan, table = plan_replay(path, read=recording), recording.table()

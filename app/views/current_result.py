@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QObject, Signal, Slot
 
+from ..files import title_of
 from .plots.row_filter import EVERYTHING, RowFilter
 from .provenance import provenance
 from .threads.bridge import EngineBridge
@@ -79,7 +80,7 @@ class CurrentResult(QObject):
         """'session-12', or the name of the file that it is of; for a folder of its own."""
         if self.session or self.plan is None:
             return f"session-{self.session}"
-        return Path(self.plan.origin.get("file", self.plan.title)).name.split(".")[0]
+        return title_of(Path(self.plan.origin.get("file", self.plan.title)))
 
     @property
     def chosen(self) -> int | None:

@@ -66,6 +66,17 @@ def test_a_recording_is_analysed_by_its_figures_of_work(capsys: pytest.CaptureFi
     assert document["gpu"] == "NVIDIA RTX 4000 Ada Generation"
 
 
+def test_files_whose_names_differ_behind_a_dot_are_not_one_kernel(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for number in (1, 2):
+        rows = "".join(f"{x},{number * (x + 1)},{number * (9 - x)}\n" for x in range(4))
+        (tmp_path / f"run.{number}.csv").write_text(f"x,time_s,energy_j\n{rows}")
+    status, document = run(capsys, "compare", *(str(tmp_path / f"run.{number}.csv") for number in (1, 2)))
+    assert status == 0
+    assert (document["over_machines"], document["carried"]) == ([], [])
+
+
 def test_a_session_that_comes_with_the_program(capsys: pytest.CaptureFixture[str]) -> None:
     status, document = run(capsys, "analyse", "h200-sgemm-session", "--maximise", "GFLOP/s")
     assert (status, document["gpu"], document["objective"]) == (0, "NVIDIA H200", "max:GFLOP/s")

@@ -18,6 +18,7 @@ from ..measurement import Configuration, Value
 from ..models.points import CLOCK_SETTINGS
 from ..objectives import Goal, Limit
 from ..pareto import front, hypervolume, reference_point
+from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..space.within_limits import feasible
 from .choosers import fastest, least_energy
@@ -170,7 +171,7 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
     """
     if len(sessions) < 2:
         raise InputError("one session has nothing to be compared with", "compare", "name two or more")
-    sessions = [replace(session, table=session.table.so_far()) for session in named_by_work(sessions)]
+    sessions = [replace(session, table=_averaged(session.table)) for session in named_by_work(sessions)]
     common = [name for name in sessions[0].table.value_names if all(name in s.table.value_names for s in sessions)]
     speed_name = next((name for name in common if role_of(name) is Role.SPEED), "1/s")
     efficiency_name = next((name for name in common if role_of(name) is Role.EFFICIENCY), "1/J")
@@ -251,6 +252,13 @@ class _Measured:
         clocks += [float(v) for name, v in configuration.items() if name in CLOCK_SETTINGS and not isinstance(v, str)]
         clock = next((value for value in clocks if math.isfinite(value)), math.nan)
         return Pick(dict(configuration), float(speed[index]), float(efficiency[index]), clock)
+
+
+def _averaged(table: ResultTable) -> ResultTable:
+    """What a session has measured so far, the repeats of a configuration as their mean, which keeps a limit or not."""
+    table = table.so_far()
+    repeats = fold(table)
+    return table if repeats is None else repeats.table
 
 
 def _cloud(session: Compared, goals: Sequence[Goal]) -> Floats:

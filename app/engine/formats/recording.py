@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
+from ...files import title_of
 from ..measurement import Measurement, Value
 from ..objectives import Goal, Objective, likely_goal
 from ..space.build import space_and_order
@@ -146,7 +147,7 @@ class RecordingBuilder:
         return Recording(
             path=self._path,
             device=device or "unknown device",
-            kernel=kernel or self._path.name.split(".")[0],
+            kernel=kernel or title_of(self._path),
             problem_size=problem_size,
             objective=objective or Objective(likely_goal("time")),
             units=units_of(self._columns.value_names, units),

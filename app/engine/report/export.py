@@ -100,6 +100,11 @@ class Choice:
         }
         return how.get(self.source, f"{self.source}: {board}")
 
+    @property
+    def of_figures(self) -> str:
+        """The same as a sentence, with the session's number: files of several sessions may lie in one folder."""
+        return f"Figures {self.provenance}{f' (session {self.session})' if self.session else ''}."
+
 
 def choose(plan: SessionPlan, table: ResultTable, session: int | None, index: int | None) -> Choice:
     """The measurement at `index`; None: the best by the session's objective, WattridgeError where none succeeded.
@@ -281,7 +286,7 @@ def export_script(choice: Choice) -> str:
     """A POSIX shell script that sets the clocks or the cap with nvidia-smi, and puts them back."""
     remarks = [
         f"Written by Wattridge {__version__}: clocks of {choice.plan.title} chosen for {choice.plan.objective}.",
-        f"Figures {choice.provenance}.",
+        choice.of_figures,
     ]
     if choice.source == "amd":
         remarks.append("nvidia-smi does not set this board; wattridge apply does:")
@@ -298,7 +303,7 @@ def _remarks(choice: Choice) -> list[str]:
     compiler = plan.origin.get("compiler")
     return [
         f"Written by Wattridge {__version__}: the configuration of {plan.title} chosen for {plan.objective}.",
-        f"Figures {choice.provenance}.",
+        choice.of_figures,
         *(
             [f"It was measured as compiled by {compiler}; another compiler's code may be faster or slower."]
             if compiler

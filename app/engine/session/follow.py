@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from ...errors import InputError, WattridgeError
-from ...files import digest_of
+from ...files import digest_of, title_of
 from ..formats.facts import Facts
 from ..formats.follow import CacheFollower, Entry
 from ..formats.kernel_tuner import CacheHeader
@@ -67,7 +67,7 @@ def _plan(
 ) -> SessionPlan:
     """The plan of a run with this header; `names` are the values of its entries."""
     return SessionPlan(
-        title=header.kernel or path.name.split(".")[0],
+        title=header.kernel or title_of(path),
         gpu=header.device or "unknown device",
         driver="",
         source="simulated" if simulated else "recorded",

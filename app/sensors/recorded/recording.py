@@ -34,6 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError, WattridgeError
+from ...files import title_of
 from ...input_files import is_there, open_input
 from ..channel import CHANNELS, POWER_SAMPLES, Channel, PowerSample, Reading, channel, figure_text
 from ..gpu import Gpu, PowerLimit
@@ -225,7 +226,7 @@ class _Parser:
         capability = self._fact(header, "compute_capability", _CAPABILITY)
         multiprocessors = self._fact(header, "multiprocessors", _NUMBER)
         facts: dict[str, Any] = {
-            "title": self._path.name.split(".")[0],
+            "title": title_of(self._path),
             "name": self._fact(header, "name", _TEXT, "") or "GPU",
             "driver": self._fact(header, "driver", _TEXT, ""),
             "recorded_from": self._fact(header, "recorded_from", _TEXT, ""),

@@ -18,6 +18,7 @@ from ...engine.analysis.quantities import Quantity, quantity
 from ...engine.chart import Chart, Series
 from ...engine.session.events import SessionChanged
 from ...engine.store.record import SessionRecord
+from ...files import title_of
 from ...numbers import MINUS, count_text
 from ..context import Context
 from ..file_dialogs import open_files
@@ -301,7 +302,7 @@ def _recorded(path: Path) -> tuple[Compared, dict[str, str]]:
     from ...engine.formats.read import read_recording
 
     recording = read_recording(path)
-    name = path.name.partition(".")[0]
+    name = title_of(path)
     source, work = "simulated" if recording.simulated else "recorded", recording.problem_size
     side = Compared(name, recording.device, source, recording.table(), recording.kernel, work=work)
     return side, dict(recording.units)

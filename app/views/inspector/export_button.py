@@ -9,6 +9,7 @@ from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from ...engine.measurement import State
+from ...files import title_of
 from ...paths import data_folder
 from ..context import Context
 from ..file_dialogs import choose_folder
@@ -98,8 +99,8 @@ class ExportButton(QToolButton):
         session, plan = self._result.session, self._result.plan
         if session or plan is None:
             return data_folder() / "exports" / f"session-{session}"
-        file = Path(plan.origin.get("file", "")).name  # of one that has no number: a file that is looked at
-        return data_folder() / "exports" / (file.partition(".")[0] or "followed")
+        file = Path(plan.origin.get("file", ""))  # of one that has no number: a file that is looked at
+        return data_folder() / "exports" / (title_of(file) or "followed")
 
     def export_into(self, folder: Path | None) -> None:
         """Choose the folder, now and from now on; None: the session's own."""

@@ -87,6 +87,19 @@ def test_a_session_in_which_nothing_keeps_its_limits_is_said_to_be() -> None:
         compare_sessions([limited, session("b", "A100", 20, -10)])
 
 
+def test_the_mean_of_repeats_keeps_a_limit_not_the_first_of_them() -> None:
+    """0.021 and 0.017 J: 0.019 in the mean, within 0.02 J."""
+    space = space_of_table({"clock": [1, 2], "repeat": [0, 1]}, [(1, 0), (1, 1), (2, 0), (2, 1)])
+    table = ResultTable(space)
+    for row, (time_s, energy_j) in enumerate(((0.1, 0.021), (0.1, 0.017), (0.2, 0.016), (0.2, 0.016))):
+        values = {"time_s": time_s, "energy_j": energy_j, "TOP/s": 1 / time_s, "GOPS/W": 1 / energy_j}
+        table.append(Measurement(row, space.configuration(row), State.OK, values))
+    repeated = Compared("a", "A100", "nvml", table, limits=(Limit("energy_j", True, 0.02),))
+    side = compare_sessions([repeated, session("b", "A100", 20, -10)]).sides[0]
+    assert (side.fastest.configuration, side.measured) == ({"clock": 1}, 2)
+    assert side.fastest.efficiency == pytest.approx((1 / 0.021 + 1 / 0.017) / 2)
+
+
 def tiles_by_clocks(name: str, rows: dict[tuple[int, int], tuple[float, float]]) -> Compared:
     """(tile, clock) -> time in s, energy in J."""
     codes = np.array([[tile, clock] for tile in range(2) for clock in range(2)], dtype=np.uint16)

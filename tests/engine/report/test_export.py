@@ -200,6 +200,13 @@ def test_header_compiles(tmp_path: Path) -> None:
     subprocess.run(["cc", "-fsyntax-only", "-Wall", "-Werror", tmp_path / "k.c"], check=True, timeout=30)
 
 
+def test_files_of_several_sessions_in_one_folder_say_which_they_are_of() -> None:
+    table = session()
+    for write in (export_header, export_script):
+        assert "(session 12)." in write(choose(plan(table), table, 12, 0))
+        assert "session" not in write(choose(plan(table), table, 0, 0)), "a file that is looked at has no number"
+
+
 def test_what_compiled_the_measured_kernel_is_said() -> None:
     """Two compilers' machine code of one source may differ by a quarter of the time."""
     table = session()

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....errors import InputError
-from ....files import byte_chunks
+from ....files import byte_chunks, title_of
 from ...channel import CHANNELS
 from ...gpu import PowerLimit
 from ..recording import Recording
@@ -330,7 +330,7 @@ class _Reader:
         tool = self._layout.tool or "another tool"
         limits = of_board.get("power_limit_w")
         current = limits[rows][np.isfinite(limits[rows])] if limits is not None else np.empty(0)
-        title = self._path.name.split(".")[0]
+        title = title_of(self._path)
         if step_s not in (None, self._layout.step_s):  # with another step it is another recording
             title = f"{title}@{step_s:g}"
         return Recording(
