@@ -2,17 +2,19 @@
 
 No two boards of a model draw, or report, quite the same, so figures are compared within a board only. Configurations
 that several boards measured show by how much they differ. The logarithm of a figure is that of the configuration, plus
-that of the board, plus a rest,
+that of the board, plus what each of them adds per degree of the GPU, plus a rest,
 
-    log y(b, c) = m(c) + o(b) + e(b, c),      o(reference) = 0
+    log y(b, c, T) = m(c) + o(b) + (s(c) + d(b)) (T - T0) + e,      o(reference) = d(reference) = 0
 
-the additive two-way layout with unequal numbers of observations [Searle1971, ch. 7], by least squares for each figure.
-With m(c) eliminated the o are the solution of a linear system whose matrix is the Laplacian of the boards that share
-configurations. Student's t over all of the rest gives the 95 %: it holds what a measurement scatters and what one
-configuration differs from another in, as where a board leaks more.
+the additive two-way layout with unequal numbers of observations [Searle1971, ch. 7] and a covariate, T0 being the
+usual temperature of the reference. The slopes have normal priors around zero [Gelman2013, section 14.8]. The figures
+are those that the boards drew: stated for one condition they carry the error of the board's thermal model, which is the
+same in all that a board measured cold, so that no scatter shows it.
 
-Energy is power times time in every measurement, and the estimates are linear and unweighted, so the offset of energy is
-the sum of the other two. A configuration at which a limit acted says nothing: there the clock gives way.
+Student's t over the rest gives the 95 %: it holds what a measurement scatters and what one configuration differs from
+another in. Added to it are what the priors leave open, and that temperatures are whole degrees. Time does not follow
+the temperature. Energy is power times time in every measurement, and its ratio is the product of the other two. A
+configuration at which a limit acted says nothing: there the clock gives way.
 """
 
 from __future__ import annotations
@@ -21,19 +23,29 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ...sensors.event_reasons import LIMITING
-from ..measurement import Depth, Measurement, State
+from ..measurement import THERMAL_CORRECTION, Depth, Measurement, State
 from .confidence import NORMAL_95, Interval, student_t
+from .thermal import PRIOR_SD
 
 FIGURES: Final = ("time_s", "power_w", "energy_j")
 LEAST: Final = 3  # configurations that a board shares with others, before its offset is known
 PLAUSIBLE: Final = (0.5, 2.0)  # a ratio outside is none of boards of one model
+
+# Per degree, 1 sigma, by how much a board's power follows its temperature more than the reference's: five H200 follow
+# theirs by 0 to 0.0012 (tests/benchmarks/reference.txt).
+SLOPES_APART: Final = 0.0007
+SLOPES: Final = PRIOR_SD[0]  # of a configuration
+WHOLE_DEGREES: Final = 0.41  # 1 sigma, of the difference of two temperatures in whole degrees, the same in every window
+_LEAST_SCATTER: Final = 1e-6  # simulated boards take exactly the same time
+_START: Final = 0.003  # of the scatter, to begin with
+_ROUNDS: Final = 12  # of scatter and coefficients in turn
 
 _AS_DRAWN: Final = {"power_w": "power_raw_w", "energy_j": "energy_raw_j"}
 
@@ -92,21 +104,25 @@ def fit_offsets(measured: Sequence[Measurement], reference: str) -> dict[str, Bo
         and each.board
         and all(each.values.get(name, 0.0) > 0.0 for name in FIGURES)
     ]
+    usual_c = _usual_c([each for each in usable if each.board == reference])
     usable = _linked(usable, reference)
     boards = sorted({each.board for each in usable} - {reference})
     found = {reference: BoardOffset(0, dict.fromkeys(FIGURES, EXACT))}
     if not boards:
         return found
-    layout = _Layout(usable, reference, boards)
-    by_figure = {name: layout.solve(np.log([each.values[name] for each in usable])) for name in FIGURES}
+    layout = _Layout(usable, reference, boards, usual_c)
+    by_figure = {
+        name: layout.solve(np.log([_drawn(each, name) for each in usable]), warms=name != "time_s") for name in FIGURES
+    }
     noise = {name: _noise(usable, name) for name in FIGURES}
     for at, board in enumerate(boards):
         ratios = {}
-        for name, (offsets, errors, scatter, degrees) in by_figure.items():
-            half = student_t(degrees) * float(errors[at])
-            value = math.exp(offsets[at])
+        for name, fitted in by_figure.items():
+            half = float(fitted.halves[at])
+            of = ("time_s", "power_w") if name == "energy_j" else (name,)
+            value = math.exp(sum(by_figure[each].offsets[at] for each in of))
             # of the difference between two boards, each of which has a rest of its own
-            differs = math.sqrt(2 * max(0.0, scatter**2 - noise[name] ** 2))
+            differs = math.sqrt(2 * max(0.0, fitted.scatter**2 - noise[name] ** 2))
             ratios[name] = Ratio(value, (value * math.exp(-half), value * math.exp(half)), differs)
         if all(PLAUSIBLE[0] <= ratio.value <= PLAUSIBLE[1] for ratio in ratios.values()):
             found[board] = BoardOffset(layout.shared[at], ratios)
@@ -168,32 +184,80 @@ def _linked(measured: list[Measurement], reference: str) -> list[Measurement]:
         measured = kept
 
 
-class _Layout:
-    """Which board measured which configuration how often; its least squares are the same for every figure."""
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    """One figure of all boards but the reference."""
 
-    def __init__(self, measured: Sequence[Measurement], reference: str, boards: Sequence[str]) -> None:
+    offsets: Floats  # logarithms of the ratios
+    halves: Floats  # of their 95 % intervals
+    scatter: float
+
+
+class _Layout:
+    """Which board measured which configuration, and how warm it was: the design, which all figures have in common.
+
+    The boards' coefficients are eliminated first, so that a thousand boards cost a thousand systems of two equations,
+    and one of the size of the configurations that they share.
+    """
+
+    def __init__(self, measured: Sequence[Measurement], reference: str, boards: Sequence[str], usual_c: float) -> None:
+        """Ratios will be those at `usual_c`; where temperatures are not known, they are left out of account."""
         place = {board: at for at, board in enumerate((reference, *boards))}
         rows = {row: at for at, row in enumerate(dict.fromkeys(each.row for each in measured))}
         self._board = np.array([place[each.board] for each in measured])
         self._row = np.array([rows[each.row] for each in measured])
-        counts = np.zeros((len(place), len(rows)))
-        np.add.at(counts, (self._board, self._row), 1.0)
-        self.shared = (counts > 0).sum(axis=1)[1:].tolist()
-        self._share = counts / counts.sum(axis=0)  # of a configuration's measurements, each board's
-        laplacian = np.diag(counts.sum(axis=1)) - self._share @ counts.T
-        self._inverse = np.linalg.inv(laplacian[1:, 1:])
-        self._degrees = max(1, len(measured) - len(rows) - len(boards))
+        self._rows, self._boards = len(rows), len(boards)
+        self.shared = [len(set(self._row[self._board == at].tolist())) for at in range(1, len(place))]
+        warmer = [each.values.get("temperature_c", math.nan) - usual_c for each in measured]
+        self._warmer = np.nan_to_num(np.array(warmer), nan=0.0)
 
-    def solve(self, logs: Floats) -> tuple[Floats, Floats, float, int]:
-        """The offsets of the boards but the reference, their standard errors, the scatter, its degrees of freedom."""
-        counts = np.bincount(self._row)
-        means = np.bincount(self._row, logs) / counts
-        centred = np.bincount(self._board, logs - means[self._row], minlength=len(self._share))
-        offsets = np.concatenate([[0.0], self._inverse @ centred[1:]])
-        left = logs - offsets[self._board]
-        rest = left - (np.bincount(self._row, left) / counts)[self._row]
-        scatter = math.sqrt(float(rest @ rest) / self._degrees)
-        return offsets[1:], scatter * np.sqrt(np.diag(self._inverse)), scatter, self._degrees
+    def solve(self, logs: Floats, *, warms: bool) -> _Fitted:
+        """The offsets; `warms` where the figure follows the temperature."""
+        rows, boards = self._rows, self._boards
+        warmer = self._warmer if warms else 0.0 * self._warmer
+        level = np.zeros((len(logs), 2 * rows))  # m and s of each configuration
+        level[np.arange(len(logs)), self._row] = 1.0
+        level[np.arange(len(logs)), rows + self._row] = warmer
+        own = np.stack([np.ones_like(warmer), warmer], axis=1)  # o and d of each board
+        of_level, of_board = np.repeat([0.0, 1.0 / SLOPES**2], rows), np.array([0.0, 1.0 / SLOPES_APART**2])  # priors
+        both, own_both, own_logs = np.zeros((boards, 2, 2 * rows)), np.zeros((boards, 2, 2)), np.zeros((boards, 2))
+        others = self._board > 0
+        at = self._board[others] - 1
+        np.add.at(both, at, own[others][:, :, None] * level[others][:, None, :])
+        np.add.at(own_both, at, own[others][:, :, None] * own[others][:, None, :])
+        np.add.at(own_logs, at, own[others] * logs[others][:, None])
+        normal, right = level.T @ level, level.T @ logs
+        variance = _START**2
+        for _ in range(_ROUNDS):
+            inverse = np.linalg.inv(own_both + variance * np.diag(of_board))
+            across = inverse @ both
+            left = normal + variance * np.diag(of_level) - np.tensordot(both, across, ((0, 1), (0, 1)))
+            covariance = variance * np.linalg.inv(left)
+            levels = covariance @ (right - np.tensordot(across, own_logs, ((0, 1), (0, 1)))) / variance
+            found = (inverse @ (own_logs - both @ levels)[:, :, None])[:, :, 0]
+            joint = -across @ covariance
+            spread = variance * inverse - joint @ across.transpose(0, 2, 1)
+            rest = logs - level @ levels
+            rest[others] -= (own[others] * found[at]).sum(axis=1)
+            degrees = len(logs) - 2 * (rows + boards) + float(of_level @ np.diag(covariance))
+            degrees += float(np.einsum("k,bkk->", of_board, spread))
+            variance = max(_LEAST_SCATTER**2, float(rest @ rest) / max(1.0, degrees))
+        unknown = joint[:, 0] ** 2 @ of_level + spread[:, 0] ** 2 @ of_board  # what the priors leave open
+        t, scattered = student_t(max(1, math.floor(degrees + 1e-6))), np.maximum(0.0, spread[:, 0, 0] - unknown)
+        rounded = WHOLE_DEGREES * float(np.mean(levels[rows:]))
+        halves = np.sqrt(t**2 * scattered + NORMAL_95**2 * (unknown + rounded**2))
+        return _Fitted(found[:, 0], halves, math.sqrt(variance))
+
+
+def _usual_c(measured: Sequence[Measurement]) -> float:
+    """The middle of their temperatures; NaN where they have none."""
+    known = [each.values["temperature_c"] for each in measured if "temperature_c" in each.values]
+    return median(known) if known else math.nan
+
+
+def _drawn(measured: Measurement, name: str) -> float:
+    """A figure as the board drew it, which may state it for another condition."""
+    return measured.values[name] / (measured.values.get(THERMAL_CORRECTION, 1.0) if name in _AS_DRAWN else 1.0)
 
 
 def _noise(measured: Sequence[Measurement], name: str) -> float:

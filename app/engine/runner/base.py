@@ -112,6 +112,10 @@ class OverBoards(Protocol):
 class ComparesBoards(Protocol):
     """A runner over boards that fits how they differ to what several of them measured."""
 
+    def shared(self, rows: Sequence[int]) -> list[int]:
+        """Which of these rows every board measures."""
+        ...
+
     def leave_out(self, rows: Sequence[int]) -> None:
         """These rows say nothing of it from now on: they were chosen for what one board reported of them."""
         ...

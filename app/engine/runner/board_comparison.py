@@ -140,18 +140,21 @@ class BoardComparison:
         return {each.row: each for each in self._seen if each.board == self.reference and each.state is State.OK}
 
     def second_looks(self, rows: Sequence[int], keys: Sequence[str]) -> list[tuple[str, int]]:
-        """Which of these boards looks again at each row: the reference at all that it has not measured.
+        """Which of these boards looks again at each row: at a shared one every board that has measured it.
 
-        The others are shared out, first to boards that have not measured them.
+        The reference looks at all that it has not measured. The others are shared out, first to boards that have not
+        measured them.
         """
-        unseen_by = {row: [key for key in keys if key not in self._boards_of[row]] for row in rows}
+        together = [(key, row) for row in rows if row in self._shared for key in keys if key in self._boards_of[row]]
+        alone = [row for row in rows if row not in {each for _, each in together}]
+        unseen_by = {row: [key for key in keys if key not in self._boards_of[row]] for row in alone}
         chosen: dict[int, str] = {}
-        load: Counter[str] = Counter()
-        for row in sorted(rows, key=lambda row: (self.reference not in unseen_by[row], not unseen_by[row])):
+        load = Counter(key for key, _ in together)
+        for row in sorted(alone, key=lambda row: (self.reference not in unseen_by[row], not unseen_by[row])):
             others = [self.reference] if self.reference in unseen_by[row] else unseen_by[row] or keys
             chosen[row] = min(others, key=lambda key: (load[key], self._measured[key]), default="")
             load[chosen[row]] += 1
-        return [(chosen[row], row) for row in rows]
+        return [*together, *((chosen[row], row) for row in alone)]
 
     # --- inside -----------------------------------------------------------------------------------------------------
 

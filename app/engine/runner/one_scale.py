@@ -20,6 +20,7 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ...errors import InputError
 from ..measurement import Depth, Measurement, State
 from ..metering.board_offsets import BoardOffset, offsets_to_json
 from ..space.search_space import SearchSpace
@@ -37,6 +38,8 @@ from .base import (
 )
 from .board_comparison import BoardComparison
 from .board_correction import corrected, uncorrected
+from .pool.gpu import ORIGIN, boards_document, boards_of_origin
+from .stating import Statement
 
 OFFSETS: Final = "board_offsets"  # key of a session's origin
 _UNCOMPARED: Final = "its board could not be compared with the others: these are its own figures"
@@ -60,6 +63,7 @@ class OneScale:
         self.feature_names: tuple[str, ...] = runner.feature_names if isinstance(runner, KnowsFeatures) else ()
         self._comparison = BoardComparison(space.size, reference)
         self._given_rows: set[int] = set()
+        self._concluded: dict[str, str] = {}
         self._held: dict[int, Measurement] = {}  # of rows that were not given yet: what some board reported
 
     @property
@@ -74,6 +78,9 @@ class OneScale:
     def offsets(self) -> Mapping[str, BoardOffset]:
         """Of every board that is compared with the reference, by their keys."""
         return self._comparison.offsets
+
+    def shared(self, rows: Sequence[int]) -> list[int]:
+        return [row for row in rows if self._comparison.is_shared(row)]
 
     def leave_out(self, rows: Sequence[int]) -> None:
         self._comparison.leave_out(rows)
@@ -132,7 +139,11 @@ class OneScale:
         own: Sequence[Measurement] = [_unsaid(uncorrected(each, self._spec)) for each in measurements]
         if isinstance(self._runner, StatesFigures):
             own = self._runner.restated(own)
-            self._comparison.restated(own, self._runner.restated)
+            self._concluded = dict(self._runner.conclude())
+            statements = self._statements()
+            own = self._of_one_condition(own, statements)
+            restate = self._runner.restated
+            self._comparison.restated(own, lambda seen: self._of_one_condition(restate(seen), statements))
         else:  # boards of a session that is resumed and that are no longer here are linked by the second looks
             self._comparison.restated(own, lambda seen: seen)
         settled = self._comparison.settled
@@ -142,7 +153,9 @@ class OneScale:
         ]
 
     def conclude(self) -> Mapping[str, str]:
-        concluded = dict(self._runner.conclude()) if isinstance(self._runner, StatesFigures) else {}
+        concluded = self._concluded
+        if not concluded and isinstance(self._runner, StatesFigures):
+            concluded = dict(self._runner.conclude())
         if len(self.offsets) > 1:
             concluded[OFFSETS] = json.dumps(offsets_to_json(self.offsets, self.reference))
         return concluded
@@ -151,6 +164,24 @@ class OneScale:
         self._runner.close()
 
     # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _statements(self) -> dict[str, Statement]:
+        """How each board's figures are stated: for the reference's condition, as the session's origin says then."""
+        boards = boards_of_origin(self._concluded)
+        known = {key: stated for key, facts in boards.items() if (stated := _statement(facts)) is not None}
+        if self.reference not in known:
+            return {}
+        condition = known[self.reference].condition
+        found = {key: replace(stated, condition=condition) for key, stated in known.items()}
+        document = {key: {**facts, **(found[key].to_origin() if key in found else {})} for key, facts in boards.items()}
+        self._concluded[ORIGIN] = boards_document(document)
+        return found
+
+    def _of_one_condition(
+        self, own: Sequence[Measurement], statements: Mapping[str, Statement]
+    ) -> Sequence[Measurement]:
+        """What boards reported; their conditions differ, and a ratio between boards is that at one."""
+        return [statements[each.board].state(each, self._spec) if each.board in statements else each for each in own]
 
     def _keys(self) -> list[str]:
         return [board.key for board in self._runner.boards]
@@ -238,6 +269,14 @@ class OneScale:
         if own.state is not State.OK or not own.board:
             return own
         return replace(own, message="; ".join(words for words in (own.message, _UNCOMPARED) if words))
+
+
+def _statement(facts: Mapping[str, str]) -> Statement | None:
+    """How a board stated its figures; None where it states none, or what it says is damaged."""
+    try:
+        return Statement.of_origin(facts)
+    except InputError:
+        return None
 
 
 def _unsaid(measured: Measurement) -> Measurement:

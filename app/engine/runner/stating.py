@@ -16,7 +16,7 @@ from typing import Final
 from ...errors import InputError
 from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import GpuInfo
-from ..measurement import Measurement, State
+from ..measurement import THERMAL_CORRECTION, Measurement, State
 from ..metering.condition import Condition
 from ..metering.learning import BoardLearning
 from ..metering.thermal import ThermalModel
@@ -25,7 +25,6 @@ from ..metering.window import Window
 from ..specification.model import Specification
 from .rescaling import rescaled
 
-CORRECTION: Final = "thermal_correction"  # stated over drawn
 UNCERTAINTY: Final = "thermal_uncertainty"  # what that adds to the interval of power; 95 %, relative
 _DRAWN: Final = {"energy_j": "energy_raw_j", "power_w": "power_raw_w"}
 _CONDITION: Final = {  # fields of a condition -> of a measurement
@@ -68,7 +67,7 @@ class Statement:
         values = measurement.values
         if measurement.state is not State.OK or "power_w" not in values or _CONDITION["slow_w"] not in values:
             return measurement
-        drawn = _scaled(measurement, spec, 1.0 / values.get(CORRECTION, 1.0), -values.get(UNCERTAINTY, 0.0))
+        drawn = _scaled(measurement, spec, 1.0 / values.get(THERMAL_CORRECTION, 1.0), -values.get(UNCERTAINTY, 0.0))
         factor, step_sd = 1.0, 0.0
         low_w, high_w = drawn.intervals.get("power_w", (0.0, 0.0))
         if not measurement.event_reasons & LIMITING:
@@ -87,7 +86,7 @@ class Statement:
         }
         return replace(
             stated,
-            values={**stated.values, **raw, CORRECTION: factor, UNCERTAINTY: uncertainty},
+            values={**stated.values, **raw, THERMAL_CORRECTION: factor, UNCERTAINTY: uncertainty},
             intervals={**stated.intervals, **drew},
         )
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from ...errors import InputError
 from ...files import digest_of
 from ...input_files import is_input
-from ..measurement import Measurement, State
+from ..measurement import THERMAL_CORRECTION, Measurement, State
 from ..metering.condition import Condition
 from ..runner.baseline import Baseline
-from ..runner.stating import CORRECTION, Statement
+from ..runner.stating import Statement
 from ..space.result_table import ResultTable
 from ..specification.model import Specification
 from ..store.database import Store
@@ -45,7 +45,9 @@ def restated(store: Store, session: int, condition: Condition) -> tuple[SessionP
 def _library(plan: SessionPlan, wanted: Statement, specification: Specification) -> dict[str, str]:
     """What the session keeps of the vendor's library, stated as its own figures are. Raises InputError."""
     kept = Baseline.of_origin(plan.origin)
-    if kept is None or kept.values.get(CORRECTION, 1.0) == 1.0:  # not known, or at a limit, where nothing is corrected
+    if (
+        kept is None or kept.values.get(THERMAL_CORRECTION, 1.0) == 1.0
+    ):  # not known, or at a limit, where nothing is corrected
         return {}
     measured = Measurement(-1, {}, State.OK, kept.values, kept.intervals)
     stated = wanted.state(measured, specification)

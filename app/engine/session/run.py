@@ -362,11 +362,12 @@ class SessionRun(LiveSession):
         worked = [each.row for each in alike if each.state is State.OK]
         rows = worked[: min(AGAIN, self._evaluated // AGAIN_SHARE)]
         if isinstance(self._runner, OverBoards):  # what is best is settled on one board
-            settled = self._finalists(but_of=self._runner.reference)
+            settled, shared = self._finalists(but_of=self._runner.reference), list[int]()
             if isinstance(self._runner, ComparesBoards):
                 self._runner.leave_out(settled)
-            rows = [*settled, *rows[: max(0, len(rows) - len(settled))], *self._of_boards_gone(self._runner)]
-            rows = list(dict.fromkeys(rows))
+                shared = self._runner.shared(worked)[: len(rows)]
+            others = rows[: max(0, len(rows) - len(settled))]
+            rows = list(dict.fromkeys([*settled, *shared, *others, *self._of_boards_gone(self._runner)]))
         with suppress(WattridgeError):  # the session itself is complete
             return {each.row: each for each in self._runner.measure(rows, self._stop)} if rows else {}
         return {}

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 from ...engine.analysis.peak_share import peak_share
 from ...engine.analysis.quantities import format_number, parameter_text, quantities_of, quantity
-from ...engine.measurement import SPREADS, Measurement, State, scattered, spreads
+from ...engine.measurement import SPREADS, THERMAL_CORRECTION, Measurement, State, scattered, spreads
 from ...engine.runner.board_correction import BOARD_CORRECTION, BOARD_NUMBER, BOARD_UNCERTAINTIES
-from ...engine.runner.stating import CORRECTION, UNCERTAINTY
+from ...engine.runner.stating import UNCERTAINTY
 from ...engine.session.description import describe_statement
 from ...engine.session.gains import describe_gain
 from ...engine.session.plan import SessionPlan
@@ -32,7 +32,7 @@ _SHOWN_ELSEWHERE = {
     *COMPILED,
     "settled",
     "observed_clock_mhz",
-    CORRECTION,
+    THERMAL_CORRECTION,
     UNCERTAINTY,
     BOARD_CORRECTION,
     BOARD_NUMBER,
@@ -135,11 +135,11 @@ def _measured(measurement: Measurement, plan: SessionPlan) -> Rows:
 
 def _stated(measurement: Measurement, plan: SessionPlan) -> Rows:
     """The thermal condition of energy and power, and how far they hold; nothing where they are as they were drawn."""
-    if CORRECTION not in measurement.values:
+    if THERMAL_CORRECTION not in measurement.values:
         return []
     described = (*describe_statement(plan), *describe_gain(plan.origin))
     figures = [(each.label, f"{each.value or 'not known'}, {each.note or each.unknown}") for each in described]
-    factor, off = measurement.values[CORRECTION], measurement.values[UNCERTAINTY]
+    factor, off = measurement.values[THERMAL_CORRECTION], measurement.values[UNCERTAINTY]
     return [*figures, ("Corrected by", f"{100 * (factor - 1):+.2f} %, ± {100 * off:.1f} %")]
 
 

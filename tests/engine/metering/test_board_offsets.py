@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -59,6 +60,54 @@ def test_the_intervals_hold_the_truth_in_95_of_100(boards: str, apart: float) ->
                 low, high = offsets[board].ratios[name].interval
                 held.append(low <= true <= high)
     assert np.mean(held) == pytest.approx(0.95, abs=0.025)
+
+
+def looks_cold_and_warm(rng: np.random.Generator, more: float, warmer_c: float = 0.0) -> list[Measurement]:
+    """Five configurations cold, twenty of each board's own, and the five once more, warm, on boards a and b.
+
+    A watt of leakage counts for more where less is drawn; boards leak differently; temperatures are whole degrees; and
+    what a board states is off by what its model of its heat is off by.
+    """
+    powers, found = rng.uniform(70, 210, 5), []
+    for board, ratio, above_c in (("a", 1.0, 0.0), ("b", more, warmer_c)):
+        leaks_w, wrong = rng.normal(0.07, 0.03), rng.normal(0.0, 0.0005)  # W and share per degree
+        own = rng.uniform(70, 210, 20)
+        plan = [(row, powers[row], 30 + 2 * row + above_c) for row in range(5)]
+        plan += [(100 * ord(board) + at, own[at], 48 + above_c) for at in range(20)]
+        plan += [(row, powers[row], 48 + rng.normal(0, 1) + above_c) for row in range(5)]
+        for row, power_w, true_c in plan:
+            warm_w = leaks_w * (true_c - 48)
+            drawn_w = (power_w + warm_w) * ratio * math.exp(NOISE / 4 * rng.standard_normal())
+            correction = math.exp(wrong * (48 - true_c))
+            facts = measured(row, board, drawn_w * correction, 1e-3)
+            seen = {"temperature_c": float(round(true_c)), "power_raw_w": drawn_w, "thermal_correction": correction}
+            found.append(replace(facts, values={**facts.values, **seen}))
+    return found
+
+
+@pytest.mark.parametrize("warmer_c", [0.0, 6.0])
+def test_boards_that_warm_up_and_know_their_heat_badly_are_compared_as_they_drew_at_one_temperature(
+    warmer_c: float,
+) -> None:
+    held, halves = [], []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        more = rng.uniform(0.96, 1.04)
+        ratio = fit_offsets(looks_cold_and_warm(rng, more, warmer_c), "a")["b"].ratios["power_w"]
+        low, high = ratio.interval
+        held.append(low <= more <= high)
+        halves.append(ratio.half)
+    assert 0.92 <= np.mean(held) <= 0.995
+    assert np.median(halves) < 0.004
+
+
+def test_a_thousand_boards_are_fitted_together() -> None:
+    rng = np.random.default_rng(7)
+    truth = {f"{number:04}": (rng.uniform(0.96, 1.04), 1.0) for number in range(1000)}
+    offsets = fit_offsets(draw(rng, {**truth, "0000": (1.0, 1.0)}, 5), "0000")
+    assert len(offsets) == 1000
+    off = [offsets[board].ratios["power_w"].value / more - 1 for board, (more, _) in truth.items() if board != "0000"]
+    assert np.sqrt(np.mean(np.square(off))) < 2 * NOISE
 
 
 def test_a_board_that_differs_from_row_to_row_is_known_less_well_and_so_is_what_it_measures() -> None:

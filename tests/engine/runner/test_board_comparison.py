@@ -94,13 +94,15 @@ def test_a_reference_that_leaves_before_it_reports_anything_is_none() -> None:
 
 def test_second_looks_settle_on_the_reference_and_keep_both_boards_as_busy() -> None:
     comparison = compared()
-    on_a, on_b = ROWS[SHARED : SHARED + 4], ROWS[SHARED + 4 : SHARED + 6]
+    on_a, on_b = ROWS[SHARED : SHARED + 4], ROWS[SHARED + 4 : SHARED + 8]
     for board, rows in (("a", on_a), ("b", on_b)):
         for row in rows:
             comparison.note(reported(board, row))
     looks = comparison.second_looks([*ROWS[:SHARED], *on_a, *on_b], ["a", "b"])
     assert {row for key, row in looks if key == "a"} >= set(on_b), "what is best is settled on one board"
     assert {row for key, row in looks if key == "b"} >= set(on_a), "and shows how the other differs"
+    again = [(key, row) for key in "ab" for row in ROWS[:SHARED]]
+    assert {*looks} >= {*again}, "shared rows are compared once more, on boards that are warm by now"
     load = Counter(key for key, _ in looks)
     assert abs(load["a"] - load["b"]) <= 1
 

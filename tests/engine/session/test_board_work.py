@@ -93,6 +93,29 @@ def test_a_session_on_two_simulated_boards_finds_what_one_board_finds() -> None:
     assert all({"label", "condition", "thermal_model"} <= set(each) for each in said.values())
 
 
+def test_boards_that_are_cooled_differently_are_stated_and_compared_at_one_condition() -> None:
+    twin = load_twin("v100")
+    warm = replace(twin, key="v100-warm", thermal=replace(twin.thermal, ambient_c=twin.thermal.ambient_c + 12))
+    sides = []
+    for number, each in enumerate((twin, warm)):
+        gpu = SimulatedGpu(each, seed=number, clock=VirtualClock())
+        sides.append(BoardWork(gpu, DeviceGuard(gpu), host="here", key=f"sim-{number}"))
+    specification = replace(load_specification(EXAMPLE), device_settings={})
+    with Store() as store, pooled(*sides) as gpu:
+        options = SearchOptions(max_evaluations=40, strategy="random_sample", seed=5)
+        result = run_session(plan_specification(specification, gpu, options), store, lambda _: None, threading.Event())
+    assert result.state is SessionState.DONE, result.reason
+    assert len({each["condition"] for each in boards_of_origin(result.plan.origin).values()}) == 1
+    offsets, reference = offsets_of_origin(result.plan.origin)
+    [other] = [offset for key, offset in offsets.items() if key != reference]
+    low, high = other.ratios["power_w"].interval
+    assert low <= 1.0 <= high, "they differ in nothing but their air"
+    found = [result.table.measurement(at) for at in range(len(result.table))]
+    seen = [each for each in found if each.state is State.OK and not each.event_reasons & 4 and each.board != reference]
+    assert seen
+    assert any(each.values["thermal_correction"] != 1.0 for each in seen)
+
+
 def test_a_board_that_begins_late_keeps_no_other_waiting_and_few_rows_are_measured_twice() -> None:
     first, late = side(0), side(1)
     nearly_all = threading.Event()
