@@ -16,7 +16,8 @@ import argparse
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
+from heapq import heappop, heappush
 
 import numpy as np
 import numpy.typing as npt
@@ -153,6 +154,63 @@ def warming(rng: np.random.Generator, seconds: float) -> Load:
     return Load(1000 * STRETCH_S * level, power_w, 1000.0, 300.0)
 
 
+_STEP_S = {1: 0.00366, 2: 0.0037, 4: 0.0038, 8: 0.004, 16: 0.0043, 32: 0.005, 64: 0.0068}  # of so many sequences
+_PROMPT_S = 0.0025
+
+
+def engine(
+    rng: np.random.Generator, seconds: float, clients: int, lengths: tuple[int, int], ramp_s: float, state: float = 0.0
+) -> Load:
+    """As `torch_server.py` works: all in a slot get a token a step, and one prompt is read between two steps.
+
+    A window opens after the ramp. Lengths are drawn alike each time, as a load generator's seed has them; `state` is
+    by what share the host makes prompts slower or faster for all of the time, which only the truth knows.
+    """
+    rate, mean_w = _engine_truth(clients, lengths)
+    prompt_s = _PROMPT_S * max(0.2, 1 + state * rng.standard_normal())
+    ends, tokens, power_w = _engine(rng, ramp_s + seconds, clients, lengths, ramp_s, prompt_s)
+    joules = np.cumsum(np.diff(ends, prepend=0.0) * power_w)
+    edges = ramp_s + SAMPLE_S * np.arange(round(seconds / SAMPLE_S) + 1)
+    drawn = np.diff(np.interp(edges, np.concatenate([[0.0], ends]), np.concatenate([[0.0], joules]))) / SAMPLE_S
+    return Load(in_stretches(ends - ramp_s, tokens, seconds), drawn, rate, mean_w)
+
+
+@lru_cache
+def _engine_truth(clients: int, lengths: tuple[int, int]) -> tuple[float, float]:
+    """Tokens/s and W in the long run."""
+    ends, tokens, power_w = _engine(np.random.default_rng(0), 300.0, clients, lengths, 2.0, _PROMPT_S)
+    spent_s, late = np.diff(ends, prepend=0.0), ends > 20
+    return float(tokens[late].sum() / spent_s[late].sum()), float((spent_s * power_w)[late].sum() / spent_s[late].sum())
+
+
+def _engine(
+    rng: np.random.Generator, seconds: float, clients: int, lengths: tuple[int, int], ramp_s: float, prompt_s: float
+) -> tuple[Floats, Floats, Floats]:
+    """When each prompt and step ended, the tokens that it gave, and W until then."""
+    drawn = np.random.default_rng(1)
+    waiting = [ramp_s * client / clients for client in range(clients)]  # when each request comes
+    left: list[int | None] = [None] * clients  # tokens of the answer in each slot
+    found, now = [], 0.0
+    while now < seconds:
+        if not any(left) and waiting[0] > now:
+            now = waiting[0]
+            found.append((now, 0, 120.0))
+        if waiting and waiting[0] <= now:
+            heappop(waiting)
+            left[left.index(None)] = int(drawn.integers(lengths[0], lengths[1] + 1)) - 1
+            now += prompt_s * (1 + 0.02 * rng.standard_normal())
+            found.append((now, 1, 520.0))
+        busy = [slot for slot, each in enumerate(left) if each is not None]
+        now += _STEP_S[1 << busy[-1].bit_length()] * (1 + 0.01 * rng.standard_normal())
+        found.append((now, len(busy), 270.0 + 0.3 * busy[-1]))
+        for slot in busy:
+            left[slot] = (left[slot] or 0) - 1 or None
+            if left[slot] is None:
+                heappush(waiting, now + rng.uniform(0.001, 0.003))
+    ends, tokens, power_w = np.array(found).T
+    return ends, tokens, power_w
+
+
 LOADS: dict[str, Callable[[np.random.Generator, float], Load]] = {
     "open loop, 20/s": open_loop,
     "nearly idle, 1/s": partial(open_loop, rate=1.0, answer_s=0.4),
@@ -168,6 +226,16 @@ LOADS: dict[str, Callable[[np.random.Generator, float], Load]] = {
     "wanders for 1 s": partial(wandering, time_s=1.0),
     "wanders for 3 s": partial(wandering, time_s=3.0),
     "starts slowly": warming,
+    **{
+        f"engine, {clients}, {words}": partial(engine, clients=clients, lengths=lengths, ramp_s=ramp_s, state=state)
+        for clients in (8, 32, 64)
+        for words, lengths, ramp_s, state in (
+            ("at once", (128, 128), 0.0, 0.0),
+            ("ramp", (128, 128), 2.0, 0.0),
+            ("drawn", (64, 192), 2.0, 0.0),
+            ("state", (64, 192), 2.0, 0.25),
+        )
+    },
 }
 
 
@@ -269,6 +337,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=400)
     parser.add_argument("--seed", type=int, default=5)
+    parser.add_argument("--loads", default="", help="only those whose names have this")
     arguments = parser.parse_args()
     print(f"{arguments.repeats} of each load. Of tokens/s, W and J/token each: how often the 95 % interval covers the")
     print("truth, %; the median of its half-width, %; the root mean square of what it is off the truth, %.")
@@ -281,6 +350,8 @@ def main() -> None:
         print(f"\n{words}")
         print(f"{'load':24}{'':8}{'cover':>15}{'half-width':>23}{'error':>23}{'s':>8}{'steady':>8}")
         for name, make in LOADS.items():
+            if arguments.loads not in name:
+                continue
             for label, method in METHODS.items():
                 rng = np.random.default_rng(arguments.seed)
                 found, took = [], []
