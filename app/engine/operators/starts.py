@@ -1,4 +1,4 @@
-"""Configurations of the operators' kernels that a search begins with: tiles as hand-written kernels cut them.
+"""Configurations of the operators' kernels that are suggested to a search: tiles as hand-written kernels cut them.
 
 A space has some hundred thousand configurations, of which few are good, and a first generation draws a few hundred of
 them. These are tiles with large shares of a thread, as CUTLASS and cuBLAS have them for large products, and those that
