@@ -6,12 +6,14 @@ import json
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
-from PySide6.QtCore import QByteArray, QSettings
+from PySide6.QtCore import QByteArray, QEvent, QSettings
 
 from ..engine.metering.meter_choice import NO_METERS, MeterChoice
 from ..errors import WattridgeError
 from ..paths import data_folder, open_private, private_folder
+from .threads.settings_saver import SettingsSaver
 
 if TYPE_CHECKING:
     from ..engine.analysis.tradeoff import Load
@@ -22,13 +24,55 @@ MOST_BOARDS = 100_000
 THEMES = ("system", "light", "dark")
 
 
+class _File(QSettings):
+    """Left to itself Qt writes it in the turn after a change, on the thread that made it."""
+
+    saver: SettingsSaver | None = None  # who writes it instead
+
+    def setValue(self, key: str, value: Any) -> None:
+        super().setValue(key, value)
+        self._changed()
+
+    def remove(self, key: str) -> None:
+        super().remove(key)
+        self._changed()
+
+    def clear(self) -> None:
+        super().clear()
+        self._changed()
+
+    def _changed(self) -> None:
+        if self.saver is not None:
+            self.saver.save_soon()
+
+    def event(self, event: QEvent) -> bool:
+        """Qt asks it to save itself."""
+        return True if self.saver is not None else super().event(event)
+
+
+_OPEN: WeakValueDictionary[str, _File] = WeakValueDictionary()  # each is read, and written, where it is made and ends
+
+
 class Settings:
     """Reads and writes through; several of them on one file agree with one another."""
 
     def __init__(self) -> None:
-        with suppress(OSError, WattridgeError):  # where it cannot be written, nothing is remembered
-            open_private(private_folder() / "window.ini", "ab").close()
-        self._file = QSettings(str(data_folder() / "window.ini"), QSettings.Format.IniFormat)
+        path = str(data_folder() / "window.ini")
+        known = _OPEN.get(path)
+        if known is None:
+            with suppress(OSError, WattridgeError):  # where it cannot be written, nothing is remembered
+                open_private(private_folder() / "window.ini", "ab").close()
+            known = _OPEN[path] = _File(path, QSettings.Format.IniFormat)
+        self._file = known
+
+    def save_beside(self, saver: SettingsSaver | None) -> None:
+        """From now on changes are written by this one; with None by Qt, in the turn after each."""
+        self._file.saver = saver
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self._file.fileName()
 
     @property
     def theme(self) -> str:

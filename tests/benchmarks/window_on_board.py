@@ -2,7 +2,8 @@
 
 python tests/benchmarks/window_on_board.py FOLDER [--gpu 0] [--configurations 60]
 
-Reads and never sets. Prints the longest turns of Qt's thread and the share of a core, and leaves pictures of the
+Reads and never sets. Prints the longest turns of Qt's thread and the share of a core, of turns above 50 ms what Qt's
+thread did where it worked longest, and what all threads did in the one that took longest; and leaves pictures of the
 workspaces in FOLDER, light and dark. Pictures are taken between the spans that are timed; what waited meanwhile is done
 before the next begins.
 """
@@ -91,8 +92,10 @@ class Look:
         share = 100.0 * (time.process_time() - processor_s) / seconds
         print(f"{what:45} {seconds:6.1f} s {longest_ms:8.0f} ms {own_ms:8.0f} ms {share:8.1f} %", flush=True)
         if longest_ms > 50.0:
-            print("\n".join(f"    {place}" for place in self.turns.where()), flush=True)
-            print("\n".join(f"    in the longest turn, {place}" for place in self.turns.beside()), flush=True)
+            for place in self.turns.where():
+                print(f"    {place}", flush=True)
+            for place in self.turns.beside():
+                print(f"    in the longest turn, {place}", flush=True)
 
     def show(self, workspace: str, panel: str | None = None) -> None:
         """Go there; the longest turn is of what then happens."""

@@ -21,6 +21,7 @@ from ..doctor.first_look import FirstLook
 from ..plots import theme
 from ..settings import Settings
 from ..threads.collector import Collector, in_the_background
+from ..threads.settings_saver import SettingsSaver
 from ..watched_board import watched_gpu
 from .log import Log
 from .services import Services
@@ -38,6 +39,9 @@ class Program(QObject):
         """`others` are selectors of boards that are watched beside `gpu`."""
         super().__init__()
         self.collector = Collector(self, self._is_unseen)
+        self._settings = Settings()
+        self._saver = SettingsSaver(self._settings.path, self)
+        self._settings.save_beside(self._saver)
         self.window = MainWindow(Services(gpu, seed=seed, speed=speed), others, at_once=False)
         for _ in self.window.make_parts():
             QCoreApplication.processEvents()  # whoever asks is answered between two of them
@@ -50,6 +54,8 @@ class Program(QObject):
         if self.first_look is not None:
             self.first_look.shutdown()
         self.window.close_at_once()
+        self._settings.save_beside(None)
+        self._saver.close()
         shiboken6.delete(self.window)
         self.collector.stop()
 
