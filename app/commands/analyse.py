@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ..engine.analysis.over_load import ModelAtLoad
     from ..engine.analysis.session import Analysis
     from ..engine.analysis.tradeoff import Load
-    from ..engine.objectives import Objective
+    from ..engine.objectives import Limit, Objective
     from ..engine.session.opened import Opened
 
 
@@ -120,9 +121,16 @@ def compare(arguments: Namespace) -> int:
     if arguments.gpu is not None and not named:
         remedy = "name a specification to tune on these boards; sessions and files are compared as they are"
         raise InputError("nothing is to be measured", "--gpu", remedy)
-    read = [open_session(source, columns) for source in arguments.sources if source not in named]
+    read = [limited(open_session(source, columns), arguments) for source in arguments.sources if source not in named]
     show_comparison([*read, *measured], arguments)
     return 0
+
+
+def limited(opened: Opened, arguments: Namespace) -> Opened:
+    """A session with the limits that the command line names, if any, instead of its own. Raises InputError."""
+    if not arguments.limit:
+        return opened
+    return replace(opened, objective=replace(opened.objective, limits=_limits(opened, arguments)))
 
 
 def preferences_of(arguments: Namespace) -> Preferences:
@@ -153,7 +161,7 @@ def load_of(arguments: Namespace) -> Load:
 
 def objective_of(opened: Opened, arguments: Namespace) -> Objective:
     """The session's objective, front and limits, or those that the command line names instead. Raises InputError."""
-    from ..engine.objectives import Goal, Objective, parse_limit
+    from ..engine.objectives import Goal, Objective
 
     goal = opened.objective.goal
     for option, maximise in (("maximise", True), ("minimise", False)):
@@ -161,10 +169,17 @@ def objective_of(opened: Opened, arguments: Namespace) -> Objective:
         if name is not None:
             goal = Goal(name, maximise)
             _check(name, f"--{option}", opened)
+    return Objective(goal, _front(arguments, opened) or opened.objective.front, _limits(opened, arguments))
+
+
+def _limits(opened: Opened, arguments: Namespace) -> tuple[Limit, ...]:
+    """Those of the command line, else the session's own. Raises InputError."""
+    from ..engine.objectives import parse_limit
+
     limits = tuple(parse_limit(text) for text in arguments.limit) or opened.objective.limits
     for limit in limits:
         _check(limit.name, "--limit", opened)
-    return Objective(goal, _front(arguments, opened) or opened.objective.front, limits)
+    return limits
 
 
 def _front(arguments: Namespace, opened: Opened | None = None) -> Any:

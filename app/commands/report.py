@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from ..errors import InputError
-from .analyse import load_of, objective_of, preferences_of
+from .analyse import limited, load_of, objective_of, preferences_of
 from .arguments import add_choosing, add_goal, add_table, columns_of
 from .sources import chosen_index, open_session
 from .terminal import print_json, show
@@ -45,7 +45,8 @@ def report(arguments: Namespace) -> int:
         raise InputError("one choice is enough", "report", "leave out --configuration or --choose")
     columns = columns_of(arguments)
     opened = open_session(arguments.source, columns)
-    others = [open_session(source, columns).side for source in arguments.compare]
+    others = [open_session(source, columns) for source in arguments.compare]
+    sides = [limited(each, arguments).side for each in (opened, *others)]
     path = Path(arguments.out or f"{file_stem(opened.plan.title)}-report.html")
     load = load_of(arguments)
     with Store() as store:
@@ -57,7 +58,7 @@ def report(arguments: Namespace) -> int:
             chosen=chosen_index(arguments.configuration, opened.table),
             chooser=arguments.choose,
             load=load,
-            comparison=compare_sessions([opened.side, *others]) if others else None,
+            comparison=compare_sessions(sides) if others else None,
         )
     written = str(write_report(content, path).resolve())
     if arguments.json:

@@ -66,6 +66,24 @@ def test_a_recording_is_analysed_by_its_figures_of_work(capsys: pytest.CaptureFi
     assert document["gpu"] == "NVIDIA RTX 4000 Ada Generation"
 
 
+def test_a_limit_of_the_command_line_holds_for_every_session_that_is_compared(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for name in ("a", "b"):
+        rows = "".join(f"{x},{1 + x},{9 - x}\n" for x in range(4))
+        (tmp_path / f"{name}.csv").write_text(f"x,time_s,energy_j\n{rows}")
+    files = [str(tmp_path / f"{name}.csv") for name in ("a", "b")]
+    status, document = run(capsys, "compare", *files, "--limit", "energy_j<=7")
+    assert status == 0
+    assert [side["limits"] for side in document["sides"]] == [["energy_j <= 7"]] * 2
+    assert [side["fastest"]["configuration"] for side in document["sides"]] == [{"x": 2}] * 2
+    assert main(["compare", *files, "--limit", "watts<=7"]) == 2
+    out = tmp_path / "report.html"
+    assert main(["report", files[0], "--compare", files[1], "--limit", "energy_j<=7", "--out", str(out)]) == 0
+    assert out.read_text().count("energy_j &lt;= 7") >= 2, "both sides of the comparison are within it"
+    assert "left out" in out.read_text()
+
+
 def test_files_whose_names_differ_behind_a_dot_are_not_one_kernel(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -117,6 +117,22 @@ def fold(table: ResultTable) -> Folded | None:
     return found
 
 
+def of_each_reading(table: ResultTable, column: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """A column in which every successful reading has the mean over the repeats of its configuration.
+
+    Where no parameter only repeats it is the column as it was. Shape (n,); failed readings stay as they are.
+    """
+    names = repeat_names(table)
+    if not names:
+        return column
+    _, row_of = _space_without(table.space, names)
+    known = np.flatnonzero((table.states()[: len(column)] == STATES.index(State.OK)) & np.isfinite(column))
+    _, place = np.unique(row_of[table.rows()[known]], return_inverse=True)
+    found = np.array(column)
+    found[known] = (np.bincount(place, weights=column[known]) / np.bincount(place))[place]
+    return found
+
+
 def of_configurations(table: ResultTable, column: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """A column in which the first successful reading of each configuration has the mean of its repeats, the others NaN.
 

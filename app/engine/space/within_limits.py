@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from ..measurement import Measurement, State
 from ..objectives import Limit
+from .repeats import of_each_reading
 from .result_table import STATES, ResultTable
 
 Mask = npt.NDArray[np.bool_]
@@ -16,10 +17,13 @@ _OK = STATES.index(State.OK)
 
 
 def feasible(table: ResultTable, limits: Sequence[Limit]) -> Mask:
-    """Those that worked and keep every limit, shape (n,); a figure that was not measured keeps none."""
+    """Those that worked and keep every limit, shape (n,); a figure that was not measured keeps none.
+
+    The repeats of a configuration keep them in the mean, or not at all.
+    """
     found: Mask = table.states()[: len(table)] == _OK
     for limit in limits:
-        column = np.asarray(table.values(limit.name)[: len(found)], dtype=np.float64)
+        column = of_each_reading(table, np.asarray(table.values(limit.name)[: len(found)], dtype=np.float64))
         found = found & ((column <= limit.bound) if limit.most else (column >= limit.bound))
     return found
 

@@ -22,7 +22,7 @@ from app.engine.analysis.importance import importances, interactions
 from app.engine.analysis.session import analyse
 from app.engine.formats.read import read_recording
 from app.engine.measurement import Measurement, State
-from app.engine.objectives import Goal, Objective
+from app.engine.objectives import Goal, Limit, Objective
 from app.engine.pareto import hypervolume
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
@@ -352,3 +352,19 @@ def test_a_session_without_any_result_is_told_as_such() -> None:
         json.dumps(result, allow_nan=False)
         assert result["front"] == []
         assert all(choice is None for choice in result["choosers"].values())
+
+
+@pytest.mark.parametrize(("readings", "chosen"), [((0.021, 0.017), 1), ((0.019, 0.023), 2)], ids=["keeps", "breaks"])
+def test_repeats_keep_a_limit_in_the_mean_or_not_at_all(readings: tuple[float, float], chosen: int) -> None:
+    """The first reading of clock 1 lies on the other side of 0.02 J than their mean: what is chosen is the mean."""
+    space = space_of_table({"clock": [1, 2], "repeat": [0, 1]}, [(1, 0), (1, 1), (2, 0), (2, 1)])
+    table = ResultTable(space)
+    for row, (time_s, energy_j) in enumerate(((0.1, readings[0]), (0.1, readings[1]), (0.2, 0.016), (0.2, 0.016))):
+        values = {"time_s": time_s, "energy_j": energy_j}
+        table.append(Measurement(row, space.configuration(row), State.OK, values))
+    goals = (Goal("time_s", False), Goal("energy_j", False))
+    found = analyse(table, Objective(goals[0], goals, (Limit("energy_j", True, 0.02),)), with_difficulty=False)
+    fastest = next(each for each in found.choices if each.name == "fastest")
+    assert fastest.index is not None
+    assert table.measurement(fastest.index).configuration["clock"] == chosen
+    assert found.broken.tolist() == [chosen == 2] * 2 + [False] * 2
