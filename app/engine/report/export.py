@@ -174,10 +174,19 @@ def export_session(
             _write_plan_as_t1(plan, path)
         else:
             _SESSIONS[kind](table, path, about, overwrite=True)
-    if choice is not None and "source" in wanted:
-        for line in _of_the_code(choice):
-            on_remark(line)
+    remarks = _of_the_code(choice) if choice is not None and "source" in wanted else []
+    if kinds is None:
+        remarks += _left_there(folder, stem, [kind for kind in KINDS if kind not in wanted])
+    for line in remarks:
+        on_remark(line)
     return list(paths.values())
+
+
+def _left_there(folder: Path, stem: str, kinds: Sequence[str]) -> list[str]:
+    """Files of an earlier export, of kinds that this session has none of: they would be taken for this one's."""
+    paths = [folder / f"{stem}{KINDS[kind]}" for kind in kinds]
+    left = [path.name for path in paths if is_there(path)]
+    return [f"Of an earlier export, not of this one: {', '.join(left)}."] if left else []
 
 
 def export_specification(spec: Specification, folder: Path, gpu: Gpu | None = None) -> Path:

@@ -133,11 +133,12 @@ class AnswerBar(QWidget):
     def _writing(self) -> None:
         self._tell("Writing …")
 
-    @Slot(object)
-    def _exported(self, files: Sequence[Path]) -> None:
+    @Slot(object, object)
+    def _exported(self, files: Sequence[Path], remarks: Sequence[str]) -> None:
         what = _link(files[0], files[0].name) if len(files) == 1 else f"{len(files)} files"
         folder = files[0].parent
-        self._tell(f"Exported {what} to {_link(folder, folder.name)}.", "\n".join(str(path) for path in files))
+        said = (f"Exported {what} to {_link(folder, folder.name)}.", *map(html.escape, remarks))
+        self._tell(" ".join(said), "\n".join((*map(str, files), *remarks)))
 
     @Slot(str, str)
     def _failed(self, what: str, remedy: str) -> None:

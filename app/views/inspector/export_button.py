@@ -42,7 +42,7 @@ class ExportButton(QToolButton):
     """
 
     started = Signal()
-    written = Signal(object)  # the files' Paths
+    written = Signal(object, object)  # the files' Paths, and what to know of them in lines
     failed = Signal(str, str)  # what went wrong, and the remedy
     changed = Signal()  # `why_not` may be another
 
@@ -126,10 +126,12 @@ class ExportButton(QToolButton):
             return
         self._settings.export = (kind, self._settings.export[1])
 
-        def write(_stop: object) -> list[Path]:
+        def write(_stop: object) -> tuple[list[Path], list[str]]:
             from ...engine.report.export import export_session  # imported late: most sessions export at their end
 
-            return export_session(plan, table, session, index, folder, [kind] if kind else None)
+            remarks: list[str] = []
+            kinds = [kind] if kind else None
+            return export_session(plan, table, session, index, folder, kinds, remarks.append), remarks
 
         self.started.emit()
         self._task.run(write)
@@ -141,10 +143,10 @@ class ExportButton(QToolButton):
             self.export_as(str(action.data()))
 
     @Slot(object)
-    def _written(self, files: list[Path]) -> None:
-        self._last = files
+    def _written(self, done: tuple[list[Path], list[str]]) -> None:
+        self._last, remarks = done
         self._look()
-        self.written.emit(files)
+        self.written.emit(self._last, remarks)
 
     @Slot(str, str)
     def _failed(self, what: str, remedy: str) -> None:

@@ -324,6 +324,16 @@ def test_a_file_of_another_origin_is_never_overwritten(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [foreign], "nothing was written beside it"
 
 
+def test_what_an_earlier_export_left_and_this_one_lacks_is_named(tmp_path: Path) -> None:
+    table, said = session(), list[str]()
+    (tmp_path / "my-kernel-4096.cu").write_text("// Written by Wattridge\n")
+    export_session(plan(table), table, 1, None, tmp_path, ["header"], said.append)
+    assert said == [], "one kind was asked for"
+    export_session(plan(table), table, 2, None, tmp_path, on_remark=said.append)
+    assert said == ["Of an earlier export, not of this one: my-kernel-4096.cu."]
+    assert (tmp_path / "my-kernel-4096.cu").is_file(), "an export deletes nothing"
+
+
 def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     table = session()
     in_the_way = tmp_path / "file"
