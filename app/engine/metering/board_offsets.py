@@ -11,10 +11,11 @@ usual temperature of the reference. The slopes have normal priors around zero [G
 are those that the boards drew: stated for one condition they carry the error of the board's thermal model, which is the
 same in all that a board measured cold, so that no scatter shows it.
 
-Student's t over the rest gives the 95 %: it holds what a measurement scatters and what one configuration differs from
-another in. Added to it are what the priors leave open, and that temperatures are whole degrees. Time does not follow
-the temperature. Energy is power times time in every measurement, and its ratio is the product of the other two. A
-configuration at which a limit acted says nothing: there the clock gives way.
+Student's t over the rest gives the 95 %, by its means over a board's looks at a configuration: it holds what
+measurements scatter and what one configuration differs from another in, which is the same at every look. Added to it
+are what the priors leave open, and that temperatures are whole degrees. Time does not follow the temperature. Energy is
+power times time in every measurement, and its ratio is the product of the other two. A configuration at which a limit
+acted says nothing: there the clock gives way.
 """
 
 from __future__ import annotations
@@ -243,10 +244,22 @@ class _Layout:
             degrees += float(np.einsum("k,bkk->", of_board, spread))
             variance = max(_LEAST_SCATTER**2, float(rest @ rest) / max(1.0, degrees))
         unknown = joint[:, 0] ** 2 @ of_level + spread[:, 0] ** 2 @ of_board  # what the priors leave open
-        t, scattered = student_t(max(1, math.floor(degrees + 1e-6))), np.maximum(0.0, spread[:, 0, 0] - unknown)
+        among, degrees = self._among_cells(rest, degrees)
+        t = student_t(max(1, math.floor(degrees + 1e-6)))
+        scattered = among / variance * np.maximum(0.0, spread[:, 0, 0] - unknown)
         rounded = WHOLE_DEGREES * float(np.mean(levels[rows:]))
         halves = np.sqrt(t**2 * scattered + NORMAL_95**2 * (unknown + rounded**2))
         return _Fitted(found[:, 0], halves, math.sqrt(variance))
+
+    def _among_cells(self, rest: Floats, degrees: float) -> tuple[float, float]:
+        """The variance of the rest, and its degrees of freedom, by the means of a board's looks at a configuration.
+
+        What a configuration differs in from board to board is the same at every look: more looks say no more of it.
+        """
+        cell = np.unique(self._board * self._rows + self._row, return_inverse=True)[1]
+        looks = np.bincount(cell)
+        degrees = max(1.0, min(degrees, float(len(looks) - self._rows - self._boards)))
+        return max(_LEAST_SCATTER**2, float((np.bincount(cell, rest) ** 2 / looks).sum()) / degrees), degrees
 
 
 def _usual_c(measured: Sequence[Measurement]) -> float:

@@ -62,7 +62,7 @@ def test_the_intervals_hold_the_truth_in_95_of_100(boards: str, apart: float) ->
     assert np.mean(held) == pytest.approx(0.95, abs=0.025)
 
 
-def looks_cold_and_warm(rng: np.random.Generator, more: float, warmer_c: float = 0.0) -> list[Measurement]:
+def looks_cold_and_warm(rng: np.random.Generator, more: float, warmer_c: float) -> list[Measurement]:
     """Five configurations cold, twenty of each board's own, and the five once more, warm, on boards a and b.
 
     A watt of leakage counts for more where less is drawn; boards leak differently; temperatures are whole degrees; and
@@ -99,6 +99,24 @@ def test_boards_that_warm_up_and_know_their_heat_badly_are_compared_as_they_drew
         halves.append(ratio.half)
     assert 0.92 <= np.mean(held) <= 0.995
     assert np.median(halves) < 0.004
+
+
+def test_more_looks_at_the_same_configurations_say_no_more_of_how_these_differ_from_board_to_board() -> None:
+    held = []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        more, differs = rng.uniform(0.96, 1.04), rng.normal(0, APART, (2, 5))
+        found = [
+            measured(
+                row, board, 200.0 * (row + 1) * ratio * math.exp(differs[at, row] + rng.normal(0, NOISE / 4)), 1e-3
+            )
+            for at, (board, ratio) in enumerate((("a", 1.0), ("b", more)))
+            for row in range(5)
+            for _ in range(6)
+        ]
+        low, high = fit_offsets(found, "a")["b"].ratios["power_w"].interval
+        held.append(low <= more <= high)
+    assert np.mean(held) == pytest.approx(0.95, abs=0.03)
 
 
 def test_a_thousand_boards_are_fitted_together() -> None:

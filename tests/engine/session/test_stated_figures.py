@@ -13,12 +13,12 @@ import pytest
 from engine_fakes import Listener
 
 from app.engine.formats.read import read_recording
-from app.engine.measurement import Measurement, State
+from app.engine.measurement import THERMAL_CORRECTION, Measurement, State
 from app.engine.metering.condition import Condition
 from app.engine.metering.thermal import ThermalModel
 from app.engine.report.export import export_session
 from app.engine.runner.baseline import Baseline
-from app.engine.runner.stating import CORRECTION, UNCERTAINTY, Statement
+from app.engine.runner.stating import UNCERTAINTY, Statement
 from app.engine.session.events import Event, FiguresRestated, MeasurementsAdded, SessionChanged
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
@@ -40,7 +40,7 @@ from app.sensors.simulated.profiles import full_load
 from app.sensors.simulated.twin import load_twin
 
 FIGURES = (
-    *("time_s", "power_w", "energy_j", "energy_raw_j", "power_raw_w", CORRECTION, UNCERTAINTY, "aftereffect_w"),
+    *("time_s", "power_w", "energy_j", "energy_raw_j", "power_raw_w", THERMAL_CORRECTION, UNCERTAINTY, "aftereffect_w"),
     *("temperature_c", "memory_temperature_c", "recent_power_1s_w", "recent_power_30s_w"),
 )
 EXAMPLE = resources() / "examples" / "gemm.toml"
@@ -108,7 +108,7 @@ def test_every_figure_of_a_session_agrees_with_its_corrected_power() -> None:
     gpu = board("a100")
     for m in measurements(run(planned(gpu, condition=Condition(gpu_c=70.0)))):
         values = m.values
-        assert values["power_w"] == pytest.approx(values["power_raw_w"] * values[CORRECTION])
+        assert values["power_w"] == pytest.approx(values["power_raw_w"] * values[THERMAL_CORRECTION])
         assert values["energy_j"] == pytest.approx(values["power_w"] * values["time_s"])
         assert values["energy_raw_j"] == pytest.approx(values["power_raw_w"] * values["time_s"])
         assert values["GFLOPS/W"] == pytest.approx(2 * 4096**3 / values["energy_j"] / 1e9)
@@ -116,9 +116,9 @@ def test_every_figure_of_a_session_agrees_with_its_corrected_power() -> None:
         low, high = m.intervals["GFLOPS/W"]
         assert low < values["GFLOPS/W"] < high
         if m.event_reasons & LIMITING:
-            assert values[CORRECTION] == 1.0, "at a limit the power is the limit's"
+            assert values[THERMAL_CORRECTION] == 1.0, "at a limit the power is the limit's"
         else:
-            assert values[CORRECTION] > 1.0, "a warm board draws more"
+            assert values[THERMAL_CORRECTION] > 1.0, "a warm board draws more"
         assert 0.005 < values[UNCERTAINTY] < 0.1
 
 
@@ -201,7 +201,7 @@ def test_an_interrupted_session_is_stated_like_a_whole_one_and_goes_on_at_its_co
     stopped = run(planned(board("a100"), 20, condition=Condition(gpu_c=44.0)), listener, stop)
     assert stopped.state is SessionState.STOPPED
     assert 0 < len(stopped.table) < 20
-    assert all(CORRECTION in m.values for m in measurements(stopped))
+    assert all(THERMAL_CORRECTION in m.values for m in measurements(stopped))
     assert len(listener.of(FiguresRestated)) == 1
     with Store() as store:
         plan = plan_resume(store, stopped.session, gpu=board("a100", 9))
@@ -239,7 +239,7 @@ def test_a_stored_session_can_be_stated_for_another_condition_and_back() -> None
 def test_the_vendor_s_library_is_restated_as_the_session_s_own_figures_are(limited: bool) -> None:
     result = run(planned(board("a100"), 12))
     own = next(m for m in map(result.table.measurement, range(len(result.table))) if not m.event_reasons & LIMITING)
-    values = {**own.values, CORRECTION: 1.0} if limited else own.values
+    values = {**own.values, THERMAL_CORRECTION: 1.0} if limited else own.values
     library = Baseline("a library 1.0", {name: values[name] for name in FIGURES if name in values}, own.intervals)
     with Store() as store:
         kept = result.plan.origin | library.to_origin()
