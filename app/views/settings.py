@@ -29,16 +29,29 @@ class _File(QSettings):
 
     saver: SettingsSaver | None = None  # who writes it instead
 
+    def __init__(self, path: str) -> None:
+        super().__init__(path, QSettings.Format.IniFormat)
+        self._known: dict[str, Any] = {}  # what was read: Qt lets nobody read while it writes
+
+    def value(self, key: str, usual: Any = None) -> Any:  # type: ignore[override]  # no type is asked for
+        if key not in self._known:
+            self._known[key] = super().value(key)
+        found = self._known[key]
+        return usual if found is None else found
+
     def setValue(self, key: str, value: Any) -> None:
         super().setValue(key, value)
+        self._known.pop(key, None)
         self._changed()
 
     def remove(self, key: str) -> None:
         super().remove(key)
+        self._known.clear()
         self._changed()
 
     def clear(self) -> None:
         super().clear()
+        self._known.clear()
         self._changed()
 
     def _changed(self) -> None:
@@ -62,7 +75,7 @@ class Settings:
         if known is None:
             with suppress(OSError, WattridgeError):  # where it cannot be written, nothing is remembered
                 open_private(private_folder() / "window.ini", "ab").close()
-            known = _OPEN[path] = _File(path, QSettings.Format.IniFormat)
+            known = _OPEN[path] = _File(path)
         self._file = known
 
     def save_beside(self, saver: SettingsSaver | None) -> None:

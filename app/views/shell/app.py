@@ -39,12 +39,11 @@ class Program(QObject):
         """`others` are selectors of boards that are watched beside `gpu`."""
         super().__init__()
         self.collector = Collector(self, self._is_unseen)
-        self._settings = Settings()
-        self._saver = SettingsSaver(self._settings.path, self)
-        self._settings.save_beside(self._saver)
         self.window = MainWindow(Services(gpu, seed=seed, speed=speed), others, at_once=False)
         for _ in self.window.make_parts():
             QCoreApplication.processEvents()  # whoever asks is answered between two of them
+        self._saver = SettingsSaver(self.window.settings.path, self)
+        self.window.settings.save_beside(self._saver)
         self.window.panels_loaded.connect(self.collector.settle)
         self.first_look: FirstLook | None = None
         self.window.show()
@@ -54,7 +53,7 @@ class Program(QObject):
         if self.first_look is not None:
             self.first_look.shutdown()
         self.window.close_at_once()
-        self._settings.save_beside(None)
+        self.window.settings.save_beside(None)
         self._saver.close()
         shiboken6.delete(self.window)
         self.collector.stop()
