@@ -12,7 +12,7 @@ from ..errors import InputError, WattridgeError
 from ..numbers import duration
 from ..sensors.channel import POWER_SAMPLES
 from ..sensors.event_reasons import names as reason_names
-from ..sensors.gpu import LIVE, Gpu
+from ..sensors.gpu import LIVE, Gpu, StreamsReadings
 from .arguments import add_board
 from .terminal import ProgressBar, print_description, print_json, print_table, say, show, stop_on_interrupt
 
@@ -258,6 +258,7 @@ def monitor(arguments: Namespace) -> int:
                 faults.append(str(error))
     bar.show(1, 1, _now_line(trace), final=True)
     document = _monitor_document(gpu, trace, begun_ns)
+    document["clock_there"] = _clock_there(gpu)
     document["faults"] = faults
     if arguments.out:
         _write_trace(trace, Path(arguments.out), gpu)
@@ -322,6 +323,14 @@ def _monitor_document(gpu: Gpu, trace: Trace, begun_ns: int) -> dict[str, Any]:
     }
 
 
+def _clock_there(gpu: Gpu) -> dict[str, float] | None:
+    """How the clock of another machine stands to this one's, and how well that is known."""
+    if not isinstance(gpu, StreamsReadings):
+        return None
+    ahead_s, error_s = gpu.clock_offset_s()
+    return {"ahead_s": ahead_s, "error_s": error_s}
+
+
 def _counter_difference(trace: Trace, begun_ns: int, end_ns: int) -> float:
     """What the board's own energy counter rose by, in J; NaN where it has none."""
     counter = trace.statistics("energy_j", begun_ns, end_ns)
@@ -349,6 +358,10 @@ def _print_monitor(document: dict[str, Any], gpu: Gpu) -> None:
     if not math.isnan(counted := document["energy_counter_j"]):
         figures.append(Figure("Energy by the board's counter", counted, "J", "which is read now and then"))
     figures += [Figure(name, duration(seconds)) for name, seconds in document["event_reasons_s"].items()]
+    if (clock := document["clock_there"]) is not None:
+        way = "ahead of" if clock["ahead_s"] >= 0 else "behind"
+        note = f"the clock of {gpu.info.host} is {duration(abs(clock['ahead_s']))} {way} this one's"
+        figures.append(Figure("Times are right within", 1e3 * clock["error_s"], "ms", note))
     print_description(
         Description(
             title=gpu.info.label,

@@ -107,6 +107,10 @@ class StreamsReadings(Protocol):
         """How often it is to be read from now on."""
         ...
 
+    def clock_offset_s(self) -> tuple[float, float]:
+        """What the clock there is ahead by, and the most by which times of readings are wrong; inf while not known."""
+        ...
+
 
 class Held(NamedTuple):
     """The age of a value that a board asks its sensor for once in a while, and reports until the next answer."""

@@ -41,6 +41,11 @@ def test_a_board_there_is_watched_as_one_here_and_measured_over_the_same_time(
     power = document["channels"]["power_instant_w"]
     assert power["samples"] > 5
     assert 0 < document["energy_j"] <= 1.2 * power["mean"] * document["duration_s"]  # less where a reading was late
+    clock = document["clock_there"]
+    assert 0 < clock["error_s"] < 1.0
+    assert abs(clock["ahead_s"]) <= clock["error_s"], "it is this machine's own clock"
+    assert main(["monitor", "--gpu", "ssh://box/simulated:h200", "--duration", "1"]) == 0
+    assert "Times are right within" in capsys.readouterr().out
 
 
 def test_the_boards_of_a_machine_are_listed_with_what_opens_them(box: Sshd, capsys: pytest.CaptureFixture[str]) -> None:

@@ -126,7 +126,7 @@ class RemoteGpu:
         return self._hello.version
 
     def clock_offset_s(self) -> tuple[float, float]:
-        """(what the clock there is ahead by, the most by which stamps are wrong)."""
+        """What the clock there is ahead by, and the most by which times of readings are wrong."""
         return self._connection.offset()
 
     def answer(self, verb: str, timeout_s: float, **fields: Any) -> Mapping[str, Any]:

@@ -10,7 +10,9 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QWidget
 
+from ...numbers import duration, number
 from ...sensors.channel import CHANNELS
+from ...sensors.gpu import StreamsReadings
 from ..plots import theme
 from ..plots.figures import value_text
 from ..plots.label import PlainLabel, plain_tip
@@ -59,6 +61,10 @@ class BoardRow(QFrame):
             label.setFont(theme.number_font(-0.5))
             figures.addWidget(label)
         figures.addStretch(1)
+        self.times = PlainLabel()  # how well those of another machine are known
+        self.times.setFont(theme.number_font(-0.5))
+        self.times.setVisible(isinstance(board.gpu, StreamsReadings))
+        figures.addWidget(self.times)
         grid = QGridLayout(self)
         grid.setContentsMargins(6, 4, 6, 4)
         grid.setVerticalSpacing(2)
@@ -91,11 +97,18 @@ class BoardRow(QFrame):
             value = now.get(name, math.nan)
             label.setVisible(not math.isnan(value))
             label.setText(value_text(name, CHANNELS[name].unit, value))
+        if isinstance(self.board.gpu, StreamsReadings):
+            ahead_s, error_s = self.board.gpu.clock_offset_s()
+            self.times.setText(
+                f"times ±{number(1e3 * error_s, 2)} ms" if math.isfinite(error_s) else "times not known yet"
+            )
+            there = f"{duration(abs(ahead_s))} {'ahead of' if ahead_s >= 0 else 'behind'} this one's"
+            self.times.setToolTip(f"The clock of {self.board.gpu.info.host} is {there}; traces have times of this one")
         self.spark.refresh()
 
     @Slot()
     def _recolour(self) -> None:
-        for label in self._figures.values():
+        for label in (*self._figures.values(), self.times):
             label.setStyleSheet(f"color: {theme.colours().muted};")
         self.spark.update()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import weakref
 from collections.abc import Callable, Iterator
@@ -211,6 +212,10 @@ def test_boards_of_another_machine_are_watched_beside_the_others(
         row = panel.rows[1]
         assert " on box" in row.accessibleName()
         qtbot.waitUntil(lambda: "W" in row.power.text(), timeout=60_000)
+        assert re.fullmatch(r"times ±[\d.]+ ms", row.times.text())
+        assert row.times.isVisibleTo(row)
+        assert "clock of box" in row.times.toolTip()
+        assert not panel.rows[0].times.isVisibleTo(panel.rows[0]), "a board of this machine"
         assert any(label.endswith("on box (simulated)") for label in offered(panel))
         panel.hosts.ask()
         assert panel.hosts.dialog is not None
