@@ -83,9 +83,9 @@ class Page(QScrollArea):
 
     @property
     def needed_width(self) -> int:
-        """In pixels, so that nothing is scrolled from side to side."""
+        """In pixels, so that nothing is scrolled from side to side, also once it is scrolled up and down."""
         panel = self.widget()
-        return 0 if panel is None else _least(panel, 0).width()
+        return 0 if panel is None else _least(panel, 0).width() + self.verticalScrollBar().sizeHint().width()
 
     def focus_inside(self) -> None:
         """Give the focus to where it was in here, else to the first widget that takes it, in reading order."""

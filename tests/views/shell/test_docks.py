@@ -120,10 +120,16 @@ def test_narrow_docks_leave_a_panel_the_width_that_it_needs(qtbot: QtBot, shown:
     window, docks = shown(1300)
     panel = QWidget()
     panel.setMinimumWidth(470)
-    docks.pages["first"].hold(panel)
+    page = docks.pages["first"]
+    page.hold(panel)
     docks.share(0.2)
-    qtbot.waitUntil(lambda: docks.columns() == {"first": 470}, timeout=5_000)
+    bar = page.verticalScrollBar().sizeHint().width()
+    qtbot.waitUntil(lambda: docks.columns() == {"first": 470 + bar}, timeout=5_000)
     assert centre_width(window) > 800
+    panel.setMinimumHeight(2000)  # as the session's panel in a small window, once there is a session
+    page.hold(panel)
+    qtbot.waitUntil(lambda: page.verticalScrollBar().maximum() > 0, timeout=5_000)
+    assert page.horizontalScrollBar().maximum() == 0
 
 
 def test_a_layout_that_does_not_fit_the_screen_or_is_none_gives_way_to_the_first_one(
@@ -150,7 +156,8 @@ def test_a_panel_gets_the_width_that_it_needs_unless_the_user_chose_another(qtbo
     window, docks = shown(1100)
     qtbot.waitUntil(lambda: docks.columns() == {"first": round(0.34 * 1100)}, timeout=5_000)
     panel = QWidget()
-    panel.setMinimumWidth(520)
+    bar = docks.pages["first"].verticalScrollBar().sizeHint().width()
+    panel.setMinimumWidth(520 - bar)
     docks.pages["first"].hold(panel)
     docks.make_room()
     qtbot.waitUntil(lambda: docks.columns() == {"first": 520}, timeout=5_000)
