@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, QTimer, Slot
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTabBar, QTableView, QWidget
 
@@ -118,6 +118,10 @@ class ChangeLog(QWidget):
             self.table.setColumnWidth(place, self.fontMetrics().horizontalAdvance(widest) + 14)
         self.table.setMinimumHeight(5 * self.table.verticalHeader().defaultSectionSize())
         vbox(self.tabs, (self.table, 1), of=self, margins=0, spacing=0)
+        self._follows = True
+        bar = self.table.verticalScrollBar()
+        bar.valueChanged.connect(self._scrolled)
+        bar.rangeChanged.connect(self._range_changed)
         self.tabs.currentChanged.connect(self._tab_chosen)
         self._count()
 
@@ -126,7 +130,7 @@ class ChangeLog(QWidget):
         self.by_hand.put_before([change for change in changes if change.by_hand])
         self.by_sessions.put_before([change for change in changes if not change.by_hand])
         self._count()
-        QTimer.singleShot(0, self, self._show_newest)
+        self._follow()
 
     def clear(self) -> None:
         """Show the changes of another board from now on."""
@@ -136,12 +140,8 @@ class ChangeLog(QWidget):
 
     def add(self, change: Change) -> None:
         """Show one more change, or what was observed of the last one."""
-        bar = self.table.verticalScrollBar()
-        at_the_newest = bar.value() == bar.maximum()
         (self.by_hand if change.by_hand else self.by_sessions).add(change)
         self._count()
-        if at_the_newest:
-            self._show_newest()
 
     def _count(self) -> None:
         for place, (title, model) in enumerate((("By hand", self.by_hand), ("By sessions", self.by_sessions))):
@@ -150,12 +150,22 @@ class ChangeLog(QWidget):
     @Slot(int)
     def _tab_chosen(self, place: int) -> None:
         self.table.setModel((self.by_hand, self.by_sessions)[place])
-        self._show_newest()
+        self._follow()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        QTimer.singleShot(0, self, self._show_newest)  # once the table has its size
+        self._follow()
 
-    @Slot()
-    def _show_newest(self) -> None:
+    def _follow(self) -> None:
+        self._follows = True
         self.table.scrollToBottom()
+
+    @Slot(int)
+    def _scrolled(self, value: int) -> None:
+        self._follows = value == self.table.verticalScrollBar().maximum()
+
+    @Slot(int, int)
+    def _range_changed(self, _least: int, most: int) -> None:
+        """There are more changes, or the table has another size."""
+        if self._follows:
+            self.table.verticalScrollBar().setValue(most)
