@@ -59,8 +59,9 @@ class _File(QSettings):
             self.saver.save_soon()
 
     def event(self, event: QEvent) -> bool:
-        """Qt asks it to save itself."""
-        return True if self.saver is not None else super().event(event)
+        """Qt asks it to save itself, which the saver does."""
+        asked = event.type() == QEvent.Type.UpdateRequest
+        return True if asked and self.saver is not None else super().event(event)
 
 
 _OPEN: WeakValueDictionary[str, _File] = WeakValueDictionary()  # each is read, and written, where it is made and ends

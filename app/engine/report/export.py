@@ -140,7 +140,7 @@ def export_session(
 ) -> list[Path]:
     """Write the chosen configuration (None: the best one) and the session in the kinds asked for (None: all).
 
-    `on_remark` is told, in a line, what a user of the files should know of them. Each file is written whole or not at
+    `on_remark` gets, in a line, what a user of the files should know of them. Each file is written whole or not at
     all; one that this program did not write is never overwritten. Raises InputError for an unknown kind, and for T1,
     source or machine code where there is none; WattridgeError where nothing succeeded or the folder refuses.
     """

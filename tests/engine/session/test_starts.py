@@ -41,7 +41,7 @@ def run(made: SessionPlan) -> SessionResult:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_strategy_begins_with_them(name: str) -> None:
-    """They count as evaluations, and a strategy that proposes one of them later is told what is known."""
+    """They count as evaluations, and a strategy that proposes one of them later gets the known figures."""
     runner = FakeRunner(SPACE)
     result = run(plan(SPACE, runner, strategy=name, starts=STARTS, max_evaluations=12))
     assert tuple(runner.measured[:3]) == STARTS
