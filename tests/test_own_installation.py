@@ -60,7 +60,7 @@ def test_an_appimage_is_called_by_its_file_and_not_by_where_it_is_mounted(
 
 @pytest.mark.parametrize("way", Way)
 def test_no_command_is_given_that_adds_nothing_to_this_copy(way: Way) -> None:
-    said = (how_to_add("cuda", way), how_to_add_package("pyarrow", way), how_to_repair("xgboost-cpu", way))
+    said = (how_to_add("cuda", way), how_to_add_package("pyarrow", way), how_to_repair("scipy", way))
     assert "[cuda]'" in said[0]
     assert "pyarrow" in said[1]
     pip = re.compile(r"(?<!uv )\bpip install")

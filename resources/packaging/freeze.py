@@ -103,7 +103,7 @@ def freeze(python: Path, work: Path, out: Path) -> Path:
         words += ["--collect-submodules", "cuda.bindings", "--collect-submodules", "cuda.pathfinder"]
     if "nvidia" in here:  # libraries and headers that NVRTC finds beside each other
         words += ["--collect-data", "nvidia", "--collect-binaries", "nvidia", "--hidden-import", "nvidia"]
-    for package in ("xgboost", "pyopencl", "dask", "distributed"):  # which find their own files
+    for package in ("pyopencl", "dask", "distributed"):  # which find their own files
         if package in here:
             words += ["--collect-all", package]
     run(python, "-m", "PyInstaller", *words, str(entry))

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from ...numbers import percent
-from ..models.energy_cost import MISSING_LIBRARY, Sample, held_out_errors, library
+from ..models.energy_cost import Sample, held_out_errors
 from ..space.result_table import ResultTable
 from ..workloads.hardware_counters import COUNTERS
 from ..workloads.kernel_features import FEATURES
@@ -72,8 +72,6 @@ def counted(table: ResultTable, costs: Costs) -> Counted | None:
     measured = np.flatnonzero(known & np.isfinite(costs.energy_j) & np.isfinite(costs.time_s))
     if len(measured) < FEWEST:
         return unknown(f"what counters add to the model of energies shows from {FEWEST} profiled configurations on")
-    if library() is None:
-        return unknown(MISSING_LIBRARY)
     measured = measured[:: -(-len(measured) // _MOST)]
     granted = [name for name in table.value_names if name in FEATURES]
     usual = {name: values_of(table, name) for name in (*table.space.names, *granted)}

@@ -52,7 +52,6 @@ CHECKS: Final = (
     Check("amd_smi", "AMD SMI", "amd", _ROCM),
     Check("amd_devices", "AMD device files", "amd", _ROCM),
     Check("hip", "HIP compiler", "amd", _ROCM),
-    Check("energy_model", "Model of energies", "installation", how_to_repair("xgboost-cpu"), limit_s=60.0),
     Check("qt", "Qt", "display", how_to_repair("PySide6-Essentials"), limit_s=60.0),
     Check("display", "Display", "display", "is DISPLAY or WAYLAND_DISPLAY right, and may you use it (ssh -X, xhost)?"),
     Check("fonts", "Fonts", "display", "rebuild the list of fonts: fc-cache -f"),

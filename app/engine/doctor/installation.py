@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import platform
 import re
@@ -17,10 +16,10 @@ from typing import Any, Final
 
 from ... import __version__
 from ...errors import WattridgeError
-from ...own_installation import DISTRIBUTION, how_to_add, how_to_repair, own_way
+from ...own_installation import DISTRIBUTION, how_to_add, own_way
 from ...paths import VARIABLE, data_folder
 from ..store.opening import RECOVERY, is_damaged
-from .finding import Finding, as_wrong, missing, ok, wrong
+from .finding import Finding, as_wrong, ok, wrong
 
 _LEAST_FREE: Final = 200 << 20  # bytes: a session of 100,000 configurations takes some 50 MB
 _OWN_EXTRAS: Final = ("test", "check", "all")  # of developers, and what only names others
@@ -57,18 +56,6 @@ def extras() -> Finding:
     if not lacking:
         return ok(said, **facts)
     return ok(f"{said}; not of: {', '.join(lacking)} ({how_to_add('NAME')})", **facts)
-
-
-def energy_model() -> Finding:
-    """The package with which the search strategy `energy_aware` learns energies loads."""
-    try:
-        version = importlib.import_module("xgboost").__version__
-    except ModuleNotFoundError:
-        return missing("xgboost is not installed: energy_aware does not learn", how_to_add("model"))
-    except Exception as error:  # noqa: BLE001  (its own error for a library that does not load)
-        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        return wrong(f"xgboost does not load: {line}", how_to_repair("xgboost-cpu"))
-    return ok(f"xgboost {version}")
 
 
 def data() -> Finding:

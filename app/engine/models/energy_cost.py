@@ -1,73 +1,41 @@
-"""A model of the energy of kernels that were timed: gradient-boosted trees over what is known without measuring it.
+"""A model of the energy of kernels that were timed, from what is known without measuring it.
 
-Kernels of one problem do the same work: of their energy a share does not depend on how long they take, the rest is
-drawn for as long as they run. The trees learn what differs from that. Relative to the fastest kernel (tau = t / t_min)
-and the one of least energy, with x the features of a kernel:
+Kernels of one problem do the same work: of their energy a part does not depend on how long they take, the rest is drawn
+for as long as they run. With the fastest kernel's time t_min, the least energy E_min, tau = t / t_min, and x the
+features of a kernel (its parameters, its machine code, its launch):
 
-    y = E_min / E                              target, 0..1, with weight y: errors at low energies count more
-    y_0(tau) = 1 / (c (s + (1 - s) tau))       s: the fastest one's share of its work; c: its energy over the least
-    y(x, tau) = y_0(tau) + sum of the trees of (x, ln tau)
+    ln (E / E_min) = EXPONENT ln tau + c + g(x, ln tau)
 
-`s` is fitted with a prior (SHARE), since a few kernels of nearly one time hardly show it, and where all draw the same
-power, as at a limit, it is 0; of many kernels one half says whether it predicts the other better with it or without.
+c is a constant and g a Gaussian process (`gaussian_regression`). Of a few kernels there is no g, and E = mean power x
+time. Energies enter by their logarithm: a relative error counts the same in all.
 
-[Zhang2024] gives target and weight, with squared error; [Zheng2020] the settings that were the start: depth 10, step
-0.2. Held out, shallower trees with smaller steps over parts of rows and columns, and the start from y_0 instead of a
-constant, have about half the error (`tests/benchmarks/energy_search.txt`); on kernels that an H200 measured, the share,
-and a depth of 2 instead of 4, take off another quarter (`tests/benchmarks/operators.txt`).
+[Zhang2024] has gradient-boosted trees of 1 / E in place of g, with the settings of [Zheng2020]. Of kernels that four
+boards measured, held out, g has two thirds of the error of the best trees that were found, or less, and is never far
+off where trees have seen nothing alike (`tests/benchmarks/energy_models.txt`).
 
-Nothing in it has a unit but what it is scaled by, so that a model of another shape or board can stand in for c tau: a
-prior. Whether it helps is tested on what has been measured; if it does not, it is dropped.
+Nothing in it has a unit but what it is scaled by, so that a model of another shape or board can stand in for
+EXPONENT ln tau: a prior. Whether it helps is tested on what has been measured; if it does not, it is dropped.
 """
 
 from __future__ import annotations
 
-import importlib
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
-from ...own_installation import how_to_add
 from .arrays import Floats
+from .gaussian_regression import GaussianRegression, regress
 
-LEAST_POINTS: Final = 6  # of which trees are grown; of fewer, mean power x time is all there is
-_TREES: Final = 200
-_FEW_TREES: Final = 60  # where two models are only compared
-_SETTINGS: Final = {
-    "max_depth": 2,
-    "eta": 0.1,
-    "min_child_weight": 0.001,
-    "subsample": 0.8,
-    "colsample_bynode": 0.8,
-    "seed": 1,
-    "nthread": 1,  # the other cores compile
-}
-SHARE: Final = (0.4, 0.3)  # of the energy that does not depend on the time: mean and deviation before any is known,
-_SHARES: Final = np.linspace(0.0, 0.95, 39)  # tried,
-_KEPT: Final = 0.75  # of what was fitted: less is wrong where a limit holds the power of some kernels,
-_SCATTER: Final = 0.12  # about it, relative: what the trees are there for
-_ENOUGH: Final = 48  # kernels, of which halves say whether the fitted share or none predicts better
-_LEAST_Y: Final = 1e-3  # E is at most this many times E_min the other way round
+LEAST_POINTS: Final = 6  # that g is learnt from
+EXPONENT: Final = 0.6
+_MOST_POINTS: Final = 300  # that g is learnt from: its time grows with their cube
+_FARTHEST: Final = 7.0  # of ln (E / E_min): a thousandth or thousandfold
 _FOLDS: Final = 4  # of the test of a prior
-MISSING_LIBRARY: Final = (
-    f"XGBoost is not installed, so energies are predicted as mean power x time: {how_to_add('model')}"
-)
-
-
-@cache
-def library() -> Any:
-    """The module `xgboost`, or None where it is missing. Loaded when first needed: that takes half a second."""
-    try:
-        return importlib.import_module("xgboost")
-    except (ImportError, OSError):  # its library may lack another
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +67,10 @@ class EnergyCostModel:
     names: tuple[str, ...]  # of its features
     least_time_s: float
     least_energy_j: float
-    level: float  # c; where there is a prior, the factor on what it predicts
-    share: float  # s; 0 where there is a prior
+    exponent: float  # of tau; 0 where there is a prior
+    level: float  # c
     points: int  # it learnt from
-    trees: Any = None  # xgboost.Booster
+    regression: GaussianRegression | None = None  # c + g; None where there is c alone
     prior: EnergyCostModel | None = None
 
     def energy_j(self, sample: Sample) -> Floats:
@@ -111,81 +79,61 @@ class EnergyCostModel:
 
     def relative_energy(self, sample: Sample, least_time_s: float) -> Floats:
         """E / E_min of kernels of a problem whose fastest one takes `least_time_s`, shape (kernels,)."""
-        start = _start(self.level, self.share, self.prior, sample, least_time_s)
-        if self.trees is None or not len(start):
-            return 1.0 / start
-        inputs = library().DMatrix(
-            _inputs(sample, self.names, least_time_s), base_margin=start, missing=math.nan, nthread=1
-        )
-        predicted: Floats = self.trees.predict(inputs).astype(np.float64)
-        return 1.0 / np.maximum(predicted, _LEAST_Y)
+        log_energy = _start(self.exponent, self.prior, sample, least_time_s)
+        if self.regression is None:
+            log_energy = log_energy + self.level
+        elif len(log_energy):
+            log_energy = log_energy + self.regression.mean(_inputs(sample, self.names, least_time_s))
+        return np.asarray(np.exp(np.clip(log_energy, -_FARTHEST, _FARTHEST)))
 
     # --- kept -------------------------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
-        """As it is kept: the trees in the library's own JSON. Only of a model that was fitted without a prior."""
-        assert self.prior is None, "its trees mean nothing without the prior"
-        trees = None if self.trees is None else json.loads(self.trees.save_raw("json"))
+        """As it is kept. Only of a model that was fitted without a prior."""
+        assert self.prior is None, "g means nothing without the prior"
         return {
             "names": list(self.names),
             "least_time_s": self.least_time_s,
             "least_energy_j": self.least_energy_j,
+            "exponent": self.exponent,
             "level": self.level,
-            "share": self.share,
             "points": self.points,
-            "trees": trees,
+            "regression": None if self.regression is None else self.regression.to_json(),
         }
 
     @classmethod
     def from_json(cls, document: Any, where: str) -> EnergyCostModel:
-        """The reverse of `to_json`. Raises InputError for a damaged one, or where the library is missing."""
+        """The reverse of `to_json`. Raises InputError for a damaged one."""
         try:
             names = tuple(str(name) for name in document["names"])
-            numbers = {key: float(document[key]) for key in ("least_time_s", "least_energy_j", "level")}
-            points, share = int(document["points"]), float(document["share"])
-            if not all(math.isfinite(number) and number > 0 for number in numbers.values()):
+            least_time_s, least_energy_j = float(document["least_time_s"]), float(document["least_energy_j"])
+            exponent, level = float(document["exponent"]), float(document["level"])
+            points, regression = int(document["points"]), document["regression"]
+            if not (0 < least_time_s < math.inf and 0 < least_energy_j < math.inf):
                 raise ValueError("a scale is not above 0")
-            if not 0 <= share < 1:
-                raise ValueError("a share is not from 0 to 1")
-            trees = None if document["trees"] is None else _loaded(document["trees"], len(names) + 1)
+            if not (0 <= exponent <= 1 and abs(level) < math.inf):
+                raise ValueError("its exponent is not from 0 to 1, or its level not finite")
+            learnt = None if regression is None else GaussianRegression.from_json(regression, len(names) + 1)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(f"a damaged energy model: {error}", where, "delete the file; it is learnt again") from None
-        return cls(names, numbers["least_time_s"], numbers["least_energy_j"], numbers["level"], share, points, trees)
+        return cls(names, least_time_s, least_energy_j, exponent, level, points, learnt)
 
 
 def fit(sample: Sample, energy_j: Floats, prior: EnergyCostModel | None = None) -> EnergyCostModel:
     """The model of kernels with measured energies, J, shape (kernels,), at least one, all above 0.
 
-    `prior` is what the trees start from instead of mean power x time.
+    `prior` is what g starts from instead of the power of tau.
     """
-    shares = [0.0]
-    if prior is None and len(energy_j) >= LEAST_POINTS:
-        shares = [_fitted_share(sample.time_s / sample.time_s.min(), energy_j.min() / energy_j), 0.0]
-    if len(energy_j) < _ENOUGH or len(set(shares)) == 1:
-        return _grown(sample, energy_j, prior, shares[0])
-    return _grown(sample, energy_j, prior, min(shares, key=lambda share: _off_by_halves(sample, energy_j, share)))
-
-
-def _grown(
-    sample: Sample, energy_j: Floats, prior: EnergyCostModel | None, share: float, most_trees: int = _TREES
-) -> EnergyCostModel:
-    """The model with that share."""
     least_energy, least_time = float(energy_j.min()), float(sample.time_s.min())
-    y = least_energy / energy_j
-    start = _start(1.0, share, prior, sample, least_time)
-    level = float(np.average(start / y, weights=y))  # E / E_min over what is expected, at low energies above all
-    trees = None
-    if len(y) >= LEAST_POINTS and library() is not None:
-        inputs = library().DMatrix(
-            _inputs(sample, sample.names, least_time),
-            label=y,
-            weight=y,
-            base_margin=_start(level, share, prior, sample, least_time),
-            missing=math.nan,
-            nthread=1,
-        )
-        trees = library().train(_SETTINGS, inputs, most_trees)
-    return EnergyCostModel(sample.names, least_time, least_energy, level, share, len(y), trees, prior)
+    few = len(energy_j) < LEAST_POINTS
+    exponent = 0.0 if prior is not None else 1.0 if few else EXPONENT
+    left = np.log(energy_j / least_energy) - _start(exponent, prior, sample, least_time)
+    regression = None
+    if not few:
+        telling = _most_telling(energy_j)
+        regression = regress(_inputs(sample.of(telling), sample.names, least_time), left[telling])
+    level = float(np.log(np.exp(left).mean()))
+    return EnergyCostModel(sample.names, least_time, least_energy, exponent, level, len(energy_j), regression, prior)
 
 
 def helps(prior: EnergyCostModel, sample: Sample, energy_j: Floats) -> tuple[float, float]:
@@ -222,56 +170,34 @@ def held_out_errors(
 
 
 def error_share(predicted_j: Floats, measured_j: Floats) -> float:
-    """sum (predicted - measured)^2 / sum measured^2: the inverse of a signal-to-noise ratio [Wang2024, algorithm 1]."""
-    return float(((predicted_j - measured_j) ** 2).sum() / (measured_j**2).sum())
+    """sum (predicted - measured)^2 / sum measured^2 of y = 1 / E: the inverse of a signal-to-noise ratio.
+
+    [Zhang2024, algorithm 1] has it of E, where one kernel of much energy outweighs all those that matter; its model is
+    of E_min / E.
+    """
+    return float(((1 / predicted_j - 1 / measured_j) ** 2).sum() / (1 / measured_j**2).sum())
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
 
 
-def _off_by_halves(sample: Sample, energy_j: Floats, share: float) -> float:
-    """How far off the median prediction of one half is by the other, relative."""
-    odd, off = np.arange(len(energy_j)) % 2 == 1, []
-    for learnt in (odd, ~odd):
-        predicted = _grown(sample.of(learnt), energy_j[learnt], None, share, _FEW_TREES).energy_j(sample.of(~learnt))
-        off.append(np.abs(predicted / energy_j[~learnt] - 1.0))
-    return float(np.median(np.concatenate(off)))
-
-
-def _fitted_share(tau: Floats, y: Floats) -> float:
-    """The share s that explains y best, by least squares of E / E_min relative to what is expected, over SHARE."""
-
-    def cost(share: float) -> float:
-        expected = (share + (1.0 - share) * tau) * y  # over the measured one, but for the level
-        level = (y * expected).sum() / (y * expected**2).sum()
-        off = (y * (level * expected - 1.0) ** 2).sum() / _SCATTER**2
-        return float(off + ((share - SHARE[0]) / SHARE[1]) ** 2)
-
-    return _KEPT * float(min(_SHARES, key=cost))
-
-
-def _start(level: float, share: float, prior: EnergyCostModel | None, sample: Sample, least_time_s: float) -> Floats:
-    """y before the trees: by work and time, or by the prior; shape (kernels,)."""
+def _start(exponent: float, prior: EnergyCostModel | None, sample: Sample, least_time_s: float) -> Floats:
+    """ln (E / E_min) but for c and g: by time, or by the prior; shape (kernels,)."""
     if prior is None:
-        relative = share + (1.0 - share) * sample.time_s / least_time_s
-    else:
-        relative = prior.relative_energy(sample, least_time_s)
-    return np.asarray(np.clip(1.0 / (level * relative), _LEAST_Y, 1.0 / _LEAST_Y))
+        return exponent * np.log(sample.time_s / least_time_s)
+    return np.log(prior.relative_energy(sample, least_time_s))
 
 
 def _inputs(sample: Sample, names: Sequence[str], least_time_s: float) -> Floats:
+    """The features, and ln tau; shape (kernels, names + 1)."""
     return np.column_stack([sample.columns(names), np.log(sample.time_s / least_time_s)])
 
 
-def _loaded(document: Any, columns: int) -> Any:
-    """The trees of a document. Raises ValueError."""
-    if library() is None:
-        raise ValueError(MISSING_LIBRARY)
-    trees = library().Booster({"nthread": 1})
-    try:
-        trees.load_model(bytearray(json.dumps(document).encode()))
-    except library().core.XGBoostError as error:
-        raise ValueError(str(error).splitlines()[0][:200]) from None
-    if trees.num_features() != columns:
-        raise ValueError(f"trees of {trees.num_features()} columns for {columns}")
-    return trees
+def _most_telling(energy_j: Floats) -> npt.NDArray[np.intp]:
+    """Where there are too many kernels, half of those kept are the ones of least energy, the others spread evenly."""
+    order = np.argsort(energy_j, kind="stable")
+    if len(order) <= _MOST_POINTS:
+        return np.arange(len(order))
+    half = _MOST_POINTS // 2
+    spread = np.linspace(half, len(order) - 1, _MOST_POINTS - half).round().astype(np.intp)
+    return np.asarray(order[np.concatenate([np.arange(half), spread])])

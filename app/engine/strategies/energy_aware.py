@@ -28,13 +28,11 @@ import numpy.typing as npt
 from ..measurement import Depth, State
 from ..models.energy_cost import (
     LEAST_POINTS,
-    MISSING_LIBRARY,
     EnergyCostModel,
     Sample,
     error_share,
     fit,
     helps,
-    library,
 )
 from ..space.numbers import RowNumbers
 from ..space.search_space import SearchSpace
@@ -61,7 +59,7 @@ class EnergyAware(Strategy, name="energy_aware", label="Energy-aware (genetic, w
         first_generation: int = option(384, "random configurations timed before the first round, at least 4", least=4)
         generation: int = option(96, "configurations timed in each round, at least 4", least=4)
         fastest: int = option(32, "M: of them, those that are candidates for an energy measurement", least=2)
-        threshold: float = option(0.06, "error of predicted energies, relative, below which k shrinks", least=0, most=1)
+        threshold: float = option(0.08, "error of predicted energies, relative, below which k shrinks", least=0, most=1)
         k_step: float = option(
             0.65, "what k is multiplied by where it shrinks, divided by where it grows", least=0.1, most=1
         )
@@ -115,7 +113,7 @@ class _Rounds:
         self._off: float | None = None
         self.log = EnergyLog()
         self._best, self._stale = math.inf, 0
-        self._said = "" if library() else MISSING_LIBRARY
+        self._said = ""
 
     @property
     def over(self) -> bool:

@@ -7,7 +7,6 @@ import json
 import numpy as np
 import pytest
 
-from app.engine.analysis import counted as counting
 from app.engine.analysis.charts import Analysed, correlation_bars, counter_gain, split_cloud
 from app.engine.analysis.description import describe_analysis
 from app.engine.analysis.document import document_of
@@ -93,7 +92,6 @@ def test_a_cloud_is_split_over_what_was_profiled_alone() -> None:
 
 
 def test_counters_that_energy_follows_from_make_the_model_of_it_better(every: Analysed) -> None:
-    pytest.importorskip("xgboost", reason="the model's library is not installed")
     found = every.analysis.counted
     assert found is not None
     assert found.configurations == KERNELS
@@ -105,8 +103,7 @@ def test_counters_that_energy_follows_from_make_the_model_of_it_better(every: An
     assert drawn.series[0].y.tolist() == [100 * found.without, 100 * found.with_counters]
 
 
-def test_counters_of_noise_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("xgboost", reason="the model's library is not installed")
+def test_counters_of_noise_do_not() -> None:
     table, rng = kernels(KERNELS), np.random.default_rng(1)
     noise = ResultTable(table.space)
     for at in range(len(table)):
@@ -120,14 +117,12 @@ def test_counters_of_noise_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.by_chance or found.better < 0.5
 
 
-def test_where_it_cannot_be_told_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_it_cannot_be_told_that_is_said() -> None:
     few = analysed(kernels(10))
     assert "16 profiled configurations" in str(counter_gain(few))
     assert document_of(few.analysis)["counters"]["energy_error_with"] is None
     assert "No configuration of this session was profiled" in str(counter_gain(analysed(kernels(0))))
     assert document_of(analyse(kernels(0), OBJECTIVE))["counters"] is None
-    monkeypatch.setattr(counting, "library", lambda *a, **k: None)
-    assert "XGBoost" in str(counter_gain(analysed(kernels(40))))
 
 
 def test_the_description_has_a_line_for_each_counter(every: Analysed) -> None:

@@ -10,7 +10,6 @@ import pytest
 from app.engine.models.energy_cost import Sample, fit
 from app.engine.models.energy_cost_store import keep_model, kept_model
 
-pytest.importorskip("xgboost", reason="the model's library is not installed")
 PARAMETERS = ("tile", "width")
 
 

@@ -49,7 +49,7 @@ print(*at_load)
 
 
 # What sessions, settings and plots need, and the window's first picture does not.
-_LATER = {"scipy", "pyqtgraph", "xgboost", "distributed", "asyncio", "multiprocessing", "app.engine.expressions"}
+_LATER = {"scipy", "pyqtgraph", "distributed", "asyncio", "multiprocessing", "app.engine.expressions"}
 _LATER |= {"app.engine.session.plan", "app.engine.store", "app.engine.space", "app.engine.control", "app.engine.runner"}
 
 
