@@ -1,28 +1,38 @@
 """Which model tells the energies of timed kernels best, of few that were measured, on recordings of real boards?
 
-    PYTHONPATH=. WATTRIDGE_SHARED=../shared python tests/benchmarks/energy_models.py
+    PYTHONPATH=. WATTRIDGE_SHARED=../shared python tests/benchmarks/energy_models.py [OPERATORS.jsonl]
 
-Random configurations are known, the others are predicted from their parameters and their measured time: by the trees of
-`energy_aware`, by mean power x time, and by a Gaussian process of log power over the logarithms of parameters and time,
-which the program does not have. Of every recording once all its configurations at the highest clock or limit, and
-once its fastest ones. The names of kernels are no inputs, nor are features of machine code, which recordings lack.
+Random configurations are known, the others are predicted from what is known of them and their measured time: by the
+model of `energy_aware` (a Gaussian process), by mean power x time, and, where XGBoost is installed, by gradient-boosted
+trees of E_min / E with that as their weight [Zhang2024], which the program had before: shallow ones that start from a
+mixture of work and time. Of every recording of a space once all its configurations at the highest clock or limit, and
+once its fastest ones, from their parameters and time alone. Of operators the random rows that an H200 measured, with
+the features of their machine code: those that the tests keep, and those of a file that `operators.py` wrote.
 """
 
 from __future__ import annotations
 
+import argparse
+import gzip
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 from scipy.stats import spearmanr
 
 from app.engine.formats.read import read_recording
 from app.engine.measurement import State
 from app.engine.models.energy_cost import Sample, fit
 from app.paths import resources
+
+try:
+    import xgboost
+except ImportError:
+    xgboost = None
 
 Floats = npt.NDArray[np.float64]
 SHARED = Path(os.environ.get("WATTRIDGE_SHARED", "../shared")) / "data" / "kernel-tuner"
@@ -31,16 +41,17 @@ RECORDINGS = (
     SHARED / "ktpaper_hotspot_RTX_A4000.json.gz",
     SHARED / "ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz",
 )
+KEPT = Path(__file__).parents[1] / "engine" / "models" / "data" / "operator_energies_h200.json.gz"
 KNOWN = (16, 32, 64)
 SEEDS = 6
 MOST = 400  # configurations that are looked at
 FAST = 120  # the fastest tenth, at least so many
-# of the logarithms of the process's scales: mean and deviation, of inputs with deviation 1 and of log power
-LENGTH, SPREAD, NOISE = (np.log(2.0), 0.8), (np.log(0.3), 0.7), (np.log(0.03), 0.7)
+TREES = {"max_depth": 2, "eta": 0.1, "min_child_weight": 0.001, "subsample": 0.8, "colsample_bynode": 0.8, "nthread": 1}
+WORK = 0.4  # share of the fastest kernel's energy that does not depend on time, where trees start
 
 
-def load(path: Path) -> tuple[str, tuple[str, ...], Floats, Floats, Floats]:
-    """The board, and of what worked at the highest setting names and values of parameters, seconds, joules."""
+def load(path: Path) -> tuple[str, Sample, Floats]:
+    """The board, and of what worked at the highest setting parameters, seconds and joules."""
     recording = read_recording(path)
     measured = [m for m in recording.in_file_order() if m.state is State.OK and m.values.get("energy_j", 0.0) > 0]
     settings = [n for n in measured[0].configuration if any(word in n for word in ("clock", "power"))]
@@ -54,65 +65,80 @@ def load(path: Path) -> tuple[str, tuple[str, ...], Floats, Floats, Floats]:
             listed = sorted(set(map(str, values)))
             columns[name] = [float(value) if numbers else float(listed.index(str(value))) for value in values]
     time_s, energy_j = (np.array([m.values[name] for m in measured]) for name in ("time_s", "energy_j"))
-    return recording.device, tuple(columns), np.column_stack(list(columns.values())), time_s, energy_j
+    return recording.device, Sample(tuple(columns), np.column_stack(list(columns.values())), time_s), energy_j
 
 
-def process(inputs: Floats, log_power: Floats, others: Floats) -> Floats:
-    """Of a Gaussian process with a squared exponential kernel, a length for each input: its mean at the others."""
-    axes, mean = inputs.shape[1], log_power.mean()
-
-    def scales(logs: Floats) -> tuple[Floats, float, float]:
-        return np.exp(logs[:axes]), float(np.exp(2 * logs[axes])), float(np.exp(2 * logs[axes + 1])) + 1e-6
-
-    def kernel(one: Floats, other: Floats, lengths: Floats) -> Floats:
-        return np.asarray(np.exp(-0.5 * (((one[:, None] - other[None]) / lengths) ** 2).sum(-1)))
-
-    def cost(logs: Floats) -> float:
-        lengths, spread, noise = scales(logs)
-        factor = np.linalg.cholesky(spread * kernel(inputs, inputs, lengths) + noise * np.eye(len(inputs)))
-        scores = np.linalg.solve(factor, log_power - mean)
-        expected = np.array([LENGTH] * axes + [SPREAD, NOISE])
-        prior = (((logs - expected[:, 0]) / expected[:, 1]) ** 2).sum()
-        return float(0.5 * scores @ scores + np.log(np.diag(factor)).sum() + 0.5 * prior)
-
-    best = minimize(cost, [LENGTH[0]] * axes + [SPREAD[0], NOISE[0]], method="L-BFGS-B").x
-    lengths, spread, noise = scales(best)
-    covariance = spread * kernel(inputs, inputs, lengths) + noise * np.eye(len(inputs))
-    weights = np.linalg.solve(covariance, log_power - mean)
-    return np.asarray(mean + spread * kernel(others, inputs, lengths) @ weights)
-
-
-def main() -> None:
+def spaces() -> Iterator[tuple[str, Sample, Floats, npt.NDArray[np.intp]]]:
+    """Each with the rows that are looked at."""
     for path in RECORDINGS:
         if not path.is_file():
             print(f"{path.name} is not here")
             continue
-        board, names, values, time_s, energy_j = load(path)
-        power, sample = energy_j / time_s, Sample(names, values, time_s)
-        logs = np.where((values > 0).all(axis=0), np.log(np.maximum(values, 1e-9)), values)
-        inputs = np.column_stack([logs, np.log(time_s)])
-        inputs = (inputs - inputs.mean(axis=0)) / inputs.std(axis=0)
-        models: dict[str, Callable[[Floats, Floats], Floats]] = {
-            "mean power x time": lambda known, other, p=power, t=time_s: p[known].mean() * t[other],
-            "trees": lambda known, other, s=sample, e=energy_j: fit(s.of(known), e[known]).energy_j(s.of(other)),
-            "process": lambda known, other, x=inputs, p=power, t=time_s: (
-                np.exp(process(x[known], np.log(p[known]), x[other])) * t[other]
-            ),
-        }
-        fastest = np.argsort(time_s)[: max(FAST, len(time_s) // 10)]
-        print(f"{path.name}: {board}, {len(names)} parameters that vary")
-        for which, rows in (("all", np.arange(len(time_s))), ("fastest", fastest)):
-            for count in KNOWN:
-                said = []
-                for name, predict in models.items():
-                    ranks, errors = [], []
-                    for seed in range(SEEDS):
-                        drawn = np.random.default_rng(seed).permutation(rows)[:MOST]
-                        predicted, truth = predict(drawn[:count], drawn[count:]), energy_j[drawn[count:]]
-                        ranks.append(spearmanr(predicted, truth)[0])
-                        errors.append(np.median(np.abs(predicted / truth - 1)))
-                    said.append(f"{name} {np.mean(ranks):.3f} {np.mean(errors):6.2%}")
-                print(f"   {which:8s} {count:3d} known of {min(MOST, len(rows)):3d}   {'   '.join(said)}", flush=True)
+        board, sample, energy_j = load(path)
+        fastest = np.argsort(sample.time_s)[: max(FAST, len(energy_j) // 10)]
+        yield f"{path.name}: {board}, all", sample, energy_j, np.arange(len(energy_j))
+        yield f"{path.name}: {board}, fastest", sample, energy_j, fastest
+
+
+def operators(document: dict[str, Any], when: str) -> Iterator[tuple[str, Sample, Floats, npt.NDArray[np.intp]]]:
+    for shape, kept in document.items():
+        features = np.array(kept["features"], dtype=np.float64)
+        scaled = "time_us" in kept
+        time_s = np.array(kept["time_us"]) * 1e-6 if scaled else np.array(kept["time_s"])
+        energy_j = np.array(kept["energy_mj"]) * 1e-3 if scaled else np.array(kept["energy_j"])
+        sample = Sample(tuple(kept["names"]), features, time_s)
+        yield f"{shape} on an H200, {when}", sample, energy_j, np.arange(len(energy_j))
+
+
+def mean_power(known: Sample, energy_j: Floats, others: Sample) -> Floats:
+    return np.asarray((energy_j / known.time_s).mean() * others.time_s)
+
+
+def model(known: Sample, energy_j: Floats, others: Sample) -> Floats:
+    return fit(known, energy_j).energy_j(others)
+
+
+def trees(known: Sample, energy_j: Floats, others: Sample) -> Floats:
+    least_s, least_j = known.time_s.min(), energy_j.min()
+
+    def matrix(sample: Sample, **more: Any) -> Any:
+        start = 1 / (WORK + (1 - WORK) * sample.time_s / least_s) / level
+        inputs = np.column_stack([sample.features, np.log(sample.time_s / least_s)])
+        return xgboost.DMatrix(inputs, base_margin=start, missing=np.nan, nthread=1, **more)
+
+    y, level = least_j / energy_j, 1.0
+    level = float(np.average(1 / (WORK + (1 - WORK) * known.time_s / least_s) / y, weights=y))
+    grown = xgboost.train({**TREES, "seed": 1}, matrix(known, label=y, weight=y), 200)
+    return np.asarray(least_j / np.maximum(grown.predict(matrix(others)).astype(float), 1e-3))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("operators", type=Path, nargs="?", help="a file that operators.py wrote with --model-seconds")
+    given = parser.parse_args()
+    models: dict[str, Callable[[Sample, Floats, Sample], Floats]] = {"mean power x time": mean_power}
+    models |= {"trees": trees} if xgboost is not None else {}
+    models["process"] = model
+    looked_at = [*spaces(), *operators(json.loads(gzip.decompress(KEPT.read_bytes())), "as the tests keep it")]
+    if given.operators:
+        known = next(m["model"] for m in map(json.loads, given.operators.read_text().splitlines()) if "model" in m)
+        looked_at += operators(known, given.operators.name)
+    for name, sample, energy_j, rows in looked_at:
+        print(f"{name}: {sample.features.shape[1]} numbers of each")
+        for count in KNOWN:
+            said = []
+            for which, predict in models.items():
+                found = []
+                for seed in range(SEEDS):
+                    drawn = np.random.default_rng(seed).permutation(rows)[:MOST]
+                    learnt, others = drawn[:count], drawn[count:]
+                    predicted, truth = predict(sample.of(learnt), energy_j[learnt], sample.of(others)), energy_j[others]
+                    off = np.abs(predicted / truth - 1)
+                    fast = sample.time_s[others] <= np.quantile(sample.time_s[others], 0.25)
+                    found.append((spearmanr(predicted, truth)[0], np.median(off), np.median(off[fast])))
+                rank, error, of_fast = np.mean(found, axis=0)
+                said.append(f"{which} {rank:.3f} {error:6.2%} {of_fast:6.2%}")
+            print(f"   {count:3d} known of {min(MOST, len(rows)):3d}   {'   '.join(said)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ features of a kernel (its parameters, its machine code, its launch):
 c is a constant and g a Gaussian process (`gaussian_regression`). Of a few kernels there is no g, and E = mean power x
 time. Energies enter by their logarithm: a relative error counts the same in all.
 
-[Zhang2024] has gradient-boosted trees of 1 / E in place of g, with the settings of [Zheng2020]. Of kernels that four
-boards measured, held out, g has two thirds of the error of the best trees that were found, or less, and is never far
-off where trees have seen nothing alike (`tests/benchmarks/energy_models.txt`).
+[Zhang2024] has gradient-boosted trees of 1 / E in place of g, with the settings of [Zheng2020]. Of kernels that boards
+of three models measured, held out, g has in the mean two thirds of the error of the best trees that were found
+(`tests/benchmarks/energy_models.txt`).
 
 Nothing in it has a unit but what it is scaled by, so that a model of another shape or board can stand in for
 EXPONENT ln tau: a prior. Whether it helps is tested on what has been measured; if it does not, it is dropped.
