@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from typing import Any
 
@@ -26,6 +27,24 @@ def to_numpy(value: Any, where: str) -> Any:
         kind = type(value).__name__
         raise InputError(f"it is {value!r}, a {kind} of Python", where, f"say which one: numpy.int32({value!r}), say")
     return _checked(np.ascontiguousarray(_on_host(value, where)), where)
+
+
+def write_back(value: Any, host: Array, where: str) -> None:
+    """Copy to an array that `to_numpy` read, of CuPy, PyCUDA, Numba or PyTorch, what a kernel has made of it.
+
+    Raises InputError where its library lets nobody write to it.
+    """
+    try:
+        if hasattr(value, "detach") and hasattr(value, "copy_"):  # PyTorch
+            value.detach().copy_(importlib.import_module("torch").from_numpy(host))
+            return
+        for copies in ("set", "copy_to_device"):  # CuPy and PyCUDA; Numba
+            if hasattr(value, "__cuda_array_interface__") and hasattr(value, copies):
+                getattr(value, copies)(host)
+                return
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{type(value).__name__} is not written to: {error}", where, "pass a NumPy array") from None
+    raise InputError(f"nothing can be written to a {type(value).__name__}", where, "pass a NumPy array, or one of CuPy")
 
 
 def is_page_locked(value: Any) -> bool:

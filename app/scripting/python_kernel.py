@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from .arrays import write_back
 from .kernel_tuner import run_kernel
 
 
@@ -35,7 +36,8 @@ class PythonKernel:
     ) -> None:
         """`inputs` are the arguments that a call brings, by default all; the others stay as the call before left them.
 
-        `outputs` are those that it returns, by default all arrays. Raises InputError.
+        `outputs` are those that it returns, by default all arrays of NumPy; one of another library, as CuPy, holds
+        after a call what the kernel has written. Raises InputError.
         """
         if results_file is not None:
             raise InputError("results_file is not supported", "PythonKernel", "pass the best parameters as params")
@@ -70,8 +72,15 @@ class PythonKernel:
         ]
         name, source, size = self._kernel
         self._held = run_kernel(name, source, size, given, self.params, **self._options)
-        wanted = zip(self._held, self._outputs, strict=True)
-        return [each for each, returned in wanted if returned and isinstance(each, np.ndarray)]
+        returned = []
+        for at, (arg, written, wanted) in enumerate(zip(args, self._held, self._outputs, strict=True)):
+            if not wanted or not isinstance(written, np.ndarray):
+                continue
+            if isinstance(arg, np.ndarray):
+                returned.append(written)
+            else:
+                write_back(arg, written, f"arguments[{at}]")
+        return returned
 
     def __call__(self, *args: Any) -> list[Any]:
         """As `run_kernel` with these arguments."""

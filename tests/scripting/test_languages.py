@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -207,6 +207,42 @@ def test_a_python_kernel_keeps_what_no_call_brings() -> None:
     for refused in ({"inputs": [True]}, {"results_file": "results.json"}):
         with pytest.raises(InputError):
             PythonKernel("grow", source, 1, [C, A, N], **refused)
+
+
+class OnDevice:
+    """An array as CuPy's, of which Python sees what is copied."""
+
+    __cuda_array_interface__: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, host: np.ndarray) -> None:
+        self._there = host.copy()
+
+    def get(self) -> np.ndarray:
+        return self._there.copy()
+
+    def set(self, host: np.ndarray) -> None:
+        self._there[...] = host
+
+
+def test_a_python_kernel_writes_to_arrays_of_the_device(opencl: dict[str, int]) -> None:
+    c, a = OnDevice(C), OnDevice(A)
+    parameters = {"block_size_x": 50, "fault": 0}
+    add = PythonKernel("add", IN_OPENCL, 1000, [c, a, N], parameters, outputs=[True, False, False], **opencl)
+    assert add(c, a, N) == []
+    assert np.array_equal(c.get(), A + 1)
+    assert np.array_equal(a.get(), A)
+
+
+def test_of_an_array_that_nobody_writes_to_a_python_kernel_says_so(opencl: dict[str, int]) -> None:
+    class Unchangeable:
+        __cuda_array_interface__: ClassVar[dict[str, Any]] = {}
+
+        def get(self) -> np.ndarray:
+            return C
+
+    add = PythonKernel("add", IN_OPENCL, 1000, [C, A, N], {"block_size_x": 50, "fault": 0}, **opencl)
+    with pytest.raises(InputError, match=r"arguments\[0\]: nothing can be written to a Unchangeable"):
+        add(Unchangeable(), A, N)
 
 
 @NEEDS_FORTRAN
