@@ -27,7 +27,7 @@ from .arrays import Floats, Mask
 _LENGTH: Final = (math.log(3.0), 0.8, math.log(0.1), math.log(1e3))
 _SPREAD: Final = (math.log(0.3), 0.7, math.log(0.01), math.log(3.0))
 _NOISE: Final = (math.log(0.03), 0.5, math.log(1e-3), math.log(0.5))
-_ITERATIONS: Final = 60
+_ITERATIONS: Final = 30
 _JITTER: Final = 1e-6
 
 
