@@ -20,6 +20,17 @@ from app.native_libraries import import_beside_the_main_thread
 
 LOOKED_AT_S = 0.02  # turns that take longer are looked into,
 LOOK_S = 0.003  # so often
+# What sleeps for so long and says when it slept longer, until its input ends.
+_BESIDE = f"""
+import sys, threading, time
+threading.Thread(target=sys.stdin.read).start()
+while threading.active_count() > 1:
+    since = time.perf_counter() + {LOOK_S}
+    time.sleep({LOOK_S})
+    until = time.perf_counter()
+    if until - since > {LOOK_S}:
+        print(since, until, flush=True)
+"""
 Span = tuple[float, float, str]  # from when to when something happened
 
 
@@ -41,6 +52,7 @@ class Turns(QObject):
         if look:
             _note_what_keeps_the_lock(lambda span: self._spans.append(span))
             threading.Thread(target=self._look, daemon=True).start()
+            threading.Thread(target=self._note_waits_for_a_core, daemon=True).start()
 
     def begin(self) -> None:
         """Forget what was."""
@@ -115,6 +127,16 @@ class Turns(QObject):
                 self._beside.append((now, _places(found, self._names())))
                 self._spans.append((now, time.perf_counter(), "look"))
 
+    def _note_waits_for_a_core(self) -> None:
+        """Of another process, which needs a core and not this one's lock."""
+        beside = subprocess.Popen(
+            [sys.executable, "-c", _BESIDE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert beside.stdout is not None
+        for line in beside.stdout:
+            since, until = map(float, line.split())
+            self._spans.append((since, until, "wait of another process for a core"))
+
     def _names(self) -> dict[int, str]:
         """Of the threads."""
         named = {each.ident or 0: each.name for each in threading.enumerate()}
@@ -173,4 +195,5 @@ _WAITS = (
     "_worker",
     "_work",
     "_take",
+    "_note_waits_for_a_core",
 )
