@@ -138,7 +138,7 @@ def test_clicks_and_arrow_keys_select_improvements(lab: Lab, panel: ConvergenceP
 
 
 def test_what_came_while_it_was_out_of_sight_is_there_when_it_is_seen(
-    qtbot: Any, lab: Lab, panel: ConvergencePanel
+    qtbot: QtBot, lab: Lab, panel: ConvergencePanel
 ) -> None:
     table = searched(lab)
     panel.hide()
