@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QWidget
 from ..in_parts import InParts
 from ..plots import theme
 from ..plots.axes import FigureAxis
+from ..plots.dress import DENSE, dress
 from ..plots.markers import DIM
 from ..plots.note import PlotNote
 from ..plots.scatter import PointCloud
@@ -188,11 +189,7 @@ class ConvergencePlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgrap
     @Slot()
     def recolour(self) -> None:
         colours = theme.colours()
-        self.setBackground(colours.base)
-        for name in ("left", "bottom"):
-            self.getAxis(name).setPen(colours.border)
-            self.getAxis(name).setTextPen(colours.text)
-        self.showGrid(x=False, y=True, alpha=0.12)
+        dress(self, ("left", "bottom"), upright=False, density=DENSE)
         self._cloud.set_colours(colours)
         self._curve.setPen(pg.mkPen(colours.accent, width=2))
         self._marks.setBrush(pg.mkBrush(colours.accent))

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QWidget
 from ...engine.models.frequency import FrequencyFit
 from ..in_parts import InParts
 from ..plots import theme
+from ..plots.dress import dress
 from ..plots.note import PlotNote
 from ..plots.overlay_list import colour_of
 
@@ -218,18 +219,6 @@ class ModelPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
             dress_mark(mark, QColor(name))
         self._draw_behind()
         self._show_axes()  # an axis that gets a title comes to sight
-
-
-def dress(plot: pg.PlotWidget | pg.PlotItem, axes: Sequence[str]) -> None:
-    """A plot's ground, axes and grid in the theme's colours."""
-    colours = theme.colours()
-    if isinstance(plot, pg.PlotWidget):
-        plot.setBackground(colours.base)
-    for name in axes:
-        plot.getAxis(name).setPen(colours.border)
-        plot.getAxis(name).setTextPen(colours.text)
-        plot.getAxis(name).setStyle(maxTickLevel=0)
-    plot.showGrid(x=True, y=True, alpha=0.12)
 
 
 def dress_mark(mark: pg.InfiniteLine, colour: QColor) -> None:
