@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-import faulthandler
+import gc
 import re
+import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Any
 
 from PySide6.QtCore import QObject, Qt, QTimer, Slot
+from stacks import Stack, stacks
 
 from app.native_libraries import import_beside_the_main_thread
 
 LOOKED_AT_S = 0.02  # turns that take longer are looked into,
 LOOK_S = 0.003  # so often
+# What sleeps for so long and says when it slept longer, until its input ends.
+_BESIDE = f"""
+import sys, threading, time
+threading.Thread(target=sys.stdin.read).start()
+while threading.active_count() > 1:
+    since = time.perf_counter() + {LOOK_S}
+    time.sleep({LOOK_S})
+    until = time.perf_counter()
+    if until - since > {LOOK_S}:
+        print(since, until, flush=True)
+"""
+Span = tuple[float, float, str]  # from when to when something happened
 
 
 class Turns(QObject):
@@ -34,7 +50,9 @@ class Turns(QObject):
         self._timer.timeout.connect(self._beat)
         self._timer.start()
         if look:
+            _note_what_keeps_the_lock(lambda span: self._spans.append(span))
             threading.Thread(target=self._look, daemon=True).start()
+            threading.Thread(target=self._note_waits_for_a_core, daemon=True).start()
 
     def begin(self) -> None:
         """Forget what was."""
@@ -43,6 +61,7 @@ class Turns(QObject):
         self._seen: list[str] = []  # in this turn
         self._where: list[str] = []  # in the one that took most processor time
         self._beside: list[tuple[float, list[str]]] = []  # when something took long, and what all threads did then
+        self._spans: list[Span] = []  # what kept Python's lock, or could have
         self._longest = 0.0, 0.0  # from when to when the longest turn was
 
     def longest_ms(self) -> float:
@@ -59,7 +78,7 @@ class Turns(QObject):
         """Where the turn of most processor time was seen, the most frequent places first, with how often."""
         return [f"{count:3d} {place}" for place, count in Counter(self._where).most_common(most)]
 
-    def beside(self, most: int = 8) -> list[str]:
+    def beside(self, most: int = 12) -> list[str]:
         """What every thread that was at work, or had just been, did in the turn that took longest.
 
         One that keeps the interpreter's lock is seen when it has let go of it, at the call that kept it.
@@ -67,6 +86,19 @@ class Turns(QObject):
         begun, ended = self._longest
         seen = Counter(place for at, places in self._beside if begun < at < ended + 2 * LOOK_S for place in places)
         return [f"{count:3d} {place}" for place, count in seen.most_common(most)]
+
+    def held(self) -> list[str]:
+        """What keeps Python's lock, or shows that it was kept, in the turn that took longest: how often, how long."""
+        begun, ended = self._longest
+        found: dict[str, list[tuple[float, float]]] = {}
+        for since, until, what in self._spans:
+            if since < ended and until > begun:
+                found.setdefault(what, []).append((until - since, since - begun))
+        return [
+            f"{len(spans):3d} {what}: {1e3 * sum(took_s for took_s, _ in spans):.1f} ms together, "
+            f"{1e3 * max(spans)[0]:.1f} ms from {1e3 * max(spans)[1]:+.1f} ms"
+            for what, spans in found.items()
+        ]
 
     @Slot()
     def _beat(self) -> None:
@@ -79,48 +111,77 @@ class Turns(QObject):
         self._last, self._last_own = now, own
 
     def _look(self) -> None:
-        """By way of `faulthandler`: a frame that is held here would keep what it paints with from its end."""
         clock = time.pthread_getcpuclockid(self._qt)
-        with tempfile.TemporaryFile("w+") as file:
-            looked = time.perf_counter()
-            while True:
-                time.sleep(LOOK_S)
-                now = time.perf_counter()
-                works = time.clock_gettime(clock) - self._last_own > LOOKED_AT_S
-                if works or now - self._last > LOOKED_AT_S or now - looked > LOOKED_AT_S:  # nor was this one let in
-                    file.seek(0)
-                    file.truncate()
-                    faulthandler.dump_traceback(file)
-                    file.seek(0)
-                    stacks = file.read()
-                    if works:
-                        self._seen.append(_place(stacks, self._qt))
-                    self._beside.append((now, _places(stacks, self._names())))
-                looked = time.perf_counter()
+        while True:
+            asleep = time.perf_counter()
+            time.sleep(LOOK_S)
+            now = time.perf_counter()
+            late_s = now - asleep - LOOK_S
+            if late_s > LOOK_S:
+                self._spans.append((now - late_s, now, "wait of the looking thread for the lock or a core"))
+            works = time.clock_gettime(clock) - self._last_own > LOOKED_AT_S
+            if works or now - self._last > LOOKED_AT_S or late_s > LOOKED_AT_S:
+                found = stacks()
+                if works:
+                    self._seen.append(_place(found.get(self._qt, [])))
+                self._beside.append((now, _places(found, self._names())))
+                self._spans.append((now, time.perf_counter(), "look"))
+
+    def _note_waits_for_a_core(self) -> None:
+        """Of another process, which needs a core and not this one's lock."""
+        beside = subprocess.Popen(
+            [sys.executable, "-c", _BESIDE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert beside.stdout is not None
+        for line in beside.stdout:
+            since, until = map(float, line.split())
+            self._spans.append((since, until, "wait of another process for a core"))
 
     def _names(self) -> dict[int, str]:
-        """Of the threads; the looking one has none."""
+        """Of the threads."""
         named = {each.ident or 0: each.name for each in threading.enumerate()}
-        return {**named, self._qt: "Qt's", threading.get_ident(): ""}
+        return {**named, self._qt: "Qt's"}
 
 
-def _place(stacks: str, thread: int) -> str:
+def _note_what_keeps_the_lock(note: Callable[[Span], object]) -> None:
+    """Starting a process, until it has begun its program, and looking for garbage."""
+    start, begun = subprocess._fork_exec, 0.0  # type: ignore[attr-defined]
+
+    def fork_exec(*words: Any) -> int:
+        since = time.perf_counter()
+        pid: int = start(*words)
+        note((since, time.perf_counter(), f"start of a process by {threading.current_thread().name}"))
+        return pid
+
+    def collect(phase: str, found: dict[str, int]) -> None:
+        nonlocal begun
+        if phase == "stop":
+            name = threading.current_thread().name
+            note((begun, time.perf_counter(), f"search for garbage of generation {found['generation']} by {name}"))
+        begun = time.perf_counter()
+
+    subprocess._fork_exec = fork_exec  # type: ignore[attr-defined]
+    gc.callbacks.append(collect)
+
+
+def _place(stack: Stack) -> str:
     """The innermost functions of the program or of pyqtgraph in a thread's stack, the innermost first."""
-    _, _, own = stacks.partition(f"hread 0x{thread:016x} ")
-    found = re.findall(r'File ".*?/((?:app|pyqtgraph)/[^"]*)", line (\d+) in (\S+)', own.partition("\n\n")[0])
-    return " < ".join(f"{file}:{line} {function}" for file, line, function in found[:4]) or "Qt"
+    found = ((re.search(r"/((?:app|pyqtgraph)/.*)", code.co_filename), code, line) for code, line in stack)
+    return _line((match[1], code.co_name, line) for match, code, line in found if match) or "Qt"
 
 
-def _places(stacks: str, names: dict[int, str]) -> list[str]:
+def _places(found: dict[int, Stack], names: dict[int, str]) -> list[str]:
     """The innermost functions of every thread but those that wait for another: modules that are imported included."""
-    places = []
-    for stack in stacks.split("\n\n"):
-        thread = re.search(r"hread 0x([0-9a-f]+)", stack)
-        name = names.get(int(thread[1], 16), "a thread of a library") if thread else ""
-        found = re.findall(r'File "(?:[^"]*/)?([^"/]*/[^"/]*)", line (\d+) in (\S+)', stack)
-        if name and found and found[0][2] not in _WAITS:
-            places.append(f"{name}: " + " < ".join(f"{file}:{line} {function}" for file, line, function in found[:4]))
-    return places
+    return [
+        f"{names.get(thread, 'a thread of a library')}: "
+        + _line(("/".join(code.co_filename.split("/")[-2:]), code.co_name, line) for code, line in stack)
+        for thread, stack in found.items()
+        if stack[0][0].co_name not in _WAITS
+    ]
+
+
+def _line(functions: Iterable[tuple[str, str, int | None]], most: int = 4) -> str:
+    return " < ".join(f"{file}:{line} {function}" for file, function, line in islice(functions, most))
 
 
 _WAITS = (
@@ -134,4 +195,5 @@ _WAITS = (
     "_worker",
     "_work",
     "_take",
+    "_note_waits_for_a_core",
 )

@@ -3,9 +3,10 @@
 python tests/benchmarks/window_on_board.py FOLDER [--gpu 0] [--configurations 60]
 
 Reads and never sets. Prints the longest turns of Qt's thread and the share of a core, of turns above 50 ms what Qt's
-thread did where it worked longest, and what all threads did in the one that took longest; and leaves pictures of the
-workspaces in FOLDER, light and dark. Pictures are taken between the spans that are timed; what waited meanwhile is done
-before the next begins.
+thread did where it worked longest, and what all threads did in the one that took longest, with what keeps Python's lock
+(the start of a process, a search for garbage, a look) and how long a thread that looks on waited for it; and leaves
+pictures of the workspaces in FOLDER, light and dark. Pictures are taken between the spans that are timed; what waited
+meanwhile is done before the next begins.
 """
 
 from __future__ import annotations
@@ -96,6 +97,8 @@ class Look:
                 print(f"    {place}", flush=True)
             for place in self.turns.beside():
                 print(f"    in the longest turn, {place}", flush=True)
+            for what in self.turns.held():
+                print(f"    in the longest turn, {what}", flush=True)
 
     def show(self, workspace: str, panel: str | None = None) -> None:
         """Go there; the longest turn is of what then happens."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -220,3 +221,9 @@ def test_a_lost_board_does_not_hide_the_others(two_boards: tuple[Board, Board], 
     two_boards[0].failing["everything"] = LOST
     opened += list_gpus()
     assert [gpu.info.name for gpu in opened] == ["NVIDIA A100"]
+
+
+def test_the_simulated_boards_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = gpu_selectors()
+    monkeypatch.setattr(tomllib, "loads", lambda text: pytest.fail(f"again:\n{text}"))
+    assert gpu_selectors() == before

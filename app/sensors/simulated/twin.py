@@ -28,6 +28,7 @@ _MAXIMUM_CLOCKS = 2000
 _NOTES = "source"  # a table may say where its figures come from
 
 
+@functools.cache
 def twin_names() -> tuple[str, ...]:
     """Names of the built-in twins, in alphabetical order."""
     return tuple(sorted(path.stem for path in _folder().glob("*.toml")))
@@ -50,12 +51,17 @@ def _model(text: str) -> Twin:
     wanted = _folded(text)
     for name in twin_names():
         if _folded(name) == wanted:
-            return _read(_folder() / f"{name}.toml")
+            return _built_in(name)
     raise InputError(
         f"no simulated GPU is called '{text}'",
         "twin",
         f"choose one of {', '.join(twin_names())}, or name a file that ends in .toml; #1 to #{MOST} is one board",
     )
+
+
+@functools.cache  # several panels list all boards: 10 ms of a thread each time that they are read
+def _built_in(name: str) -> Twin:
+    return _read(_folder() / f"{name}.toml")
 
 
 def _folder() -> Path:

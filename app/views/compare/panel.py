@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from ...files import title_of
 from ...numbers import MINUS, count_text
 from ..context import Context
 from ..file_dialogs import open_files
+from ..in_parts import InParts
 from ..plots.chart_plot import ChartPlot
 from ..plots.descriptions import ListingTable
 from ..plots.label import PlainLabel, plain_tip
@@ -54,10 +55,10 @@ class Result:
         return quantity(name, units=self.units)
 
 
-class ComparePanel(QWidget):
+class ComparePanel(QWidget, InParts):
     """Reads and compares off Qt's thread. Usable without a window: `ComparePanel(context)`."""
 
-    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+    def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
         super().__init__(parent)
         self._context = context
         self._loaded: dict[int | Path, tuple[Compared, dict[str, str]]] = {}
@@ -65,12 +66,18 @@ class ComparePanel(QWidget):
         self._files: list[Path] = []
         self._asked: set[int] | None = None  # to be ticked, and nothing else, once the list is fresh
         self.result: Result | None = None
+        self.begin(at_once)
+
+    def make(self) -> Iterator[None]:
+        """The plot, the tables, what is heard."""
+        context = self._context
+        self.figure = ChartPlot()
+        yield
         self.list = QListWidget()
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # long names end in an ellipsis
         self.list.setAccessibleName("Sessions to compare: Space ticks one")
         tip = "A Kernel Tuner cache, T4 (tuning results) or a session as CSV, without keeping it as a session"
         self.add, self.none = button("Add a &file …", tip, self.choose_file), button("&Untick all", "", self._untick)
-        self.figure = ChartPlot()
         self.gains, self.fronts = ListingTable("What tuning for energy gains"), ListingTable("Fronts side by side")
         self.carried = ListingTable("Configurations carried over")
         self.means, self.fronts_title = PlainLabel(wrap=True, selectable=True), PlainLabel()
@@ -85,7 +92,9 @@ class ComparePanel(QWidget):
             (self.carried, "Same configuration elsewhere"),
         ):
             self.tabs.addTab(widget, title)
+        yield
         self._lay_out()
+        yield
         self._tasks = TaskQueue(self)  # lists sessions
         self._tasks.failed.connect(context.bridge.report)
         self._background = LatestTask(self)  # compares

@@ -206,7 +206,6 @@ class ControlPanel(QWidget):
             self.setTabOrder(above, below)
         self._below.show()
         self.log.show()
-        self._recolour()
         self._show_present()
         self._set_buttons()
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QTimer, Slot
+from collections.abc import Iterator
+
+from PySide6.QtCore import Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QButtonGroup, QWidget
 
 from ..context import Context
+from ..in_parts import InParts
 from ..plots.label import PlainLabel
 from ..plots.toggle import Toggle
 from ..result_caption import ResultCaption
+from ..threads.own_turn import OwnTurn
 from ..widgets import hbox, vbox
 from .history import History, Improvement
 from .plot import ConvergencePlot
@@ -19,15 +23,22 @@ _TIMED = "Draw over the time that was spent on measuring, on the board's own clo
 _HOW = "Point at a mark to see where that improvement came from; a click, Left and Right select it."
 
 
-class ConvergencePanel(QWidget):
+class ConvergencePanel(QWidget, InParts):
     """Grows with the session while it is in sight. What is selected in it is selected in every view."""
 
-    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+    def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
         super().__init__(parent)
+        self._context = context
         self._result = context.result
         self.history: History | None = None
-        self.caption = ResultCaption(context.result)
-        self.plot = ConvergencePlot()
+        self.begin(at_once)
+
+    def make(self) -> Iterator[None]:
+        """The plot, what stands around it, what is heard."""
+        self.plot = ConvergencePlot(at_once=False)
+        yield
+        yield from self.plot.make_parts()
+        self.caption = ResultCaption(self._result)
         self.plot.setMinimumHeight(140)
         self.evaluations = Toggle("Evaluations", "Over evaluations", "Draw over the number of evaluations")
         self.seconds = Toggle("Seconds", "Over seconds", _TIMED)
@@ -45,13 +56,13 @@ class ConvergencePanel(QWidget):
             of=self,
             margins=6,
         )
+        yield
         self.seconds.toggled.connect(self.plot.show_over_seconds)
         self.plot.pointed.connect(self._say)
-        self.plot.chosen.connect(context.result.select)
-        context.result.changed.connect(self._selected)
-        bridge = context.bridge
-        self._soon = QTimer(self, singleShot=True)  # a turn of its own, however many points there are
-        self._soon.timeout.connect(self._refresh)
+        self.plot.chosen.connect(self._result.select)
+        self._result.changed.connect(self._selected)
+        self._soon = OwnTurn(self, self._refresh)  # however many points there are
+        bridge = self._context.bridge
         for signal in (
             bridge.session_started,
             bridge.measurements_added,
@@ -62,7 +73,7 @@ class ConvergencePanel(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._refresh()
+        self._soon.start()
 
     def shutdown(self) -> None:
         """Draw nothing any more."""
@@ -70,7 +81,7 @@ class ConvergencePanel(QWidget):
 
     @Slot(object)
     def _refresh_soon(self, _event: object) -> None:
-        self._soon.start(0)
+        self._soon.start()
 
     @Slot()
     def _refresh(self) -> None:

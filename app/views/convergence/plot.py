@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ from PySide6.QtCore import QPointF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QKeyEvent
 from PySide6.QtWidgets import QWidget
 
+from ..in_parts import InParts
 from ..plots import theme
 from ..plots.axes import FigureAxis
+from ..plots.dress import DENSE, dress
 from ..plots.markers import DIM
 from ..plots.note import PlotNote
 from ..plots.scatter import PointCloud
@@ -23,15 +26,24 @@ _NONE_OK = "No evaluation has succeeded yet."
 _SECONDS = "Time spent on measuring (s)"
 
 
-class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
+class ConvergencePlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has no types
     """Over the evaluations, or over the time that was spent on them. The mouse, or Left and Right, point at one."""
 
     pointed = Signal(object)  # an Improvement; None: at none
     chosen = Signal(int)  # index into the table
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, at_once: bool = True) -> None:
         self._axis = FigureAxis("left")
         super().__init__(parent, enableMenu=False, axisItems={"left": self._axis})
+        self._history: History | None = None
+        self._over_seconds = False
+        self._selected = -1
+        self._pointed: Improvement | None = None
+        self._drawn = 0  # evaluations
+        self.begin(at_once)
+
+    def make(self) -> Iterator[None]:
+        """What is drawn into it, then what is heard."""
         self.getPlotItem().setContentsMargins(2, 8, 12, 2)  # so that the ticks at the ends are whole
         self.setMouseEnabled(x=False, y=False)
         self.hideButtons()
@@ -45,11 +57,7 @@ class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no 
         for item in (self._curve, self._marks, self._choice):
             self.addItem(item)
         self.note = PlotNote(self)
-        self._history: History | None = None
-        self._over_seconds = False
-        self._selected = -1
-        self._pointed: Improvement | None = None
-        self._drawn = 0  # evaluations
+        yield
         self.scene().sigMouseMoved.connect(self._mouse_moved)
         self.scene().sigMouseClicked.connect(self._mouse_clicked)
         theme.notifier().changed.connect(self.recolour)
@@ -181,11 +189,7 @@ class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no 
     @Slot()
     def recolour(self) -> None:
         colours = theme.colours()
-        self.setBackground(colours.base)
-        for name in ("left", "bottom"):
-            self.getAxis(name).setPen(colours.border)
-            self.getAxis(name).setTextPen(colours.text)
-        self.showGrid(x=False, y=True, alpha=0.12)
+        dress(self, ("left", "bottom"), upright=False, density=DENSE)
         self._cloud.set_colours(colours)
         self._curve.setPen(pg.mkPen(colours.accent, width=2))
         self._marks.setBrush(pg.mkBrush(colours.accent))

@@ -14,6 +14,7 @@ from ...engine.analysis.quantities import Quantity
 from ..in_parts import InParts
 from ..plots import theme
 from ..plots.axes import FigureAxis
+from ..plots.dress import DENSE, dress
 from ..plots.label import PlainLabel
 from ..plots.markers import Styles, dimmed
 from ..plots.scatter import PointCloud
@@ -222,14 +223,7 @@ class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
     def recolour(self) -> None:
         """Take over the theme's colours."""
         colours = theme.colours()
-        self.setBackground(colours.base)
-        for name in ("bottom", "left"):
-            axis = self.getAxis(name)
-            axis.setPen(colours.border)
-            axis.setTextPen(colours.text)
-            axis.setStyle(maxTickLevel=0)  # lines at every small tick would cost six times the rest of the frame
-            axis.setTickDensity(1.6)
-        self.showGrid(x=True, y=True, alpha=0.12)
+        dress(self, ("bottom", "left"), density=DENSE)
         self.cloud.set_colours(colours)
         for item, colour in ((self.ring, colours.accent), (self._hover_ring, colours.text)):
             item.setPen(pg.mkPen(colour, width=2))

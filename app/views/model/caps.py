@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QWidget
 
 from ...engine.tuning_methods.clock_fits import ClockFit
 from ..plots import theme
+from ..plots.dress import dress
 from ..plots.overlay_list import colour_of
-from .plot import dress
 
 _ABOVE = 1.12  # room over the highest point
 

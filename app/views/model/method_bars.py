@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from ...engine.strategies.methods import Methods
 from ..plots import theme
-from .plot import dress
+from ..plots.dress import dress
 
 _WIDTH = 0.36  # of a method's room, each of its two bars
 _LINES = (7, 16)  # characters of a name before it goes on in the next line, at least and at most
@@ -45,8 +45,7 @@ class MethodBars(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.clear()
         self._legend.clear()
         self._legend.setLabelTextColor(QColor(colours.text))
-        dress(self, ("bottom", "left"))
-        self.showGrid(x=False, y=True, alpha=0.12)
+        dress(self, ("bottom", "left"), upright=False)
         if self._methods is None:
             return
         results = self._methods.results

@@ -61,8 +61,9 @@ class ModelPanel(QWidget, InParts):
     def make(self) -> Iterator[None]:
         """The plot, the controls, what is drawn."""
         context = self._context
-        self.plot = ModelPlot()
+        self.plot = ModelPlot(at_once=False)
         yield
+        yield from self.plot.make_parts()
         self.sweep, self.session = QToolButton(), QPushButton("Fit the sess&ion")
         self.add, self.remove, self.steer = FitSources(context), QPushButton("&Remove"), QPushButton("S&teer")
         self.apply = ApplyButton(context)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,9 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
 from ...engine.models.frequency import FrequencyFit
+from ..in_parts import InParts
 from ..plots import theme
+from ..plots.dress import dress
 from ..plots.note import PlotNote
 from ..plots.overlay_list import colour_of
 
@@ -23,27 +25,28 @@ _BAND = 55  # opacity of 255
 _HIGHEST_ENERGY = 2.0  # that is in sight: at the lowest clocks it is many times the least
 
 
-class ModelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
+class ModelPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has no types
     """Shows one `FrequencyFit` in full and others as lines behind it, or words where there is none."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, at_once: bool = True) -> None:
         super().__init__(parent, enableMenu=False)
         self._fit: FrequencyFit | None = None
         self._place: int | None = None
         self._others: list[tuple[int, FrequencyFit]] = []
         self.behind: list[tuple[pg.ViewBox, pg.GraphicsObject]] = []
+        self._ways: QWidget | None = None
+        self.begin(at_once)
+
+    def make(self) -> Iterator[None]:
+        """Axes, what lies across the plot, curves and points, energy, words and colours."""
         self.hideButtons()
         self.setLabel("bottom", "Graphics clock, observed (MHz)")
         self.setLabel("left", "Power (W)")
         for axis in ("bottom", "left", "right"):
             self.getAxis(axis).enableAutoSIPrefix(False)
+        yield
         self.range_region = pg.LinearRegionItem(movable=False)
         self._interval = pg.LinearRegionItem(movable=False)
-        self.band_edges = pg.PlotCurveItem(pen=None), pg.PlotCurveItem(pen=None)
-        self._band = pg.FillBetweenItem(*self.band_edges)
-        self.used_points = pg.ScatterPlotItem(symbol="o", size=9)
-        self.unused_points = pg.ScatterPlotItem(symbol="x", size=9)
-        self.power_curve = pg.PlotCurveItem(antialias=True)
         self.ridge_line = pg.InfiniteLine(
             angle=90, label="ridge {value:.0f} MHz", labelOpts={"position": 0.06, "movable": False}
         )
@@ -51,10 +54,20 @@ class ModelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             angle=90, label="recommended {value:.0f} MHz", labelOpts={"position": 0.94, "movable": False}
         )
         marks = (self.range_region, self._interval, self.ridge_line, self.recommended_line)
-        points = (self.used_points, self.unused_points)
-        for z, item in enumerate((*marks, *self.band_edges, self._band, self.power_curve, *points)):
+        for z, item in enumerate(marks):
             item.setZValue(z)
-            self.addItem(item, ignoreBounds=item in marks)
+            self.addItem(item, ignoreBounds=True)
+        yield
+        self.band_edges = pg.PlotCurveItem(pen=None), pg.PlotCurveItem(pen=None)
+        self._band = pg.FillBetweenItem(*self.band_edges)
+        self.power_curve = pg.PlotCurveItem(antialias=True)
+        self.used_points = pg.ScatterPlotItem(symbol="o", size=9)
+        self.unused_points = pg.ScatterPlotItem(symbol="x", size=9)
+        drawn = (*self.band_edges, self._band, self.power_curve, self.used_points, self.unused_points)
+        for z, item in enumerate(drawn, start=len(marks)):
+            item.setZValue(z)
+            self.addItem(item)
+        yield
         self._energy_view = pg.ViewBox(enableMenu=False)
         self._energy_view.setMouseEnabled(x=False, y=False)
         self.scene().addItem(self._energy_view)
@@ -64,11 +77,10 @@ class ModelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.energy_points = pg.ScatterPlotItem(symbol="d", size=8)
         for item in (self.energy_curve, self.energy_points):
             self._energy_view.addItem(item)
+        yield
         self._note = PlotNote(self)
-        self._ways: QWidget | None = None
         self.getViewBox().sigResized.connect(self._follow_size)
         theme.notifier().changed.connect(self.recolour)
-        self.recolour()
         self.show_fit(None)
 
     @property
@@ -207,18 +219,6 @@ class ModelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             dress_mark(mark, QColor(name))
         self._draw_behind()
         self._show_axes()  # an axis that gets a title comes to sight
-
-
-def dress(plot: pg.PlotWidget | pg.PlotItem, axes: Sequence[str]) -> None:
-    """A plot's ground, axes and grid in the theme's colours."""
-    colours = theme.colours()
-    if isinstance(plot, pg.PlotWidget):
-        plot.setBackground(colours.base)
-    for name in axes:
-        plot.getAxis(name).setPen(colours.border)
-        plot.getAxis(name).setTextPen(colours.text)
-        plot.getAxis(name).setStyle(maxTickLevel=0)
-    plot.showGrid(x=True, y=True, alpha=0.12)
 
 
 def dress_mark(mark: pg.InfiniteLine, colour: QColor) -> None:

@@ -13,8 +13,9 @@ from PySide6.QtWidgets import QWidget
 
 from ...engine.models.frequency import FrequencyFit
 from ..plots import theme
+from ..plots.dress import dress
 from ..plots.overlay_list import colour_of
-from .plot import dress, dress_mark
+from .plot import dress_mark
 
 Floats = npt.NDArray[np.float64]
 

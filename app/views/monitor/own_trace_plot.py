@@ -15,6 +15,7 @@ from ...engine.analysis.quantities import format_number
 from ...numbers import duration
 from ..in_parts import InParts
 from ..plots import theme
+from ..plots.dress import DENSE, dress
 from ..plots.label import PlainLabel
 from .own_trace import OwnTrace
 from .snapshot import Curve
@@ -154,10 +155,7 @@ class TracePlots(pg.GraphicsLayoutWidget, InParts):  # type: ignore[misc]  # pyq
         colours = theme.colours()
         self.setBackground(QColor(colours.base))
         for plot in (self.power_plot, self.clock_plot):
-            for side in ("left", "bottom"):
-                plot.getAxis(side).setPen(colours.border)
-                plot.getAxis(side).setTextPen(colours.text)
-            plot.showGrid(x=True, y=True, alpha=0.12)
+            dress(plot, ("left", "bottom"), density=DENSE)
         self.power_plot.setLabel("left", "Power (W)", color=colours.text)
         self.clock_plot.setLabel("left", "Clock (MHz)", color=colours.text)
         for plot in (self.power_plot, self.clock_plot):

@@ -1,4 +1,4 @@
-"""Markers of the scatter: shapes in colours that colour-blind users can distinguish, drawn once into an atlas.
+"""Markers of the scatter: shapes in colours that colour-blind users can distinguish, each drawn once, into an atlas.
 
 A style is a small number: shape * COLOURS + colour. Few values get a shape each besides their colour; many get circles
 on a scale of even lightness, or the shapes that another column gives them. What is not brushed is dimmed: its shape in
@@ -183,25 +183,34 @@ def dim_colour(colours: Colours) -> QColor:
     return faint
 
 
-def marker_atlas(size: float, colours: Colours, ratio: float) -> tuple[QPixmap, int]:
-    """Every style side by side, a row per shape and one per dimmed shape, and the side of a cell in device pixels.
+class MarkerAtlas:
+    """Markers side by side, a row per shape and one per dimmed shape. Each is drawn when it is first wanted: all of
+    them take 4 ms, in the turn of the first picture."""
 
-    `size` in logical pixels."""
-    edged = size >= 6
-    cell = math.ceil((size * 1.2 + (2.0 if edged else 0.5)) * ratio)
-    atlas = QPixmap(cell * COLOURS, cell * 2 * len(SHAPES))
-    atlas.fill(Qt.GlobalColor.transparent)
-    painter = QPainter(atlas)
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    edge = QColor(0, 0, 0, 140) if colours.dark else QColor(255, 255, 255, 130)
-    painter.setPen(QPen(edge, 0.7 * ratio) if edged else QPen(Qt.PenStyle.NoPen))
-    for column, colour in enumerate(colour_scale(colours)):
-        painter.setBrush(colour)
-        for row, shape in enumerate(SHAPES):
-            draw_marker(painter, shape, QPointF((column + 0.5) * cell, (row + 0.5) * cell), size * ratio)
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(dim_colour(colours))
-    for row, shape in enumerate(SHAPES, start=len(SHAPES)):
-        draw_marker(painter, shape, QPointF(0.5 * cell, (row + 0.5) * cell), size * ratio)
-    painter.end()
-    return atlas, cell
+    def __init__(self, size: float, colours: Colours, ratio: float) -> None:
+        """`size` in logical pixels."""
+        self._edged = size >= 6
+        self._size, self._colours, self._ratio = size, colours, ratio
+        self.cell = math.ceil((size * 1.2 + (2.0 if self._edged else 0.5)) * ratio)  # its side, in device pixels
+        self.picture = QPixmap(self.cell * COLOURS, self.cell * 2 * len(SHAPES))
+        self.picture.fill(Qt.GlobalColor.transparent)
+        self._drawn: set[int] = set()
+
+    def draw(self, styles: Styles) -> None:
+        """Have the markers of these styles in the picture."""
+        missing = set(np.unique(styles).tolist()) - self._drawn
+        if not missing:
+            return
+        scale = colour_scale(self._colours)
+        edge = QColor(0, 0, 0, 140) if self._colours.dark else QColor(255, 255, 255, 130)
+        painter = QPainter(self.picture)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for style in missing:
+            row, column = divmod(style, COLOURS)
+            outlined = self._edged and style < DIM
+            painter.setPen(QPen(edge, 0.7 * self._ratio) if outlined else QPen(Qt.PenStyle.NoPen))
+            painter.setBrush(scale[column] if style < DIM else dim_colour(self._colours))
+            centre = QPointF((column + 0.5) * self.cell, (row + 0.5) * self.cell)
+            draw_marker(painter, SHAPES[row % len(SHAPES)], centre, self._size * self._ratio)
+        painter.end()
+        self._drawn |= missing

@@ -17,7 +17,7 @@ from PySide6.QtGui import QImage, QPainter, QPixmap
 from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
 
 from .density import DensityMask
-from .markers import COLOURS, DIM, Styles, marker_atlas
+from .markers import COLOURS, DIM, MarkerAtlas, Styles
 from .stamps import Stamps
 from .theme import Colours
 
@@ -43,7 +43,7 @@ class PointCloud(QGraphicsItem):
         self._pixels_of_picture = np.empty((0, 0), dtype=np.uint32)  # of a picture that is stamped
         self._painted = 0  # how many of the points the picture holds
         self._density: DensityMask | None = None  # of the points in the picture
-        self._atlas: tuple[QPixmap, int] | None = None
+        self._atlas: MarkerAtlas | None = None
         self._stamps: Stamps | None = None
         self._markers_key: tuple[float, Colours, float] | None = None  # what atlas or stamps were made for
         self._dims = False  # some are dimmed: the others stand out already
@@ -217,8 +217,8 @@ class PointCloud(QGraphicsItem):
         """Add the points from `start` on to the picture, in one call; dimmed ones lie below."""
         key = self._forget_other_markers(ratio)
         if self._atlas is None:
-            self._atlas = marker_atlas(*key)
-        atlas, cell = self._atlas
+            self._atlas = MarkerAtlas(*key)
+        cell = self._atlas.cell
         px, py = self.pixels(start)
         order = self._order(start)
         px, py = px[order], py[order]
@@ -229,6 +229,7 @@ class PointCloud(QGraphicsItem):
         style = style[shown]
         if not len(style):
             return
+        self._atlas.draw(style)
         # Qt takes a C array of fragments, ten doubles each: x, y, source left, top, width, height, scale x and y,
         # turn, opacity.
         fragments = np.empty((len(style), 10))
@@ -239,7 +240,7 @@ class PointCloud(QGraphicsItem):
         painter = QPainter(picture)
         if ratio != 1.0:
             painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
-        painter.drawPixmapFragments(cast(QPainter.PixmapFragment, first), len(fragments), atlas)
+        painter.drawPixmapFragments(cast(QPainter.PixmapFragment, first), len(fragments), self._atlas.picture)
         painter.end()
 
 

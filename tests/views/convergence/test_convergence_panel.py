@@ -137,14 +137,15 @@ def test_clicks_and_arrow_keys_select_improvements(lab: Lab, panel: ConvergenceP
     assert lab.result.index == last.index
 
 
-def test_what_came_while_it_was_out_of_sight_is_there_when_it_is_seen(lab: Lab, panel: ConvergencePanel) -> None:
+def test_what_came_while_it_was_out_of_sight_is_there_when_it_is_seen(
+    qtbot: QtBot, lab: Lab, panel: ConvergencePanel
+) -> None:
     table = searched(lab)
     panel.hide()
     table.append(replace(measured(table.space, 65), cost_s=0.5))
     lab.grow(table)
     panel.show()
-    assert panel.history is not None
-    assert len(panel.history) == len(table)
+    qtbot.waitUntil(lambda: panel.history is not None and len(panel.history) == len(table))
 
 
 def test_another_session_begins_with_an_empty_plot(lab: Lab, panel: ConvergencePanel) -> None:

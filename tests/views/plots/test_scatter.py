@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lab import EFFICIENCY, OBJECTIVE, SPEED, filled, grid_space, measured
 from PySide6.QtCore import QPointF
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QMainWindow
 from pytestqt.qtbot import QtBot
 
@@ -19,7 +19,7 @@ from app.engine.objectives import Goal, Limit
 from app.engine.pareto import front
 from app.engine.space.result_table import ResultTable
 from app.views.front.points import FrontPoints
-from app.views.plots import theme
+from app.views.plots import markers, theme
 from app.views.plots.markers import COLOURS, DIM, SHAPES, Coding, colour_scale
 from app.views.plots.scatter import PointCloud
 
@@ -57,6 +57,22 @@ def test_appended_points_give_the_same_picture_as_points_set_at_once(cloud: Poin
         cloud.append(x[start : start + 10], y[start : start + 10], style[start : start + 10])
         picture(cloud)
     assert picture(cloud) == at_once
+
+
+def test_a_marker_is_drawn_when_it_is_first_shown(cloud: PointCloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn, draw = [], markers.draw_marker
+
+    def noted(painter: QPainter, shape: str, centre: QPointF, size: float) -> None:
+        drawn.append(shape)
+        draw(painter, shape, centre, size)
+
+    monkeypatch.setattr(markers, "draw_marker", noted)
+    cloud.set_points(np.array([3.0, 4.0]), np.array([3.0, 4.0]), np.array([7, 7], dtype=np.uint16))
+    picture(cloud)
+    assert drawn == ["circle"]
+    cloud.append(np.array([5.0, 6.0]), np.array([5.0, 6.0]), np.array([COLOURS, DIM], dtype=np.uint16))
+    picture(cloud)
+    assert sorted(drawn) == ["circle", "circle", "square"]
 
 
 def test_painting_leaves_what_else_the_window_holds_alone(qtbot: QtBot, cloud: PointCloud) -> None:

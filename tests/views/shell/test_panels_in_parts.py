@@ -91,6 +91,7 @@ def test_no_panel_makes_more_than_one_plot_in_a_turn(load: Load, plots: list[str
         in_each_turn.append(len(plots) - before)
     assert max(in_each_turn) <= 1
     assert sum(in_each_turn) == PLOTS.get(name, 0)
+    assert in_each_turn[-1] == 0, "it is shown in a later turn than that of its last plot"
 
 
 def test_a_panel_is_there_once_it_is_whole(load: Load, qtbot: QtBot) -> None:
@@ -142,3 +143,17 @@ def test_a_window_that_closes_meanwhile_ends_what_the_panel_began(load: Load) ->
     panel = dict(panels.items())["some"]
     assert panel.ended  # type: ignore[attr-defined]
     assert panel.parentWidget() is panels.parent(), "which deletes it before the engine ends"
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_no_grid_has_lines_at_small_ticks(load: Load, name: str) -> None:
+    panels = load(**{spec.name: spec.load() for spec in PANELS if spec.name == name})
+    axes = [
+        item
+        for view in panels[name].findChildren(pg.GraphicsView)
+        for item in view.scene().items()
+        if isinstance(item, pg.AxisItem) and item.orientation in ("left", "bottom") and item.grid is not False
+    ]
+    assert axes or name in ("analysis", "compare"), "which have a grid with a chart"
+    for axis in axes:
+        assert len(axis.tickValues(0.0, 2.0, 400.0)) == 1
