@@ -30,6 +30,8 @@ from typing import Any, Final
 
 import aiohttp
 
+from .stamped_socket import EXCHANGE, stamped_socket
+
 REPORT_S: Final = 0.1
 PAUSE_S: Final = 0.1  # after a request that failed, before the next takes its place in a closed loop
 MOST_LINE: Final = 1 << 20  # bytes of one event of a stream
@@ -94,16 +96,12 @@ class Generator:
     async def run(self) -> None:
         """Send requests until this process is ended."""
         threading.Thread(target=self._write, name="reports", daemon=True).start()
-        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=30.0)
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=30.0, socket_factory=stamped_socket)
         timeout = aiohttp.ClientTimeout(total=self._job["timeout_s"])
-        trace = aiohttp.TraceConfig()
-        trace.on_request_headers_sent.append(_note_sent)
-        trace.on_request_chunk_sent.append(_note_sent)  # its body, which leaves with the headers
         async with aiohttp.ClientSession(
             connector=connector,
             timeout=timeout,
             headers=self._headers,
-            trace_configs=[trace],
             cookie_jar=aiohttp.DummyCookieJar(),
         ) as session:
             reports = asyncio.create_task(self._report())
@@ -146,13 +144,13 @@ class Generator:
             self._idle_ns += time.monotonic_ns() - self._idle_since_ns
         self._under_way += 1
         answer = Answer(words)
+        EXCHANGE.set(answer)
         fault = ""
         try:
             async with session.request(
                 "GET" if body is None else "POST",
                 self._url,
                 data=body,
-                trace_request_ctx=answer,
                 allow_redirects=False,
             ) as response:
                 if not 200 <= response.status < 300:
@@ -171,6 +169,7 @@ class Generator:
             fault = "the connection was cut"
         except (aiohttp.ClientError, OSError, ValueError) as error:
             fault = type(error).__name__
+        answer.ended = True
         now_ns = time.monotonic_ns()
         ended_ns = now_ns if fault else answer.last_ns
         self._under_way -= 1
@@ -200,7 +199,7 @@ class Generator:
         """Server-sent events to their end."""
         rest = b""
         async for data in response.content.iter_any():
-            answer.last_ns = now_ns = time.monotonic_ns()
+            answer.last_ns = now_ns = answer.came_ns
             *lines, rest = (rest + data).split(b"\n")
             if len(rest) > MOST_LINE:
                 raise Garbage("an event of the stream is too long")
@@ -213,9 +212,9 @@ class Generator:
     async def _read(self, response: aiohttp.ClientResponse, answer: Answer) -> None:
         """An answer in one piece."""
         body = bytearray()
-        answer.last_ns = time.monotonic_ns()  # of its headers, where it has no body
+        answer.last_ns = answer.came_ns  # of its headers, where it has no body
         async for data in response.content.iter_any():
-            answer.last_ns = time.monotonic_ns()
+            answer.last_ns = answer.came_ns
             if self._api == "http" and not answer.first_ns:
                 answer.first_ns = answer.last_ns
             body += data
@@ -257,10 +256,9 @@ class Generator:
 class Answer:
     """What has come of one answer."""
 
-    __slots__ = ("chunks", "complete", "first_ns", "input_tokens", "last_ns", "output_tokens", "sent_ns")
-
     def __init__(self, input_tokens: int) -> None:
-        self.sent_ns = self.first_ns = self.last_ns = 0
+        self.sent_ns = self.came_ns = self.first_ns = self.last_ns = 0  # an Exchange of `stamped_socket`
+        self.ended = False
         self.input_tokens = input_tokens
         self.output_tokens = -1  # not stated
         self.chunks = 0
@@ -303,10 +301,6 @@ class Answer:
         made = self.output_tokens if self.output_tokens >= 0 else self.chunks or -1
         sent_ns = self.sent_ns or ended_ns  # it never left
         return [due_ns, sent_ns, self.first_ns, ended_ns, self.input_tokens, made, self.chunks, int(failed)]
-
-
-async def _note_sent(_session: Any, context: Any, _params: Any) -> None:
-    context.trace_request_ctx.sent_ns = time.monotonic_ns()
 
 
 def _json_object(text: bytes) -> dict[str, Any]:
