@@ -2,7 +2,8 @@
 
 `python -m ...load_generator JOB`, a JSON object as `generated_load` writes it. Once every REPORT_S one line of JSON
 goes to standard output: what ended since the last one. All times are on the host's monotonic clock, which all
-processes of the machine share. It runs until it is ended.
+processes of the machine share. It runs until it is ended. When a request left and when its answer came are stamps of
+`stamped_socket`: what this process, aiohttp's and JSON's parsing and other requests before it add, is not latency.
 
 Open loop: arrivals are drawn in advance and requests leave at their times, whatever became of those before; where one
 leaves late, its latency counts from when it was due all the same, so that a stall is seen. What a request takes from
@@ -30,6 +31,7 @@ from typing import Any, Final
 
 import aiohttp
 
+from ...own_installation import how_to_add
 from .stamped_socket import EXCHANGE, stamped_socket
 
 REPORT_S: Final = 0.1
@@ -367,6 +369,8 @@ def _loop() -> asyncio.AbstractEventLoop:
 def main() -> None:
     """Run the job that the command line holds."""
     job = json.loads(sys.argv[1])
+    if tuple(map(int, aiohttp.__version__.split(".")[:2])) < (3, 12):  # sockets of one's own
+        sys.exit(f"aiohttp {aiohttp.__version__} is too old, 3.12 will do: {how_to_add('service')}")
     gc.freeze()  # what the imports have made: going through it takes 8 ms, in the midst of requests
     loop = _loop()
     asyncio.set_event_loop(loop)

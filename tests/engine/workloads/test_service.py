@@ -273,6 +273,16 @@ def test_clients_of_a_closed_loop_begin_one_after_another_over_the_ramp(tmp_path
     assert (since_s > np.array([0.0, 0.25, 0.5, 0.75]) - 0.01).all(), "a busy host only makes it later"
 
 
+def test_too_old_an_aiohttp_is_told_with_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "aiohttp.py").write_text("__version__ = '3.11.18'\n")
+    words = [sys.executable, "-m", "app.engine.workloads.load_generator", "{}"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    ran = subprocess.run(words, cwd=SERVER.parents[2], env=environment, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("aiohttp 3.11.18 is too old")
+    assert "install" in ran.stderr
+
+
 EVENTS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda each: (
