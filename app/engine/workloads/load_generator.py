@@ -374,7 +374,7 @@ def main() -> None:
     # Going through what the imports have made takes 8 ms, in the midst of requests, and through the requests 1 to 6.
     # What was answered leaves no cycles: the collector may wait for what failed.
     gc.freeze()
-    gc.set_threshold(5_000)
+    gc.set_threshold(10_000)
     loop = _loop()
     asyncio.set_event_loop(loop)
     loop.run_until_complete(Generator(job).run())
