@@ -6,12 +6,13 @@ PYTHON is one that has `llama-cpp-python[server]` and `gguf` (built for the CPU;
 table of the last run is kept in `llama_server.txt`. Parts: `set`, `faults`, `endings`; all of them without one.
 
 `set`: `wattridge tune` over clients at once and the server's batch of prompt tokens, against a client of this script's
-own (http.client, a thread for each), which asks servers that this script starts. The limit is twice the time of one
-answer to a client alone: this server answers one request after another, so that it lies between two clients and four.
-It has one thread; run this where nothing else wants the processor, or before the rest (nice -n -15 as root). Board and
-power are simulated; server, requests and latencies are real. `faults`: the server is killed, stopped (SIGSTOP), refuses
-or is slow to start; what each configuration comes to, and that the next one runs. `endings`: Wattridge itself is ended
-in the middle. After each, whether anything of it is left running.
+own (http.client, a thread for each), which asks servers that this script starts. The limit is the middle of the widest
+gap between the times to the first token that this client found, the least and the greatest of them apart: on which side
+of a limit close to one of them that falls is chance. The server has one thread; run this where nothing else wants the
+processor, or before the rest (chrt -r 5 as root). Board and power are simulated; server, requests and latencies are
+real. `faults`: the server is killed, stopped (SIGSTOP), refuses or is slow to start; what each configuration comes to,
+and that the next one runs. `endings`: Wattridge itself is ended in the middle. After each, whether anything of it is
+left running.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ USERS, BATCHES = (1, 2, 4, 8), (8, 512)
 PROMPT, ANSWER = 32, 24
 SPECIFICATION = """
 [service]
-start = '''{python} -m llama_cpp.server --model {model} --port {{free_port}} --n_threads 1 --n_ctx 1024 \
---n_batch {batch} --interrupt_requests false --verbose false{more}'''
+start = '''{python} -m llama_cpp.server --model {model} --port {{free_port}} --n_threads 1 \
+--n_threads_batch 1 --n_ctx 1024 --n_batch {batch} --interrupt_requests false --verbose false{more}'''
 url = "http://127.0.0.1:{{free_port}}"
 ready = "http://127.0.0.1:{{free_port}}{ready}"
 ready_s = {ready_s}
@@ -115,7 +116,11 @@ with Store() as store:
         return list(json.loads(ran.stdout))
 
     def servers(self) -> list[int]:
-        """The servers that serve this folder's model, by their command lines."""
+        """The servers that serve this folder's model."""
+        return self._processes(b"llama_cpp.server", str(self.model).encode())
+
+    def _processes(self, *having: bytes) -> list[int]:
+        """By their command lines."""
         found = []
         for each in Path("/proc").iterdir():
             if each.name.isdecimal():
@@ -123,9 +128,13 @@ with Store() as store:
                     words = (each / "cmdline").read_bytes()
                 except OSError:
                     continue
-                if str(self.model).encode() in words and b"llama_cpp.server" in words:
+                if all(each in words for each in having):
                     found.append(int(each.name))
         return found
+
+    def asked(self) -> bool:
+        """Whether a load generator asks for answers to this folder's prompts."""
+        return bool(self._processes(b"load_generator", str(self.prompts).encode()))
 
     def until(self, condition: Callable[[], bool], seconds: float = 90.0) -> bool:
         deadline = time.monotonic() + seconds
@@ -145,7 +154,6 @@ class Asked:
     def __init__(self, lines: Sequence[str], port: int, users: int, seconds: float) -> None:
         self.lines = itertools.cycle(lines)
         self.first_s: list[float] = []
-        self.whole_s: list[float] = []
         self.tokens = 0
         self._lock = threading.Lock()
         begun = time.monotonic()
@@ -157,10 +165,10 @@ class Asked:
         self.seconds = time.monotonic() - begun
 
     def _ask(self, port: int, until: float) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         while time.monotonic() < until:
             with self._lock:
                 body = {"prompt": next(self.lines), "max_tokens": ANSWER, "stream": True, "temperature": 0}
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
             sent = time.monotonic()
             connection.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
             response, first, said = connection.getresponse(), 0.0, 0
@@ -168,12 +176,10 @@ class Asked:
                 if line.startswith(b"data: {") and json.loads(line[6:])["choices"][0]["text"]:
                     first = first or time.monotonic()
                     said += 1
-            ended = time.monotonic()
-            connection.close()
             with self._lock:
                 self.first_s.append(first - sent)
-                self.whole_s.append(ended - sent)
                 self.tokens += said
+        connection.close()
 
     @property
     def p95_s(self) -> float:
@@ -190,6 +196,8 @@ def served(bench: Bench, batch: int) -> tuple[subprocess.Popen[bytes], int]:
         "--verbose",
         "false",
         "--n_threads",
+        "1",
+        "--n_threads_batch",  # without it as many as there are cores, which wait for one another in each step
         "1",
         "--n_ctx",
         "1024",
@@ -210,17 +218,17 @@ def served(bench: Bench, batch: int) -> tuple[subprocess.Popen[bytes], int]:
 
 def feasible_set(bench: Bench) -> None:
     by_hand: dict[tuple[int, int], Asked] = {}
-    limit_s = 0.0
     for batch in BATCHES:
         server, port = served(bench, batch)
         try:
             Asked(bench.lines, port, 1, 2.0)  # warm
             for users in USERS:
-                by_hand[users, batch] = Asked(bench.lines, port, users, 5.0)
-                limit_s = limit_s or 2 * float(np.median(by_hand[1, BATCHES[0]].whole_s))
+                by_hand[users, batch] = Asked(bench.lines, port, users, 8.0)
         finally:
             server.terminate()
             server.wait(10)
+    between = sorted(each.p95_s for each in by_hand.values())[1:-1]
+    limit_s = max((after / before, (after * before) ** 0.5) for before, after in itertools.pairwise(between))[1]
     path = bench.specification("set", limit_s=limit_s)
     begun = time.monotonic()
     out, _ = bench.tune(path).communicate()
@@ -251,7 +259,7 @@ FAULTS: Sequence[tuple[str, dict[str, Any]]] = (
     ("killed under load", {"users": [1, 2]}),
     ("stopped under load (SIGSTOP)", {"users": [1, 2], "most_s": 6.0, "least_s": 3.0}),
     ("refuses every request", {"users": [1, 2], "more": " --api_key secret", "ready": "/docs"}),
-    ("slow to start", {"users": [1], "ready_s": 1}),
+    ("slow to start", {"users": [1], "ready_s": 0.3}),
 )
 
 
@@ -262,8 +270,8 @@ def faults(bench: Bench) -> None:
         session = bench.tune(path)
         sent = {"killed": signal.SIGKILL, "stopped": signal.SIGSTOP}.get(what.split()[0])
         if sent is not None:
-            assert bench.until(lambda: bool(bench.servers()))
-            time.sleep(6.0)  # ready, and under load
+            assert bench.until(bench.asked)
+            time.sleep(2.0)  # less than one configuration takes
             for server in bench.servers():
                 os.kill(server, sent)
         session.communicate()

@@ -3,9 +3,10 @@
 python tests/benchmarks/load_generator.py [--seconds 20] [--repeats 3] [--record "where, when"]
 
 Streamed at 100 requests/s with 16 chunks an answer, and in one piece at 500 requests/s. The schedule is drawn again
-here from its seed, and compared with when the mock received each request; percentiles of the latency are compared with
-the mock's, from a request's receipt to its last byte. The generator's share of a processor is that of its process. A
-busy machine makes all of this worse: its load stands with each row.
+here from its seed, and compared with when each request arrived at the mock; percentiles of the latency are compared
+with the mock's, from a request's arrival to its last byte. Both ends have the system's own times of arrival; how long
+the mock, which is Python too, leaves a request unread is its own affair, and stated beside. The generator's share of a
+processor is that of its process. A busy machine makes all of this worse: its load stands with each row.
 """
 
 from __future__ import annotations
@@ -33,23 +34,29 @@ from app.sensors.service_load import Requests, ServiceLoad  # noqa: E402
 
 MOCK = ROOT / "tests" / "engine" / "service_stand_in.py"
 CHUNKS = 16
-ROW = "{:22} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>26} {:>26} {:>7} {:>6}"
+BEGINNING_S = 2.0  # left out, as a window does that opens when the load is steady: each connection is made in it
+ROW = "{:22} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>26} {:>26} {:>13} {:>7} {:>6}"
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def processor_s(name: str) -> float:
-    """Processor time of the process whose command line has that word, s."""
+def process_of(name: str) -> int:
+    """The process whose command line has that word."""
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and name in (entry / "cmdline").read_bytes().decode(errors="replace"):
-                fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
-                return (int(fields[11]) + int(fields[12])) / TICKS
+                return int(entry.name)
         except OSError:
             continue
-    return 0.0
+    raise LookupError(name)
 
 
-def measured(rate: int, stream: bool, seconds: float, seed: int) -> str:
+def processor_s(process: int) -> float:
+    """Processor time of that process, s."""
+    fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def measured(rate: int, stream: bool, seconds: float, seed: int, first: bool) -> str:
     """One run, as a row."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -64,20 +71,24 @@ def measured(rate: int, stream: bool, seconds: float, seed: int) -> str:
     load = GeneratedLoad(client, f"http://127.0.0.1:{port}", ServiceLoad(rate_per_s=rate))
     served = []
     begun = used = 0.0
-    while not begun or time.monotonic() - begun < seconds:
+    generator = 0
+    while not begun or time.monotonic() - begun < BEGINNING_S + seconds:
         time.sleep(0.2)
         if (new := load.take()) is not None:
             assert not new.problem, new.problem
             served.append(new)
             if not begun:
-                begun, used = time.monotonic(), processor_s("workloads.load_generator")
-    used, took = processor_s("workloads.load_generator") - used, time.monotonic() - begun
+                generator = process_of(f"127.0.0.1:{port}/")
+                for each in (mock.pid, generator) if first else ():  # and not this one, which they would wait for
+                    os.sched_setscheduler(each, os.SCHED_RR, os.sched_param(5))
+                begun, used = time.monotonic(), processor_s(generator)
+    used, took = processor_s(generator) - used, time.monotonic() - begun
     busy = os.getloadavg()[0]
     load.end()
     mock.kill()
     mock.wait()
     requests = Requests.joined([each.requests for each in served])
-    received, _, ended = np.loadtxt(truth, dtype=np.int64).T
+    received, read, _, ended = np.loadtxt(truth, dtype=np.int64).T
     order = np.argsort(requests.due_ns)
     due, sent = requests.due_ns[order], requests.sent_ns[order]
     # drawn again: the gaps from one request to the next
@@ -88,8 +99,13 @@ def measured(rate: int, stream: bool, seconds: float, seed: int) -> str:
     arrived = np.sort(received)[:count]
     elapsed = (due[count - 1] - due[0]) / 1e9
     off = ((arrived[-1] - arrived[0]) / 1e9 / elapsed - 1) * 100
-    late = (sent - due) / 1e6
-    figures = figures_of_requests(served, served[0].start_ns, served[-1].end_ns)
+    from_ns = due[0] + round(BEGINNING_S * 1e9)
+    late = (sent - due)[due >= from_ns] / 1e6
+    to_ns = served[-1].end_ns
+    figures = figures_of_requests(served, int(from_ns), to_ns)
+    requests = requests.ended_within(int(from_ns), to_ns)
+    received, read, ended = (each[ended > from_ns] for each in (received, read, ended))
+    unread = np.percentile((read - received) / 1e6, [50, 99])
     whole = (ended - received) / 1e9
     told = np.array([figures[f"e2e_p{each}_s"] for each in (50, 95, 99)]) * 1e3
     true = np.percentile(whole, [50, 95, 99]) * 1e3
@@ -104,6 +120,7 @@ def measured(rate: int, stream: bool, seconds: float, seed: int) -> str:
         figures["errors"] + 0.0,
         " ".join(f"{each:+8.2f}" for each in from_sent - true),
         " ".join(f"{each:+8.2f}" for each in told - true),
+        " ".join(f"{each:6.2f}" for each in unread),
         f"{100 * used / took:.0f}",
         f"{busy:.1f}",
     )
@@ -118,22 +135,21 @@ def main() -> None:
         "--first", action="store_true", help="as root: before all other processes, as on an idle machine"
     )
     arguments = parser.parse_args()
-    if arguments.first:
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(5))  # the mock and the load generator inherit it
     print(
         f"Load generator, {arguments.seconds:g} s each. {arguments.record} {os.cpu_count()} cores, {platform.machine()}"
     )
-    print("off: time from the first to the last request as the mock received them, against the schedule")
-    print("in time: sent within one mean gap of its time; late: from its time until its headers were sent")
+    print("off: time from the first to the last request as they arrived at the mock, against the schedule")
+    print("in time: sent within one mean gap of its time; late: from its time until it was sent")
     print(
-        "percentiles: of the latency against the mock's own from receipt to last byte, from sending, and from when due"
+        "percentiles: of the latency against the mock's own from arrival to last byte, from sending, and from when due"
     )
+    print("unread: from a request's arrival until the mock had read it, ms, which is in both latencies")
     names = ("load", "requests", "off %", "in time %", "late p50", "late p99 ms", "errors")
-    also = ("from sent p50 p95 p99 ms", "from due p50 p95 p99 ms", "cpu %", "busy")
+    also = ("from sent p50 p95 p99 ms", "from due p50 p95 p99 ms", "unread p50 p99", "cpu %", "busy")
     print(ROW.format(*names, *also))
     for seed in range(1, arguments.repeats + 1):
         for rate, stream in ((100, True), (500, False)):
-            print(measured(rate, stream, arguments.seconds, seed), flush=True)
+            print(measured(rate, stream, arguments.seconds, seed, arguments.first), flush=True)
 
 
 if __name__ == "__main__":

@@ -12,9 +12,35 @@ import json
 import os
 import random
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import time
+from typing import ClassVar
+
+
+class Stamping(socket.socket):
+    """A listener whose connections note when data arrived at the machine: this process may be late to read it."""
+
+    arrived_ns: ClassVar[dict[object, int]] = {}  # of a peer's last data
+
+    def accept(self) -> tuple[socket.socket, object]:
+        descriptor, peer = self._accept()  # type: ignore[attr-defined]
+        connection = Stamping(fileno=descriptor)
+        connection.peer = peer
+        return connection, peer
+
+    peer: object = None
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        data, messages, _, _ = self.recvmsg(size, 64, flags)
+        waited_ns = 0  # of the first ones nothing is known
+        if messages:
+            seconds, ns = struct.unpack("@ll", messages[0][2])
+            waited_ns = time.time_ns() - seconds * 1_000_000_000 - ns
+        self.arrived_ns[self.peer] = time.monotonic_ns() - waited_ns
+        return data
 
 
 class Server:
@@ -78,7 +104,8 @@ class Server:
         self.answered += 1
         if self.truth is not None:
             await writer.drain()
-            self.truth.write(f"{received_ns} {self.first_ns.pop(writer, 0)} {time.monotonic_ns()}\n")
+            arrived_ns = Stamping.arrived_ns[writer.get_extra_info("peername")]
+            self.truth.write(f"{arrived_ns} {received_ns} {self.first_ns.pop(writer, 0)} {time.monotonic_ns()}\n")
 
     async def stream(self, writer: asyncio.StreamWriter, asked: dict[str, object], tokens: int) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -114,7 +141,7 @@ async def main() -> None:
     parser.add_argument("--fault", default="")
     parser.add_argument("--log", default="")
     parser.add_argument(
-        "--truth", default="", help="a file for the times of each request: received, first, ended, in ns"
+        "--truth", default="", help="a file for the times of each request: arrived, read, first, ended, in ns"
     )
     parser.add_argument("--child", action="store_true", help="leave a child behind that ignores SIGTERM")
     arguments = parser.parse_args()
@@ -130,7 +157,13 @@ async def main() -> None:
         sys.exit("no such model")
     if arguments.fault == "slow":
         await asyncio.sleep(3600)
-    server = await asyncio.start_server(Server(arguments).serve, "127.0.0.1", arguments.port)
+    kind = Stamping if arguments.truth else socket.socket
+    listener = kind(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, so that asyncio sets TCP_NODELAY
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if arguments.truth:
+        listener.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS, which connections inherit
+    listener.bind(("127.0.0.1", arguments.port))
+    server = await asyncio.start_server(Server(arguments).serve, sock=listener)
     if arguments.fault == "stubborn":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     print("ready to serve", flush=True)

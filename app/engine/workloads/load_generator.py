@@ -2,7 +2,8 @@
 
 `python -m ...load_generator JOB`, a JSON object as `generated_load` writes it. Once every REPORT_S one line of JSON
 goes to standard output: what ended since the last one. All times are on the host's monotonic clock, which all
-processes of the machine share. It runs until it is ended.
+processes of the machine share. It runs until it is ended. When a request left and when its answer came are stamps of
+`stamped_socket`: what this process, aiohttp's and JSON's parsing and other requests before it add, is not latency.
 
 Open loop: arrivals are drawn in advance and requests leave at their times, whatever became of those before; where one
 leaves late, its latency counts from when it was due all the same, so that a stall is seen. What a request takes from
@@ -29,6 +30,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import aiohttp
+
+from ...own_installation import how_to_add
+from .stamped_socket import EXCHANGE, stamped_socket
 
 REPORT_S: Final = 0.1
 PAUSE_S: Final = 0.1  # after a request that failed, before the next takes its place in a closed loop
@@ -94,16 +98,12 @@ class Generator:
     async def run(self) -> None:
         """Send requests until this process is ended."""
         threading.Thread(target=self._write, name="reports", daemon=True).start()
-        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=30.0)
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=30.0, socket_factory=stamped_socket)
         timeout = aiohttp.ClientTimeout(total=self._job["timeout_s"])
-        trace = aiohttp.TraceConfig()
-        trace.on_request_headers_sent.append(_note_sent)
-        trace.on_request_chunk_sent.append(_note_sent)  # its body, which leaves with the headers
         async with aiohttp.ClientSession(
             connector=connector,
             timeout=timeout,
             headers=self._headers,
-            trace_configs=[trace],
             cookie_jar=aiohttp.DummyCookieJar(),
         ) as session:
             reports = asyncio.create_task(self._report())
@@ -146,13 +146,13 @@ class Generator:
             self._idle_ns += time.monotonic_ns() - self._idle_since_ns
         self._under_way += 1
         answer = Answer(words)
+        EXCHANGE.set(answer)
         fault = ""
         try:
             async with session.request(
                 "GET" if body is None else "POST",
                 self._url,
                 data=body,
-                trace_request_ctx=answer,
                 allow_redirects=False,
             ) as response:
                 if not 200 <= response.status < 300:
@@ -171,6 +171,7 @@ class Generator:
             fault = "the connection was cut"
         except (aiohttp.ClientError, OSError, ValueError) as error:
             fault = type(error).__name__
+        answer.ended = True
         now_ns = time.monotonic_ns()
         ended_ns = now_ns if fault else answer.last_ns
         self._under_way -= 1
@@ -200,7 +201,7 @@ class Generator:
         """Server-sent events to their end."""
         rest = b""
         async for data in response.content.iter_any():
-            answer.last_ns = now_ns = time.monotonic_ns()
+            answer.last_ns = now_ns = answer.came_ns
             *lines, rest = (rest + data).split(b"\n")
             if len(rest) > MOST_LINE:
                 raise Garbage("an event of the stream is too long")
@@ -213,9 +214,9 @@ class Generator:
     async def _read(self, response: aiohttp.ClientResponse, answer: Answer) -> None:
         """An answer in one piece."""
         body = bytearray()
-        answer.last_ns = time.monotonic_ns()  # of its headers, where it has no body
+        answer.last_ns = answer.came_ns  # of its headers, where it has no body
         async for data in response.content.iter_any():
-            answer.last_ns = time.monotonic_ns()
+            answer.last_ns = answer.came_ns
             if self._api == "http" and not answer.first_ns:
                 answer.first_ns = answer.last_ns
             body += data
@@ -257,10 +258,9 @@ class Generator:
 class Answer:
     """What has come of one answer."""
 
-    __slots__ = ("chunks", "complete", "first_ns", "input_tokens", "last_ns", "output_tokens", "sent_ns")
-
     def __init__(self, input_tokens: int) -> None:
-        self.sent_ns = self.first_ns = self.last_ns = 0
+        self.sent_ns = self.came_ns = self.first_ns = self.last_ns = 0  # an Exchange of `stamped_socket`
+        self.ended = False
         self.input_tokens = input_tokens
         self.output_tokens = -1  # not stated
         self.chunks = 0
@@ -303,10 +303,6 @@ class Answer:
         made = self.output_tokens if self.output_tokens >= 0 else self.chunks or -1
         sent_ns = self.sent_ns or ended_ns  # it never left
         return [due_ns, sent_ns, self.first_ns, ended_ns, self.input_tokens, made, self.chunks, int(failed)]
-
-
-async def _note_sent(_session: Any, context: Any, _params: Any) -> None:
-    context.trace_request_ctx.sent_ns = time.monotonic_ns()
 
 
 def _json_object(text: bytes) -> dict[str, Any]:
@@ -373,7 +369,12 @@ def _loop() -> asyncio.AbstractEventLoop:
 def main() -> None:
     """Run the job that the command line holds."""
     job = json.loads(sys.argv[1])
-    gc.freeze()  # what the imports have made: going through it takes 8 ms, in the midst of requests
+    if tuple(map(int, aiohttp.__version__.split(".")[:2])) < (3, 12):  # sockets of one's own
+        sys.exit(f"aiohttp {aiohttp.__version__} is too old, 3.12 will do: {how_to_add('service')}")
+    # Going through what the imports have made takes 8 ms, in the midst of requests, and through the requests 1 to 6.
+    # What was answered leaves no cycles: the collector may wait for what failed.
+    gc.freeze()
+    gc.set_threshold(10_000)
     loop = _loop()
     asyncio.set_event_loop(loop)
     loop.run_until_complete(Generator(job).run())

@@ -210,6 +210,49 @@ def test_latency_counts_from_when_a_request_was_due_so_that_a_stall_is_seen(tmp_
     assert (waited > 0.2).sum() > 20, "all that were due within the stall waited, not the one that was under way"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not say when data came")
+@pytest.mark.parametrize("stream", ["true", "false"])
+def test_a_generator_that_is_held_up_does_not_add_that_to_the_latency(tmp_path: Path, stream: str) -> None:
+    truth = tmp_path / "truth"
+    server = f"--prefill 0.2 --token 0 --truth {truth}"
+    service = service_of(tmp_path, server, client=f"rate = 50\nstream = {stream}")
+
+    def answered_since(stamp_ns: int) -> bool:
+        """Whether the server sent the last of an answer after that, by its own log."""
+        lines = truth.read_text().splitlines(keepends=True) if truth.exists() else []
+        return any(int(line.split()[-1]) > stamp_ns for line in lines if line.endswith("\n"))
+
+    def waited_for(condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 20
+        while not condition():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+    with started(service) as running:
+        load = GeneratedLoad(service.spec.client, running.url, service.load({"n": 1}))
+        served: list[Served] = []
+
+        def ended_after(stamp_ns: int) -> np.ndarray:
+            served.extend(new for new in [load.take()] if new is not None)
+            stamps = [each.requests.ended_ns for each in served]
+            return np.concatenate([np.empty(0, np.int64), *(each[each > stamp_ns] for each in stamps)])
+
+        try:
+            waited_for(lambda: len(ended_after(0)) > 0)
+            [generator] = [each for each in children_of(os.getpid()) if "load_generator" in _commands({each})]
+            os.kill(generator, signal.SIGSTOP)
+            waited_for(lambda: "T" in Path(f"/proc/{generator}/stat").read_text().rpartition(")")[2].split()[0])
+            stopped_ns = time.monotonic_ns()
+            waited_for(lambda: answered_since(stopped_ns))
+            time.sleep(0.1)
+            resumed_ns = time.monotonic_ns()
+            os.kill(generator, signal.SIGCONT)
+            waited_for(lambda: len(ended_after(resumed_ns)) > 0)
+        finally:
+            load.end()
+    assert ((ended_after(stopped_ns)) < resumed_ns).any(), "what came meanwhile"
+
+
 def test_open_loop_keeps_its_rate_whatever_the_server_does(tmp_path: Path) -> None:
     service = service_of(tmp_path, "--prefill 0.5", client="rate = 40")
     with started(service) as running:
@@ -228,6 +271,16 @@ def test_clients_of_a_closed_loop_begin_one_after_another_over_the_ramp(tmp_path
     due = np.sort(np.concatenate([each.requests.due_ns for each in served]))[:4]
     since_s = (due - served[0].start_ns) / 1e9
     assert (since_s > np.array([0.0, 0.25, 0.5, 0.75]) - 0.01).all(), "a busy host only makes it later"
+
+
+def test_too_old_an_aiohttp_is_told_with_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "aiohttp.py").write_text("__version__ = '3.11.18'\n")
+    words = [sys.executable, "-m", "app.engine.workloads.load_generator", "{}"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    ran = subprocess.run(words, cwd=SERVER.parents[2], env=environment, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("aiohttp 3.11.18 is too old")
+    assert "install" in ran.stderr
 
 
 EVENTS = st.recursive(
