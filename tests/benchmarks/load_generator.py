@@ -35,7 +35,7 @@ from app.sensors.service_load import Requests, ServiceLoad  # noqa: E402
 MOCK = ROOT / "tests" / "engine" / "service_stand_in.py"
 CHUNKS = 16
 BEGINNING_S = 2.0  # left out, as a window does that opens when the load is steady: each connection is made in it
-ROW = "{:22} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>26} {:>26} {:>13} {:>7} {:>6}"
+ROW = "{:22} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>26} {:>26} {:>14} {:>6} {:>5} {:>8}"
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -56,6 +56,11 @@ def processor_s(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
+def stolen_s() -> float:
+    """Processor time that the machine below took from this one, which is virtual, s."""
+    return int(Path("/proc/stat").read_text().split()[8]) / TICKS
+
+
 def measured(rate: int, stream: bool, seconds: float, seed: int, first: bool) -> str:
     """One run, as a row."""
     with socket.socket() as listener:
@@ -70,7 +75,7 @@ def measured(rate: int, stream: bool, seconds: float, seed: int, first: bool) ->
     client = ClientSpec(prompt_tokens=(32, 32), output_tokens=(tokens, tokens), stream=stream, seed=seed)
     load = GeneratedLoad(client, f"http://127.0.0.1:{port}", ServiceLoad(rate_per_s=rate))
     served = []
-    begun = used = 0.0
+    begun = used = stolen = 0.0
     generator = 0
     while not begun or time.monotonic() - begun < BEGINNING_S + seconds:
         time.sleep(0.2)
@@ -81,8 +86,9 @@ def measured(rate: int, stream: bool, seconds: float, seed: int, first: bool) ->
                 generator = process_of(f"127.0.0.1:{port}/")
                 for each in (mock.pid, generator) if first else ():  # and not this one, which they would wait for
                     os.sched_setscheduler(each, os.SCHED_RR, os.sched_param(5))
-                begun, used = time.monotonic(), processor_s(generator)
+                begun, used, stolen = time.monotonic(), processor_s(generator), stolen_s()
     used, took = processor_s(generator) - used, time.monotonic() - begun
+    stolen = stolen_s() - stolen
     busy = os.getloadavg()[0]
     load.end()
     mock.kill()
@@ -123,6 +129,7 @@ def measured(rate: int, stream: bool, seconds: float, seed: int, first: bool) ->
         " ".join(f"{each:6.2f}" for each in unread),
         f"{100 * used / took:.0f}",
         f"{busy:.1f}",
+        f"{100 * stolen / took:.1f}",
     )
 
 
@@ -144,8 +151,9 @@ def main() -> None:
         "percentiles: of the latency against the mock's own from arrival to last byte, from sending, and from when due"
     )
     print("unread: from a request's arrival until the mock had read it, ms, which is in both latencies")
+    print("busy: the load of the machine; stolen: of a core, that the machine below took for others")
     names = ("load", "requests", "off %", "in time %", "late p50", "late p99 ms", "errors")
-    also = ("from sent p50 p95 p99 ms", "from due p50 p95 p99 ms", "unread p50 p99", "cpu %", "busy")
+    also = ("from sent p50 p95 p99 ms", "from due p50 p95 p99 ms", "unread p50 p99", "cpu %", "busy", "stolen %")
     print(ROW.format(*names, *also))
     for seed in range(1, arguments.repeats + 1):
         for rate, stream in ((100, True), (500, False)):

@@ -173,7 +173,7 @@ class Generator:
             fault = type(error).__name__
         answer.ended = True
         now_ns = time.monotonic_ns()
-        ended_ns = now_ns if fault else answer.last_ns
+        ended_ns = now_ns if fault else answer.last_ns or now_ns  # 0: it had come before it was asked for
         self._under_way -= 1
         self._freed.set()
         if not self._under_way:

@@ -1,7 +1,8 @@
 """Sockets that note when a request left and when its answer came, whenever this process gets round to reading it.
 
-Linux says when data came in from the network; elsewhere it is when it was read. Whom a socket tells is the context's
-affair: the last one that sent something over it hears of what comes.
+Linux says when data came in from the network, the last of it where several pieces are read at once. It begins to a
+moment after the first socket asks for that; until then, and elsewhere, it is when data was read. Whom a socket tells is
+the context's affair: the last one that sent something over it hears of what comes.
 """
 
 from __future__ import annotations
@@ -56,29 +57,29 @@ class StampedSocket(socket.socket):
 
         def recv(self, size: int, flags: int = 0, /) -> bytes:
             data, messages, _, _ = super().recvmsg(size, _ROOM, flags)
-            self._note_came(messages)
+            self._note_came(len(data), messages)
             return data
 
         def recv_into(self, buffer: WriteableBuffer, size: int = 0, flags: int = 0, /) -> int:
             room = memoryview(buffer)[: size or None]
             count, messages, _, _ = super().recvmsg_into([room], _ROOM, flags)
-            self._note_came(messages)
+            self._note_came(count, messages)
             return count
 
     else:
 
         def recv(self, size: int, flags: int = 0, /) -> bytes:
             data = super().recv(size, flags)
-            self._note_came([])
+            self._note_came(len(data), [])
             return data
 
         def recv_into(self, buffer: WriteableBuffer, size: int = 0, flags: int = 0, /) -> int:
             count = super().recv_into(buffer, size, flags)
-            self._note_came([])
+            self._note_came(count, [])
             return count
 
-    def _note_came(self, messages: list[tuple[int, int, bytes]]) -> None:
-        if self._exchange is None:
+    def _note_came(self, count: int, messages: list[tuple[int, int, bytes]]) -> None:
+        if self._exchange is None or not count:  # the end of the connection is no answer
             return
         now_ns = came_ns = time.monotonic_ns()
         for level, kind, stamp in messages:
