@@ -26,6 +26,7 @@ STARTS: Final = 4
 APART: Final = 0.7  # of the logarithms of two windows, or of two lags over 0.1 s, that may lie in different valleys
 ROUGH: Final = 300  # readings that the first look at all windows and lags takes
 OUTLIER: Final = 6.0  # standard deviations
+TINY: Final = 1e-12  # of the sum of squares, where the levels are not determined
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,8 @@ def fit_response(time_s: Floats, power_w: Floats, spans: Spans, *, windows_s: Fl
     if len(time_s) > ROUGH:  # enough to find the valley
         few = slice(None, ROUGH)
         rough = _Problem(time_s[few], power_w[few], spans, None if windows_s is None else windows_s[few])
-    starts = _apart(sorted(rough.grid(), key=rough.cost))
+    grid = rough.grid()
+    starts = _apart(grid[np.argsort(rough.costs(grid), kind="stable")])
     for _ in range(2):
         found = [
             minimize(problem.cost, start, method="Nelder-Mead", options={"xatol": 1e-4, "fatol": 1e-9, "maxiter": 400})
@@ -113,7 +115,10 @@ def fit_response(time_s: Floats, power_w: Floats, spans: Spans, *, windows_s: Fl
 
 
 class _Problem:
-    """The residuals as a function of (ln window, lag / 0.1 s), or of the lag alone."""
+    """The residuals as a function of (ln window, lag / 0.1 s), or of the lag alone.
+
+    Many such places are solved at once: NumPy works on large arrays without Python's lock, which the window needs.
+    """
 
     def __init__(self, time_s: Floats, power_w: Floats, spans: Spans, windows_s: Floats | None) -> None:
         self._time_s, self._power_w, self._windows_s = time_s, power_w, windows_s
@@ -124,28 +129,31 @@ class _Problem:
 
     def unpack(self, at: Floats) -> tuple[float, float]:
         """(window, lag) in s; the window is the mean one where the windows are known."""
-        lag_s = float(np.clip(0.1 * at[-1], LEAST_LAG_S, MOST_LAG_S))
-        if self._windows_s is not None:
-            return float(np.mean(self._windows_s)), lag_s
-        return float(np.clip(np.exp(at[0]), LEAST_WINDOW_S, MOST_WINDOW_S)), lag_s
+        windows_s, lags_s = self._unpacked(at[None])
+        return float(np.mean(windows_s)), float(lags_s[0, 0])
 
-    def grid(self) -> list[Floats]:
+    def grid(self) -> Floats:
+        """Places all over what is possible, shape (places, axes)."""
         lags = np.linspace(LEAST_LAG_S, MOST_LAG_S, 24) / 0.1
         if self._windows_s is not None:
-            return [np.asarray([lag]) for lag in lags]
+            return lags[:, None]
         logs = np.log(np.geomspace(4e-3, 2.5, 18))
-        return [np.asarray([log, lag]) for log in logs for lag in lags]
+        return np.column_stack([np.repeat(logs, len(lags)), np.tile(lags, len(logs))])
+
+    def costs(self, places: Floats) -> Floats:
+        """Mean squared relative residual at each of some places, shape (places,)."""
+        return np.asarray((self._solved(places)[0] ** 2).mean(axis=1))
 
     def cost(self, at: Floats) -> float:
-        """Mean squared relative residual."""
-        return float(np.mean(self._residuals(at) ** 2))
+        """The same at one."""
+        return float(self.costs(at[None])[0])
 
     def scatter(self, at: Floats) -> float:
         """Relative standard deviation of most residuals; the few at edges, where the power rises, do not count."""
         return 1.4826 * float(np.median(np.abs(self._residuals(at))))
 
     def levels(self, at: Floats) -> Floats:
-        return self._solve(at)[1]
+        return np.asarray(self._solved(at[None])[1][0])
 
     def drop_outliers(self, at: Floats) -> bool:
         """Leave out readings far off the fit (a reading the driver repeated, say); False where there are none."""
@@ -172,20 +180,31 @@ class _Problem:
         ]
 
     def _residuals(self, at: Floats) -> Floats:
-        return self._solve(at)[0]
+        return np.asarray(self._solved(at[None])[0][0])
 
-    def _solve(self, at: Floats) -> tuple[Floats, Floats]:
-        window_s, lag_s = self.unpack(at)
-        windows_s = window_s if self._windows_s is None else self._windows_s
-        to_s = self._time_s - lag_s
+    def _unpacked(self, places: Floats) -> tuple[Floats, Floats]:
+        """Windows and lags in s, each of shape (places, 1), or (1, readings) for windows that are known."""
+        lags_s = np.clip(0.1 * places[:, -1:], LEAST_LAG_S, MOST_LAG_S)
+        if self._windows_s is not None:
+            return self._windows_s[None], lags_s
+        return np.clip(np.exp(places[:, :1]), LEAST_WINDOW_S, MOST_WINDOW_S), lags_s
+
+    def _solved(self, places: Floats) -> tuple[Floats, Floats]:
+        """Residuals, shape (places, readings), and levels, shape (places, 2 (DEGREE + 1))."""
+        windows_s, lags_s = self._unpacked(places)
+        to_s = self._time_s - lags_s
         share = self._spans.share(to_s - windows_s, to_s)
         design = _design(share, (self._time_s - self.centre_s) / self.scale_s) * self._weight[:, None]
         wanted = self._power_w * self._weight
-        levels: Floats = np.linalg.pinv(design.T @ design, hermitian=True) @ (design.T @ wanted)  # 6 x 6
-        return design @ levels - wanted, levels
+        turned = design.swapaxes(1, 2)
+        normal = turned @ design
+        diagonal = np.arange(normal.shape[-1])
+        normal[:, diagonal, diagonal] += TINY * np.trace(normal, axis1=1, axis2=2)[:, None]  # where load never changes
+        levels = np.linalg.solve(normal, (turned @ wanted)[..., None])
+        return np.asarray((design @ levels)[..., 0] - wanted), np.asarray(levels[..., 0])
 
 
-def _apart(sorted_starts: Sequence[Floats]) -> list[Floats]:
+def _apart(sorted_starts: Floats) -> list[Floats]:
     """The best few that do not all lie in one valley."""
     chosen: list[Floats] = []
     for start in sorted_starts:
@@ -197,9 +216,9 @@ def _apart(sorted_starts: Sequence[Floats]) -> list[Floats]:
 
 
 def _design(share: Floats, time: Floats) -> Floats:
-    """Columns of the levels under load and without, each times 1, t, t^2; shape (n, 2 (DEGREE + 1))."""
+    """Columns of the levels under load and without, each times 1, t, t^2; shape (..., n, 2 (DEGREE + 1))."""
     powers = np.vander(time, DEGREE + 1, increasing=True)
-    return np.hstack([share[:, None] * powers, (1.0 - share)[:, None] * powers])
+    return np.concatenate([share[..., None] * powers, (1.0 - share)[..., None] * powers], axis=-1)
 
 
 def spans_of(pairs_ns: Sequence[tuple[int, int]], origin_ns: int) -> Spans:
