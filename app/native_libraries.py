@@ -12,10 +12,13 @@ import ctypes
 import os
 import sys
 import threading
+from contextlib import suppress
 from functools import cache
 from importlib.machinery import ExtensionFileLoader, ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
+
+_PIECE: Final = 1 << 20
 
 
 def load_library(place: str) -> ctypes.CDLL:
@@ -31,10 +34,18 @@ def import_beside_the_main_thread() -> None:
 
     def create_module(self: ExtensionFileLoader, spec: ModuleSpec) -> ModuleType:
         if spec.origin and threading.current_thread() is not threading.main_thread():
+            _read(spec.origin)
             _load(spec.origin, sys.getdlopenflags() if sys.platform != "win32" else 0)
         return create(self, spec)
 
     ExtensionFileLoader.create_module = create_module  # type: ignore[method-assign]
+
+
+def _read(place: str) -> None:
+    """Have all of a file in memory. Its pages are read one by one otherwise, many while its code runs with the lock."""
+    with suppress(OSError), open(place, "rb", buffering=0) as file:
+        while file.read(_PIECE):
+            pass
 
 
 def _load(place: str, mode: int) -> None:

@@ -72,6 +72,42 @@ def test_others_run_while_a_library_is_initialised(tmp_path: Path, how: str) -> 
     assert done.stdout.split() == ["0"]
 
 
+# Python says which files it opens, before the module's own code runs: the system's loader is not asked by way of it.
+OPENED = """
+import sys, threading
+from app.native_libraries import import_beside_the_main_thread
+
+opened = []
+sys.addaudithook(lambda event, words: opened.append(words[0]) if event == "open" else None)
+import_beside_the_main_thread()
+
+def load():
+    try:
+        import module_without_contents
+    except (ImportError, SystemError):
+        pass
+
+loading = threading.Thread(target=load)
+loading.start()
+loading.join()
+print(sys.argv[1] in opened)
+"""
+
+
+def test_a_module_is_read_before_it_is_loaded(tmp_path: Path) -> None:
+    module = tmp_path / "module_without_contents.so"
+    command = ["c++", "-shared", "-fPIC", "-x", "c++", "-o", str(module), "-"]
+    subprocess.run(command, input="", text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", OPENED, str(module)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(Path(__file__).parents[1]), str(tmp_path)))},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["True"]
+
+
 def test_what_does_not_load_says_why(tmp_path: Path) -> None:
     missing = tmp_path / "missing.so"
     with pytest.raises(OSError, match=r"missing\.so"):
