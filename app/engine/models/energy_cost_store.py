@@ -20,7 +20,7 @@ from ...files import read_text, write_text
 from ...paths import data_folder, private_folder
 from .energy_cost import EnergyCostModel
 
-VERSION: Final = 2
+VERSION: Final = 3
 _FOLDER: Final = "energy-models"
 _MAXIMUM_BYTES: Final = 16 << 20
 
