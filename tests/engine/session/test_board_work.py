@@ -108,8 +108,9 @@ def test_boards_that_are_cooled_differently_are_stated_and_compared_at_one_condi
     assert len({each["condition"] for each in boards_of_origin(result.plan.origin).values()}) == 1
     offsets, reference = offsets_of_origin(result.plan.origin)
     [other] = [offset for key, offset in offsets.items() if key != reference]
-    low, high = other.ratios["power_w"].interval
-    assert low <= 1.0 <= high, "they differ in nothing but their air"
+    ratio = other.ratios["power_w"]
+    low, high = ratio.interval  # of 95 %: which board measures what is luck, and one time in twenty 1 is outside
+    assert abs(ratio.value - 1.0) <= high - low <= 0.01, "they differ in nothing but their air"
     found = [result.table.measurement(at) for at in range(len(result.table))]
     seen = [each for each in found if each.state is State.OK and not each.event_reasons & 4 and each.board != reference]
     assert seen
