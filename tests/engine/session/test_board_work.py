@@ -109,8 +109,9 @@ def test_boards_that_are_cooled_differently_are_stated_and_compared_at_one_condi
     offsets, reference = offsets_of_origin(result.plan.origin)
     [other] = [offset for key, offset in offsets.items() if key != reference]
     ratio = other.ratios["power_w"]
-    low, high = ratio.interval  # of 95 %: which board measures what is luck, and one time in twenty 1 is outside
-    assert abs(ratio.value - 1.0) <= high - low <= 0.01, "they differ in nothing but their air"
+    low, high = ratio.interval  # of 95 %: which board measures what is luck, and 1 is outside one time in ten or twenty
+    assert abs(ratio.value - 1.0) <= 2 * (high - low), "they differ in nothing but their air"
+    assert high - low < 0.005
     found = [result.table.measurement(at) for at in range(len(result.table))]
     seen = [each for each in found if each.state is State.OK and not each.event_reasons & 4 and each.board != reference]
     assert seen
