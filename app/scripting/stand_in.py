@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from .. import observers
 from ..errors import InputError
-from . import accuracy, kernel_tuner, stored_results
+from . import accuracy, kernel_tuner, power_frequency, stored_results
 from .figures import FailedConfig
 from .python_kernel import PythonKernel
 from .strategies import STRATEGIES
@@ -121,6 +121,14 @@ _MODULES: Final[Mapping[str, Mapping[str, Any]]] = {
         "AccuracyObserver": accuracy.AccuracyObserver,
     },
     "kernelbuilder": {"PythonKernel": PythonKernel},
+    "energy": {},
+    "energy.energy": {
+        name: getattr(power_frequency, name)
+        for name in (
+            *("create_power_frequency_model", "get_frequency_power_relation_fp32", "fit_power_frequency_model"),
+            *("estimated_voltage", "estimated_power", "get_frequency_range_around_ridge"),
+        )
+    },
     "strategies": {name: name for name in (*STRATEGIES, "minimize")},
     "utils": {},
 }
@@ -164,8 +172,8 @@ class _StandIn(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if self.__name__ == _NAME and name in _MODULES:
-            return import_module(f"{_NAME}.{name}")
+        if f"{self.__name__}.{name}".removeprefix(f"{_NAME}.") in _MODULES:
+            return import_module(f"{self.__name__}.{name}")
         offered = _MODULES.get(self.__name__.removeprefix(f"{_NAME}."), {})
         remedy = f"it has {', '.join(offered)}" if offered else "run the script with Kernel Tuner itself"
         raise InputError(f"{self.__name__}.{name} is not available here", "kernel-tuner", remedy)

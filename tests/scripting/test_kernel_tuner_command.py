@@ -7,10 +7,14 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from app.cli import main
 from app.engine.formats.read import read_recording
+from app.errors import InputError
+from app.scripting.power_frequency import fit_power_frequency_model
+from app.sensors.simulated.twin import load_twin
 
 SCRIPT = """
 import sys
@@ -147,3 +151,50 @@ print(best["time"], best["y"], len(best["times"]))
     assert run(folder, script) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines == ["8 1 8 1", "3.0634419843554497 12.253767937421799 32"]
+
+
+GOING_GREEN = """
+import numpy as np
+from kernel_tuner.energy import energy
+from kernel_tuner.observers.nvml import get_nvml_gr_clocks
+
+ridge, clocks, power, parameters, scales = energy.create_power_frequency_model(device=0, n_samples=12, verbose=True)
+settable = np.array(get_nvml_gr_clocks(0, quiet=True)["nvml_gr_clock"])
+chosen = energy.get_frequency_range_around_ridge(ridge, settable, 10, 5)
+off = scales[1] * energy.estimated_power(clocks - scales[0], *parameters) / power - 1
+print(ridge, len(clocks), np.abs(off).max(), *chosen)
+"""
+
+
+def test_a_script_finds_the_ridge_of_a_board_and_clocks_around_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(folder, GOING_GREEN, options=("--gpu", "simulated:a100")) == 0
+    out, err = capsys.readouterr()
+    ridge, clocks, off, *chosen = map(float, out.split())
+    assert ridge == pytest.approx(load_twin("a100").voltage.ridge_mhz, abs=60)
+    assert clocks >= 10
+    assert off < 0.02
+    assert len(chosen) == 5
+    assert all(each % 15 == 0 and 0.9 * ridge - 15 <= each <= 1.1 * ridge + 15 for each in chosen)
+    assert f"ridge {ridge:.0f}" in err or "nearest settable clock" in err
+
+
+@pytest.mark.parametrize("more", ["cache='x.json'", "simulation_mode=True", "nvidia_smi_fallback='nvidia-smi'"])
+def test_what_a_model_of_power_is_not_made_of_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], more: str
+) -> None:
+    line = f"from kernel_tuner.energy import energy; energy.create_power_frequency_model({more})"
+    assert run(folder, line, options=("--gpu", "simulated:a100")) == 2
+    assert more.partition("=")[0] in capsys.readouterr().err
+
+
+def test_the_ridge_of_known_power_is_found() -> None:
+    clocks = np.arange(600.0, 1410.0, 60.0)
+    truth = 1.0 + 1e-3 * 1.2 * (clocks - 600) * (1 + 1e-3 * 1.5 * np.maximum(0, clocks - 600 - 400)) ** 2
+    ridge, parameters, scales = fit_power_frequency_model(clocks.tolist(), (80 * truth).tolist())
+    assert ridge == pytest.approx(1000, abs=10)
+    assert parameters[1:3] == pytest.approx((1.5, 1.2), rel=0.05)
+    assert scales == (600.0, 80.0)
+    with pytest.raises(InputError, match="4 clocks"):
+        fit_power_frequency_model(clocks[:4].tolist(), truth[:4].tolist())
