@@ -227,6 +227,16 @@ def test_a_counters_rises_are_mean_power() -> None:
     assert rises.value == pytest.approx(np.full(19, 250.0))
 
 
+def test_a_look_of_three_seconds_tells_a_window_of_one_second_from_one_of_two() -> None:
+    start_s = np.array([-1.505, 0.0, 0.3, 0.498, 0.825, 1.066, 1.297, 1.505, 1.81, 2.245])
+    end_s = np.array([-0.2, 0.2, 0.367, 0.592, 0.905, 1.199, 1.377, 1.558, 1.983, 2.418])
+    spans, time_s = Spans(start_s, end_s), np.arange(0.089, 2.6, 0.1)
+    for seed in range(5):
+        share = spans.share(time_s - 0.01 - 1.0, time_s - 0.01)
+        power_w = (60 + 60 * share) * (1 + 0.001 * np.random.default_rng(seed).standard_normal(len(time_s)))
+        assert fit_response(time_s, power_w, spans).window_s == pytest.approx(1.0, rel=0.02)
+
+
 @given(
     window_ms=st.floats(8, 1500),
     lag_ms=st.floats(-10, 150),

@@ -2,7 +2,10 @@
 
 A value reported at time t is taken as the mean of the true power over [t - lag - window, t - lag]. The true power has
 two levels, with load and without, that drift slowly as the board warms up. Levels enter linearly, so they are solved
-for at every window and lag tried (variable projection), and the pair with the least relative residual counts.
+for at every window and lag tried (variable projection), and the pair with the least relative residual counts. It is
+looked for by direct search [Kolda2003]: a pattern of places moves to the best of them, and is halved, or doubled where
+that was at its edge. All places of all patterns are solved in one call: in few and large steps, NumPy does without
+Python's lock, for which the window would wait.
 """
 
 from __future__ import annotations
@@ -25,6 +28,11 @@ UNSEEN: Final = 1e-12  # squared relative change of all readings by a step of a 
 STARTS: Final = 4
 APART: Final = 0.7  # of the logarithms of two windows, or of two lags over 0.1 s, that may lie in different valleys
 ROUGH: Final = 300  # readings that the first look at all windows and lags takes
+WIDE: Final = APART / 2  # the first pattern, from its middle to its edge
+NARROW: Final = 5e-5  # the last one
+STEPS: Final = 200  # at most; 15 are usual
+DEEP_ENOUGH: Final = 0.1  # a pattern of this width or less is dropped at a cost of so many times the least:
+NO_BETTER: Final = 4.0
 OUTLIER: Final = 6.0  # standard deviations
 TINY: Final = 1e-12  # of the sum of squares, where the levels are not determined
 
@@ -71,18 +79,11 @@ class ResponseFit:
         return float(np.sum(power * np.diff(edges)))
 
 
-def load_fitting() -> None:
-    """Load what fits need, half a second's work, while there is time: `fit_response` does it else."""
-    import scipy.optimize  # noqa: F401
-
-
 def fit_response(time_s: Floats, power_w: Floats, spans: Spans, *, windows_s: Floats | None = None) -> ResponseFit:
     """Window and lag of the readings `power_w` reported at `time_s`, both of shape (n,).
 
     `windows_s` (n,) are known windows, as a counter's increments have them; then only the lag is looked for.
     """
-    from scipy.optimize import minimize  # imported late: the window opens without it, see `load_fitting`
-
     problem = _Problem(time_s, power_w, spans, windows_s)
     rough = problem
     if len(time_s) > ROUGH:  # enough to find the valley
@@ -90,35 +91,26 @@ def fit_response(time_s: Floats, power_w: Floats, spans: Spans, *, windows_s: Fl
         rough = _Problem(time_s[few], power_w[few], spans, None if windows_s is None else windows_s[few])
     grid = rough.grid()
     starts = _apart(grid[np.argsort(rough.costs(grid), kind="stable")])
-    for _ in range(2):
-        found = [
-            minimize(problem.cost, start, method="Nelder-Mead", options={"xatol": 1e-4, "fatol": 1e-9, "maxiter": 400})
-            for start in starts
-        ]
-        best = min(found, key=lambda each: float(each.fun))
-        if not problem.drop_outliers(best.x):
-            break
-        starts = [best.x]
-    window_s, lag_s = problem.unpack(best.x)
-    margins = problem.margins(best.x)
+    best = _descend(problem, starts)
+    if problem.drop_outliers(best):
+        best = _descend(problem, best[None])
+    window_s, lag_s = problem.unpack(best)
+    margins = problem.margins(best)
     return ResponseFit(
         window_s=window_s,
         lag_s=lag_s,
         window_margin_s=margins[0] if windows_s is None else 0.0,
         lag_margin_s=margins[-1],
-        noise=problem.scatter(best.x),
+        noise=problem.scatter(best),
         until_s=float(time_s[-1]),
         _centre_s=problem.centre_s,
         _scale_s=problem.scale_s,
-        _levels=problem.levels(best.x),
+        _levels=problem.levels(best),
     )
 
 
 class _Problem:
-    """The residuals as a function of (ln window, lag / 0.1 s), or of the lag alone.
-
-    Many such places are solved at once: NumPy works on large arrays without Python's lock, which the window needs.
-    """
+    """The residuals as a function of (ln window, lag / 0.1 s), or of the lag alone, at many such places at once."""
 
     def __init__(self, time_s: Floats, power_w: Floats, spans: Spans, windows_s: Floats | None) -> None:
         self._time_s, self._power_w, self._windows_s = time_s, power_w, windows_s
@@ -140,13 +132,21 @@ class _Problem:
         logs = np.log(np.geomspace(4e-3, 2.5, 18))
         return np.column_stack([np.repeat(logs, len(lags)), np.tile(lags, len(logs))])
 
+    def about(self, places: Floats, moves: Floats) -> Floats:
+        """Where moves lead, both of shape (places, moves, axes).
+
+        Readings know when the span begins and ends that they average. So these two are moved, in units of the window:
+        along ln window and lag, the valley is narrow and oblique.
+        """
+        if places.shape[-1] == 1:
+            return np.asarray(places[:, None] + moves)
+        windows_s, lags_s = np.exp(places[:, None, 0]), 0.1 * places[:, None, 1]
+        windows_s, lags_s = windows_s * (1.0 + moves[..., 0] - moves[..., 1]), lags_s + windows_s * moves[..., 1]
+        return np.stack([np.log(windows_s), lags_s / 0.1], axis=-1)
+
     def costs(self, places: Floats) -> Floats:
         """Mean squared relative residual at each of some places, shape (places,)."""
         return np.asarray((self._solved(places)[0] ** 2).mean(axis=1))
-
-    def cost(self, at: Floats) -> float:
-        """The same at one."""
-        return float(self.costs(at[None])[0])
 
     def scatter(self, at: Floats) -> float:
         """Relative standard deviation of most residuals; the few at edges, where the power rises, do not count."""
@@ -171,7 +171,8 @@ class _Problem:
         """95 % half-widths in s, from the curvature of the residuals at the optimum."""
         steps = 1e-3 * np.eye(len(at))
         jacobian = np.column_stack([(self._residuals(at + s) - self._residuals(at - s)) / 2e-3 for s in steps])
-        variance = self.cost(at) * len(self._time_s) / max(1, len(self._time_s) - 2 * (DEGREE + 1) - len(at))
+        count = len(self._time_s)
+        variance = float(self.costs(at[None])[0]) * count / max(1, count - 2 * (DEGREE + 1) - len(at))
         errors = np.sqrt(variance * np.diag(np.linalg.pinv(jacobian.T @ jacobian)))
         errors[(jacobian**2).sum(axis=0) < UNSEEN] = np.inf  # no reading depends on it: nothing is known of it
         scales, most_s = ([self.unpack(at)[0], 0.1], MOST_MARGINS_S) if len(at) == 2 else ([0.1], MOST_MARGINS_S[1:])
@@ -204,15 +205,35 @@ class _Problem:
         return np.asarray((design @ levels)[..., 0] - wanted), np.asarray(levels[..., 0])
 
 
-def _apart(sorted_starts: Floats) -> list[Floats]:
-    """The best few that do not all lie in one valley."""
+def _apart(sorted_starts: Floats) -> Floats:
+    """The best few that do not all lie in one valley, shape (starts, axes)."""
     chosen: list[Floats] = []
     for start in sorted_starts:
         if all(float(np.abs(start - other).max()) > APART for other in chosen):
             chosen.append(start)
         if len(chosen) == STARTS:
             break
-    return chosen
+    return np.array(chosen)
+
+
+def _descend(problem: _Problem, starts: Floats) -> Floats:
+    """The place of least cost in the valleys of some places, which have the shape (starts, axes)."""
+    axes = starts.shape[1]
+    square = np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, 5)] * axes), axis=-1).reshape(-1, axes)
+    pattern = square[np.abs(square).max(axis=1).argsort(kind="stable")]  # of equals the first, the innermost, counts
+    at_edge = np.abs(pattern).max(axis=1) == 1.0
+    middles, costs, width = starts, np.zeros(len(starts)), np.full(len(starts), WIDE)
+    for _ in range(STEPS):
+        places = problem.about(middles, width[:, None, None] * pattern)
+        all_costs = problem.costs(places.reshape(-1, axes)).reshape(len(middles), -1)
+        lowest, each = all_costs.argmin(axis=1), np.arange(len(middles))
+        middles, costs = places[each, lowest], all_costs[each, lowest]
+        width = np.minimum(WIDE, np.where(at_edge[lowest], 2.0 * width, width / 2.0))
+        kept = (costs <= NO_BETTER * costs.min()) | (width > DEEP_ENOUGH)
+        middles, costs, width = middles[kept], costs[kept], width[kept]
+        if (width < NARROW).all():
+            break
+    return np.asarray(middles[costs.argmin()])
 
 
 def _design(share: Floats, time: Floats) -> Floats:

@@ -12,7 +12,6 @@ from ....errors import WattridgeError
 from ...metering.characterisation.characterise import wave_loads
 from ...metering.characterisation.estimate import Estimate
 from ...metering.characterisation.quick_look import QUICK_S, quick_look
-from ...metering.characterisation.response import load_fitting
 from ...metering.characterisation.store import one_look, save_characterisation, stored_characterisation
 from ..base import OnPreparation, PreparationFailed
 from ..kernels.image_maker import Compiled
@@ -50,8 +49,6 @@ def look_once(gpu: CudaGpu, load: Future[Compiled], stop: threading.Event, on_pr
 
 def _look(gpu: CudaGpu, load: Future[Compiled], estimate: Estimate, stop: threading.Event) -> None:
     estimate.begin(STARTING)
-    fitting = threading.Thread(target=load_fitting, name="fitting loads", daemon=True)  # while processes start
-    fitting.start()
     image = None
     while image is None:
         try:
@@ -64,7 +61,6 @@ def _look(gpu: CudaGpu, load: Future[Compiled], estimate: Estimate, stop: thread
             return
     with closing(WaveGpu(gpu.sensors, backend=gpu.backend, image=image)) as board:
         gpu.processes.await_opened()
-        fitting.join()
         estimate.begin(LOOKING)
         found = quick_look(board, wave_loads(board), estimate=estimate, stop=stop)
     if found is not None:
