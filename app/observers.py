@@ -91,7 +91,11 @@ class NVMLObserver(BenchmarkObserver):
         use_locked_clocks: bool = False,
         continuous_duration: float = 1.0,
     ) -> None:
-        """Raises InputError for an observable that is not known, and for what is not done here."""
+        """Raises InputError for an observable that is not known, and for what is not done here.
+
+        `device`, `use_locked_clocks` and `continuous_duration` have no effect: the session has chosen the board, sets
+        its clocks and measures as long as it needs.
+        """
         for name in observables:
             if name not in NVML_OBSERVABLES:
                 raise InputError(

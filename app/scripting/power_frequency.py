@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from ..sensors.gpu import Gpu
 from ..standard_error import say
 from .kernel_tuner import board_of
 from .surroundings import surroundings
@@ -38,20 +39,12 @@ def get_frequency_power_relation_fp32(
 ) -> tuple[Floats, Floats]:
     """Observed clocks in MHz and power in W of a full load at about so many locked clocks, each of shape (clocks,).
 
-    Raises InputError for what is not supported, and WattridgeError where clocks cannot be set here.
+    `use_locked_clocks` has no effect: clocks are locked wherever the board allows it. Raises InputError for what is not
+    supported, and WattridgeError where clocks cannot be set here.
     """
-    from ..engine.tuning_methods.sweep import sweep_clocks
-
-    for name, given in (
-        ("nvidia_smi_fallback", nvidia_smi_fallback),
-        ("cache", cache),
-        ("simulation_mode", simulation_mode),
-    ):
-        if given:
-            raise InputError(f"{name} is not supported", "kernel_tuner.energy", f"leave {name} out")
-    with board_of(None, device) as board, closing(surroundings().guard(board)) as guard:
-        points = sweep_clocks(board, guard, points=n_samples).points
-    return points.clock_mhz, points.power_w
+    _refuse(nvidia_smi_fallback=nvidia_smi_fallback, cache=cache, simulation_mode=simulation_mode)
+    with board_of(None, device) as board:
+        return _relation(board, n_samples)
 
 
 def estimated_voltage(clocks: npt.ArrayLike, clock_threshold: float, voltage_scale: float) -> Floats:
@@ -104,18 +97,19 @@ def create_power_frequency_model(
 ) -> tuple[int, Floats, Floats, Parameters, Scales]:
     """The settable clock nearest to the ridge, clocks and power as they were measured, and the model of them.
 
-    Clocks are locked and restored. Raises as `get_frequency_power_relation_fp32` and `fit_power_frequency_model` do.
+    Clocks are restored. `use_locked_clocks` has no effect: they are locked wherever the board allows it. Raises as
+    `get_frequency_power_relation_fp32` and `fit_power_frequency_model` do.
     """
-    more = nvidia_smi_fallback, use_locked_clocks, cache, simulation_mode
-    clocks, power = get_frequency_power_relation_fp32(device, n_samples, *more)
-    ridge, parameters, scales = fit_power_frequency_model(clocks, power)
+    _refuse(nvidia_smi_fallback=nvidia_smi_fallback, cache=cache, simulation_mode=simulation_mode)
     with board_of(None, device) as board:
-        settable = np.asarray(board.graphics_clocks_mhz())
+        label, settable = board.info.label, np.asarray(board.graphics_clocks_mhz())
+        clocks, power = _relation(board, n_samples)
+    ridge, parameters, scales = fit_power_frequency_model(clocks, power)
     nearest = int(settable[np.argmin(np.abs(settable - ridge))])
     if verbose:
         for clock, each in zip(clocks, power, strict=True):
-            say(f"{clock:.0f} MHz: {each:.1f} W")
-        say(f"ridge {ridge:.0f} MHz, nearest settable clock {nearest} MHz")
+            say(f"{label}: {each:.1f} W at {clock:.0f} MHz")
+        say(f"{label}: ridge {ridge:.0f} MHz, nearest settable clock {nearest} MHz")
     return nearest, clocks, power, parameters, scales
 
 
@@ -133,3 +127,22 @@ def get_frequency_range_around_ridge(
     if verbose:
         say(f"clocks to tune: {', '.join(f'{each:g}' for each in chosen)} MHz")
     return chosen
+
+
+# --- inside -----------------------------------------------------------------------------------------------------------
+
+
+def _relation(board: Gpu, n_samples: int) -> tuple[Floats, Floats]:
+    """Observed clocks in MHz and power in W of a board, each of shape (clocks,)."""
+    from ..engine.tuning_methods.sweep import sweep_clocks
+
+    with closing(surroundings().guard(board)) as guard:
+        points = sweep_clocks(board, guard, points=n_samples).points
+    return points.clock_mhz, points.power_w
+
+
+def _refuse(**given: object) -> None:
+    """What is not supported, where a script asks for it."""
+    for name, value in given.items():
+        if value:
+            raise InputError(f"{name} is not supported", "kernel_tuner.energy", f"leave {name} out")

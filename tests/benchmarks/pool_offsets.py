@@ -3,9 +3,10 @@
     PYTHONPATH=. .venv/bin/python tests/benchmarks/pool_offsets.py [SESSIONS [FIRST_SEED [KIND]]]
 
 A second board of the model reports 0.95 to 1.05 times what the first would; in the second kind of session it leaks 0.3
-to 1.7 times as much, too. Both begin cold, in virtual time, and measure the SGEMM example, or random rows of it. The
-truth is the ratio of the power of all configurations, at the temperature for which the reference states its figures, by
-the laws of the simulation. Seeds are those of the boards' noise, of the rows and of the gain.
+to 1.7 times as much, too. In the last three its air is 12 degC warmer, and leakage doubles every 25, 40 or 80 degC.
+Both begin cold, in virtual time, and measure the SGEMM example, or random rows of it. The truth is the ratio of the
+power of all configurations, at the temperature for which the reference states its figures, by the laws of the
+simulation. Seeds are those of the boards' noise, of the rows and of the gain.
 """
 
 from __future__ import annotations
@@ -60,12 +61,17 @@ class Kind:
     rows: int
     leaks: tuple[float, float] = (1.0, 1.0)
     clocks: bool = False
+    warmer_c: float = 0.0  # the air of the second board
+    doubling_c: float | None = None  # of leakage; None: as the model has it
 
 
 KINDS = (
     Kind("V100, 60 rows, the sensor alone differs", "v100", 60),
     Kind("V100, 60 rows, and the leakage", "v100", 60, (0.3, 1.7)),
     Kind("A100, 60 rows over clocks, the sensor alone", "a100", 60, clocks=True),
+    Kind("V100, 12 degC apart, leakage doubles in 25", "v100", 60, warmer_c=12.0, doubling_c=25.0),
+    Kind("V100, 12 degC apart, leakage doubles in 40", "v100", 60, warmer_c=12.0),
+    Kind("V100, 12 degC apart, leakage doubles in 80", "v100", 60, warmer_c=12.0, doubling_c=80.0),
 )
 
 
@@ -77,6 +83,14 @@ def specification(clocks: bool) -> Specification:
 
 def leaking(twin: Twin, share: float) -> Twin:
     return replace(twin, power=replace(twin.power, leakage_share=twin.power.leakage_share * share))
+
+
+def doubling(twin: Twin, rise_c: float | None) -> Twin:
+    return twin if rise_c is None else replace(twin, power=replace(twin.power, leakage_doubling_c=rise_c))
+
+
+def in_warmer_air(twin: Twin, by_c: float) -> Twin:
+    return replace(twin, thermal=replace(twin.thermal, ambient_c=twin.thermal.ambient_c + by_c))
 
 
 def power_w(twin: Twin, temperature_c: float, kind: Kind) -> dict[int, float]:
@@ -98,9 +112,9 @@ def power_w(twin: Twin, temperature_c: float, kind: Kind) -> dict[int, float]:
 
 def session(kind: Kind, seed: int) -> tuple[Ratio, float] | None:
     """The ratio that a session ends with, and the true one; None where the boards could not be compared."""
-    rng, model = np.random.default_rng(seed), load_twin(kind.model)
+    rng, model = np.random.default_rng(seed), doubling(load_twin(kind.model), kind.doubling_c)
     gain, leaks = rng.uniform(0.95, 1.05), rng.uniform(*kind.leaks)
-    twins = {"0": model, "1": leaking(model, leaks)}
+    twins = {"0": model, "1": in_warmer_air(leaking(model, leaks), kind.warmer_c)}
     gains, sides = {"0": 1.0, "1": gain}, []
     for key, twin in twins.items():
         named = replace(with_gain(twin, gains[key]), key=f"{kind.model}-{seed}-{key}")

@@ -6,6 +6,7 @@ import gzip
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from app.cli import main
 from app.engine.formats.read import read_recording
 from app.errors import InputError
 from app.scripting.power_frequency import fit_power_frequency_model
+from app.sensors.gpu import Gpu
+from app.sensors.select import open_gpu
 from app.sensors.simulated.twin import load_twin
 
 SCRIPT = """
@@ -177,11 +180,49 @@ def test_a_script_finds_the_ridge_of_a_board_and_clocks_around_it(
     assert off < 0.02
     assert len(chosen) == 5
     assert all(each % 15 == 0 and 0.9 * ridge - 15 <= each <= 1.1 * ridge + 15 for each in chosen)
-    assert f"ridge {ridge:.0f}" in err or "nearest settable clock" in err
+    lines = err.splitlines()
+    named = [line for line in lines if line.startswith("NVIDIA A100-PCIE-40GB (simulated): ")]
+    assert len(named) == clocks + 1, "power at each clock, and the ridge"
+    assert all(" W at " in line and line.endswith(" MHz") for line in named[:-1])
+    assert named[-1].endswith(f"nearest settable clock {ridge:.0f} MHz")
+
+
+def test_a_model_of_power_opens_the_board_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened: list[str] = []
+
+    def count(named: str, **how: Any) -> Gpu:
+        opened.append(named)
+        return open_gpu(named, **how)
+
+    monkeypatch.setattr("app.scripting.kernel_tuner.open_gpu", count)
+    line = "from kernel_tuner.energy import energy; energy.create_power_frequency_model(n_samples=6)"
+    assert run(folder, line, options=("--gpu", "simulated:a100")) == 0, capsys.readouterr().err
+    assert opened == ["simulated:a100"]
+
+
+def test_locked_clocks_are_accepted_and_change_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = []
+    for how in ("", "use_locked_clocks=False", "use_locked_clocks=True"):
+        text = f"""
+from kernel_tuner.energy import energy
+from kernel_tuner.observers.nvml import NVMLObserver
+NVMLObserver(["nvml_power"], {how})
+clocks, power = energy.get_frequency_power_relation_fp32(0, 6, {how})
+print(*clocks, *power, energy.create_power_frequency_model(0, 6, {how})[0])
+"""
+        assert run(folder, text, options=("--gpu", "simulated:a100")) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        found.append([float(each) for each in out.split()])
+    assert len(found[0]) == 13
+    assert found[1] == pytest.approx(found[0], rel=0.01)
+    assert found[2] == pytest.approx(found[0], rel=0.01)
 
 
 @pytest.mark.parametrize("more", ["cache='x.json'", "simulation_mode=True", "nvidia_smi_fallback='nvidia-smi'"])
-def test_what_a_model_of_power_is_not_made_of_is_refused(
+def test_arguments_of_the_model_of_power_that_are_not_supported_are_refused(
     folder: Path, capsys: pytest.CaptureFixture[str], more: str
 ) -> None:
     line = f"from kernel_tuner.energy import energy; energy.create_power_frequency_model({more})"

@@ -62,21 +62,35 @@ def test_the_intervals_hold_the_truth_in_95_of_100(boards: str, apart: float) ->
     assert np.mean(held) == pytest.approx(0.95, abs=0.025)
 
 
-def looks_cold_and_warm(rng: np.random.Generator, more: float, warmer_c: float) -> list[Measurement]:
+def grown(warmer_c: float, doubling_c: float) -> float:
+    """By how much more leaks, where it is 1 per degree at first."""
+    if math.isinf(doubling_c):
+        return warmer_c
+    return (2.0 ** (warmer_c / doubling_c) - 1.0) * doubling_c / math.log(2.0)
+
+
+def looks_cold_and_warm(
+    rng: np.random.Generator,
+    more: float,
+    warmer_c: float,
+    leakage: tuple[float, float] = (0.07, 0.03),
+    doubling_c: float = math.inf,
+) -> list[Measurement]:
     """Five configurations cold, twenty of each board's own, and the five once more, warm, on boards a and b.
 
-    A watt of leakage counts for more where less is drawn; boards leak differently; temperatures are whole degrees; and
-    what a board states is off by what its model of its heat is off by.
+    `leakage` is its mean and its deviation from board to board, in W per degree at 48 degC. A watt of it counts for
+    more where less is drawn; temperatures are whole degrees; and what a board states is off by what its model of its
+    heat is off by.
     """
     powers, found = rng.uniform(70, 210, 5), []
     for board, ratio, above_c in (("a", 1.0, 0.0), ("b", more, warmer_c)):
-        leaks_w, wrong = rng.normal(0.07, 0.03), rng.normal(0.0, 0.0005)  # W and share per degree
+        leaks_w, wrong = rng.normal(*leakage), rng.normal(0.0, 0.0005)  # W and share per degree
         own = rng.uniform(70, 210, 20)
         plan = [(row, powers[row], 30 + 2 * row + above_c) for row in range(5)]
         plan += [(100 * ord(board) + at, own[at], 48 + above_c) for at in range(20)]
         plan += [(row, powers[row], 48 + rng.normal(0, 1) + above_c) for row in range(5)]
         for row, power_w, true_c in plan:
-            warm_w = leaks_w * (true_c - 48)
+            warm_w = leaks_w * grown(true_c - 48, doubling_c)
             drawn_w = (power_w + warm_w) * ratio * math.exp(NOISE / 4 * rng.standard_normal())
             correction = math.exp(wrong * (48 - true_c))
             facts = measured(row, board, drawn_w * correction, 1e-3)
@@ -99,6 +113,37 @@ def test_boards_that_warm_up_and_know_their_heat_badly_are_compared_as_they_drew
         halves.append(ratio.half)
     assert 0.92 <= np.mean(held) <= 0.995
     assert np.median(halves) < 0.004
+
+
+LEAKY, TIGHT = (0.2, 0.04), (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("leakage", "doubling_c"), [(LEAKY, 25.0), (LEAKY, 40.0), (LEAKY, 80.0), (LEAKY, math.inf), (TIGHT, math.inf)]
+)
+@pytest.mark.parametrize(("warmer_c", "widest"), [(12.0, 0.003), (25.0, 0.009), (-12.0, 0.010)])
+def test_boards_that_are_cooled_differently_are_compared_however_their_leakage_grows(
+    warmer_c: float, widest: float, leakage: tuple[float, float], doubling_c: float
+) -> None:
+    held, halves = [], []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        more = rng.uniform(0.96, 1.04)
+        looks = looks_cold_and_warm(rng, more, warmer_c, leakage, doubling_c)
+        ratio = fit_offsets(looks, "a")["b"].ratios["power_w"]
+        low, high = ratio.interval
+        held.append(low <= more <= high)
+        halves.append(ratio.half)
+    assert np.mean(held) >= 0.93
+    assert np.median(halves) < widest
+
+
+def test_a_temperature_that_cannot_be_is_no_end_of_the_comparison() -> None:
+    found = looks_cold_and_warm(np.random.default_rng(8), 1.02, 0.0)
+    found[0] = replace(found[0], values={**found[0].values, "temperature_c": 1e9})
+    ratio = fit_offsets(found, "a")["b"].ratios["power_w"]
+    assert ratio.value == pytest.approx(1.02, abs=0.01)
+    assert 0.0 < ratio.half < 0.05
 
 
 def test_more_looks_at_the_same_configurations_say_no_more_of_how_these_differ_from_board_to_board() -> None:

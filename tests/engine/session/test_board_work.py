@@ -96,26 +96,31 @@ def test_a_session_on_two_simulated_boards_finds_what_one_board_finds() -> None:
 def test_boards_that_are_cooled_differently_are_stated_and_compared_at_one_condition() -> None:
     twin = load_twin("v100")
     warm = replace(twin, key="v100-warm", thermal=replace(twin.thermal, ambient_c=twin.thermal.ambient_c + 12))
-    sides = []
-    for number, each in enumerate((twin, warm)):
-        gpu = SimulatedGpu(each, seed=number, clock=VirtualClock())
-        sides.append(BoardWork(gpu, DeviceGuard(gpu), host="here", key=f"sim-{number}"))
     specification = replace(load_specification(EXAMPLE), device_settings={})
-    with Store() as store, pooled(*sides) as gpu:
-        options = SearchOptions(max_evaluations=40, strategy="random_sample", seed=5)
-        result = run_session(plan_specification(specification, gpu, options), store, lambda _: None, threading.Event())
-    assert result.state is SessionState.DONE, result.reason
-    assert len({each["condition"] for each in boards_of_origin(result.plan.origin).values()}) == 1
-    offsets, reference = offsets_of_origin(result.plan.origin)
-    [other] = [offset for key, offset in offsets.items() if key != reference]
-    ratio = other.ratios["power_w"]
-    low, high = ratio.interval  # of 95 %: which board measures what is luck, and 1 is outside one time in ten or twenty
-    assert abs(ratio.value - 1.0) <= 2 * (high - low), "they differ in nothing but their air"
-    assert high - low < 0.005
-    found = [result.table.measurement(at) for at in range(len(result.table))]
-    seen = [each for each in found if each.state is State.OK and not each.event_reasons & 4 and each.board != reference]
-    assert seen
-    assert any(each.values["thermal_correction"] != 1.0 for each in seen)
+    options = SearchOptions(max_evaluations=40, strategy="random_sample", seed=5)
+    held = []
+    for seed in (0, 100, 200):
+        sides = []
+        for number, each in enumerate((twin, warm)):
+            gpu = SimulatedGpu(each, seed=seed + number, clock=VirtualClock())
+            sides.append(BoardWork(gpu, DeviceGuard(gpu), host="here", key=f"sim-{number}"))
+        with Store() as store, pooled(*sides) as gpus:
+            plan = plan_specification(specification, gpus, options)
+            result = run_session(plan, store, lambda _: None, threading.Event())
+        assert result.state is SessionState.DONE, result.reason
+        assert len({each["condition"] for each in boards_of_origin(result.plan.origin).values()}) == 1
+        offsets, reference = offsets_of_origin(result.plan.origin)
+        [other] = [offset for key, offset in offsets.items() if key != reference]
+        low, high = other.ratios["power_w"].interval
+        held.append(low <= 1.0 <= high)
+        # The ratio is that at the reference's temperature: where this is the warm board, the other was never so warm.
+        assert high - low < (0.005 if reference == "sim-0" else 0.015)
+        found = [result.table.measurement(at) for at in range(len(result.table))]
+        worked = [each for each in found if each.state is State.OK and not each.event_reasons & 4]
+        seen = [each for each in worked if each.board != reference]
+        assert seen
+        assert any(each.values["thermal_correction"] != 1.0 for each in seen)
+    assert held.count(True) >= 2, "they differ in nothing but their air, and one interval of 95 % may miss"
 
 
 def test_a_board_that_begins_late_keeps_no_other_waiting_and_few_rows_are_measured_twice() -> None:
