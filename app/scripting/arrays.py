@@ -29,22 +29,22 @@ def to_numpy(value: Any, where: str) -> Any:
     return _checked(np.ascontiguousarray(_on_host(value, where)), where)
 
 
-def write_back(value: Any, host: Array, where: str) -> None:
+def write_back(value: Any, host: Array, where: str) -> bool:
     """Copy to an array that `to_numpy` read, of CuPy, PyCUDA, Numba or PyTorch, what a kernel has made of it.
 
-    Raises InputError where its library lets nobody write to it.
+    False where its library lets nobody write to it, as JAX. Raises InputError where it does, but not to this one.
     """
     try:
         if hasattr(value, "detach") and hasattr(value, "copy_"):  # PyTorch
             value.detach().copy_(importlib.import_module("torch").from_numpy(host))
-            return
+            return True
         for copies in ("set", "copy_to_device"):  # CuPy and PyCUDA; Numba
             if hasattr(value, "__cuda_array_interface__") and hasattr(value, copies):
                 getattr(value, copies)(host)
-                return
+                return True
     except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"{type(value).__name__} is not written to: {error}", where, "pass a NumPy array") from None
-    raise InputError(f"nothing can be written to a {type(value).__name__}", where, "pass a NumPy array, or one of CuPy")
+    return False
 
 
 def is_page_locked(value: Any) -> bool:

@@ -36,8 +36,8 @@ class PythonKernel:
     ) -> None:
         """`inputs` are the arguments that a call brings, by default all; the others stay as the call before left them.
 
-        `outputs` are those that it returns, by default all arrays of NumPy; one of another library, as CuPy, holds
-        after a call what the kernel has written. Raises InputError.
+        `outputs` are those that it returns, by default all arrays. One of CuPy, PyCUDA, Numba or PyTorch is not
+        returned, but holds after a call what the kernel has written. Raises InputError.
         """
         if results_file is not None:
             raise InputError("results_file is not supported", "PythonKernel", "pass the best parameters as params")
@@ -76,10 +76,8 @@ class PythonKernel:
         for at, (arg, written, wanted) in enumerate(zip(args, self._held, self._outputs, strict=True)):
             if not wanted or not isinstance(written, np.ndarray):
                 continue
-            if isinstance(arg, np.ndarray):
+            if isinstance(arg, np.ndarray) or not write_back(arg, written, f"arguments[{at}]"):
                 returned.append(written)
-            else:
-                write_back(arg, written, f"arguments[{at}]")
         return returned
 
     def __call__(self, *args: Any) -> list[Any]:

@@ -233,16 +233,33 @@ def test_a_python_kernel_writes_to_arrays_of_the_device(opencl: dict[str, int]) 
     assert np.array_equal(a.get(), A)
 
 
-def test_of_an_array_that_nobody_writes_to_a_python_kernel_says_so(opencl: dict[str, int]) -> None:
-    class Unchangeable:
+def test_what_a_kernel_writes_to_arrays_that_nobody_else_can_write_to_is_returned(opencl: dict[str, int]) -> None:
+    class Unchangeable:  # as of JAX
+        def __init__(self, values: np.ndarray) -> None:
+            self._values = values
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+            return self._values
+
+    add = PythonKernel("add", IN_OPENCL, 1000, [C, A, N], {"block_size_x": 50, "fault": 0}, **opencl)
+    c, a = add(Unchangeable(C.copy()), Unchangeable(A), N)
+    assert np.array_equal(c, A + 1)
+    assert np.array_equal(a, A)
+
+
+def test_an_array_of_a_type_that_its_library_does_not_write_to_is_named(opencl: dict[str, int]) -> None:
+    class Locked:
         __cuda_array_interface__: ClassVar[dict[str, Any]] = {}
 
         def get(self) -> np.ndarray:
             return C
 
+        def set(self, values: np.ndarray) -> None:
+            raise ValueError("it is read-only")
+
     add = PythonKernel("add", IN_OPENCL, 1000, [C, A, N], {"block_size_x": 50, "fault": 0}, **opencl)
-    with pytest.raises(InputError, match=r"arguments\[0\]: nothing can be written to a Unchangeable"):
-        add(Unchangeable(), A, N)
+    with pytest.raises(InputError, match=r"arguments\[0\]: Locked is not written to: it is read-only"):
+        add(Locked(), A, N)
 
 
 @NEEDS_FORTRAN

@@ -138,7 +138,7 @@ def test_boards_that_are_cooled_differently_are_compared_however_their_leakage_g
     assert np.median(halves) < widest
 
 
-def test_a_temperature_that_cannot_be_is_no_end_of_the_comparison() -> None:
+def test_an_impossible_temperature_does_not_spoil_the_comparison() -> None:
     found = looks_cold_and_warm(np.random.default_rng(8), 1.02, 0.0)
     found[0] = replace(found[0], values={**found[0].values, "temperature_c": 1e9})
     ratio = fit_offsets(found, "a")["b"].ratios["power_w"]
