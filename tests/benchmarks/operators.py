@@ -79,6 +79,8 @@ def figures(measurement: Measurement) -> dict[str, Any]:
         "interval_mj": [low * 1e3, high * 1e3],
         "latency_ms": values.get("time_s", math.nan) * 1e3,
         "power_w": values.get("power_w", math.nan),
+        "power_raw_w": values.get("power_raw_w", math.nan),
+        "temperature_c": values.get("temperature_c", math.nan),
         "clock_mhz": measurement.observed_clock_mhz,
         "state": measurement.state.value,
         "said": measurement.error or measurement.message,

@@ -158,12 +158,13 @@ def outside(operator: str, folder: Path, rest_s: float, load_s: float, turns: in
     pynvml.nvmlInit()
     board = pynvml.nvmlDeviceGetHandleByIndex(0)
 
-    def measured(made: torch.cuda.CUDAGraph) -> tuple[float, float, float]:
-        """Seconds and joules of a launch, watts: of the last two fifths of a load that began after a rest."""
+    def measured(made: torch.cuda.CUDAGraph) -> tuple[float, float, float, float]:
+        """Seconds and joules of a launch, watts, degC: of the last two fifths of a load that began after a rest."""
         time.sleep(rest_s)
         replays = max(1, round(0.05 / (time_s(made, 3) * LAUNCHES)))
         began, times, newest = time.monotonic(), [], 0
         watts: list[float] = []
+        warm: list[int] = []
         while (at := time.monotonic() - began) < load_s:
             late = at >= 0.6 * load_s
             took = time_s(made, replays)
@@ -173,8 +174,9 @@ def outside(operator: str, folder: Path, rest_s: float, load_s: float, turns: in
             if late:
                 times.append(took)
                 watts += [power for _, power in new]
+                warm.append(pynvml.nvmlDeviceGetTemperature(board, pynvml.NVML_TEMPERATURE_GPU))
         seconds, power = sum(times) / len(times), sum(watts) / len(watts)
-        return seconds, seconds * power, power
+        return seconds, seconds * power, power, sum(warm) / len(warm)
 
     graphs = {name: graph(work) for name, work in theirs.items()}
     fastest = min(graphs, key=lambda name: time_s(graphs[name], 20))
@@ -200,7 +202,7 @@ def main() -> None:
     records = {each["shape"]: each for each in kept if "winners" in each}
     missed: list[str] = []
     print("by nvcc from the source / the machine code that was measured / the library; less: each of ours than it")
-    print("shape  library       energy (mJ)                              less             in session  time (ms)")
+    print("shape  library       energy (mJ)                              less             in session  time (ms)  degC")
     for shape in arguments.shapes.split():
         record = records[shape]
         winner = dict(record["winners"])["k search"]
@@ -222,10 +224,12 @@ def main() -> None:
         joules = {who: [row[who][1] * 1e3 for row in said["rows"]] for who in (*OURS, "theirs")}
         times = {who: sum(row[who][0] for row in said["rows"]) / len(said["rows"]) * 1e3 for who in joules}
         less = " / ".join(f"{1 - sum(joules[who]) / sum(joules['theirs']):+.1%}" for who in OURS)
+        warm = " ".join(f"{row[who][3]:.0f}" for row in said["rows"] for who in joules)
         all_joules = " / ".join(" ".join(f"{each:.2f}" for each in values) for values in joules.values())
         all_times = " / ".join(f"{each:.4f}" for each in times.values())
         print(
-            f"{shape:5s}  {said['library']:12s}  {all_joules:40s} {less:16s} {inside:+10.1%}  {all_times}", flush=True
+            f"{shape:5s}  {said['library']:12s}  {all_joules:40s} {less:16s} {inside:+10.1%}  {all_times}  {warm}",
+            flush=True,
         )
     if missed:
         sys.exit(f"not measured: {', '.join(missed)}")
