@@ -91,7 +91,7 @@ class Yearly:
 def yearly(power_w: float, change: Tradeoff, load: Load) -> Yearly:
     """A year of `load` on boards that draw `power_w` with the fastest configuration. NaN where it is unknown."""
     energy_kwh = power_w * load.hours_per_year * load.boards / 1000
-    saved_kwh = -energy_kwh * change.energy_change
+    saved_kwh = energy_kwh * (0.0 - change.energy_change)  # nothing saved is 0, not -0
     return Yearly(
         energy_kwh=energy_kwh,
         saved_kwh=saved_kwh,

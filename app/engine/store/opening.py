@@ -87,7 +87,8 @@ def open_database(path: Path) -> tuple[sqlite3.Connection, str]:
     """
     try:
         make_folder(path.parent)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
+        with suppress(FileExistsError):  # an existing one is left alone: closing it ends all locks of this process
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE_FILE))
         _make_private(path)
         db = _connect(str(path))
         try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import sqlite3
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +27,22 @@ SPACE = grid()
 
 def new_session(store: Store, **changes: object) -> int:
     return store.create_session(plan(SPACE, FakeRunner(SPACE), **changes))
+
+
+def test_what_a_store_writes_stays_after_another_store_of_its_process_and_one_of_another_process(
+    own_data_folder: Path,
+) -> None:
+    """Of two stores in one process, the second must not end the first one's lock: whoever came and went then would
+    take the write-ahead log away."""
+    look = "from app.engine.store.database import Store\nwith Store() as store: print(len(store.sessions()))"
+    with Store() as store:
+        Store().close()
+        seen = [subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True).stdout]
+        new_session(store)
+        seen.append(subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True).stdout)
+    assert [int(each) for each in seen] == [0, 1]
+    with Store() as store:
+        assert len(store.sessions()) == 1
 
 
 def test_a_session_comes_back_as_it_was_written(own_data_folder: Path) -> None:
