@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -31,16 +32,21 @@ class Services:
         self.result.follow_board(self.boards.current)
         self.boards.board_changed.connect(self.result.follow_board)
         self._store: Store | None = None
+        self._opening = threading.Lock()
         self._context: Context | None = None
 
     @property
     def store(self) -> Store:
-        """The user's sessions. Raises WattridgeError where they cannot be opened."""
-        if self._store is None:
-            from ...engine.store.database import Store
+        """The user's sessions, opened once, by whichever thread asks first.
 
-            self._store = Store()
-        return self._store
+        Raises WattridgeError where they cannot be opened.
+        """
+        with self._opening:
+            if self._store is None:
+                from ...engine.store.database import Store
+
+                self._store = Store()
+            return self._store
 
     def context(self) -> Context:
         """What every panel is given."""
