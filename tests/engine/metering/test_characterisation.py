@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from app.engine.metering.characterisation.store import (
 )
 from app.engine.metering.characterisation.ticks import Change, increments, ticks_of
 from app.errors import InputError, WattridgeError
+from app.sensors.channel import PowerSample
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.figures import PowerSensor
 from app.sensors.simulated.gpu import SimulatedGpu
@@ -219,6 +221,20 @@ def test_ticks_are_found_between_polls_whatever_was_missed(
 def test_a_reading_that_never_changes_is_one_clear_line() -> None:
     with pytest.raises(WattridgeError, match="does not change"):
         ticks_of([Change(0, 1, 1.0)], 0)
+
+
+@pytest.mark.parametrize("watts", [0.0, 75.0])
+def test_a_buffer_that_says_the_same_always_is_no_source_and_the_others_are_found(watts: float) -> None:
+    class Stuck(SimulatedGpu):
+        def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
+            return [sample._replace(power_w=watts) for sample in super().power_samples(since_ns)]
+
+    gpu = Stuck(load_twin("h200"), clock=VirtualClock())
+    found = characterise(gpu, wave_loads(gpu))
+    assert found is not None
+    assert found.sources["buffer"] is None
+    assert found.missing["buffer"] == "the reading does not change under load"
+    assert found.sources["instant"] is not None
 
 
 def test_a_counters_rises_are_mean_power() -> None:

@@ -112,7 +112,7 @@ class Observed:
         series = self._series(name)
         keep = series.time_s >= 0
         windows_s = None if series.windows_s is None else series.windows_s[keep]
-        if keep.sum() < LEAST_CHANGES or not self._record.spans:
+        if keep.sum() < LEAST_CHANGES or not self._record.spans or not np.ptp(series.power_w[keep]):
             raise WattridgeError("the reading does not change under load", self._where, "see: wattridge monitor")
         fit = fit_response(series.time_s[keep], series.power_w[keep], self._spans, windows_s=windows_s)
         self._fits[name] = fit

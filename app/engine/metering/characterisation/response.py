@@ -229,7 +229,7 @@ def _descend(problem: _Problem, starts: Floats) -> Floats:
         lowest, each = all_costs.argmin(axis=1), np.arange(len(middles))
         middles, costs = places[each, lowest], all_costs[each, lowest]
         width = np.minimum(WIDE, np.where(at_edge[lowest], 2.0 * width, width / 2.0))
-        kept = (costs <= NO_BETTER * costs.min()) | (width > DEEP_ENOUGH)
+        kept = ~(costs > NO_BETTER * costs.min()) | (width > DEEP_ENOUGH)  # NaN too: figures say so in the end
         middles, costs, width = middles[kept], costs[kept], width[kept]
         if (width < NARROW).all():
             break
