@@ -25,6 +25,7 @@ from ..space.packing import space_from_row
 from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace
 from ..workloads.hardware_counters import counters_of
+from .lasting_locks import LastingLocks
 from .opening import RECOVERY, is_damaged, open_database
 from .record import (
     DAMAGE,
@@ -74,6 +75,7 @@ class Store:
         self._ordinals: dict[int, int] = {}  # of the held sessions: the next one
         with self._translated():
             self._db, self.read_only = open_database(self.path)
+        self._locks = LastingLocks(self.path)
         self._mark_interrupted()
 
     # --- writing ----------------------------------------------------------------------------------------------------
@@ -368,7 +370,9 @@ class Store:
         with self._mutex:
             for session in list(self._held):
                 self._release(session)
+            self._locks.let_go()
             self._db.close()
+            self._locks.close()
 
     def __enter__(self) -> Store:
         return self

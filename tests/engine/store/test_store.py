@@ -45,6 +45,41 @@ def test_what_a_store_writes_stays_after_another_store_of_its_process_and_one_of
         assert len(store.sessions()) == 1
 
 
+_LOOKED_INTO = """
+import os, subprocess, sys
+from app.engine.store.database import Store
+look = "from app.engine.store.database import Store; Store().close()"
+only_read = "import sqlite3; sqlite3.connect('file:{}?mode=ro', uri=True).execute('SELECT * FROM sessions').fetchall()"
+with Store() as store:
+    for other in (only_read.format(store.path), look):
+        for ending in ("", "-shm", "-wal"):
+            open(f"{store.path}{ending}", "rb").close()
+        subprocess.run([sys.executable, "-c", other], check=True)
+        with store._transaction():
+            store._db.execute("CREATE TABLE IF NOT EXISTS kept (number)")
+            store._db.executemany("INSERT INTO kept VALUES (?)", [(number,) for number in range(1000)])
+    os._exit(0)  # killed: nothing is tidied up
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="locks of open file descriptions are of Linux")
+def test_what_is_written_stays_though_something_else_in_the_process_has_looked_into_the_files(
+    own_data_folder: Path,
+) -> None:
+    """As a file dialog does, which ends SQLite's own locks; other processes come and go meanwhile."""
+    ended = subprocess.run([sys.executable, "-c", _LOOKED_INTO], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    with sqlite3.connect(own_data_folder / "wattridge.sqlite") as db:
+        assert db.execute("SELECT count(*) FROM kept").fetchone() == (2000,)
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_a_store_that_is_closed_leaves_one_file(own_data_folder: Path) -> None:
+    with Store() as store:
+        new_session(store)
+    assert [path.name for path in own_data_folder.glob("*.sqlite*")] == ["wattridge.sqlite"]
+
+
 def test_a_session_comes_back_as_it_was_written(own_data_folder: Path) -> None:
     with Store() as store:
         session = new_session(store, strategy_options={"chunk": 3}, max_evaluations=50, max_seconds=1.5, patience=9)
