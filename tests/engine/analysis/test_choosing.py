@@ -225,6 +225,13 @@ def test_words() -> None:
     ]
 
 
+def test_a_choice_that_changes_nothing_saves_nothing_and_not_minus_nothing() -> None:
+    year = yearly(
+        300.0, tradeoff(1.0, 1.0, to_time_s=1.0, to_energy_j=1.0), Load(8760, price_per_kwh=0.25, carbon_g_per_kwh=400)
+    )
+    assert [str(each) for each in (year.saved_kwh, year.saved_money, year.saved_co2_kg)] == ["0.0", "0.0", "0.0"]
+
+
 def test_a_year() -> None:
     change = tradeoff(1.0, 1.0, to_time_s=1.04, to_energy_j=0.82)
     year = yearly(300.0, change, Load(8000, boards=2, price_per_kwh=0.25, carbon_g_per_kwh=400))

@@ -222,7 +222,7 @@ def _descend(problem: _Problem, starts: Floats) -> Floats:
     square = np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, 5)] * axes), axis=-1).reshape(-1, axes)
     pattern = square[np.abs(square).max(axis=1).argsort(kind="stable")]  # of equals the first, the innermost, counts
     at_edge = np.abs(pattern).max(axis=1) == 1.0
-    middles, costs, width = starts, np.zeros(len(starts)), np.full(len(starts), WIDE)
+    middles, width = starts, np.full(len(starts), WIDE)
     for _ in range(STEPS):
         places = problem.about(middles, width[:, None, None] * pattern)
         all_costs = problem.costs(places.reshape(-1, axes)).reshape(len(middles), -1)
