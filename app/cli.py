@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import errno
 import os
+import shutil
 import sys
-from collections.abc import Callable, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any, Final, NoReturn
 
@@ -21,7 +24,22 @@ class _Parser(argparse.ArgumentParser):
     """Usage errors become InputError, so that `--json` can print them as a document."""
 
     def error(self, message: str) -> NoReturn:
-        raise InputError(message, self.prog, f"see `{self.prog} --help`")
+        raise InputError(message, self.prog.removeprefix("wattridge").strip(), f"see `{self.prog} --help`")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        near = _nearest(str(value), map(str, action.choices))
+        if isinstance(action, argparse._SubParsersAction):
+            self.error(f"there is no command '{value}'{near}")
+        known = ", ".join(map(str, action.choices))
+        raise argparse.ArgumentError(action, f"'{value}' is not one of {known}{near}")
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that `word` resembles, as the end of a message; empty where none does."""
+    near = difflib.get_close_matches(word, list(known), 1)
+    return f"; did you mean '{near[0]}'?" if near else ""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -67,10 +85,14 @@ _TRACEBACK = "WATTRIDGE_TRACEBACK"
 
 def _run(words: list[str]) -> int:
     words, program = split_program(words)
+    if words[:1] == ["help"]:
+        words = [*words[1:2], "--help"]
     try:
-        arguments = make_parser().parse_args(words)
+        arguments, left = make_parser().parse_known_args(words)
     except SystemExit as done:  # --help and --version
         return int(done.code or 0)
+    if left:
+        _refuse(left, arguments)
     _use_defaults(arguments)
     arguments.program = program
     command: Callable[[argparse.Namespace], int] = arguments.command
@@ -79,6 +101,18 @@ def _run(words: list[str]) -> int:
     if arguments.command_name == "kernel-tuner" and arguments.window:
         return _script_in_window(arguments)
     return command(arguments)
+
+
+def _refuse(left: Sequence[str], arguments: argparse.Namespace) -> NoReturn:
+    """Say which words no option takes, and what was probably meant. Raises InputError."""
+    command: str = arguments.command_name or ""
+    if command == "measure" and not left[0].startswith("-"):
+        remedy = f"a program stands after --: wattridge measure -- {' '.join(left)}"
+        raise InputError(f"'{left[0]}' is no option", command, remedy)
+    flags = [flag for flag in arguments.known_flags if flag.startswith("--")]
+    near = _nearest(left[0].partition("=")[0], flags) if left[0].startswith("--") else ""
+    see = f"see `wattridge {command} --help`" if command else "see `wattridge --help`"
+    raise InputError(f"not understood: {' '.join(left)}{near}", command, see)
 
 
 def _failed(error: WattridgeError, as_json: bool = False) -> int:
@@ -117,52 +151,78 @@ def split_program(words: list[str]) -> tuple[list[str], list[str]]:
     return words[:at], words[at + 1 :]
 
 
-_COMMANDS: Final = {  # module of `commands` and help; the module has the function, and the options in `NAME_arguments`
-    "demo": ("search", "the GEMM example on the simulated A100: in the window, or here without a display"),
-    "gpus": ("watch", "the boards that answer, and what they report"),
-    "doctor": ("doctor", "what is missing or wrong on this machine, and the remedy for each"),
-    "meters": ("meters", "the power meters that are here, and what they report"),
-    "monitor": ("watch", "watch a board for a while without a window"),
-    "idle": ("idle", "what a board draws while nothing works on it, and what a year of that costs"),
-    "measure": ("measure", "time, energy and power of any program, as perf stat counts"),
-    "tune": ("search", "search a specification's space on a board"),
-    "replay": ("search", "search a recorded session instead of a board"),
-    "characterise": (
-        "characterise",
-        "how fast and how sharp a board's power sources are, and which one to measure through",
-    ),
-    "space": ("space", "the size of a specification's search space"),
-    "new": ("new", "a specification of a CUDA kernel, to begin with: what its source says, and guesses"),
-    "score": ("score", "how good search strategies are on recorded caches"),
-    "fit": ("fit", "fit the frequency model and find the ridge"),
-    "compare-methods": ("methods", "the ways to tune for energy side by side, on the same clocks"),
-    "roofline": ("roofline", "what a flop, a byte and a second cost on a board"),
-    "export": ("export", "write a session, or a file of one, in other formats"),
-    "apply": ("control", "set a board's clocks and power limit, and see whether it obeys"),
-    "restore": ("control", "put back what was set, also after a crash or a power cut"),
-    "helper": ("helper", "show, install or remove the helper with root's rights"),
-    "install-desktop": ("install_desktop", "the program in this user's desktop menu; with --remove out of it again"),
-    "analyse": (
-        "analyse",
-        "what a session shows: front, choices, correlations, importance, difficulty, drift, failures",
-    ),
-    "counters": ("counters", "hardware counters of a session's configurations, profiled in a pass of their own"),
-    "report": ("report", "a session as one HTML file, to be read or printed"),
-    "compare": ("analyse", "several sessions or boards side by side"),
-    "operators": ("operators", "operators of neural networks to be tuned by kind and shape, with examples"),
-    "strategies": ("strategies", "the search strategies and their options"),
-    "kernel-tuner": ("kernel_tuner", "run a script that imports kernel_tuner, unchanged, through Wattridge"),
-    "sessions": ("search", "the sessions kept on disk"),
-    "schema": ("schema", "what each command prints with --json, as a JSON Schema"),
-    "serve-board": ("serve_board", "send what a board reports to a Wattridge on another machine, which starts this"),
-    "pool": ("pool", "certificates and scheduler of a pool of boards, and which boards it has"),
-    "worker": ("pool", "offer this machine's boards to a pool"),
-    "mcp": (
-        "mcp",
-        "let an assistant watch, tune and report, by the Model Context Protocol; it never sets a real board",
-    ),
-    "twin": ("watch", "a simulated board: with --truth what its sensors hide"),
+# By task: the module of `commands` and the help. The module has the function, and the options in `NAME_arguments`.
+_GROUPS: Final = {
+    "First steps": {
+        "demo": ("search", "the GEMM example on the simulated A100: in the window, or here without a display"),
+        "examples": ("examples", "the specifications and scripts that come with the program, by name"),
+        "doctor": ("doctor", "what is missing or wrong on this machine, and the remedy for each"),
+        "install-desktop": (
+            "install_desktop",
+            "the program in this user's desktop menu; with --remove out of it again",
+        ),
+    },
+    "Watch boards": {
+        "gpus": ("watch", "the boards that answer, and what they report"),
+        "monitor": ("watch", "watch a board for a while without a window"),
+        "idle": ("idle", "what a board draws while nothing works on it, and what a year of that costs"),
+        "meters": ("meters", "the power meters that are here, and what they report"),
+        "twin": ("watch", "a simulated board: with --truth what its sensors hide"),
+    },
+    "Measure and model": {
+        "measure": ("measure", "time, energy and power of any program, as perf stat counts"),
+        "characterise": (
+            "characterise",
+            "how fast and how sharp a board's power sources are, and which one to measure through",
+        ),
+        "roofline": ("roofline", "what a flop, a byte and a second cost on a board"),
+        "fit": ("fit", "fit the frequency model and find the ridge"),
+    },
+    "Tune": {
+        "tune": ("search", "search a specification's space on a board"),
+        "new": ("new", "a specification of a CUDA kernel, to begin with: what its source says, and guesses"),
+        "space": ("space", "the size of a specification's search space"),
+        "operators": ("operators", "operators of neural networks to be tuned by kind and shape, with examples"),
+        "strategies": ("strategies", "the search strategies and their options"),
+        "replay": ("search", "search a recorded session instead of a board"),
+        "kernel-tuner": ("kernel_tuner", "run a script that imports kernel_tuner, unchanged, through Wattridge"),
+    },
+    "Look at results": {
+        "sessions": ("search", "the sessions kept on disk"),
+        "analyse": (
+            "analyse",
+            "what a session shows: front, choices, correlations, importance, difficulty, drift, failures",
+        ),
+        "compare": ("analyse", "several sessions or boards side by side"),
+        "counters": ("counters", "hardware counters of a session's configurations, profiled in a pass of their own"),
+        "report": ("report", "a session as one HTML file, to be read or printed"),
+        "export": ("export", "write a session, or a file of one, in other formats"),
+    },
+    "Set clocks and limits": {
+        "apply": ("control", "set a board's clocks and power limit, and see whether it obeys"),
+        "restore": ("control", "put back what was set, also after a crash or a power cut"),
+        "helper": ("helper", "show, install or remove the helper with root's rights"),
+    },
+    "Judge ways to tune": {
+        "compare-methods": ("methods", "the ways to tune for energy side by side, on the same clocks"),
+        "score": ("score", "how good search strategies are on recorded caches"),
+    },
+    "Other machines and programs": {
+        "serve-board": (
+            "serve_board",
+            "send what a board reports to a Wattridge on another machine, which starts this",
+        ),
+        "pool": ("pool", "certificates and scheduler of a pool of boards, and which boards it has"),
+        "worker": ("pool", "offer this machine's boards to a pool"),
+        "mcp": (
+            "mcp",
+            "let an assistant watch, tune and report, by the Model Context Protocol; it never sets a real board",
+        ),
+        "schema": ("schema", "what each command prints with --json, as a JSON Schema"),
+    },
 }
+_COMMANDS: Final = {name: each for group in _GROUPS.values() for name, each in group.items()}
+_ALSO: Final = {"analyse": ["analyze"], "characterise": ["characterize"]}  # as spelled in American English
 
 
 class _Command(_Parser):
@@ -177,7 +237,8 @@ class _Command(_Parser):
         module = import_module(f".commands.{self._module}", __package__)
         self.add_argument("--json", action="store_true", help="one JSON document on standard output")
         getattr(module, f"{self._function}_arguments", lambda _parser: None)(self)
-        self.set_defaults(command=getattr(module, self._function))
+        flags = tuple(self._option_string_actions)
+        self.set_defaults(command=getattr(module, self._function), known_flags=flags)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self.declare()
@@ -189,14 +250,30 @@ def command_parsers() -> dict[str, argparse.ArgumentParser]:
     """The program's parser under "", and that of each command under its name; every module is imported."""
     whole = make_parser()
     (commands,) = (action for action in whole._actions if isinstance(action, argparse._SubParsersAction))
-    for parser in commands.choices.values():
+    named = {name: commands.choices[name] for name in _COMMANDS}
+    for parser in named.values():
         parser.declare()
-    return {"": whole, **commands.choices}
+    return {"": whole, **named}
+
+
+class _Program(_Parser):
+    """The program's own parser: its help lists the commands by task."""
+
+    def format_help(self) -> str:
+        width = max(40, shutil.get_terminal_size().columns - 2)
+        lines = [super().format_help().rstrip()]
+        for title, group in _GROUPS.items():
+            lines += ["", f"{title}:"]
+            lines += [
+                textwrap.fill(what, width, initial_indent=f"  {name:<16}  ", subsequent_indent=" " * 20)
+                for name, (_, what) in group.items()
+            ]
+        return "\n".join([*lines, "", "wattridge COMMAND --help describes one of them.", ""])
 
 
 def make_parser() -> argparse.ArgumentParser:
     """The command line: the window's options, and the commands."""
-    parser = _Parser(
+    parser = _Program(
         prog="wattridge",
         description="Shows what a GPU draws while it works, and finds where it does the most work per joule. "
         "Without a command it opens the window.",
@@ -209,11 +286,14 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="SPEC",
         help="open a specification or a recording in the window",
     )
-    parser.set_defaults(command=_window)
+    parser.set_defaults(command=_window, known_flags=tuple(parser._option_string_actions))
     _hold_back_defaults(parser)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command_name", parser_class=_Command)
+    commands = parser.add_subparsers(
+        metavar="COMMAND", dest="command_name", parser_class=_Command, help="one of those below"
+    )
     for name, (module, what) in _COMMANDS.items():
-        commands.add_parser(name, help=what, description=what, module=module, function=name.replace("-", "_"))
+        function, also = name.replace("-", "_"), _ALSO.get(name, [])
+        commands.add_parser(name, aliases=also, description=what, module=module, function=function)
     return parser
 
 

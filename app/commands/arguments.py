@@ -128,8 +128,8 @@ def meter_choice(arguments: Namespace) -> MeterChoice | None:
 
 def add_goal(parser: ArgumentParser) -> None:
     goal = parser.add_mutually_exclusive_group()
-    goal.add_argument("--minimise", metavar="NAME", help="the figure to make small")
-    goal.add_argument("--maximise", metavar="NAME", help="the figure to make large")
+    goal.add_argument("--minimise", "--minimize", metavar="NAME", help="the figure to make small")
+    goal.add_argument("--maximise", "--maximize", metavar="NAME", help="the figure to make large")
     parser.add_argument("--front", metavar="max:A,min:B", help="the figures of the Pareto front")
     parser.add_argument(
         "--limit",

@@ -17,7 +17,9 @@ from ..input_files import is_there
 from ..paths import resources
 from .arguments import session_number
 
-SPECIFICATION: Final = "the specification, TOML or T1 (JSON), or an operator such as mm:1,512,512,512"
+SPECIFICATION: Final = (
+    "the specification, TOML or T1 (JSON), an example's name, or an operator such as mm:1,512,512,512"
+)
 
 if TYPE_CHECKING:
     from ..engine.formats.any_table import TableColumns
@@ -55,14 +57,26 @@ def recording_path(text: str) -> Path:
 
 
 def specification_path(text: str) -> Path:
-    """A file, or the specification of an operator, which is written where the program keeps its own.
+    """A file, an example by its name, or the specification of an operator, which is kept in the data folder.
 
-    Raises InputError for an operator that makes no sense, and WattridgeError where nothing can be written.
+    Raises InputError for an operator that makes no sense and for a name that nothing has, and WattridgeError where
+    nothing can be written.
     """
     path = Path(text)
-    if is_there(path) or not is_operator(text):
+    if is_there(path):
         return path
-    return kept_specification(parse_operator(text))
+    if is_operator(text):
+        return kept_specification(parse_operator(text))
+    known = examples()
+    if text not in known and path.name == text and not path.suffix:
+        raise InputError("there is neither a file nor an example of that name", text, "see `wattridge examples`")
+    return known.get(text, path)
+
+
+def examples() -> dict[str, Path]:
+    """The specifications and scripts that come with the program, by the name of their file without its suffix."""
+    found = sorted((resources() / "examples").rglob("*"))
+    return {path.stem: path for path in found if path.suffix in (".toml", ".py")}
 
 
 @contextmanager

@@ -71,6 +71,7 @@ CALLS: tuple[tuple[str, ...], ...] = (
     ("strategies",),
     ("strategies", "auto"),
     ("operators",),
+    ("examples",),
     ("score", SESSION, "--repeats", "2", "--strategy", "random_sample"),
     ("apply", *A100, "--clock", "1005", "--keep"),
     ("apply", *A100, "--clock", "900:1005", "--power-limit", "200", "--keep"),
