@@ -1,10 +1,20 @@
-"""Wattridge: what a GPU draws while it works, and where it does the most work per joule."""
+"""Wattridge: what a GPU draws while it works, and where it does the most work per joule.
+
+`measure` a block of code, `tune` any function, `tune_kernel` and `run_kernel` a CUDA kernel. What cannot be used raises
+`InputError`, whatever else fails a `WattridgeError`. `wattridge.triton`, `.helion` and `.observers` are modules.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import helion as helion
+    from . import observers as observers
+    from . import triton as triton
+    from .errors import InputError as InputError
+    from .errors import PermissionRefused as PermissionRefused
+    from .errors import WattridgeError as WattridgeError
     from .measuring import measure as measure
     from .scripting.callables import tunable as tunable
     from .scripting.callables import tune as tune
@@ -13,25 +23,32 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-
 _PUBLIC = {  # name -> the module that has it
+    "InputError": "errors",
+    "PermissionRefused": "errors",
+    "WattridgeError": "errors",
     "measure": "measuring",
+    "run_kernel": "scripting.kernel_tuner",
     "tunable": "scripting.callables",
     "tune": "scripting.callables",
-    "run_kernel": "scripting.kernel_tuner",
     "tune_kernel": "scripting.kernel_tuner",
 }
-
-
 _MODULES = ("helion", "observers", "triton")
+__all__ = [*_PUBLIC]
 
 
-def __getattr__(name: str) -> Any:
-    """`from wattridge import tune`, loaded only when asked for: the window and the command line start without it."""
-    from importlib import import_module
+def __dir__() -> list[str]:
+    return sorted([*(name for name in globals() if name.startswith("__")), *_PUBLIC, *_MODULES])
 
-    if name in _MODULES:
-        return import_module(f".{name}", __name__)
-    if name in _PUBLIC:
-        return getattr(import_module(f".{_PUBLIC[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+if not TYPE_CHECKING:  # so that a name which does not exist is an error to type checkers
+
+    def __getattr__(name: str) -> Any:
+        """Load what `from wattridge import tune` asks for; the window and the command line start without it."""
+        from importlib import import_module
+
+        if name in _MODULES:
+            return import_module(f".{name}", __name__)
+        if name in _PUBLIC:
+            return getattr(import_module(f".{_PUBLIC[name]}", __name__), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -421,8 +422,8 @@ def test_strategies_are_listed_with_their_options(capsys: pytest.CaptureFixture[
 
 def test_every_command_that_help_lists_declares_its_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
-    listed = capsys.readouterr().out.partition("commands:")[2].splitlines()
-    commands = [line.split()[0] for line in listed if line.startswith("    ") and line[4] != " "]
+    listed = capsys.readouterr().out.partition("First steps:")[2].splitlines()
+    commands = [line.split()[0] for line in listed if re.match(r"  [a-z]", line)]
     assert {"gpus", "tune", "fit", "compare-methods", "restore"} <= set(commands)
     for command in commands:
         assert main([command, "--help"]) == 0

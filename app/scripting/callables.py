@@ -11,9 +11,11 @@ function uses them, else after `synchronise()`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
+from numbers import Real
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 from ..engine.expressions.expression import parse
@@ -74,24 +76,25 @@ def tune(
 ) -> Tuned:
     """Measure `function(*arguments, **keywords, **configuration)` for configurations of the parameters.
 
-    `parameters` are lists of values, or ranges as text over other parameters; `restrictions` text or functions.
-    Figures are `time_s`, `energy_j`, `power_w` and the metrics, which are text over parameters and figures, or
-    functions of a dict of them. `limits` must hold, as `{"time_s": "<= 0.002"}`; `within=0.03` chooses among those at
-    most 3 % slower than the fastest, once all are measured. `verify` is asked of what the first call returns. `gpu` is
-    the board whose energy counts, by default GPU 0; without a board there is time only. A configuration whose call
-    raises is a failed one.
+    `parameters` are lists of values, one value, or ranges as text over other parameters; `restrictions` are text or
+    functions. Figures are `time_s`, `energy_j`, `power_w` and the metrics, which are text over parameters and
+    figures, or functions of a dict of them. `limits` must hold, as `{"time_s": "<= 0.002"}`; `within=0.03` chooses
+    among those at most 3 % slower than the fastest, once all are measured. `verify` is asked of what the first call
+    returns. `gpu` is the board whose energy counts, by default GPU 0; without a board there is time only. A
+    configuration whose call raises is a failed one.
 
     Raises InputError for what cannot be used, and for an objective of energy where none is known; KeyboardInterrupt
     where the user stops it: what was measured by then is in the store.
     """
     if not callable(function):
         raise InputError(f"it is of type {type(function).__name__}", "tune", "pass a function, then its parameters")
-    if not 0 < target < 1:
-        raise InputError(f"it is {target}", "target", "give a share between 0 and 1, as 0.01")
-    if within is not None and not within >= 0:
-        raise InputError(f"it is {within}", "within", "give a share from 0, as 0.03")
+    if not (isinstance(target, Real) and 0 < target < 1):
+        raise InputError(f"it is {target!r}", "target", "give a share between 0 and 1, as 0.01")
+    if within is not None and not (isinstance(within, Real) and within >= 0):
+        raise InputError(f"it is {within!r}", "within", "give a share from 0, as 0.03")
     figures = Figures(read_metrics(metrics))
     space = _space(parameters, restrictions)
+    _check_call(function, arguments, {**dict.fromkeys(parameters), **dict(keywords or {})})
     options = dict(strategy_options or {})
     strategies.make_options(strategies.get(strategy), options)
     keeps = _limits(limits, tuple(figures.metrics))
@@ -226,7 +229,14 @@ def tunable(
 def _space(parameters: Mapping[str, Sequence[Any] | str], restrictions: Any) -> SearchSpace:
     if not isinstance(parameters, Mapping):
         raise InputError(f"they are of type {type(parameters).__name__}", "parameters", "pass a dict of lists")
-    listed: dict[str, Any] = {n: each if isinstance(each, str) else tuple(each) for n, each in parameters.items()}
+    listed: dict[str, Any] = {}
+    for name, given in parameters.items():
+        if not isinstance(name, str):
+            raise InputError(f"the name {name!r} is of type {type(name).__name__}", "parameters", "name them by text")
+        if not isinstance(given, str | bool | Real | Iterable):
+            what = f"it is of type {type(given).__name__}"
+            raise InputError(what, f"parameters[{name!r}]", "give a list of values, or a range as text")
+        listed[name] = given if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
     for each, values in listed.items():
         for value in () if isinstance(values, str) else values:
             if not isinstance(value, bool | int | float | str):
@@ -238,6 +248,19 @@ def _space(parameters: Mapping[str, Sequence[Any] | str], restrictions: Any) -> 
     for each, accepts in found.functions.items():
         space = filtered(space, accepts, each, where)
     return space
+
+
+def _check_call(function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+    """Raise InputError where the function cannot be called in this way, as far as its signature is known."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # a builtin
+        return
+    try:
+        signature.bind(*arguments, **keywords)
+    except TypeError as error:
+        name = getattr(function, "__name__", type(function).__name__)
+        raise InputError(f"{name}{signature}: {error}", "tune", f"it is called with {', '.join(keywords)}") from None
 
 
 def _objective(

@@ -128,8 +128,8 @@ def watch(board: Gpu | str | int | None, opener: Opener | None = None) -> Watch:
     """Look at a board: one that is open already, or what `--gpu` would name. Give it back with `release`.
 
     A board that is named is opened for all who name it, without its voltage, and closed after the last. Raises
-    InputError where there is no such board or where its clock runs as fast as can be computed, SensorError where it
-    does not open.
+    InputError for what names no board, where there is no such board, and where its clock runs as fast as can be
+    computed; SensorError where it does not open.
     """
     named = board is None or isinstance(board, str | int)
     key = ("name", "" if board is None else str(board).strip()) if named else ("object", str(id(board)))
@@ -148,8 +148,11 @@ def _begin(board: Gpu | str | int | None, opener: Opener) -> Watch:
     owned = board is None or isinstance(board, str | int)
     if board is None or isinstance(board, str | int):
         gpu = opener(None if board is None else str(board).strip())
-    else:
+    elif hasattr(board, "clock"):
         gpu = board
+    else:
+        what = f"{board!r} of type {type(board).__name__} is no GPU"
+        raise InputError(what, "gpu", "give an index, a UUID, simulated:NAME, recorded:FILE, or an open one")
     if gpu.clock.speed == float("inf"):
         raise InputError(
             "this board's clock runs as fast as it can be computed, and code takes real time",

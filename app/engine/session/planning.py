@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from numbers import Integral, Real
 from pathlib import Path
 from threading import Event
 from typing import Any, Final
@@ -53,6 +54,14 @@ from .plan import SearchOptions, SessionPlan
 from .service_boards import as_it_ran, require_boards
 from .starts import start_rows, with_starts
 
+_NUMBERS: Final[
+    tuple[tuple[str, type, Callable[[Any], float], str], ...]
+] = (  # of a plan, as scripts give them: the kind, its plain type, and what is asked for
+    ("max_evaluations", Integral, int, "a whole number from 1"),
+    ("max_seconds", Real, float, "a positive number"),
+    ("patience", Integral, int, "a whole number from 1"),
+    ("seed", Integral, int, "a whole number"),
+)
 _NAMED: Final = ("fp32", "fp64", "fp64_tensor", "fp16_tensor", "bf16_tensor")  # values of a constant `precision`
 # NumPy types of arguments -> precision of the arithmetic; float16 may run on tensor cores or not, so it stands for none
 _PRECISIONS: Final = {"float32": "fp32", "complex64": "fp32", "float64": "fp64", "complex128": "fp64", "float16": ""}
@@ -466,13 +475,16 @@ def check_search(spec: Specification) -> None:
 
 
 def checked_plan(plan: SessionPlan) -> SessionPlan:
-    """The plan, once its strategy, options and limits are known to be valid; nothing was written yet."""
+    """The plan, once its strategy, options and numbers are known to be valid; nothing was written yet."""
     strategies.make_options(strategies.get(plan.strategy), dict(plan.strategy_options))
-    for name in ("max_evaluations", "max_seconds", "patience"):
-        budget = getattr(plan, name)
-        if budget is not None and not budget > 0:
-            raise InputError(f"{name} is {budget}", plan.title, "give a positive number")
-    return plan
+    numbers: dict[str, Any] = {}
+    for name, kind, plain, what in _NUMBERS:
+        value = getattr(plan, name)
+        if value is not None:
+            if not isinstance(value, kind) or (name != "seed" and not plain(value) > 0):
+                raise InputError(f"{name} is {value!r}", plan.title, f"give {what}")
+            numbers[name] = plain(value)  # of NumPy's types, too
+    return replace(plan, **numbers)
 
 
 def _default_front(names: Sequence[str]) -> tuple[Goal, ...]:
