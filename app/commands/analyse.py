@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from .arguments import add_board, add_choosing, add_control, add_goal, add_repeats, add_search, add_table, columns_of
 from .logs import add_log, analyse_log, log_named
-from .side_by_side import is_specification, measured_sessions, show_comparison
-from .sources import open_session
+from .side_by_side import measured_sessions, show_comparison
+from .sources import is_specification, open_session
 from .terminal import print_description, print_json, show
 
 if TYPE_CHECKING:

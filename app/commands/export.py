@@ -11,7 +11,7 @@ from ..errors import InputError
 from ..files import title_of
 from ..paths import data_folder
 from .arguments import add_table, columns_of, session_number
-from .sources import chosen_index, newest_session
+from .sources import chosen_index, is_specification, newest_session, recording_path, specification_path
 from .terminal import print_json, say, show
 
 
@@ -38,7 +38,8 @@ def export(arguments: Namespace) -> int:
     if source is None or number is not None:
         document = _export_stored(number, arguments)
     else:
-        document = _export_file(Path(source), arguments)
+        path = specification_path(source) if is_specification(source) else recording_path(source)
+        document = _export_file(path, arguments)
     if arguments.json:
         print_json(document)
     else:
@@ -66,14 +67,14 @@ def _export_stored(number: int | None, arguments: Namespace) -> dict[str, Any]:
 
 def _export_file(path: Path, arguments: Namespace) -> dict[str, Any]:
     from ..engine.formats.read import read_recording
-    from ..engine.formats.t1 import is_specification
+    from ..engine.formats.t1 import is_specification as describes
     from ..engine.report.export import export_session, export_specification
     from ..engine.session.load import load_specification
     from ..engine.session.planning import plan_replay
     from ..sensors.select import open_gpu
 
     folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / title_of(path)
-    if not is_specification(path):
+    if not describes(path):
         recording = read_recording(path, columns_of(arguments))
         plan, table = plan_replay(path, read=recording), recording.table()
         index = chosen_index(arguments.configuration, table)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..numbers import as_json
 from .arguments import add_board, add_control, session_number
+from .sources import recording_path
 from .terminal import ProgressBar, print_description, print_json, show
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _of_file(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
     from ..engine.store.database import Store
     from ..engine.tuning_methods.fits import caps_of_session, fit_of_session
 
-    path = Path(arguments.file)
+    path = recording_path(arguments.file)
     named = {name: getattr(arguments, name) for name in ("power", "time", "rate", "series")}
     caps: list[CapFit] = []
     fitted: FrequencyFit | None = None

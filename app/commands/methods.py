@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError, WattridgeError
 from ..numbers import as_json
 from .arguments import add_board, add_control, session_number
+from .sources import is_specification, recording_path, specification_path
 from .terminal import ProgressBar, print_description, print_json, say
 
 if TYPE_CHECKING:
@@ -33,14 +34,14 @@ def compare_methods(arguments: Namespace) -> int:
     from ..engine.tuning_methods.tables import methods_of_recording, methods_of_store
 
     wanted = _wanted(arguments.method)
-    source, session = Path(arguments.source), session_number(arguments.source)
+    session = session_number(arguments.source)
     if session is not None:
         with Store() as store:
             methods = methods_of_store(store, session, base_mhz=arguments.base_clock, methods=wanted)
-    elif source.suffix.lower() == ".toml":
-        methods = _of_board(source, arguments, wanted)
+    elif is_specification(arguments.source):
+        methods = _of_board(specification_path(arguments.source), arguments, wanted)
     else:
-        methods = methods_of_recording(source, base_mhz=arguments.base_clock, methods=wanted)
+        methods = methods_of_recording(recording_path(arguments.source), base_mhz=arguments.base_clock, methods=wanted)
     if arguments.json:
         print_json({**as_json(methods), "simulated": methods.simulated})
     else:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..sensors.gpu import LIVE
 from .arguments import add_board, board_of, session_number
+from .sources import recording_path
 from .terminal import print_json, print_listing, say, show
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _of_file(file: str) -> list[Sweep]:
     if session is not None:
         with Store() as store:
             return sweeps_of_store(store, session)
-    return sweeps_of_file(Path(file))
+    return sweeps_of_file(recording_path(file))
 
 
 def _on_file() -> list[Sweep]:

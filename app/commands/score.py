@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..engine.objectives import Goal, parse_front
 from ..errors import InputError, WattridgeError
 from ..numbers import as_json
 from .arguments import add_goal, key_value, positive_int
+from .sources import recording_path
 from .terminal import ProgressBar, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def score(arguments: Namespace) -> int:
 
     named = [name.strip() for name in arguments.strategy.split(",")] if arguments.strategy else base.names()
     plan = score_runs.ScorePlan(
-        caches=tuple(Path(path) for path in arguments.caches),
+        caches=tuple(recording_path(path) for path in arguments.caches),
         strategies=tuple(dict.fromkeys(named)),
         repeats=arguments.repeats,
         seed=arguments.seed,

@@ -6,10 +6,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..engine.operators.shapes import is_operator
 from ..errors import InputError, WattridgeError
 from ..numbers import as_json, number
 from .search_options import search_options
@@ -21,11 +19,6 @@ if TYPE_CHECKING:
     from ..engine.session.opened import Opened
     from ..engine.session.plan import SessionPlan
     from ..engine.specification.model import Specification
-
-
-def is_specification(source: str) -> bool:
-    """Whether a source of `compare` is to be measured rather than read."""
-    return Path(source).suffix.lower() == ".toml" or is_operator(source)
 
 
 def measured_sessions(sources: Sequence[str], arguments: Namespace) -> list[Opened]:

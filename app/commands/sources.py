@@ -48,12 +48,12 @@ def newest_session(store: Store, where: str) -> int:
 
 
 def recording_path(text: str) -> Path:
-    """A file, or the name of a session that comes with the program."""
+    """A file, or the name of a recording that comes with the program."""
     path = Path(text)
     if is_there(path) or path.name != text:
         return path
-    shipped = resources() / "recordings" / f"{text}.json.gz"
-    return shipped if shipped.is_file() else path
+    shipped = (resources() / "recordings" / f"{text}{suffix}" for suffix in (".json.gz", ".csv.gz"))
+    return next((each for each in shipped if each.is_file()), path)
 
 
 def specification_path(text: str) -> Path:
@@ -71,6 +71,11 @@ def specification_path(text: str) -> Path:
     if text not in known and path.name == text and not path.suffix:
         raise InputError("there is neither a file nor an example of that name", text, "see `wattridge examples`")
     return known.get(text, path)
+
+
+def is_specification(text: str) -> bool:
+    """Whether it names a specification: a file in TOML, an example or an operator."""
+    return Path(text).suffix.lower() == ".toml" or is_operator(text) or text in examples()
 
 
 def examples() -> dict[str, Path]:
