@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import make_parser, split_program
+from app.cli import _COMMANDS, make_parser, split_program
 from app.engine.session.load import load_specification
 from app.errors import InputError
 from app.paths import resources
@@ -87,6 +87,28 @@ def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
         if not target.exists() or (anchor and anchor not in anchors(target)):
             broken.append(link)
     assert not broken, broken
+
+
+def test_every_command_has_a_line_on_the_page_of_commands() -> None:
+    rows = re.findall(r"^\| (`.*?) \|", (GUIDE / "commands.md").read_text(encoding="utf-8").partition("## ")[0], re.M)
+    listed = {words.split()[0] for row in rows for words in _SPAN.findall(row)} - {"wattridge"}
+    assert {name for name in listed if not name.startswith("-")} == set(_COMMANDS)
+
+
+def test_every_simulated_board_is_listed_in_first_steps() -> None:
+    (row,) = re.findall(r"^\| `simulated:a100` \|.*$", (GUIDE / "first-steps.md").read_text(encoding="utf-8"), re.M)
+    assert set(re.findall(r"`(\w+)`", row)) == {path.stem for path in (resources() / "twins").glob("*.toml")}
+
+
+def test_every_environment_variable_that_is_read_has_a_line() -> None:
+    own = {"WATTRIDGE_UNSAFE_HELPER_FROM_CHECKOUT"}  # of this project's tests alone
+    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "app").rglob("*.py"))
+    read = set(re.findall(r"\"(WATTRIDGE_[A-Z_]+)\"", code)) - own
+    read |= set(re.findall(r"environ(?:\.get\(|\[)\"([A-Z_]+)\"", code))
+    internal = {"APPIMAGE", "APPDIR", "SUDO_UID", "PKEXEC_UID", "PATH", "PYOPENCL_NO_CACHE", "PYTHONSAFEPATH"}
+    page = set(_SPAN.findall((GUIDE / "environment.md").read_text(encoding="utf-8")))
+    assert {name for name in read if name.startswith("WATTRIDGE_")}, "the pattern finds them"
+    assert read - internal <= page
 
 
 def test_every_work_that_is_cited_is_in_the_references() -> None:
