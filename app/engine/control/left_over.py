@@ -20,7 +20,7 @@ class LeftOver:
     uuid: str
     name: str
     prior: dict[str, float | None]
-    kept: dict[str, float | None]  # what the user confirmed, and no restart of the machine has undone
+    kept: dict[str, float | None]  # what the user confirmed
     written_s: float  # wall clock, since the epoch
     held_by: int | None  # the process that has it in hand just now
     unfinished: bool  # something is set that was not confirmed, and no process has it in hand
@@ -75,15 +75,14 @@ def all_left_over() -> list[LeftOver]:
 def _left_over_of(record: records.Record) -> LeftOver:
     pid = record.holder.get("pid", 0)
     alive = bool(pid) and records.started(pid) == record.holder.get("started")
-    unfinished = not alive and (record.open or record.boot != records.boot())
     return LeftOver(
         uuid=record.uuid,
         name=record.name,
         prior=_by_setting(record.prior),
-        kept=_by_setting(record.kept if record.boot == records.boot() else {}),
+        kept=_by_setting(record.kept),
         written_s=record.written_s,
         held_by=pid if alive else None,
-        unfinished=unfinished,
+        unfinished=record.open and not alive,
         unreadable=record.unreadable,
     )
 
