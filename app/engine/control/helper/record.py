@@ -121,8 +121,9 @@ class Records:
         """A board's record; None where it has none, or one from before the machine was restarted.
 
         No driver keeps a setting over a restart (NVML says so of nvmlDeviceSetPowerManagementLimit): nothing is left to
-        be put back, and what the board has now was set since. Every other record counts. One that is damaged, foreign, or written by another version comes back
-        with what can be understood of it, as open, and with the reason in `unreadable`.
+        be put back, and what the board has now was set since. Every other record counts. One that is damaged, foreign,
+        or written by another version comes back with what can be understood of it, as open, and with the reason in
+        `unreadable`.
         """
         try:
             text = self._text(uuid)
