@@ -74,7 +74,8 @@ def apply_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--profile", metavar="NAME", help="settings that were kept under this name in the window")
     parser.add_argument("--session", type=int, metavar="SESSION", help="take them from a configuration of this session")
     parser.add_argument("--configuration", metavar="NAME=VALUE,...", help="that configuration (default: the best)")
-    parser.add_argument("--keep", action="store_true", help="confirm at once: they stay until `wattridge restore`")
+    keep = "confirm at once: they stay until `wattridge restore` or a restart of the machine"
+    parser.add_argument("--keep", action="store_true", help=keep)
     parser.add_argument(
         "--countdown", type=positive_float, default=10.0, metavar="S", help="put back unless confirmed by then (10)"
     )
@@ -116,8 +117,10 @@ def _apply(arguments: Namespace, gpu: Gpu, guard: DeviceGuard, chosen: dict[str,
         kept = arguments.keep or (not stop.is_set() and _confirmed(arguments.countdown, stop, arguments.json))
     if kept:
         guard.confirm()
-        stays = "only as long as this command runs" if gpu.info.source == "simulated" else "until: wattridge restore"
-        say(f"The settings stay, {stays}.")
+        lasting = "until a restart of the machine, or: wattridge restore"
+        say(f"The settings stay, {'only as long as this command runs' if gpu.info.source == 'simulated' else lasting}.")
+        if gpu.info.source == "nvml" and PROFILE not in chosen:
+            say("For a unit that sets them at every start of the machine: the same command with --out FOLDER.")
     else:
         guard.restore()
         say("Not confirmed: everything is as it was before (--keep keeps it).")

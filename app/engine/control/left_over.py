@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import WattridgeError
 from ...sensors.gpu import Gpu
-from ..board_settings import PROFILE, SETTINGS, WORDS, setting_of, unit, with_unit
+from ..board_settings import PROFILE, SETTINGS, WORDS, setting_of, with_unit
 from .helper import record as records
 
 
@@ -20,7 +20,7 @@ class LeftOver:
     uuid: str
     name: str
     prior: dict[str, float | None]
-    kept: dict[str, float | None]  # what the user confirmed, and no restart of the machine has undone
+    kept: dict[str, float | None]  # what the user confirmed
     written_s: float  # wall clock, since the epoch
     held_by: int | None  # the process that has it in hand just now
     unfinished: bool  # something is set that was not confirmed, and no process has it in hand
@@ -29,12 +29,16 @@ class LeftOver:
     def differences(self, gpu: Gpu) -> list[str]:
         """How the board differs from what it was before, as far as it reports that, in words."""
         limit_w = gpu.info.power_limit.current_w
-        found = []
+        found, at_rest = [], self.held_by is None and not self.unfinished
         for name, value in self.prior.items():
-            if name == "power_limit_w" and value is not None and limit_w is not None and abs(limit_w - value) > 1.0:
-                found.append(f"{WORDS[name]} {limit_w:g} {unit(name)}, {value:g} before")
+            kept = self.kept.get(name)
+            if name == "power_limit_w" and limit_w is not None:
+                if at_rest and kept is not None and abs(limit_w - kept) > 1.0:
+                    found.append(f"{WORDS[name]} {limit_w:g} W, set elsewhere since {kept:g} W was kept: it stays")
+                elif value is not None and abs(limit_w - value) > 1.0:
+                    found.append(f"{WORDS[name]} {limit_w:g} W, {value:g} before")
             elif name != "power_limit_w":
-                now = "set too" if (kept := self.kept.get(name)) is None else with_unit(name, kept)
+                now = "set too" if kept is None else with_unit(name, kept)
                 unknown = "several" if name == PROFILE else "not locked, as far as is known"
                 before = unknown if value is None else with_unit(name, value)
                 found.append(f"{WORDS[name]} {now}, {before} before")
@@ -75,15 +79,14 @@ def all_left_over() -> list[LeftOver]:
 def _left_over_of(record: records.Record) -> LeftOver:
     pid = record.holder.get("pid", 0)
     alive = bool(pid) and records.started(pid) == record.holder.get("started")
-    unfinished = not alive and (record.open or record.boot != records.boot())
     return LeftOver(
         uuid=record.uuid,
         name=record.name,
         prior=_by_setting(record.prior),
-        kept=_by_setting(record.kept if record.boot == records.boot() else {}),
+        kept=_by_setting(record.kept),
         written_s=record.written_s,
         held_by=pid if alive else None,
-        unfinished=unfinished,
+        unfinished=record.open and not alive,
         unreadable=record.unreadable,
     )
 

@@ -18,6 +18,7 @@ from boards import StandIn
 
 from app.cli import main
 from app.engine.control.guard import DeviceGuard
+from app.engine.control.helper import record
 from app.engine.control.profiles import save_profile
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_resume, plan_specification
@@ -121,6 +122,51 @@ def test_tune_apply_obeyed_restore(with_rights: Boards, run: Callable[..., Any],
     assert stand_in.settings() == before
     status, nothing, said = run("restore")
     assert (status, nothing["prior"], nothing["message"]) == (0, {}, "nothing is left over")
+
+
+def test_what_another_tool_has_set_since_it_was_kept_is_named_and_stays(
+    with_rights: Boards, run: Callable[..., Any], specification: Path
+) -> None:
+    stand_in = with_rights("h200")
+    _, _, said = run("apply", "--gpu", "0", "--power-limit", "400", "--allow-control", "--keep")
+    assert "until a restart of the machine, or: wattridge restore" in said
+    assert "the same command with --out FOLDER" in said
+    _, _, said = run("gpus")
+    assert "set and confirmed (power limit 400 W, 650 before)" in said
+    stand_in.boards[0].limit = 500_000
+    theirs = stand_in.settings()
+    named = "power limit 500 W, set elsewhere since 400 W was kept: it stays"
+    assert named in run("gpus")[2]
+    status, tuned, said = run("tune", str(specification), "--gpu", "0", "--allow-control")
+    assert (status, tuned["evaluated"]) == (0, 4), said
+    assert stand_in.settings() == theirs
+    assert "left_over" not in said
+    run("apply", "--gpu", "0", "--power-limit", "400", "--allow-control", "--keep")
+    stand_in.boards[0].limit = 500_000
+    status, _, said = run("restore")
+    assert (status, named in said) == (0, True)
+    assert stand_in.settings() == theirs
+
+
+def test_after_a_restart_of_the_machine_nothing_is_left_over(with_rights: Boards, run: Callable[..., Any]) -> None:
+    stand_in = with_rights("h200")
+    run("apply", "--gpu", "0", "--power-limit", "400", "--clock", "1200", "--allow-control", "--keep")
+    [path] = Path(record.FOLDER).glob(f"{stand_in.uuids[0]}.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "boot": "another"}))
+    board = stand_in.boards[0]
+    board.limit, board.lock[0], board.lock[1] = board.limit_default, 0, 0
+    found = stand_in.settings()
+    _, [described], said = run("gpus")
+    assert described["left_over"] is None
+    assert "badly" not in said
+    assert "before" not in said
+    status, restored, _ = run("restore")
+    assert (status, restored["message"]) == (0, "nothing is left over")
+    status, _, said = run("apply", "--gpu", "0", "--clock", "900", "--allow-control", "--countdown", "0.1")
+    assert status == 0
+    assert "left over" not in said
+    assert stand_in.settings() == found
+    assert not path.exists()
 
 
 @pytest.mark.parametrize("out", [False, True])

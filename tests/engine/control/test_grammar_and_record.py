@@ -118,7 +118,8 @@ def test_hostile_lines_are_refused_before_any_board_is_asked() -> None:
 # --- the record -------------------------------------------------------------------------------------------------------
 
 posix = pytest.mark.skipif(os.name != "posix", reason="the helper is for Linux")
-RECORD = Record(UUID, "Some board", {"power_limit_mw": 650_000, "locked_graphics_mhz": None}, open=True)
+PRIOR = {"power_limit_mw": 650_000, "locked_graphics_mhz": None}
+RECORD = Record(UUID, "Some board", PRIOR, touched=["power_limit_mw"], open=True)
 
 
 @pytest.fixture
@@ -221,6 +222,9 @@ def test_every_truncated_record_is_reported(length: int, tmp_path_factory: pytes
         ({"uuid": "GPU-00000000-0000-0000-0000-000000000000"}, "of another board", {}),
         ({"holder": {"pid": "1"}}, "'holder' is {'pid': '1'}", RECORD.prior),
         ({"holder": {"user": 1}}, "'holder' is {'user': 1}", RECORD.prior),
+        ({"touched": "power_limit_mw"}, "'touched' is 'power_limit_mw'", RECORD.prior),
+        ({"touched": ["fan", []]}, "'touched' is ['fan', []]", RECORD.prior),
+        ({"touched": {}}, "'touched' is {}", RECORD.prior),
         ({"open": 1}, "'open' is 1", RECORD.prior),
         ({"name": "a\nb"}, "'name' is", RECORD.prior),
         ({"written_s": float("nan")}, "'written_s' is nan", RECORD.prior),
@@ -235,6 +239,7 @@ def test_what_another_version_wrote_is_named_and_the_rest_is_used(
     assert f"{UUID}.json" in record.unreadable
     assert record.open
     assert record.prior == prior
+    assert record.touched == list(prior)  # all that can be read is put back
     assert set(record.kept) <= set(record.prior)
 
 

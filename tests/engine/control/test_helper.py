@@ -255,7 +255,7 @@ def test_at_boot_every_board_is_put_back(boards: Boards, helper: Callable[..., P
     killed_whole(process)
     process.gone()
     boot = helper(stand_in, "--restore")
-    assert b"as it was before" in boot.last_line
+    assert b"nothing is left set" in boot.last_line
     assert boot.gone() == 0
     assert stand_in.settings() == before
     assert list(process.records.glob("*.json")) == []
@@ -276,24 +276,42 @@ def test_without_a_restart_what_was_confirmed_stays_and_is_not_said_to_be_back(
     assert len(list(process.records.glob("*.json"))) == 1
 
 
-def test_a_restart_of_the_machine_forgets_what_was_confirmed_but_not_what_was_before(
-    boards: Boards, helper: Callable[..., Process]
+@pytest.mark.parametrize("way", ["--restore", "a session", "a reset"])
+@pytest.mark.parametrize("confirmed", [True, False])
+def test_a_restart_of_the_machine_ends_what_was_set_and_what_was_set_since_stays(
+    confirmed: bool, way: str, boards: Boards, helper: Callable[..., Process]
 ) -> None:
     stand_in = boards("b200")
     process = helper(stand_in)
-    before = changed(stand_in, process)
-    process.ask("confirm")
-    process.end()
+    changed(stand_in, process)
+    if confirmed:
+        process.ask("confirm")
+        process.end()
+    else:
+        killed_whole(process)
+        process.gone()
     [record] = process.records.glob("*.json")
     record.write_text(json.dumps({**json.loads(record.read_text()), "boot": "another"}))
     board = stand_in.boards[0]
     board.lock[0] = board.lock[1] = 0
-    board.requested = 0
-    board.limit = board.limit_default  # what the driver comes up with
-    again = helper(stand_in)
-    assert again.hello["state"]["left_over"]
-    again.ask("reset")
-    assert stand_in.settings() == before
+    board.requested = 0  # what the driver comes up with
+    board.limit = 800_000  # what a service of the machine sets when it starts
+    found = stand_in.settings()
+    if way == "--restore":
+        boot = helper(stand_in, "--restore")
+        assert b"nothing is left set" in boot.last_line
+        assert boot.gone() == 0
+    else:
+        again = helper(stand_in)
+        assert not again.hello["state"]["left_over"]
+        assert again.hello["state"]["kept"] == {}
+        if way == "a session":
+            again.ask("set", settings={"power_limit_w": 300, "graphics_clock_mhz": [900, 900]})
+            assert again.end() == 0
+        else:
+            again.ask("reset", to="prior")
+    assert stand_in.settings() == found
+    assert not record.exists()
 
 
 def test_silence_is_death(boards: Boards, helper: Callable[..., Process]) -> None:

@@ -142,7 +142,9 @@ def _putting_back(
     try:
         with records.Records(records.FOLDER, make=True) as folder:
             found = folder.read(uuid)
-            if found is None or not (found.open or found.boot != records.boot()):
+            if found is None:
+                folder.remove(uuid)  # it is from before a restart
+            if found is None or not found.open:
                 return 0
             keeper = Keeper(_board(uuid, beat), folder, holder)
             if keeper.left_over:
@@ -170,7 +172,7 @@ def _restore_all() -> int:
         if put_back_by_a_child(uuid, holder, report=True):
             with records.Records(records.FOLDER, make=True) as folder:
                 is_kept = folder.read(uuid) is not None
-            print(f"{uuid}: {'kept as it was set and confirmed' if is_kept else 'as it was before'}", flush=True)
+            print(f"{uuid}: {'kept as it was set and confirmed' if is_kept else 'nothing is left set'}", flush=True)
         else:
             status = 1
         os.close(lock)

@@ -1,5 +1,8 @@
 """`Keeper`: sets one board, with what was there before on disk first, and puts it back.
 
+Only what was set here is put back, to what was read when it was first set here: between two sessions another tool may
+have set the board. What was confirmed counts as ours as long as the board has it, as far as the board reports that.
+
 What cannot be recorded is not set, and what cannot be confirmed is put back: the record in memory only ever becomes
 what was written to disk, and nothing is set unless the record on disk is known to cover it.
 """
@@ -14,7 +17,7 @@ from typing import Any
 
 from .board import Board
 from .grammar import NO_PROFILE, SETTINGS, Failed
-from .record import KNOBS, KNOBS_OF, Record, RecordError, Records, boot
+from .record import KNOBS, KNOBS_OF, Record, RecordError, Records
 
 _TRIES, _BETWEEN_S = 3, 0.2  # of putting back
 
@@ -33,8 +36,6 @@ class Keeper:
         found = records.read(board.uuid)
         if found is not None and found.unreadable:
             found.kept = {}  # what is put back of it is what was before everything
-        elif found is not None and found.boot != boot():
-            found = self._after_a_restart(found)
         self._record = found if found is not None else Record(board.uuid, board.name)
         self._on_disk = False  # whether `_record` is known to be on disk, with this process as its holder
         self.left_over = self._record.open
@@ -81,12 +82,13 @@ class Keeper:
         if not names:
             self.put_back(to)
             return
-        self._put_back_all(to, names)
-        kept = {knob: value for knob, value in self._record.kept.items() if knob not in _knobs_of(names)}
-        if to == "prior" and kept != self._record.kept:
-            self._commit(replace(self._record, kept=kept), "put back, but still recorded as confirmed")
+        touched = self._put_back_all(to, names)
+        undone = _knobs_of(names) if to == "prior" else set()
+        kept = {knob: value for knob, value in self._record.kept.items() if knob not in undone}
         if not (self._in_force or self.left_over):
-            self._all_back("start")
+            self._all_back(kept)
+        elif (kept, touched) != (self._record.kept, self._record.touched):
+            self._commit(replace(self._record, kept=kept, touched=touched), "put back, but still recorded as set")
 
     def put_back(self, to: str, order: Iterable[str] = KNOBS, *, forget: bool = True) -> None:
         """As `reset` of all, one knob after the other in that order; unless `forget`, the record stays as it is."""
@@ -96,7 +98,7 @@ class Keeper:
                 "unreadable", f"{self._record.unreadable}; what can be read was put back, the rest is not known"
             )
         if forget:
-            self._all_back(to)
+            self._all_back(self._record.kept if to == "start" else {})
 
     def confirm(self) -> None:
         """What is in force stays when this process ends, until a reset to the prior state.
@@ -112,9 +114,8 @@ class Keeper:
                     self._put("persistence_mode", 1)
                 except Failed:
                     self._in_force.pop("persistence_mode", None)
-            made = {knob: value for knob, value in self._in_force.items() if knob in self._supported}
-            kept = {**self._record.kept, **made}
-            self._commit(replace(self._record, kept=kept, open=False), "not confirmed")
+            made = {knob: self._read(knob, value) for knob, value in self._in_force.items() if knob in self._supported}
+            self._commit(self._confirmed({**self._record.kept, **made}), "not confirmed")
         except Failed as failed:
             try:
                 self.reset("start")
@@ -188,14 +189,15 @@ class Keeper:
                     raise
                 time.sleep(_BETWEEN_S)
 
-    def _put_back_all(self, to: str, names: tuple[str, ...], order: Iterable[str] = KNOBS) -> None:
-        """Put back knobs, each as far as it goes. Raises Failed for those that are not back."""
+    def _put_back_all(self, to: str, names: tuple[str, ...], order: Iterable[str] = KNOBS) -> list[str]:
+        """Put back knobs, each as far as it goes; those that are still ours. Raises Failed for those not back."""
         wanted = _knobs_of(names) if names else set(KNOBS)
         for name in names or SETTINGS:
             self._applied.pop(name, None)
         failures: list[Failed] = []
+        touched = list(self._record.touched)
         for knob in order:
-            mine = not names or knob in self._in_force or (to == "prior" and knob in self._record.kept)
+            mine = knob in touched or (to == "prior" and self._still_has(knob))
             if knob in wanted and knob in self._record.prior and mine:
                 value = self._record.prior[knob] if to == "prior" else self._record.base(knob)
                 if knob == "application_clocks_mhz" and self._applied:
@@ -209,7 +211,9 @@ class Keeper:
                     self._in_force[knob] = value  # another setting still stands by the same knob
                 else:
                     self._in_force.pop(knob, None)
+                    touched = [other for other in touched if other != knob]
         _raise_all(failures, "not put back")
+        return touched
 
     def _reset_to_defaults(self, names: tuple[str, ...]) -> None:
         if not self._record.unreadable or names:
@@ -235,20 +239,39 @@ class Keeper:
 
     def _remember(self, knobs: list[str]) -> None:
         """Prior values to disk, before the first setting of each knob. Raises Failed: then it must not be set."""
-        fresh = {knob: self._board.read(knob) for knob in knobs if knob not in self._record.prior}
-        if fresh or not (self._on_disk and self._record.open):
-            prior = {**self._record.prior, **fresh}
-            self._commit(replace(self._record, prior=prior, open=True), "not set, for what was before is not recorded")
+        record = self._record
+        fresh = [knob for knob in knobs if knob not in record.touched]
+        if fresh or not (self._on_disk and record.open):
+            found = {knob: self._board.read(knob) for knob in fresh}
+            found = {knob: value for knob, value in found.items() if not self._still_has(knob)}
+            prior = {**record.prior, **found}
+            kept = {knob: value for knob, value in record.kept.items() if knob not in found}
+            record = replace(record, prior=prior, kept=kept, touched=[*record.touched, *fresh], open=True)
+            self._commit(record, "not set, for what was before is not recorded")
         self._touched = True
 
-    def _all_back(self, to: str) -> None:
-        """Nothing of ours is left on the board; the record says so too, or goes. Raises Failed where it does not."""
+    def _still_has(self, knob: str) -> bool:
+        """Whether the board has what was confirmed, and no other tool has set it since, as far as it reports that."""
+        try:
+            return knob in self._record.kept and self._board.is_at(knob, self._record.kept[knob])
+        except Failed:
+            return True
+
+    def _read(self, knob: str, otherwise: Any) -> Any:
+        """What a knob that can be read is set to now: a board does not obey every value."""
+        found = self._board.read_or_none(knob)
+        return otherwise if found is None else found
+
+    def _confirmed(self, kept: dict[str, Any]) -> Record:
+        """The record where nothing else of ours is on the board."""
+        prior = {knob: self._record.prior[knob] for knob in kept}
+        return Record(self._board.uuid, self._board.name, prior, kept)
+
+    def _all_back(self, kept: dict[str, Any]) -> None:
+        """Nothing else of ours is left on the board; the record says so too, or goes. Raises Failed where not."""
         self._applied.clear()
         self._in_force.clear()
-        kept = self._record.kept if to == "start" else {}
-        empty = Record(self._board.uuid, self._board.name)
-        record = replace(self._record, open=False) if kept else empty
-        self._commit(record, "the board is as it was before, but its record stays")
+        self._commit(self._confirmed(kept), "the board is as it was before, but its record stays")
         self.left_over = self._touched = False
 
     def _commit(self, record: Record, otherwise: str) -> None:
@@ -269,17 +292,6 @@ class Keeper:
             self._records.write(record)
         else:
             self._records.remove(record.uuid)
-
-    def _after_a_restart(self, record: Record) -> Record | None:
-        """The board has forgotten its settings; what it had before may be gone with them."""
-        record.kept = {}
-        record.open = True
-        readable = {knob: value for knob, value in record.prior.items() if value is not None}
-        if all(self._board.read_or_none(knob) == value for knob, value in readable.items()):
-            with contextlib.suppress(RecordError):  # it is as it was: a lock never outlives a restart
-                self._records.remove(record.uuid)
-                return None
-        return record
 
 
 def _raise_all(failures: list[Failed], what: str) -> None:

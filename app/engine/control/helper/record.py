@@ -63,6 +63,7 @@ def is_uuid(text: str) -> bool:
 class Record:
     """What one board had before (`prior`), which of its settings the user confirmed (`kept`), and who sets it now.
 
+    `prior` is what was read when a knob was first set by a session that has not ended, or by the one that confirmed it.
     The file holds these fields and `version`. A later version may add fields and knobs, but must keep these and their
     meaning: every version reads the records of every other, uses what it understands, and names what it does not.
     """
@@ -71,6 +72,7 @@ class Record:
     name: str = ""
     prior: dict[str, Any] = field(default_factory=dict)  # knob -> value
     kept: dict[str, Any] = field(default_factory=dict)
+    touched: list[str] = field(default_factory=list, metadata={"optional": True})  # knobs set and not confirmed
     open: bool = False  # something is set that was not confirmed
     holder: dict[str, int] = field(default_factory=dict)  # pid, started (ticks since the boot), uid
     boot: str = ""
@@ -116,16 +118,22 @@ class Records:
         return sorted(name for name in names if is_uuid(name))
 
     def read(self, uuid: str) -> Record | None:
-        """A board's record; None where it has none.
+        """A board's record; None where it has none, or one from before the machine was restarted.
 
-        A record that is there is never ignored. One that is damaged, foreign, or written by another version comes back
-        with what can be understood of it, as open, and with the reason in `unreadable`.
+        No driver keeps a setting over a restart (NVML says so of nvmlDeviceSetPowerManagementLimit): nothing is left to
+        be put back, and what the board has now was set since. Every other record counts. One that is damaged, foreign,
+        or written by another version comes back with what can be understood of it, as open, and with the reason in
+        `unreadable`.
         """
         try:
             text = self._text(uuid)
         except RecordError as error:
             return Record(uuid, open=True, unreadable=str(error))
-        return None if text is None else _record_of(text, uuid, f"{self.path}/{uuid}.json")
+        if text is None:
+            return None
+        record, now = _record_of(text, uuid, f"{self.path}/{uuid}.json"), boot()
+        restarted = bool(record.boot and now) and record.boot != now
+        return None if restarted and not record.unreadable else record
 
     def write(self, record: Record) -> None:
         """Put a record on disk, so that a power cut leaves the old one or the new one. Raises RecordError.
@@ -228,6 +236,8 @@ def started(pid: int) -> int | None:
 
 def _document_of(record: Record) -> dict[str, Any]:
     fields = {entry.name: getattr(record, entry.name) for entry in dataclasses.fields(record) if _is_kept(entry)}
+    if not record.touched:
+        del fields["touched"]  # which older versions do not know
     return {"version": VERSION, **fields}
 
 
@@ -256,7 +266,7 @@ def _record_of(text: bytes, uuid: str, where: str) -> Record:
             continue
         value = document.pop(entry.name, _MISSING)
         if value is _MISSING:
-            unknown.append(f"no {entry.name!r}")
+            unknown += [] if entry.metadata.get("optional") else [f"no {entry.name!r}"]
         elif entry.name in ("prior", "kept") and isinstance(value, dict):
             understood = {knob: each for knob, each in value.items() if _is_value(knob, each)}
             unknown.extend(f"{_short(knob)} in {entry.name!r}" for knob in value if knob not in understood)
@@ -275,6 +285,8 @@ def _record_of(text: bytes, uuid: str, where: str) -> Record:
         more = f" and {len(unknown) - _MOST_NAMED} more" if len(unknown) > _MOST_NAMED else ""
         named = ", ".join(unknown[:_MOST_NAMED])
         record.unreadable, record.open = f"{where} is not understood in full: {named}{more}", True
+    if record.unreadable or (record.open and not record.touched):  # an older version's does not say which
+        record.touched = list(record.prior)
     return record
 
 
@@ -299,6 +311,7 @@ _IS_VALID: dict[str, Callable[[Any], bool]] = {
     "name": lambda value: isinstance(value, str) and value.isprintable(),
     "prior": lambda value: False,  # knob by knob
     "kept": lambda value: False,
+    "touched": lambda value: isinstance(value, list) and all(knob in KNOBS for knob in value),
     "open": lambda value: isinstance(value, bool),
     "holder": _is_holder,
     "boot": lambda value: isinstance(value, str),
