@@ -105,6 +105,7 @@ class Measurement:
     cost_s: float = 0.0  # what this measurement cost, on the GPU's clock
     depth: Depth = Depth.ENERGY
     board: str = ""  # UUID of the board that measured it, where several measure a session; empty where one does
+    as_measured: Mapping[str, float] = field(default_factory=dict)  # figures that `values` states otherwise
 
     @property
     def final(self) -> bool:
@@ -138,6 +139,11 @@ class Measurement:
             cost_s=cost_s,
             depth=depth,
         )
+
+
+def stated_otherwise(measured: Mapping[str, float], stated: Mapping[str, float]) -> dict[str, float]:
+    """Those of the figures as they were measured that are stated otherwise."""
+    return {name: value for name, value in measured.items() if value == value != stated.get(name)}  # NaN is no figure
 
 
 _SPEEDS = {"GFLOP/s": 1e9, "GFLOPS": 1e9, "TFLOP/s": 1e12, "TFLOPS": 1e12}  # names of metrics -> flop/s

@@ -2,8 +2,9 @@
 
 A cell of words that a spreadsheet would take for a formula has an apostrophe before it (`spreadsheet`).
 
-Columns: the parameters, `state`, `error`, where and how it was measured, what the session is, then every value and the
-ends of its 95 % interval. The columns before `state` are the configuration; `depth` is `time` where it was only timed.
+Columns: the parameters, `state`, `error`, where and how it was measured, what the session is, then every value, the
+ends of its 95 % interval, and figures as they were measured where others are stated, which are not read back. The
+columns before `state` are the configuration; `depth` is `time` where it was only timed.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _FACTS = (
     *("timestamp_s", "cost_s", "message", "window_start_ns", "window_end_ns", "measured_clock_mhz"),
     *("gpu", "kernel", "problem_size", "objective", "depth", "board"),
 )
-_LOW, _HIGH = " (95 % low)", " (95 % high)"
+_LOW, _HIGH, _MEASURED = " (95 % low)", " (95 % high)", " (as measured)"
 _REMEDY = "pass a session that this program wrote"
 
 
@@ -49,6 +50,8 @@ def _lines(table: ResultTable, about: About) -> Iterator[str]:
     names, parameters = table.value_names, table.space.names
     bounded = list(dict.fromkeys(name for i in range(len(table)) for name in table.measurement(i).intervals))
     ends = [_heading(name, about) + end for name in bounded for end in (_LOW, _HIGH)]
+    otherwise = list(dict.fromkeys(name for i in range(len(table)) for name in table.measurement(i).as_measured))
+    ends += [_heading(name, about) + _MEASURED for name in otherwise]
     heads = [[_heading(name, about) for name in group] for group in (parameters, names)]
     yield _line([*map(text_cell, heads[0]), *_FACTS, *map(text_cell, heads[1]), *map(text_cell, ends)])
     goals = json.dumps(about.objective.to_list())
@@ -66,6 +69,7 @@ def _lines(table: ResultTable, about: About) -> Iterator[str]:
                 *(m.depth.value, text_cell(m.board)),
                 *(_figure(m.values.get(name, math.nan)) for name in names),
                 *(_figure(end) for name in bounded for end in m.intervals.get(name, (math.nan, math.nan))),
+                *(_figure(m.as_measured.get(name, math.nan)) for name in otherwise),
             ]
         )
 
@@ -137,9 +141,9 @@ class _Header:
         for at in range(first, self.length):
             if cells[at].endswith(_LOW):
                 self._ends.append((at, name_of_heading(cells[at].removesuffix(_LOW))))
-            elif not cells[at].endswith(_HIGH):
+            elif not cells[at].endswith((_HIGH, _MEASURED)):
                 self._values.append((at, name_of_heading(cells[at])))
-            elif not self._ends or self._ends[-1][0] != at - 1:
+            elif cells[at].endswith(_HIGH) and (not self._ends or self._ends[-1][0] != at - 1):
                 raise InputError(
                     f"the column '{cells[at][:60]}' has no lower end beside it", where, "correct the header"
                 )

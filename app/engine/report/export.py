@@ -438,6 +438,7 @@ def _figure(choice: Choice, name: str, value: float) -> dict[str, Any]:
         "unit": unit_of(name, choice.plan.units) or None,
         "interval_95": [finite_or_none(end) for end in interval] if interval else None,
         "source": _source(choice, name),
+        **({"as_measured": measured} if (measured := choice.measurement.as_measured.get(name)) is not None else {}),
     }
 
 

@@ -156,4 +156,5 @@ def _entry(table: ResultTable, index: int) -> dict[str, Any]:
         "configuration": dict(measurement.configuration),
         "board": measurement.board or None,
         "values": {name: finite_or_none(value) for name, value in measurement.values.items()},
+        "as_measured": {name: finite_or_none(value) for name, value in measurement.as_measured.items()},
     }

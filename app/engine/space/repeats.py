@@ -210,6 +210,7 @@ def _mean_of(measurements: Sequence[Measurement], row: int, configuration: Mappi
         row=row,
         configuration=dict(configuration),
         values=values,
+        as_measured={},
         intervals=intervals,
         window_ns=first.window_ns if len(measurements) == 1 else None,
         observed_clock_mhz=float(np.mean(clocks)) if clocks else math.nan,

@@ -31,6 +31,9 @@ from .record import (
     DAMAGE,
     MEASUREMENT_COLUMNS,
     RECORD_COLUMNS,
+    SHOWN,
+    SHOWN_COLUMNS,
+    STATED_COLUMNS,
     VALUES_AT_ONCE,
     Label,
     LoadedSession,
@@ -40,6 +43,7 @@ from .record import (
     measurements_from_rows,
     new_session_to_row,
     record_from_row,
+    stated_to_row,
     values_from_rows,
 )
 
@@ -52,11 +56,8 @@ _ALIVE = (SessionState.RUNNING.value, SessionState.PAUSED.value)
 _REMEDY = "free space or rights may be missing; WATTRIDGE_DATA names another folder"
 _AT_ONCE = 128  # rows in one call: SQLite keeps the interpreter to itself meanwhile, and Qt's thread waits
 
-# Columns that other figures of the same row replace: where several boards measured it, those of another one.
-_RESTATED = (
-    *("measured", "intervals", "message", "window_start_ns", "window_end_ns", "observed_clock_mhz", "event_reasons"),
-    *("power_source", "timestamp_s", "board"),
-)
+_STATED_OF_A_ROW = ", ".join(("row", *STATED_COLUMNS))
+_STATED = f"session, {_STATED_OF_A_ROW}"
 _UUID = "uuid"  # of the board, beside what a fit's document holds
 
 
@@ -130,17 +131,13 @@ class Store:
             )
 
     def restate(self, session: int, measurements: Sequence[Measurement], origin: Mapping[str, str]) -> None:
-        """Put other figures in the place of those that a session holds of these rows, and say in its origin how."""
+        """State other figures of these rows, beside what was measured of them, and say in the session's origin how."""
         counted = {row: counters_of(metrics) for row, metrics in self.metrics(session).items()}
         own = [replace(m, values=_without(m.values, counted.get(m.row, ()))) for m in measurements]
-        figures = [(measurement_to_row(measurement), measurement.row) for measurement in own]
-        named = [name.strip() for name in MEASUREMENT_COLUMNS.split(",")]
-        chosen = [named.index(name) for name in _RESTATED]
+        rows = [(session, each.row, *stated_to_row(each)) for each in own]
+        marks = ", ".join("?" * (2 + len(STATED_COLUMNS)))
         with self._transaction():
-            self._db.executemany(
-                f"UPDATE measurements SET {', '.join(f'{n} = ?' for n in _RESTATED)} WHERE session = ? AND row = ?",
-                [(*(columns[at] for at in chosen), session, row) for columns, row in figures],
-            )
+            self._db.executemany(f"INSERT OR REPLACE INTO stated ({_STATED}) VALUES ({marks})", rows)
             self._db.execute("UPDATE sessions SET origin = ? WHERE id = ?", (json.dumps(dict(origin)), session))
 
     def keep_counters(self, session: int, profiles: Mapping[int, Mapping[str, float]], tool: str) -> None:
@@ -203,11 +200,11 @@ class Store:
                 f" SELECT ?, ordinal, {MEASUREMENT_COLUMNS} FROM measurements WHERE session = ?",
                 (copy, session),
             )
-            kept = "row, metrics, tool, timestamp_s"
-            self._db.execute(
-                f"INSERT INTO counters (session, {kept}) SELECT ?, {kept} FROM counters WHERE session = ?",
-                (copy, session),
-            )
+            for table, kept in (("counters", "row, metrics, tool, timestamp_s"), ("stated", _STATED_OF_A_ROW)):
+                self._db.execute(
+                    f"INSERT INTO {table} (session, {kept}) SELECT ?, {kept} FROM {table} WHERE session = ?",
+                    (copy, session),
+                )
             # one that runs may have grown since its row was read
             counted = "(SELECT count(*) FROM measurements WHERE session = :copy AND depth = '{}')".format
             evaluated, timed = (counted(depth.value) for depth in (Depth.ENERGY, Depth.TIME))
@@ -238,8 +235,8 @@ class Store:
                 ).fetchall()
             ]
             for session in named:
-                self._db.execute("DELETE FROM measurements WHERE session = ?", (session,))
-                self._db.execute("DELETE FROM counters WHERE session = ?", (session,))
+                for table in ("measurements", "counters", "stated"):
+                    self._db.execute(f"DELETE FROM {table} WHERE session = ?", (session,))
                 self._db.execute("UPDATE fits SET session = NULL WHERE session = ?", (session,))
                 self._db.execute("DELETE FROM sessions WHERE id = ?", (session,))
         return len(named)
@@ -300,7 +297,7 @@ class Store:
         Damaged measurements are left out, and the space's notes say how many.
         """
         record, space = self.session(session), self.space(session)
-        statement = f"SELECT {MEASUREMENT_COLUMNS} FROM measurements WHERE session = ? ORDER BY ordinal"
+        statement = f"SELECT {SHOWN_COLUMNS} FROM {SHOWN} WHERE m.session = ? ORDER BY ordinal"
         rows = self._query(statement, (session,))
         measurements = list(measurements_from_rows(space, rows))
         if counters := {row: counters_of(metrics) for row, metrics in self.metrics(session).items()}:
@@ -339,8 +336,8 @@ class Store:
         Much sooner read than the whole session; others may use the store between two parts. Damaged ones are left out.
         """
         statement = (
-            "SELECT row, state, measured FROM measurements WHERE session = ? AND row > ? ORDER BY row"
-            f" LIMIT {VALUES_AT_ONCE}"
+            f"SELECT m.row, state, coalesce(s.measured, m.measured) FROM {SHOWN}"
+            f" WHERE m.session = ? AND m.row > ? ORDER BY m.row LIMIT {VALUES_AT_ONCE}"
         )
         last = -1
         while rows := self._query(statement, (session, last)):
@@ -413,6 +410,8 @@ class Store:
             f"UPDATE measurements SET {changed} WHERE session = ? AND row = ?",
             [(first + i, *measurement_to_row(m), session, m.row) for i, m in enumerate(measurements)],
         )
+        stale = [(session, m.row) for m in measurements]  # stated of the time alone, by a session that is resumed
+        self._db.executemany("DELETE FROM stated WHERE session = ? AND row = ?", stale)
 
     def _take_ordinals(self, session: int, count: int) -> int:
         """The first of so many that follow each other; nobody else writes to a session that is held."""

@@ -14,8 +14,18 @@ from ...errors import WattridgeError
 from ...paths import PRIVATE_FILE, make_folder
 
 RECOVERY = "sqlite3's .recover reads what is left; move the file away or set WATTRIDGE_DATA to begin a new store"
-_VERSION = 6
-_SCHEMA = """
+_VERSION = 7
+# What is stated of rows once more is known of their board stands beside the rows, which stay as they were measured.
+_STATED = """
+CREATE TABLE stated (
+    session INTEGER NOT NULL REFERENCES sessions(id), row INTEGER NOT NULL,
+    measured TEXT NOT NULL, intervals TEXT, message TEXT NOT NULL, window_start_ns INTEGER, window_end_ns INTEGER,
+    observed_clock_mhz REAL, event_reasons INTEGER NOT NULL, power_source TEXT NOT NULL, timestamp_s REAL,
+    board TEXT NOT NULL,
+    PRIMARY KEY (session, row)
+) WITHOUT ROWID
+"""
+_SCHEMA = f"""
 CREATE TABLE sessions (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     created_s REAL NOT NULL, finished_s REAL, state TEXT NOT NULL, reason TEXT NOT NULL DEFAULT '',
@@ -42,6 +52,7 @@ CREATE TABLE fits (
     created_s REAL NOT NULL, session INTEGER REFERENCES sessions(id), gpu TEXT NOT NULL, source TEXT NOT NULL,
     fit TEXT NOT NULL
 );
+{_STATED}
 """
 # Beside the schema, made where it is missing: programs of the same schema that do not know it can use the file too.
 _COUNTERS = """
@@ -67,6 +78,7 @@ ALTER TABLE sessions ADD COLUMN timed INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE measurements ADD COLUMN depth TEXT NOT NULL DEFAULT 'energy'
 """,
     5: "ALTER TABLE measurements ADD COLUMN board TEXT NOT NULL DEFAULT ''",
+    6: _STATED,
 }
 
 # What SQLite says where a file or its folder cannot be written: rights, a read-only file system, a full or failing disk

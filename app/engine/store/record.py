@@ -6,12 +6,12 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from ...sensors.gpu import LIVE
-from ..measurement import Configuration, Depth, Measurement, State
+from ..measurement import Configuration, Depth, Measurement, State, stated_otherwise
 from ..objectives import Objective
 from ..session_state import Purpose, SessionState
 from ..space.packing import space_to_row
@@ -171,6 +171,26 @@ MEASUREMENT_COLUMNS = (
 )
 
 
+# Those that are stated beside the row, which stays as it was measured: where several boards measured it, another's.
+STATED_COLUMNS = (
+    *("measured", "intervals", "message", "window_start_ns", "window_end_ns", "observed_clock_mhz", "event_reasons"),
+    *("power_source", "timestamp_s", "board"),
+)
+_NAMES = MEASUREMENT_COLUMNS.split(", ")
+# Of a measurement as it is stated, and what was measured where that is not the same.
+SHOWN_COLUMNS = ", ".join(
+    [f"iif(s.row IS NULL, m.{n}, s.{n})" if n in STATED_COLUMNS else f"m.{n}" for n in _NAMES]
+    + ["iif(s.row IS NULL, NULL, m.measured)"]
+)
+SHOWN = "measurements m LEFT JOIN stated s ON s.session = m.session AND s.row = m.row"
+
+
+def stated_to_row(measurement: Measurement) -> list[Any]:
+    """Its `STATED_COLUMNS`."""
+    columns = dict(zip(_NAMES, measurement_to_row(measurement), strict=True))
+    return [columns[name] for name in STATED_COLUMNS]
+
+
 def measurement_to_row(measurement: Measurement) -> tuple[Any, ...]:
     start_ns, end_ns = measurement.window_ns or (None, None)
     return (
@@ -194,7 +214,7 @@ def measurement_to_row(measurement: Measurement) -> tuple[Any, ...]:
 
 
 def measurements_from_rows(space: SearchSpace, stored: Sequence[Sequence[Any]]) -> Iterator[Measurement]:
-    """The measurements of many stored rows, their texts of JSON read so many at once; damaged ones are left out."""
+    """The measurements of many `SHOWN_COLUMNS`, their texts of JSON read so many at once; damaged ones are left out."""
     for start in range(0, len(stored), VALUES_AT_ONCE):
         part = stored[start : start + VALUES_AT_ONCE]
         try:
@@ -234,14 +254,17 @@ def _read_together(space: SearchSpace, part: Sequence[Sequence[Any]]) -> list[Me
         raise ValueError("a row below 0")
     configurations = space.configurations(rows)
     values = _figures([row[2] for row in part])
+    measured = _figures([row[-1] or "{}" for row in part])
     intervals = json.loads(f"[{','.join(row[3] or 'null' for row in part)}]")
     for row in part:
-        *_, error, message, start_ns, _, clock, reasons, power_source, source, when, cost, _, board = row
+        *_, error, message, start_ns, _, clock, reasons, power_source, source, when, cost, _, board, _ = row
         if not all(isinstance(text, str) for text in (error, message, power_source, source, board)):
             raise TypeError("a text is missing")
         if not all(figure is None or type(figure) in (float, int) for figure in (start_ns, clock, reasons, when, cost)):
             raise TypeError("a figure is not a number")
-    return [_measurement(*each) for each in zip(part, configurations, values, intervals, strict=True)]
+    found = [_measurement(*each) for each in zip(part, configurations, values, intervals, strict=True)]
+    pairs = zip(found, measured, strict=True)
+    return [replace(m, as_measured=stated_otherwise(was, m.values)) if was else m for m, was in pairs]
 
 
 def _measurement(
@@ -251,7 +274,7 @@ def _measurement(
     intervals: dict[str, list[float]] | None,
 ) -> Measurement:
     row, state, _, _, error, message, start_ns, end_ns, clock, reasons, power_source, source, when, cost, *rest = stored
-    depth, board = rest
+    depth, board, _ = rest
     return Measurement(
         row=row,
         configuration=configuration,

@@ -116,8 +116,8 @@ def measurements(draw: st.DrawFn, row: int, configuration: dict[str, Value], fig
 
 
 def facts_of(measurement: Measurement) -> dict[str, Any]:
-    """Everything but the row, NaN as None: what a session must give back."""
-    facts = dataclasses.asdict(measurement) | {"row": None}
+    """What a session must give back, NaN as None: all but the row, and what was measured where others are stated."""
+    facts = dataclasses.asdict(measurement) | {"row": None, "as_measured": None}
     return {name: None if value != value else value for name, value in facts.items()}
 
 

@@ -290,6 +290,7 @@ def test_a_file_of_the_first_schema_is_taken_over(own_data_folder: Path) -> None
         session, path = new_session(store, max_evaluations=50), store.path
         store.append(session, [measurement_of(SPACE, row) for row in range(5)])
     with sqlite3.connect(path) as db:
+        db.execute("DROP TABLE stated")
         db.execute("ALTER TABLE sessions DROP COLUMN patience")
         db.execute("ALTER TABLE measurements DROP COLUMN message")
         db.execute("ALTER TABLE measurements DROP COLUMN depth")
