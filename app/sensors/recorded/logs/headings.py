@@ -58,7 +58,7 @@ _BOARDS: Final = {  # what tells boards apart, the best first
 }  # fmt: skip
 _NAMES: Final = frozenset(("name", "gpu name", "device name"))
 _TIMES: Final = re.compile(
-    r"(time ?stamp|date ?time|time|date|elapsed|elapsed time|seconds|t)( (s|sec|seconds|ms|us|ns|utc|local))?"
+    r"(time ?stamp|date ?time|ts|time|date|elapsed|elapsed time|seconds|t)( (s|sec|seconds|ms|us|ns|utc|local))?"
 )
 _UNIT_OF: Final = {"percent": "%"}
 
