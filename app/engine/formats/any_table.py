@@ -34,7 +34,7 @@ _LARGEST_FILE: Final = 2**20  # bytes of one point of a folder
 _MOST_COLUMNS: Final = 1000
 _DEEPEST: Final = 8
 _DEVICES: Final = frozenset(("gpu", "gpu_name", "device", "device_name", "board"))
-_NOT_CHOSEN: Final = re.compile(r"time_?stamp|date|hash|uuid|^(row|index|id|unnamed.*)$", re.IGNORECASE)
+_NOT_CHOSEN: Final = re.compile(r"time_?stamp|date|hash|uuid|^(ts|row|index|id|unnamed.*)$", re.IGNORECASE)
 _MEASURED: Final = re.compile(
     r"energy|joule|power|watt|runtime|elapsed|latency|duration|throughput|bandwidth|flop|temperature|(^|_)time"
     r"|_per_s(ec|econd)?$|/s$|/j$|/w$|[_ ([](s|ms|us|ns|j|mj|kj|wh|w|mw)[)\]]?$",
