@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ def write(file: Path, rows: Rows, heading: str = "index") -> Path:
 def joules(rows: Rows, board: str) -> float:
     """Straight lines between the readings of one board."""
     found = [(when, watts) for when, each, watts in rows if each == board]
-    return sum((b - a) * (p + q) / 2 for (a, p), (b, q) in zip(found, found[1:], strict=False))
+    return sum((b - a) * (p + q) / 2 for (a, p), (b, q) in pairwise(found))
 
 
 def document(capsys: pytest.CaptureFixture[str], *words: str) -> dict:  # type: ignore[type-arg]

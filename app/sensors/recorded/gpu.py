@@ -22,8 +22,8 @@ _BUFFER_NS = 2_400_000_000  # what the driver's buffer holds: 119 samples of 20 
 class RecordedGpu:
     """Replays from the moment it is opened. A reading carries the time at which it was recorded, moved to this clock.
 
-    Between the end and the next round nothing new is reported: a gap of two seconds or more shows where it loops. The energy
-    counter keeps counting from round to round.
+    Between the end and the next round nothing new is reported: a gap of two seconds or more shows where it loops. The
+    energy counter keeps counting from round to round.
     """
 
     def __init__(self, recording: Recording, *, clock: Clock | None = None) -> None:
