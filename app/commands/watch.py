@@ -13,6 +13,7 @@ from ..numbers import duration
 from ..sensors.channel import POWER_SAMPLES
 from ..sensors.event_reasons import names as reason_names
 from ..sensors.gpu import LIVE, Gpu, StreamsReadings
+from ..sensors.recorded.gpu import RecordedGpu
 from .arguments import add_board
 from .terminal import ProgressBar, print_description, print_json, print_table, say, show, stop_on_interrupt
 
@@ -211,6 +212,9 @@ def monitor_arguments(parser: ArgumentParser) -> None:
         "--openmetrics", metavar="[HOST]:PORT", help="serve every figure for Prometheus until Ctrl+C (loopback)"
     )
     parser.add_argument("--record", metavar="FILE", help="keep a recording that --gpu recorded:FILE replays")
+    parser.add_argument(
+        "--loop", action="store_true", help="begin a recording again at its end, until the time is over"
+    )
 
 
 def monitor(arguments: Namespace) -> int:
@@ -230,6 +234,11 @@ def monitor(arguments: Namespace) -> int:
     if not 0 < arguments.duration < 365 * 86400:
         raise InputError(f"a duration of {arguments.duration} s", "--duration", "a positive number of seconds")
     gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed, remote=True)
+    if isinstance(gpu, RecordedGpu) and arguments.duration > gpu.length_s:
+        words = f"the recording holds {gpu.length_s:.1f} s"
+        say(f"{words}, which are repeated" if arguments.loop else f"{words} and ends there; --loop begins it again")
+        if not arguments.loop:
+            arguments.duration = gpu.length_s + arguments.interval  # with its last reading
     faults: list[str] = []
     recorder = RecordingWriter(Path(arguments.record), gpu) if arguments.record else None
     begun_ns = gpu.clock.now_ns()
@@ -310,13 +319,14 @@ def _monitor_document(gpu: Gpu, trace: Trace, begun_ns: int) -> dict[str, Any]:
             "samples": found.samples,
         }
     spans = trace.event_spans(begun_ns, end_ns)
+    energy_of = trace.trapezoid_j if isinstance(gpu, RecordedGpu) else trace.energy_j
     return {
         "gpu": gpu.info.name,
         "source": gpu.info.source,
         "duration_s": (end_ns - begun_ns) / 1e9,
         "channels": channels,
         "unavailable": {c.name: c.unavailable for c in gpu.channels if not c.available},
-        "energy_j": trace.energy_j(begun_ns, end_ns),
+        "energy_j": energy_of(begun_ns, end_ns),
         "energy_source": trace.power_name,
         "energy_counter_j": _counter_difference(trace, begun_ns, end_ns),
         "event_reasons_s": _seconds_by_reason(spans),

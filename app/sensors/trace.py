@@ -82,6 +82,12 @@ class Trace:
             for ring in (self._rows, self._samples):
                 ring.gap_ns = max(ring.gap_ns, int(self._gap_ns * speed))
 
+    def allow_step(self, gap_s: float) -> None:
+        """Readings no further apart than this have no gap between them: of a slow log, its own steps."""
+        self._gap_ns = max(self._gap_ns, int(gap_s * 1e9))
+        for ring in (self._rows, self._samples):
+            ring.gap_ns = max(ring.gap_ns, self._gap_ns)
+
     # --- the sampler's side -------------------------------------------------------------------------------------------
 
     def append(self, reading: Reading) -> None:
@@ -223,6 +229,12 @@ class Trace:
         """Integral of the finest power over the span, over the time that readings cover; NaN where there are none."""
         summary = self._summary(self.power_name, t0_ns, t1_ns)
         return summary.integral if summary.covered_s > 0 else math.nan
+
+    def trapezoid_j(self, t0_ns: int, t1_ns: int) -> float:
+        """As `energy_j`, on straight lines between the readings: of a log, whose steps are long."""
+        found = self.view(t0_ns, t1_ns, 2 * _MOST_ROWS, (self.power_name,))[self.power_name]
+        pieces = np.diff(found.time_s) * (found.value[1:] + found.value[:-1].astype(np.float64)) / 2
+        return float(np.nansum(pieces)) if np.isfinite(pieces).any() else math.nan
 
     def _summary(self, name: str, t0_ns: int, t1_ns: int) -> Summary:
         if name == POWER_SAMPLES.name:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .gpu import Gpu
+from .recorded.gpu import RecordedGpu
 from .sampler import Sampler, SensorEvent
 from .trace import Trace
 
@@ -34,6 +35,8 @@ class SampledBoard:
     ) -> None:
         self.gpu = gpu
         self.trace = Trace(gpu.channels, rate_hz=1.0 / interval_s, span_s=span_s)
+        if isinstance(gpu, RecordedGpu):
+            self.trace.allow_step(gpu.gap_s)
         self.sampler = Sampler(
             gpu, self.trace, interval_s=interval_s, on_event=on_event, recorder=recorder, duration_s=duration_s
         )

@@ -9,10 +9,13 @@ import numpy as np
 
 from ...numbers import change, finite_or_none, number, percent
 from ..description import Cell, Description, Figure, Listing
+from ..measurement import State
+from ..space.result_table import STATES
 from ..workloads.hardware_counters import COUNTERS
 from .compare import Carried, Comparison
 from .costs import values_of
 from .importance import Importance
+from .iso_lines import Role, role_of
 from .over_load_description import describe_over_load
 from .plane import Indices
 from .session import Analysis, Effects
@@ -45,10 +48,7 @@ def describe_choices(analysis: Analysis, letters: Letters | None = None) -> Iter
     costs, names = analysis.costs, analysis.table.space.names
     chosen = [(choice, choice.index) for choice in analysis.choices if choice.index is not None]
     if not chosen:
-        why = "No configuration worked"
-        if analysis.nearest is not None:
-            why = "No configuration keeps the limits: " + "; ".join(map(str, analysis.objective.limits))
-        yield Description(why)
+        yield Description(why_none(analysis))
         return
     measured = {"ms": costs.time_s * 1e3} if costs.time_known else {}
     measured |= {"J": costs.energy_j} if costs.energy_known else {}
@@ -65,8 +65,22 @@ def describe_choices(analysis: Analysis, letters: Letters | None = None) -> Iter
         for choice, _ in chosen
         if choice.name == "least_energy" and choice.yearly is not None and choice.yearly.saved_kwh > 0
     ]
+    if not costs.time_known:
+        rates = [name for name in analysis.table.value_names if role_of(name) is Role.SPEED]
+        yearly += [f"time and energy are known as ratios only, of the same work by {rate}" for rate in rates[:1]]
     listing = Listing("", (*_letter_head(letters), "choice", *measured, "in words", *names), rows)
     yield Description("Choices, against the fastest", remarks=yearly, listings=[listing])
+
+
+def why_none(analysis: Analysis) -> str:
+    """Why no configuration is chosen: none worked, none keeps the limits, or no figure is known to choose by."""
+    if analysis.nearest is not None:
+        return "No configuration keeps the limits: " + "; ".join(map(str, analysis.objective.limits))
+    if not (analysis.table.states() == STATES.index(State.OK)).any():
+        return "No configuration worked"
+    there = ", ".join(analysis.table.value_names[:8])
+    what = "No choice: of the figures none is known to be a time or a rate of work, or none an energy or a power"
+    return f"{what} (there are: {there}); of a table, name them: --figures time_s=COLUMN,energy_j=COLUMN"
 
 
 def describe_plane(

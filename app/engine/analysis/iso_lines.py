@@ -7,6 +7,7 @@ So a product E t^n is constant along a straight line of the logarithms of any tw
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -48,6 +49,7 @@ class IsoLine:
 
 _SLACK = 1e-9  # of the logarithms: a line along the edge is within
 _RATES = ("tokens_per_s", "requests_per_s", "flop", "op/s", "ops", "b/s", "/s", "bandwidth", "throughput", "it/s")
+_RATE_AS_WORD = re.compile(r"(.*[_ ])?(tps|fps|qps|rps)")
 
 
 def role_of(name: str) -> Role | None:
@@ -63,7 +65,7 @@ def role_of(name: str) -> Role | None:
         return Role.ENERGY
     if "power" in lower or lower.endswith("_w") or lower in ("watt", "watts"):
         return None if "limit" in lower or "memory" in lower else Role.POWER
-    if any(word in lower for word in _RATES):
+    if any(word in lower for word in _RATES) or _RATE_AS_WORD.fullmatch(lower):
         return Role.SPEED
     if "time" in lower or "duration" in lower or "latency" in lower:
         return Role.TIME

@@ -13,7 +13,7 @@ from ..store.record import NewSession
 
 @dataclass(frozen=True, slots=True)
 class PeakShare:
-    """Shares of the theoretical peak of one precision, 0..1."""
+    """Shares of the theoretical peak of one precision: 0..1 where that is a peak, and more where it is exceeded."""
 
     precision: str
     peak_gflops: float  # theoretical
@@ -29,13 +29,20 @@ class PeakShare:
 
     @property
     def words(self) -> str:
-        """'88.2 % of the theoretical peak efficiency, 60.6 % of the peak speed (fp64: ...)'."""
+        """'88.2 % of the theoretical peak efficiency, 60.6 % of the peak speed (fp64: ...)'.
+
+        A share above 1 is none: what it was taken of is then no peak, which is said in its place.
+        """
         shares = [f"{percent(self.speed)} of the peak speed"]
-        if self.efficiency is not None:
+        if self.speed > 1:
+            shares = [f"{self.speed:.2f} times the published peak speed, which does not hold for what was measured"]
+        if self.efficiency is not None and self.efficiency > 1:
+            what = "peak speed over the power limit, which is no peak of the efficiency at lower clocks"
+            shares.insert(0, f"{self.efficiency:.2f} times {what}")
+        elif self.efficiency is not None:
             shares.insert(0, f"{percent(self.efficiency)} of the theoretical peak efficiency")
         peak = f"{self.peak_gflops:.0f} GFLOP/s / {self.tdp_w:.0f} W = {self.peak_gflops_per_w:.2f} GFLOPS/W"
-        above = "; lower clocks can exceed it" if (self.efficiency or 0.0) > 1 else ""
-        return f"{', '.join(shares)} ({self.precision}: {peak} at the power limit{above}; {self.source})"
+        return f"{', '.join(shares)} ({self.precision}: {peak} at the power limit; {self.source})"
 
     def to_json(self) -> dict[str, Any]:
         """With the units in the names."""

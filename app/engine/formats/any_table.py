@@ -34,26 +34,31 @@ _LARGEST_FILE: Final = 2**20  # bytes of one point of a folder
 _MOST_COLUMNS: Final = 1000
 _DEEPEST: Final = 8
 _DEVICES: Final = frozenset(("gpu", "gpu_name", "device", "device_name", "board"))
-_NOT_CHOSEN: Final = re.compile(r"time_?stamp|date|hash|uuid|^(row|index|id|unnamed.*)$", re.IGNORECASE)
+_NOT_CHOSEN: Final = re.compile(r"time_?stamp|date|hash|uuid|^(ts|row|index|id|unnamed.*)$", re.IGNORECASE)
 _MEASURED: Final = re.compile(
     r"energy|joule|power|watt|runtime|elapsed|latency|duration|throughput|bandwidth|flop|temperature|(^|_)time"
-    r"|_per_s(ec|econd)?$|/s$|/j$|/w$|[_ ([](s|ms|us|ns|j|mj|kj|wh|w|mw)[)\]]?$",
+    r"|_per_(s(ec|econd)?|w(att)?|j(oule)?)$|/s$|/j$|/w$|(^|[_ ])(tps|fps|qps|rps)$|efficien",
     re.IGNORECASE,
 )
-_REQUESTED: Final = re.compile(r"limit|cap\b|_cap|target|requested|locked", re.IGNORECASE)
+_IN_UNIT: Final = re.compile(r"[_ ([](s|ms|us|ns|j|mj|kj|wh|w|mw)[)\]]?$", re.IGNORECASE)
+_REQUESTED: Final = re.compile(r"limit|(^|[^a-z])cap([^a-z]|$)|target|requested|locked", re.IGNORECASE)
 _CLOCK: Final = re.compile(r"clock|freq|mhz|ghz", re.IGNORECASE)
 _OBSERVED: Final = re.compile(
-    r"avg|average|mean|median|observed|actual|effective|measured|peak|core_freq", re.IGNORECASE
+    r"avg|average|mean|median|observed|actual|effective|measured|peak|core_freq|sm_cl(oc)?k", re.IGNORECASE
 )
 _RATE: Final = re.compile(r"(.+?)(?:_per_s(?:ec|econd)?|/s(?:ec)?)", re.IGNORECASE)
-_PER: Final = ((re.compile(r"_per_s(ec|econd)?$", re.I), "/s"), (re.compile(r"_per_j(oule)?$", re.I), "/J"))
+_RATE_AS_WORD: Final = re.compile(r"(.*[_ ])?(tps|fps|qps|rps)", re.IGNORECASE)
+_PER: Final = tuple(
+    (re.compile(rf"_per_{unit}$", re.IGNORECASE), written)
+    for unit, written in (("s(ec|econd)?", "/s"), ("j(oule)?", "/J"), ("w(att)?", "/W"))
+)
 _KNOWN: Final = {  # what we call it -> the name without its unit, and the factor of each unit
     "time_s": (
         re.compile(r"(.*[_ .])?(run_?time|time|duration|elapsed|latency)"),
         {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
     ),
     "energy_j": (re.compile(r"(.*[_ .])?energy"), {"j": 1.0, "mj": 1e-3, "kj": 1e3, "wh": 3600.0}),
-    "power_w": (re.compile(r"(.*[_ .])?power"), {"w": 1.0, "mw": 1e-3, "kw": 1e3}),
+    "power_w": (re.compile(r"(.*[_ .])?(power|draw|drawn|actual|measured)"), {"w": 1.0, "mw": 1e-3, "kw": 1e3}),
 }
 _UNIT: Final = re.compile(r"(.*?)[_ ]*[\[(]?([a-z]+)[\])]?$", re.IGNORECASE)
 _PIECES: Final = re.compile(r"([A-Za-z]*)[-_=.]?(\d+(?:\.\d+)?)")
@@ -202,7 +207,12 @@ def _is_measured(name: str, cells: Sequence[Cell]) -> bool:
         return False
     if _CLOCK.search(name):
         return bool(_OBSERVED.search(name))
-    return is_figure(name, cells) or bool(_MEASURED.search(name.strip()) and not _REQUESTED.search(name))
+    if is_figure(name, cells):
+        return True
+    if _REQUESTED.search(name):
+        return False
+    chosen = all(isinstance(cell, int) for cell in cells) and 2 * len(set(cells)) <= len(cells)  # tile_w: a width
+    return bool(_MEASURED.search(name.strip()) or (_IN_UNIT.search(name.strip()) and not chosen))
 
 
 def _is_chosen(name: str, table: Table) -> bool:
@@ -226,9 +236,10 @@ def _objective(names: Sequence[str]) -> Objective:
     """Time and energy, else a speed and an efficiency, else the first figure."""
     if {"time_s", "energy_j"} <= set(names):
         return Objective(Goal("energy_j", False), (Goal("time_s", False), Goal("energy_j", False)))
-    rate = next((name for name in names if name.endswith("/s") and f"{name[:-2]}/J" in names), None)
-    if rate is not None:
-        return Objective(Goal(f"{rate[:-2]}/J", True), (Goal(rate, True), Goal(f"{rate[:-2]}/J", True)))
+    for rate in names:
+        efficiency = f"{rate[:-2]}/J" if rate.endswith("/s") else f"{rate}/W"
+        if efficiency in names:
+            return Objective(Goal(efficiency, True), (Goal(rate, True), Goal(efficiency, True)))
     return Objective(likely_goal(names[0] if names else "time"))
 
 
@@ -293,6 +304,8 @@ def _add_known(values: dict[str, float]) -> None:
             rate = _RATE.fullmatch(name)
             if rate is not None:
                 values.setdefault(f"{rate[1]}/J", values[name] / power_w)
+            elif _RATE_AS_WORD.fullmatch(name):
+                values.setdefault(f"{name}/W", values[name] / power_w)
 
 
 # --- kinds of files ---------------------------------------------------------------------------------------------------

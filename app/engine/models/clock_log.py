@@ -18,7 +18,7 @@ from .arrays import Floats, Mask, Rows
 
 READING = "reading"  # the column instead of the time, where that is unknown
 
-_STAMP = re.compile(r"stamp|date|time|elapsed|^t( |$|_|\[)", re.IGNORECASE)
+_STAMP = re.compile(r"stamp|date|time|elapsed|^ts?( |$|_|\[)", re.IGNORECASE)
 _DURATION = re.compile(r"run_?time|duration|latency|launch|exec|per_(run|iter|launch)", re.IGNORECASE)
 _LEAST_ROWS = 100  # fewer rows are a table
 _LONGEST_STEP_S = 15.0  # between the readings of a log

@@ -52,7 +52,7 @@ def describe_caps(caps: CapFit, series: Sequence[CapFit] = ()) -> Description:
         Figure("Energy there", change(1 - caps.saving), meaning="against the highest limit"),
         Figure("Speed there", change(1 - caps.slower), meaning="against the highest limit"),
         Figure("Best limit within 5 % of full speed", caps.best_within_5_percent_w, "W"),
-        Figure("Drawn without a limit", caps.free_power_w, "W"),
+        Figure("Drawn at the highest limit", caps.free_power_w, "W"),
     ]
     if caps.kept is not None:
         figures.append(Figure("Power over its limit", 100 * caps.kept, "%", "where it binds"))

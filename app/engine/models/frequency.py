@@ -228,13 +228,15 @@ class _Readings:
         return float(np.median(self.points.power_w[self.limited])) if self.limited.any() else math.inf
 
     def measured(self) -> Measured:
-        """The energy per work by clock: of the points used, and of the limited ones where their speed is known.
+        """The energy per work by clock: of the points used, and of the limited ones where their speed is known;
+        those left out count where others repeat them.
 
         Without it, the clock that a limited point really ran at is not known either.
         """
         kept = self.used | self.limited if self.points.rate is not None or not self.used.any() else self.used
-        points = replace(self.points, clock_mhz=self.clock_mhz).at(kept)
-        return Measured.of(points.clock_mhz, points.energy, points.requested_mhz)
+        seen = ~self.limited | kept
+        points = replace(self.points, clock_mhz=self.clock_mhz).at(seen)
+        return Measured.of(points.clock_mhz, points.energy, points.requested_mhz, kept[seen])
 
     def blank(self) -> FrequencyFit:
         """What is known without a model."""
@@ -257,7 +259,9 @@ class _Readings:
         if self.points.rate is None or _distinct(self.points.clock_mhz) < 2:
             return replace(fit, reasons=reasons)
         what = "the recommended clock is the one with the least measured energy"
-        return replace(fit, recommended_clock_mhz=fit.best_measured_mhz, reasons=(*reasons, what))
+        measured = self.measured()
+        clock, doubts = measured.checked(measured.best_mhz)
+        return replace(fit, recommended_clock_mhz=clock, reasons=(*reasons, what, *doubts))
 
 
 def _optimum(readings: _Readings, posterior: Posterior, curve: Curve) -> tuple[Optimum, list[str], list[str]]:
@@ -269,6 +273,8 @@ def _optimum(readings: _Readings, posterior: Posterior, curve: Curve) -> tuple[O
     interval = settable_interval(valley, supported)
     chosen = recommend(valley, interval, clock, points.energy, supported, bracketed=bracketed)
     chosen, overruled = follow_data(chosen, interval, measured, posterior, curve, supported)
+    chosen, doubts = measured.checked(chosen)
+    overruled += doubts
     # of the points that were fitted: what a limit removed is no fault of the model
     misfit = Measured.of(clock, points.energy).misfit(posterior.clock_mhz, posterior.energy.mean(0), posterior.noise)
     optimum = Optimum(

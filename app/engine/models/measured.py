@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import Floats
+from .arrays import Floats, Mask
 
 _SAME_CLOCK = 0.0025  # relative: observed clocks this close were the same setting; steps are 7.5 MHz or more
 _FOLLOWED = 0.05  # relative: an observed clock this close to the requested one followed it
@@ -16,6 +16,10 @@ _LEAST_DEGREES = 3  # of repeats beyond the first of each clock, from which on t
 _LEAST_SCATTER = 0.01  # of a reading, where no repeats show it
 _NORMAL_SPREAD = 1.4826  # standard deviation over the median absolute one, of a normal distribution
 _LEAST_REPEATED = 0.0025  # where they do: what drifts between two clocks is not seen between repeats
+_MEDIAN = 1.2533  # standard error of a median over that of a mean, of a normal distribution
+_HIGHER = 0.03  # relative: a median that lies less above the least one is as good
+_CONTRADICT = 0.1  # relative: repeats that span less agree
+_UNUSUAL = 4.0  # times what the repeats of a clock span usually
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,31 +28,46 @@ class Measured:
 
     clock_mhz: Floats  # as observed, the mean of the repeats
     requested_mhz: Floats  # as set, where that is known, else the same
-    energy: Floats  # mean of the repeats, in any unit
+    energy: Floats  # median of the repeats, in any unit
     repeats: npt.NDArray[np.int64]
     scatter: float | None  # relative standard deviation of a repeat; None where there are too few
+    lowest: Floats  # of the repeats, in the unit of the energy
+    highest: Floats
 
     @classmethod
-    def of(cls, clock_mhz: Floats, energy: Floats, requested_mhz: Floats | None = None) -> Measured:
-        """Of readings of shape (n,); those with the same requested clock are repeats, else those observed close."""
+    def of(
+        cls, clock_mhz: Floats, energy: Floats, requested_mhz: Floats | None = None, used: Mask | None = None
+    ) -> Measured:
+        """Of readings of shape (n,); those with the same requested clock are repeats, else those observed close.
+
+        A reading that is not `used`, shape (n,), counts where others repeat it: which of them is wrong is not known.
+        The scatter is that of the used ones.
+        """
         asked = clock_mhz
         if requested_mhz is None:
             group = _close(clock_mhz)
         else:
             asked = np.where(np.isfinite(requested_mhz), requested_mhz, clock_mhz)
             group = np.unique(asked, return_inverse=True)[1]
-        repeats = np.bincount(group)
-
-        def mean(values: Floats) -> Floats:
-            return np.asarray(np.bincount(group, values) / repeats)
-
-        clock, average = mean(clock_mhz), mean(energy)
-        degrees = len(energy) - len(repeats)
+        used = np.ones(len(group), dtype=np.bool_) if used is None else used
+        kept = np.flatnonzero(used | (np.bincount(group)[group] > 1))
+        group = np.unique(group[kept], return_inverse=True)[1]
+        rows = [kept[group == at] for at in range(int(group.max()) + 1)]
+        rows.sort(key=lambda at: float(clock_mhz[at].mean()))
+        of_used = [energy[at[used[at]]] for at in rows if used[at].any()]
+        degrees = sum(map(len, of_used)) - len(of_used)
         scatter = None
         if degrees >= _LEAST_DEGREES:
-            scatter = float(np.sqrt(((energy / average[group] - 1) ** 2).sum() / degrees))
-        order = np.argsort(clock, kind="stable")
-        return cls(clock[order], mean(asked)[order], average[order], repeats[order], scatter)
+            scatter = math.sqrt(sum(float(((each / each.mean() - 1) ** 2).sum()) for each in of_used) / degrees)
+        return cls(
+            clock_mhz=np.array([clock_mhz[at].mean() for at in rows]),
+            requested_mhz=np.array([asked[at].mean() for at in rows]),
+            energy=np.array([np.median(energy[at]) for at in rows]),
+            repeats=np.array([len(at) for at in rows]),
+            scatter=scatter,
+            lowest=np.array([energy[at].min() for at in rows]),
+            highest=np.array([energy[at].max() for at in rows]),
+        )
 
     @property
     def best(self) -> int:
@@ -60,6 +79,36 @@ class Measured:
     def best_mhz(self) -> float:
         """The clock to set for it."""
         return float(self._settable_mhz[self.best])
+
+    def checked(self, clock_mhz: float) -> tuple[float, list[str]]:
+        """The clock, or the one to set instead of it where the medians of the repeats contradict it; and why.
+
+        Its median, or that of the nearest measured clock, must not lie above the least one by more than a few per cent
+        and by more than the scatter of the repeats explains. The least one is of clocks whose repeats agree, where
+        there are any. Repeats of the clock that contradict each other are named.
+        """
+        if not (self.repeats > 1).any():
+            return clock_mhz, []
+        span = self.highest / self.lowest - 1
+        contradict = span > max(_CONTRADICT, _UNUSUAL * float(np.median(span[self.repeats > 1])))
+        settable, reasons = self._settable_mhz, []
+        at, least = int(np.abs(settable - clock_mhz).argmin()), int(self.energy.argmin())
+        error = _MEDIAN * (self.scatter or 0.0) * math.sqrt(1 / self.repeats[at] + 1 / self.repeats[least])
+        higher = float(self.energy[at] / self.energy[least] - 1)
+        if higher > max(_HIGHER, error):
+            other = int(np.where(contradict & ~contradict.all(), np.inf, self.energy).argmin())
+            reasons.append(
+                f"{clock_mhz:.0f} MHz is not recommended: the median of the repeats at {settable[at]:.0f} MHz is"
+                f" {100 * higher:.1f} % above the least one, at {settable[least]:.0f} MHz; "
+                f"{settable[other]:.0f} MHz is recommended"
+            )
+            clock_mhz, at = float(settable[other]), other
+        if contradict[at]:
+            reasons.append(
+                f"the {self.repeats[at]} repeats at {settable[at]:.0f} MHz contradict each other: the highest took "
+                f"{100 * span[at]:.0f} % more energy than the lowest; measure it again"
+            )
+        return clock_mhz, reasons
 
     def misfit(self, modelled_mhz: Floats, modelled: Floats, noise: float) -> float:
         """How far modelled energies, at clocks of shape (m,), lie off beyond a reading's relative noise; relative."""

@@ -22,7 +22,9 @@ _SCALE = {
     "temperature": {"c": 1.0, "celsius": 1.0},
 }
 _UNITS = frozenset(unit for scale in _SCALE.values() for unit in scale)
-_RATE = re.compile(r"flops?\b|flop/s|gb/?s\b|\bg?b_per_s|ops\b|throughput|rate\b|per_s\b|iterations?/s|\bfps\b")
+_RATE = re.compile(
+    r"flops?\b|flop/s|gb/?s\b|\bg?b_per_s|ops\b|throughput|rate\b|per_s\b|iterations?/s|(\b|_)(fps|tps|qps|rps)\b"
+)
 _PER_ENERGY = re.compile(r"/w\b|/j\b|per_w|per_j")
 _NOT_GRAPHICS = re.compile(r"mem|video|vid|cpu|host")
 _SPREAD = re.compile(r"std|stdev|variance|_sd\b|_ci\b|_low\b|_high\b|uncertainty")
@@ -71,7 +73,13 @@ class _Rule:
 
 _RULES = {
     "limit": _Rule("power", ("limit", "cap"), only=re.compile(r"limit|cap\b|_cap|cap_")),
-    "power": _Rule("power", ("power",), never=re.compile("limit|cap|mem|idle"), preferred="power_w"),
+    "power": _Rule(
+        "power",
+        ("power", "actual", "draw"),
+        only=re.compile(r"power|^(p|m?w|kw|watts?)$|(actual|draw|drawn)[_ (\[]+m?w\b"),
+        never=re.compile("limit|cap|mem|idle"),
+        preferred="power_w",
+    ),
     "energy": _Rule(
         "energy", ("energy",), never=re.compile("mem|cpu|host|idle"), preferred="energy_j", of_one_first=True
     ),

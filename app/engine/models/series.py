@@ -64,6 +64,11 @@ def _series_of_columns(roles: Roles, wanted: Mapping[str, str]) -> list[Points]:
     rows = wanted_rows(columns, wanted)
     clock, requested, memory = roles.values("clock"), roles.known("requested"), roles.known("memory_clock")
     if requested is not None:  # where nothing was observed the request is the best that is known
+        requested = np.where(requested > 0, requested, np.nan)  # tools write 0 or -1 where they locked no clock
+        if not np.isfinite(requested).any():
+            what = f"no clock was locked: every '{roles.names['requested']}' is 0 or below"
+            remedy = "measure at several locked clocks; a board left to itself shows none to recommend"
+            raise InputError(what, columns.where, remedy)
         clock = np.where(clock > 0, clock, requested)
     every = Points(
         clock_mhz=clock,

@@ -22,6 +22,7 @@ from ..analysis.description import (
     describe_failures,
     describe_plane,
     describe_split,
+    why_none,
 )
 from ..analysis.over_load import models_over_load
 from ..analysis.over_load_description import describe_models_over_load, describe_over_load
@@ -46,9 +47,7 @@ _MOST_COLUMNS = 10
 def answer(content: ReportContent, letters: dict[int, str]) -> str:
     """The chosen configuration, why, and what it costs and gains."""
     if content.chosen is None:
-        none = content.analysis.nearest is None
-        why = "No configuration worked." if none else "No configuration keeps the limits."
-        return section("The answer", paragraph(why, class_="lead"))
+        return section("The answer", paragraph(f"{why_none(content.analysis)}.", class_="lead"))
     chosen = content.table.measurement(content.chosen)
     costs = content.analysis.costs
     gain, year = against(costs, fastest(costs.time_s, costs.energy_j), content.chosen, content.load)

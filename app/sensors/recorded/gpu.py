@@ -14,6 +14,7 @@ from ..gpu import GpuInfo
 from .recording import Recording
 
 _GAP_NS = 2_000_000_000  # between the end and the next beginning: long enough to break the line
+_LONGEST_STEPS = 5  # usual steps of the recording: readings further apart have a gap between them
 _NOT_HELD = "the recording does not hold it"
 _BUFFER_NS = 2_400_000_000  # what the driver's buffer holds: 119 samples of 20 ms
 
@@ -21,8 +22,8 @@ _BUFFER_NS = 2_400_000_000  # what the driver's buffer holds: 119 samples of 20 
 class RecordedGpu:
     """Replays from the moment it is opened. A reading carries the time at which it was recorded, moved to this clock.
 
-    Between the end and the next round nothing new is reported: a gap of two seconds shows where it loops. The energy
-    counter keeps counting from round to round.
+    Between the end and the next round nothing new is reported: a gap of two seconds or more shows where it loops. The
+    energy counter keeps counting from round to round.
     """
 
     def __init__(self, recording: Recording, *, clock: Clock | None = None) -> None:
@@ -50,7 +51,11 @@ class RecordedGpu:
         self._times = recording.time_ns - begin_ns
         self._sample_ns = recording.sample_ns - begin_ns
         ends = [int(self._times[-1]), *self._sample_ns[-1:].tolist()]
-        self._period_ns = max(ends) + _GAP_NS
+        steps = np.diff(self._times)
+        step_ns = float(np.median(steps)) if len(steps) else 0.0
+        self.gap_s = _LONGEST_STEPS * step_ns / 1e9  # between readings beyond which the recording has a gap
+        self.length_s = max(ends) / 1e9
+        self._period_ns = max(ends) + max(_GAP_NS, round((_LONGEST_STEPS + 1) * step_ns))
         self._origin_ns = self.clock.now_ns() - int(self._times[0])  # the first reading is there at once
         names = list(held)
         self._energy = names.index("energy_j") if "energy_j" in names else None

@@ -127,6 +127,8 @@ def _measured(measurement: Measurement, plan: SessionPlan) -> Rows:
         rows.append((described.label, f"{described.number(value)} {described.unit}".strip() + spread))
     share = peak_share(plan, measurement)
     if share is not None:
+        if max(share.speed, share.efficiency or 0.0) > 1:
+            return [*rows, ("Against the theoretical peak", share.words)]
         if share.efficiency is not None:
             rows.append(("Of the theoretical peak efficiency, at the power limit", f"{100 * share.efficiency:.1f} %"))
         rows.append((f"Of the theoretical peak speed, {share.precision}", f"{100 * share.speed:.1f} %"))

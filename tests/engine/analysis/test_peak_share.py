@@ -41,6 +41,19 @@ def test_the_published_kernel_reaches_the_published_shares() -> None:
     assert "73.8 % of the theoretical peak efficiency, 63.2 % of the peak speed" in share.words
 
 
+def test_what_exceeds_the_reference_is_no_share_of_it() -> None:
+    """1430 GFLOP/s over 235 W are 6.08 GFLOPS/W; 117.5 % of a peak cannot be."""
+    share = peak_share(plan(), measured({"GFLOP/s": 900.0, "power_w": 900 / (1.175 * 1430 / 235)}))
+    assert share is not None
+    assert share.efficiency == pytest.approx(1.175)
+    assert share.words.startswith("1.18 times peak speed over the power limit, which is no peak of the efficiency")
+    assert "62.9 % of the peak speed" in share.words
+    faster = peak_share(plan(), measured({"GFLOP/s": 1716.0, "power_w": 235.0}))
+    assert faster is not None
+    assert "1.20 times the published peak speed, which does not hold" in faster.words
+    assert "120" not in faster.words.split("(")[0].replace("1.20", "")
+
+
 def test_other_units_of_speed_count_too() -> None:
     share = peak_share(plan(), measured({"TFLOP/s": 0.904, "power_w": 200.0}))
     assert share is not None

@@ -22,3 +22,12 @@ def test_the_facts_of_a_configuration_tell_its_shares_of_the_peak() -> None:
     assert "73.8 %" in shown
     assert "Of the theoretical peak speed, fp64" in shown
     assert "63.2 %" in shown
+
+
+def test_a_figure_above_the_reference_is_no_share() -> None:
+    gpu = SimulatedGpu(load_twin("k20x"), clock=VirtualClock())
+    plan = plan_specification(load_specification(resources() / "examples" / "dgemm.toml"), gpu)
+    values = {"GFLOP/s": 904.0, "power_w": 904 / 7.15}
+    shown = facts_as_html(Measurement(0, {}, State.OK, values), plan, program=False)
+    assert "117." not in shown
+    assert "1.18 times peak speed over the power limit" in shown

@@ -55,10 +55,14 @@ _CHANNELS: Final = [
 _BOARDS: Final = {  # what tells boards apart, the best first
     "gpu uuid": "uuid", "uuid": "uuid", "gpu bus id": "bus", "pci bus id": "bus", "index": "index", "gpu": "index",
     "gpu id": "index", "gpu index": "index", "device": "index", "device id": "index", "entity": "index", "idx": "index",
+    "gpu idx": "index", "gpu no": "index", "gpu num": "index", "gpu number": "index", "card": "index", "board": "index",
+    "card id": "index", "board id": "index", "minor number": "index", "local rank": "index", "rank": "index",
+    "device index": "index", "device idx": "index", "serial": "uuid", "gpu serial": "uuid", "bus id": "bus",
+    "pci bus": "bus", "hostname": "index", "host": "index",
 }  # fmt: skip
 _NAMES: Final = frozenset(("name", "gpu name", "device name"))
 _TIMES: Final = re.compile(
-    r"(time ?stamp|date ?time|time|date|elapsed|elapsed time|seconds|t)( (s|sec|seconds|ms|us|ns|utc|local))?"
+    r"(time ?stamp|date ?time|ts|time|date|elapsed|elapsed time|seconds|t)( (s|sec|seconds|ms|us|ns|utc|local))?"
 )
 _UNIT_OF: Final = {"percent": "%"}
 
