@@ -18,6 +18,7 @@ from ...engine.operators.shapes import is_operator, parse_operator
 from ...engine.session.load import load_specification
 from ...engine.specification.model import ARRAY_FILES, KernelSpec, Specification
 from ...errors import InputError, PermissionRefused
+from ...input_files import is_input
 from ...paths import private_folder, resources
 
 SUFFIXES: Final = (".toml", ".json")
@@ -32,10 +33,17 @@ _OPTION: Final = re.compile(
     r"|--?maxrregcount=\d+|--?fmad=(true|false)|-D\w+(=[\w.+-]*)?|--?extra-device-vectorization|--?restrict"
 )
 _REFERENCE_FILE: Final = re.compile(r"[\w./ -]+\.(cu|cl|npy|npz|csv|bin|raw|dat)")
-# Wherever it stands, also in a comment or a text: rather a directive too many than one that is hidden by either.
-_DIRECTIVE: Final = re.compile(
-    r"(?:#|%:|\?\?=)(?:\s|/\*.*?\*/)*(include_next|include|import|embed)\b([^\n]*)", re.DOTALL
+# Compilers differ in what joins two lines: GCC joins where blanks follow the backslash. Joined too often hides nothing.
+_JOINED: Final = re.compile(r"(?:\\|\?\?/)\s*\n")
+# Wherever it stands, also in a comment or a text: rather a directive too many than one that is hidden by either. Each
+# looks at the rest of its line, in which another one may stand.
+_DIRECTIVE: Final = re.compile(r"(?:#|%:|\?\?=)\s*(/\*|include_next\b|include\b|import\b|embed\b)(?=([^\n]{0,1000}))")
+# What tells whether a file exists, or how its name begins, which a macro could complete; what only some compilers skip
+_ASKS: Final = re.compile(
+    r"(?i:has_(?:include|embed))|(?<!\w)(?:_|__|__h|__ha|__has|__has_\w{0,6})(?!\w)|[\x00-\x08\x0e-\x1f\x7f]"
 )
+_WORD: Final = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")  # without the underscores around it
+_ASSEMBLERS: Final = ({"asm"}, {"as", "m"}, {"a", "sm"}, {"a", "s", "m"})  # as a whole, or pasted of these
 _INCLUDED: Final = re.compile(r"\s*(?:\"([^\"]+)\"|<([^>]+)>)\s*(?:/\*[^*]*\*/\s*|//.*)*")
 _PLAIN: Final = re.compile(r"(?:(?!%:|\?\?)[^#\\\x00-\x1f\x7f\u2028\u2029])*")  # cannot become a directive of its own
 _REMEDY: Final = "the user can run it: wattridge tune"
@@ -80,8 +88,11 @@ class Folders:
                         yield Path(parent, name)
 
 
-def load_allowed(text: str, folders: Folders) -> Specification:
-    """A specification in the folders, or of an operator, that runs nothing but kernels. Raises WattridgeError."""
+def load_allowed(text: str, folders: Folders, *, amd: bool = False) -> Specification:
+    """A specification in the folders, or of an operator, that runs nothing but kernels. Raises WattridgeError.
+
+    `amd` where it is to run on a real board of AMD's, whose compiler assembles for itself.
+    """
     if is_operator(text):
         path = kept_specification(parse_operator(text))
     else:
@@ -91,12 +102,12 @@ def load_allowed(text: str, folders: Folders) -> Specification:
         if path.stat().st_size > MOST_BYTES:
             raise InputError(f"larger than {MOST_BYTES} bytes", path.name, "name a smaller file")
     specification = load_specification(path)
-    if why := why_refused(specification, folders):
+    if why := why_refused(specification, folders, amd=amd):
         raise PermissionRefused(f"an assistant may not run this: {why}", path.name, _REMEDY)
     return specification
 
 
-def why_refused(specification: Specification, folders: Folders) -> str:
+def why_refused(specification: Specification, folders: Folders, *, amd: bool = False) -> str:
     """Why an assistant may not run a specification; empty where it may."""
     kernel = specification.kernel
     if specification.command is not None:
@@ -118,9 +129,10 @@ def why_refused(specification: Specification, folders: Folders) -> str:
     for option in kernel.compiler_options:
         if not _OPTION.fullmatch(option):
             return f"the compiler option {option} is not among those that are known to be harmless"
-    if not all(_PLAIN.fullmatch(text) for text in _texts(specification, kernel)):
+    if not all(_PLAIN.fullmatch(text) and not _ASKS.search(text) for text in _texts(specification, kernel)):
         return "a text of it could become a line of the kernel's source"
-    return _why_files_refused(kernel, specification.path.parent, folders)
+    clang = amd or kernel.language == "OpenCL"
+    return _why_files_refused(kernel, specification.path.parent, folders, clang=clang)
 
 
 def check_board(selector: str) -> str:
@@ -137,13 +149,14 @@ def check_board(selector: str) -> str:
 def _texts(specification: Specification, kernel: KernelSpec) -> Iterator[str]:
     """What becomes part of the text that is compiled."""
     yield from (kernel.name, kernel.template, *map(str, kernel.sources), *map(str, kernel.include))
+    yield from kernel.compiler_options
     for value in specification.constants.values():
         yield str(value)
     for values in specification.parameters.values():
         yield from (values,) if isinstance(values, str) else map(str, values)
 
 
-def _why_files_refused(kernel: KernelSpec, base: Path, folders: Folders) -> str:
+def _why_files_refused(kernel: KernelSpec, base: Path, folders: Folders, *, clang: bool) -> str:
     """Every file that compiling or running would read lies in the folders, or comes with the program."""
     own = (resources().resolve(), _real(private_folder("operators")))
 
@@ -159,7 +172,8 @@ def _why_files_refused(kernel: KernelSpec, base: Path, folders: Folders) -> str:
     for path in (*sources, *references, *kernel.include, *(base / fill for fill in fills)):
         if not holds(path):
             return f"{path.name} is not in the folders"
-    searched = [*kernel.include, *(path.parent for path in sources)]  # in the order of the compiler
+    # in the order of the compiler, for which the text that it is given lies in the working directory
+    searched = [*kernel.include, *(path.parent for path in sources), Path.cwd()]
     waiting, seen = list(sources), set()
     while waiting:
         path = _real(waiting.pop())
@@ -170,10 +184,13 @@ def _why_files_refused(kernel: KernelSpec, base: Path, folders: Folders) -> str:
             return f"it includes more than {MOST_FILES} files"
         if not os.path.isfile(path) or path.stat().st_size > MOST_BYTES:
             return f"{path.name} is no file, or larger than {MOST_BYTES} bytes"
+        words = set(_WORD.findall(_joined(path))) if clang else set()
+        if any(pieces <= words for pieces in _ASSEMBLERS):  # clang's has .incbin, which reads a file
+            return f"{path.name} has statements of an assembler (asm), or the pieces of that word"
         for name in _includes(path):
             if name is None or os.path.isabs(name) or ".." in Path(name).parts:
-                return f"{path.name} includes a file by a macro, by .. or from the top of the disk"
-            there = [place / name for place in (path.parent, *searched) if (place / name).is_file()]
+                return f"{path.name} includes a file by a macro, by .. or from the top of the disk, or asks for one"
+            there = [place / name for place in (path.parent, *searched) if is_input(place / name)]
             if not all(holds(each) for each in there):
                 return f"{name}, which {path.name} includes, is not in the folders"
             waiting += there
@@ -182,12 +199,16 @@ def _why_files_refused(kernel: KernelSpec, base: Path, folders: Folders) -> str:
 
 def _includes(path: Path) -> Iterator[str | None]:
     """The names of the files that a source includes; None for one that only the preprocessor would know."""
-    text = path.read_text(encoding="utf-8", errors="replace").replace("\r\n", "\n")
-    for spliced in ("\\\n", "??/\n"):
-        text = text.replace(spliced, "")
+    text = _joined(path)
+    if _ASKS.search(text):
+        yield None
     for directive in _DIRECTIVE.finditer(text):
         named = _INCLUDED.fullmatch(directive[2])
-        yield None if named is None or directive[1] in ("import", "embed") else named[1] or named[2]
+        yield None if named is None or not directive[1].startswith("include") else named[1] or named[2]
+
+
+def _joined(path: Path) -> str:
+    return _JOINED.sub("", path.read_text(encoding="utf-8", errors="replace"))
 
 
 def _real(path: Path) -> Path:

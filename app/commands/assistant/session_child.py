@@ -81,12 +81,13 @@ def main() -> int:
 
 
 def _run(job: Mapping[str, Any], teller: _Teller, stop: threading.Event) -> None:
-    specification = load_allowed(job["specification"], Folders([Path(folder) for folder in job["folders"]]))
+    folders = Folders([Path(folder) for folder in job["folders"]])
     selector, options = check_board(job["gpu"]), _options(job)
     with (
         closing(open_gpu(selector, seed=job.get("sim_seed", 0), speed=float("inf"))) as gpu,
         closing(DeviceGuard(gpu, allow_control=False, asking=Asking.NEVER, by="an assistant")) as guard,
     ):
+        specification = load_allowed(job["specification"], folders, amd=gpu.info.source == "amd")
         plan = plan_specification(specification, gpu, options, guard=guard)
         with Store() as store:
             result = run_session(plan, store, teller.on_event, stop)

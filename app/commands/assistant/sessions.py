@@ -16,6 +16,7 @@ from ...engine.children.ending import ends_with_us, prepare_for_the_end
 from ...engine.children.python import python_command, python_environment
 from ...engine.children.reaper import Family
 from ...engine.control.rights import READ_ONLY
+from ...engine.runner.cuda.toolchain import CHOICE
 from ...errors import InputError, WattridgeError
 
 MOST_SESSIONS: Final = 100  # that one server starts
@@ -38,7 +39,7 @@ class StartedSession:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=python_environment({READ_ONLY: "1"}),
+                env=python_environment({READ_ONLY: "1", CHOICE: "nvrtc"}),  # nvcc reads what the check cannot foresee
                 start_new_session=True,
             )
         except OSError as error:

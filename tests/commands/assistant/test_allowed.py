@@ -136,15 +136,66 @@ def test_what_could_run_a_program_or_read_another_file_is_refused(
         '#include "linked.h"',
         '#include "indirect.h"',
         '#include "add.cu"\r#include "/etc/passwd"',
+        '#inc\\ \nlude "/etc/passwd"',
+        '#inc\\\t \nlude "/etc/passwd"',
+        '#inc\\\f\nlude "/etc/passwd"',
+        '#inc??/ \nlude "/etc/passwd"',
+        '#\0include "/etc/passwd"',
+        '#include "indirect.h" // \\ \n#include "/etc/passwd"',
+        '#if __has_include("/etc/passwd")\n#endif',
+        '#if __has_\\ \ninclude("/etc/passwd")\n#endif',
+        '#if __has_embed("/etc/passwd")\n#endif',
+        '#if __has_include_next("/etc/passwd")\n#endif',
+        '#if _CCCL_HAS_INCLUDE("/etc/passwd")\n#endif',
+        '#define JOIN(a, b) a##b\n#if JOIN(__has_inc, lude)("/etc/passwd")\n#endif',
+        '#define JOIN(a, b) a##b\n#if JOIN(_, _has_include)("/etc/passwd")\n#endif',
+        '#include "of the server.txt"',
+        '#include "pipe.h"',
     ],
 )
-def test_includes_outside_the_folders_are_refused_however_they_are_written(folder: Path, line: str) -> None:
+def test_includes_outside_the_folders_are_refused_however_they_are_written(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, line: str
+) -> None:
     (folder.parent / "outside.h").write_text("")
+    (folder.parent / "of the server.txt").write_text("what lies where the server was started")
+    monkeypatch.chdir(folder.parent)
+    os.mkfifo(folder / "pipe.h")
     (folder / "below").mkdir()
     (folder / "linked.h").symlink_to(folder.parent / "outside.h")
     (folder / "indirect.h").write_text('#include "/etc/passwd"\n')
     (folder / "add.cu").write_text(f"{line}\n{KERNEL}")
     _refused(folder, _write(folder), "may not run this")
+
+
+def test_comments_that_a_pattern_could_split_in_many_ways_take_no_time(folder: Path) -> None:
+    (folder / "add.cu").write_text("#" + "/**/" * 200_000 + "x\n" + KERNEL)
+    _refused(folder, _write(folder), "may not run this")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"after": "[constants]\nasks = '__has_include'"},
+        {"after": "mode = ['__has_include(\"/etc/passwd\")']"},
+        {"kernel": 'compiler_options = ["-Dasks=__has_include"]'},
+    ],
+)
+def test_no_value_may_ask_for_a_file(folder: Path, parts: dict[str, str]) -> None:
+    _refused(folder, _write(folder, **parts), "line of the kernel's source")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['asm(".incbin "/etc/passwd"");', '__asm__ volatile("");', "#define JOIN(x, y) x##y\n#define WORD JOIN(__as, m__)"],
+)
+def test_only_the_assembler_of_nvidia_which_reads_no_files_is_used(folder: Path, line: str) -> None:
+    (folder / "add.cu").write_text(f"{line}\n{KERNEL}")
+    (folder / "add.cl").write_text(f"{line}\n__kernel void add(__global float *c) {{}}\n")
+    name = _write(folder)
+    assert load_allowed(name, Folders([folder])).kernel is not None
+    with pytest.raises(PermissionRefused, match="assembler"):
+        load_allowed(name, Folders([folder]), amd=True)
+    _refused(folder, _write(folder, kernel='language = "OpenCL"', source="add.cl"), "assembler")
 
 
 def test_an_include_is_looked_for_where_the_compiler_would(folder: Path) -> None:

@@ -124,6 +124,7 @@ def test_every_process_that_it_starts_is_read_only(monkeypatch: pytest.MonkeyPat
 
     prepare_for_the_end()  # a process too
     monkeypatch.setenv("WATTRIDGE_READ_ONLY", "0")
+    monkeypatch.setenv("WATTRIDGE_CUDA_COMPILER", "nvcc")
     monkeypatch.setattr(tools_module, "run_process", start)
     monkeypatch.setattr(sessions_module.subprocess, "Popen", start)
     made = Tools(Folders([folder]))
@@ -138,7 +139,9 @@ def test_every_process_that_it_starts_is_read_only(monkeypatch: pytest.MonkeyPat
         with pytest.raises((OSError, WattridgeError)):
             made.by_name[name].call(given, threading.Event())
     made.close()
-    assert [environment["WATTRIDGE_READ_ONLY"] for environment in seen if environment] == ["1"] * 4
+    environments = [environment for environment in seen if environment]
+    assert [environment["WATTRIDGE_READ_ONLY"] for environment in environments] == ["1"] * 4
+    assert environments[1]["WATTRIDGE_CUDA_COMPILER"] == "nvrtc"  # of the session: what is refused is not given to nvcc
 
 
 def test_what_is_long_is_shortened_and_said_so(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
