@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import gc
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyqtgraph as pg
 import pytest
 from PySide6.QtCore import QObject, QUrl, Slot
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtGui import QDesktopServices, QTransform
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +30,23 @@ def no_garbage_collected_inside_qt(monkeypatch: pytest.MonkeyPatch) -> Iterator[
     if thawed:  # by a program's `Collector` as it stopped: all that the whole suite loaded
         gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(autouse=True)
+def every_plot_can_be_inverted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No item of ours lies in a view that is scaled to nothing: pyqtgraph 0.14 then does what NumPy 2.5 deprecates.
+
+    An exception there would rise inside of Qt, which is a segmentation fault, so that it is noted here.
+    """
+    reached: list[str] = []
+
+    def noted(transform: QTransform) -> QTransform:
+        reached.extend(traceback.format_stack(limit=12))
+        return QTransform()
+
+    monkeypatch.setattr(pg.functions, "_pinv_fallback", noted)
+    yield
+    assert not reached, "".join(reached[:12])
 
 
 class Desktop(QObject):

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QWidget
 from ..in_parts import InParts
 from ..plots import theme
 from ..plots.axes import FigureAxis
+from ..plots.box import Box
 from ..plots.dress import DENSE, dress
 from ..plots.markers import DIM
 from ..plots.note import PlotNote
@@ -34,7 +35,7 @@ class ConvergencePlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgrap
 
     def __init__(self, parent: QWidget | None = None, *, at_once: bool = True) -> None:
         self._axis = FigureAxis("left")
-        super().__init__(parent, enableMenu=False, axisItems={"left": self._axis})
+        super().__init__(parent, viewBox=Box(), enableMenu=False, axisItems={"left": self._axis})
         self._history: History | None = None
         self._over_seconds = False
         self._selected = -1

@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor
 from ...sensors.channel import CHANNELS, POWER_SAMPLES
 from ...sensors.recorded.recording import Recording
 from ..plots import theme
+from ..plots.box import Box
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,7 +26,7 @@ class LogPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     span_changed = Signal(float, float)  # s, by the user's hand
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(viewBox=Box(enableMenu=True))
         self._series: dict[str, tuple[Floats, Floats]] = {}
         self._curves: dict[str, pg.PlotDataItem] = {}
         self.setMinimumHeight(120)

@@ -10,15 +10,16 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QGraphicsRectItem
 
 from ..plots import theme
+from ..plots.box import Box
 
 
-class BrushBox(pg.ViewBox):  # type: ignore[misc]  # pyqtgraph has no types
+class BrushBox(Box):
     """As in the monitor: drag marks, Shift or right drag moves."""
 
     brushed = Signal(QRectF, bool, bool)  # in the box's own pixels; a drag begins; add to what was marked before it
 
     def __init__(self) -> None:
-        super().__init__(enableMenu=False)
+        super().__init__()
         self._rectangle = QGraphicsRectItem(self)
         self._rectangle.setZValue(1e6)
         self._rectangle.hide()

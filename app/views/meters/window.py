@@ -18,6 +18,7 @@ from ...engine.metering.gain_store import known_gain
 from ...engine.metering.meter_choice import BOARD, MeterChoice
 from ...errors import WattridgeError
 from ..plots import theme
+from ..plots.box import Box
 from ..plots.label import PlainLabel
 from ..threads.tasks import LatestTask, TaskQueue
 from ..widgets import button, hbox, vbox
@@ -54,7 +55,7 @@ class MeterWindow(QDialog):
         self.look = button("&Look at it", "Open the meter and show what it reports", self.look_at)
         self.again = button("&Find again", "Look for meters again", self.look_for_meters)
         self.said = PlainLabel(_HINT, wrap=True, muted=True)
-        self.plot = pg.PlotWidget(enableMenu=False)
+        self.plot = pg.PlotWidget(viewBox=Box(), enableMenu=False)
         self.plot.hideButtons()
         self.plot.setLabel("bottom", "Seconds ago")
         self.plot.setLabel("left", "Power (W)")

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from ...engine.tuning_methods.clock_fits import ClockFit
 from ..plots import theme
+from ..plots.box import Box
 from ..plots.dress import dress
 from ..plots.overlay_list import colour_of
 
@@ -25,10 +26,10 @@ class CapsPlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph has 
         super().__init__(parent)
         self._fits: list[tuple[int, ClockFit]] = []
         self._over_limit, self.over_speed = (
-            self.addPlot(0, 0, enableMenu=False),
-            self.addPlot(0, 1, rowspan=2, enableMenu=False),
+            self.addPlot(0, 0, viewBox=Box(), enableMenu=False),
+            self.addPlot(0, 1, rowspan=2, viewBox=Box(), enableMenu=False),
         )
-        self._speed = self.addPlot(1, 0, enableMenu=False)
+        self._speed = self.addPlot(1, 0, viewBox=Box(), enableMenu=False)
         self._speed.setXLink(self._over_limit)
         for plot, bottom, left in (
             (self._over_limit, "", "Power drawn (W)"),

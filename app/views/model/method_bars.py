@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from ...engine.strategies.methods import Methods
 from ..plots import theme
+from ..plots.box import Box
 from ..plots.dress import dress
 
 _WIDTH = 0.36  # of a method's room, each of its two bars
@@ -21,7 +22,7 @@ class MethodBars(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     """Two bars for each method: its efficiency and its speed against race to idle, with its clock and its effort."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent, enableMenu=False)
+        super().__init__(parent, viewBox=Box(), enableMenu=False)
         self._methods: Methods | None = None
         self.hideButtons()
         self.setMouseEnabled(x=False, y=False)

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QWidget
 from ...engine.models.frequency import FrequencyFit
 from ..in_parts import InParts
 from ..plots import theme
+from ..plots.box import Box
 from ..plots.dress import dress
 from ..plots.note import PlotNote
 from ..plots.overlay_list import colour_of
@@ -29,7 +30,7 @@ class ModelPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
     """Shows one `FrequencyFit` in full and others as lines behind it, or words where there is none."""
 
     def __init__(self, parent: QWidget | None = None, *, at_once: bool = True) -> None:
-        super().__init__(parent, enableMenu=False)
+        super().__init__(parent, viewBox=Box(), enableMenu=False)
         self._fit: FrequencyFit | None = None
         self._place: int | None = None
         self._others: list[tuple[int, FrequencyFit]] = []
@@ -68,7 +69,7 @@ class ModelPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
             item.setZValue(z)
             self.addItem(item)
         yield
-        self._energy_view = pg.ViewBox(enableMenu=False)
+        self._energy_view = Box()
         self._energy_view.setMouseEnabled(x=False, y=False)
         self.scene().addItem(self._energy_view)
         self.getAxis("right").linkToView(self._energy_view)

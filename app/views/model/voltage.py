@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QWidget
 
 from ...engine.models.frequency import FrequencyFit
 from ..plots import theme
+from ..plots.box import Box
 from ..plots.dress import dress
 from ..plots.overlay_list import colour_of
 from .plot import dress_mark
@@ -26,7 +27,7 @@ class VoltagePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no type
     """The fitted curve is relative to the voltage below the ridge; measured points lie on it, in mV on the right."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent, enableMenu=False)
+        super().__init__(parent, viewBox=Box(), enableMenu=False)
         self._fits: list[tuple[int, FrequencyFit]] = []
         self._focus: FrequencyFit | None = None
         self.hideButtons()

@@ -15,6 +15,7 @@ from ...engine.analysis.quantities import format_number
 from ...numbers import duration
 from ..in_parts import InParts
 from ..plots import theme
+from ..plots.box import Box
 from ..plots.dress import DENSE, dress
 from ..plots.label import PlainLabel
 from .own_trace import OwnTrace
@@ -95,9 +96,9 @@ class TracePlots(pg.GraphicsLayoutWidget, InParts):  # type: ignore[misc]  # pyq
 
     def make(self) -> Iterator[None]:
         """Each plot, then what is drawn in them."""
-        self.power_plot = self.addPlot(row=0, col=0, enableMenu=False)
+        self.power_plot = self.addPlot(row=0, col=0, viewBox=Box(), enableMenu=False)
         yield
-        self.clock_plot = self.addPlot(row=1, col=0, enableMenu=False)
+        self.clock_plot = self.addPlot(row=1, col=0, viewBox=Box(), enableMenu=False)
         yield
         self.clock_plot.setXLink(self.power_plot)
         self.ci.layout.setRowStretchFactor(0, 5)

@@ -15,6 +15,7 @@ from ...engine.metering.characterisation.figures import WORDS, Characterisation,
 from ...engine.metering.characterisation.store import known_characterisation
 from ...sensors.gpu import Gpu, GpuInfo
 from ..plots import theme
+from ..plots.box import Box
 from ..plots.descriptions import rich_text
 from ..plots.label import PlainLabel
 
@@ -37,7 +38,7 @@ class SensorWindow(QDialog):
         self.text.setTextFormat(Qt.TextFormat.RichText)
         self.text.setWordWrap(True)
         self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.plot = pg.PlotWidget(enableMenu=False)
+        self.plot = pg.PlotWidget(viewBox=Box(), enableMenu=False)
         self.plot.hideButtons()
         self.plot.setLabel("bottom", "Time since a step from rest to load (ms)")
         self.plot.setLabel("left", "Share of the step that is reported (%)")

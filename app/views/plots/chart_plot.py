@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from ...engine.chart import Chart, Series
 from . import theme
+from .box import Box
 from .label import PlainLabel, axis_title
 from .markers import COLOURS, SHAPES, colour_scale
 from .scatter import PointCloud
@@ -53,7 +54,7 @@ class ChartPlot(QWidget):
         super().__init__(parent)
         self.chart: Chart | None = None
         self.note = ""
-        self.plot = pg.PlotWidget(enableMenu=False)
+        self.plot = pg.PlotWidget(viewBox=Box(), enableMenu=False)
         self.plot.hideButtons()
         self.plot.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)  # else its wish is scrolled
         self.plot.setMinimumHeight(_LEAST_PX)

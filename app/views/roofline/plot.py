@@ -16,6 +16,7 @@ from ...engine.tuning_methods.roofline_sweeps import PlacedKernel, Sweep
 from ..in_parts import InParts
 from ..plots import theme
 from ..plots.axes import LogAxis
+from ..plots.box import Box
 from ..plots.markers import COLOURS, SHAPES, Coding, colour_scale
 from ..plots.note import PlotNote
 from ..plots.overlay_list import colour_of, pen_of
@@ -53,7 +54,7 @@ class RooflinePlot(pg.GraphicsLayoutWidget, InParts):  # type: ignore[misc]  # p
         """One plot below the other, then what belongs to all."""
         for row, (title, unit, factor, tip) in enumerate(_PLOTS):
             axes = {"left": LogAxis("left", factor=factor), "bottom": LogAxis("bottom", base=2)}
-            plot = self.addPlot(row=row, col=0, axisItems=axes, enableMenu=False)
+            plot = self.addPlot(row=row, col=0, axisItems=axes, viewBox=Box(), enableMenu=False)
             plot.hideButtons()
             plot.setLabel("left", f"{title}<br>({unit})")
             axes["left"].setWidth(_AXIS_PX)

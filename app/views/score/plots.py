@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTab
 from ...engine.analysis.score_runs import Scores
 from ...engine.strategies import base as strategies
 from ..plots import theme
+from ..plots.box import Box
 from ..plots.figures import signed
 
 _LINES = ("orange", "blue", "green", "purple", "vermillion", "sky", "grey")
@@ -36,7 +37,7 @@ class _Plot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     """Base of both plots: the theme's colours, in which they are redrawn when it changes."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent, enableMenu=False)
+        super().__init__(parent, viewBox=Box(), enableMenu=False)
         self.hideButtons()
         self._scores: Scores | None = None
         for axis in ("bottom", "left"):
