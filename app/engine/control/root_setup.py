@@ -21,7 +21,6 @@ if sys.version_info < (3, 9):  # noqa: UP036  (this is not the Python that the p
     print(json.dumps({"error": f"the helper needs Python 3.9 or later; {sys.executable} is {sys.version.split()[0]}"}))
     sys.exit(1)
 try:
-    import configparser  # noqa: F401
     import ctypes  # noqa: F401
 except ImportError as missing:
     print(json.dumps({"error": f"the helper needs Python's whole standard library; {sys.executable}: {missing}"}))

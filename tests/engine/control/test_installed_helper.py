@@ -25,11 +25,13 @@ from stand_in_fixtures import not_here
 
 from app.cli import main
 from app.engine.control import installing
+from app.engine.control.helper import policy
 from app.engine.control.helper.__main__ import LAUNCHER, MANIFEST, unsafe_tree
 from app.engine.control.rights import PYTHON, UNSAFE, Asking, helper_command
 from app.errors import PermissionRefused, WattridgeError
 
 NOBODY = 65534
+OTHER = "GPU-00000000-0000-4000-8000-00000000000a"  # another board's
 PATHS = {"PATH": "/usr/bin:/bin"}
 Boards = Callable[..., StandIn]
 
@@ -629,21 +631,80 @@ def test_read_only_does_not_remove(machine: Machine, monkeypatch: pytest.MonkeyP
         ("[all boards]\ngraphics_clock_mhz = 300:1100\n", "graphics_clock_mhz = 1200 is outside 300:1100"),
         ("[all boards]\nread_only = maybe\n", "neither yes nor no"),
         ("[all boards]\nreadonly = yes\n", "readonly is not one of"),
-        ("[all boards]\nread_only = no\nread_only = no\n", "already exists"),
-        ("[all of them]\nread_only = yes\n", "neither [all boards] nor the UUID"),
-        ("[GPU-another]\npower_limit_w = 5\n", "not a range LOW:HIGH"),
-        ("read_only = yes\n", "no section headers"),
+        ("[all boards]\nread_only = no\nread_only = no\n", "read_only is there twice"),
+        ("[all of them]\nread_only = yes\n", "neither [all boards] nor the whole UUID"),
+        ("[OTHER]\npower_limit_w = 5\n", "not a range LOW:HIGH"),
+        ("read_only = yes\n", "line 1: no section stands above it"),
         ("[all boards]\nread_only = yes\xff\n", "neither yes nor no"),
         ("#" * 70_000, "larger than"),
     ],
 )
 def test_the_helper_itself_obeys_root_s_policy(text: str, why: str, machine: Machine) -> None:
     machine.install()
-    machine.policy.write_text(text.replace("BOARD", machine.board))
+    machine.policy.write_text(text.replace("BOARD", machine.board).replace("OTHER", OTHER))
     assert "error" not in machine.sudo()[0], "it starts, to put boards back"
     refused = refused_for(machine, "policy")
     assert why in refused
     assert str(machine.policy) in refused
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (f"[{OTHER.upper()}]\nread_only = yes\n", 1),
+        (f"[{OTHER.replace('GPU-', 'gpu-')}]\nread_only = yes\n", 1),
+        ("[GPU-00000000]\nread_only = yes\n", 1),
+        (f"[{OTHER[:-1]}]\nread_only = yes\n", 1),
+        (f"[ {OTHER}]\nread_only = yes\n", 1),
+        (f"[{OTHER} ]\nread_only = yes\n", 1),
+        (f"[{OTHER}] read_only = yes\n", 1),
+        (f"[{OTHER}\nread_only = yes\n", 1),
+        ("[]\nread_only = yes\n", 1),
+        ("[GPU-]\nread_only = yes\n", 1),
+        ("[All Boards]\nread_only = yes\n", 1),
+        ("[all  boards]\nread_only = yes\n", 1),
+        ("[MIG-00000000-0000-4000-8000-000000000000]\nread_only = yes\n", 1),
+        ("[all boards]\nusers = nobody,\n  alice\n", 3),  # no line goes on in the next one
+        ("[all boards]\nread_only: yes\n", 2),
+        ("[all boards]\nread_only\n", 2),
+        ("[all boards]\n; read_only = yes\n", 2),
+        ("[all boards]\nusers = nobody\x0bread_only = yes\n", 2),
+        ("[all boards]\nusers = nobody\rread_only = yes\n", 2),
+        ("[all boards]\nusers = nobody\u2028read_only = yes\n", 2),
+        ("[all boards]\nread_only\xa0= yes\n", 2),
+        ("\ufeff[all boards]\nread_only = yes\n", 1),
+        (f"[{OTHER}]\nread_only = no\n[{OTHER}]\nread_only = yes\n", 3),
+        (f"[{OTHER}]\nread_only = yes # as bought\n", 2),
+        ("[all boards]\ngraphics_clock_mhz = 300:\n", 2),
+    ],
+)
+def test_a_section_or_a_line_that_is_not_understood_forbids_every_setting(
+    text: str, line: int, machine: Machine
+) -> None:
+    machine.policy.parent.mkdir()
+    machine.policy.write_text(text)
+    for board in (machine.board, OTHER, machine.stand_in.uuids[1]):
+        assert f"{machine.policy}, line {line}: " in policy.require(board, {"power_limit_w": 400})
+
+
+@pytest.mark.parametrize("text", ["  [all boards]\n\tread_only\t=  yes  \n", "[all boards]\r\nRead_Only=yes\r\n"])
+def test_an_indented_line_counts_as_any_other(text: str, machine: Machine) -> None:
+    machine.policy.parent.mkdir()
+    machine.policy.write_bytes(text.encode())
+    assert "read-only" in policy.require(machine.board, {"power_limit_w": 400})
+
+
+def test_no_slip_of_a_key_in_a_policy_lets_a_board_be_set(machine: Machine) -> None:
+    machine.policy.parent.mkdir()
+    whole = f"[all boards]\nusers = nobody\n\n[{machine.board}]\n  read_only = yes\n"
+    slips = [
+        f"{whole[:at]}{typed}{whole[at + gone :]}"
+        for at in range(whole.index("\n\n") + 2, len(whole) - 1)
+        for gone, typed in ((1, ""), (0, " "), (0, "\n"), (0, "="), (0, "x"), (0, "["), (0, "]"), (0, whole[at]))
+    ]
+    for text in slips:
+        machine.policy.write_text(text)
+        assert policy.require(machine.board, {"power_limit_w": 400}), text
 
 
 def test_what_the_policy_allows_can_be_set(machine: Machine) -> None:
