@@ -227,6 +227,8 @@ def test_the_policy_for_polkit_and_the_unit_name_the_launcher() -> None:
     unit = (control / "wattridge-restore.service").read_text()
     assert f"ExecStart=/usr/lib/wattridge/{LAUNCHER} --restore\n" in unit
     assert "StateDirectory=wattridge\n" in unit
+    for needed in ("ReadWritePaths=-/sys/devices", "DeviceAllow=char-drm rw", "DeviceAllow=char-kfd rw"):
+        assert f"\n{needed}\n" in unit, "AMD's driver is set by files in /sys"
 
 
 def test_the_unit_is_one_that_systemd_understands_and_keeps_apart(tmp_path: Path) -> None:
@@ -546,6 +548,13 @@ def test_removing_puts_boards_back_first_and_names_the_rules_of_sudo(machine: Ma
     assert machine.stand_in.settings() == before
     assert f"{machine.places.sudoers}:2 still names the helper: remove that rule with visudo" in report["notes"]
     assert sorted(machine.everything()) == ["lib", "polkit", "sudoers", "systemd"]
+    assert f"{machine.board} is as it was before" in report["notes"]
+    places = machine.places
+    folders = [places.library, places.records, places.locks, str(machine.policy.parent)]
+    assert sorted(report["done"]) == sorted([*folders, places.action, places.unit, places.policy])
+    again = installing.remove(Asking.NEVER, places=machine.places)
+    assert again["done"] == []
+    assert "nothing of the helper is installed here" in again["notes"]
 
 
 def test_where_a_board_cannot_be_put_back_nothing_is_removed(machine: Machine) -> None:
@@ -560,6 +569,7 @@ def test_where_a_board_cannot_be_put_back_nothing_is_removed(machine: Machine) -
     assert installing.installation().ready
     report = installing.remove(Asking.NEVER, places=machine.places, leave_records=True)
     assert any("its record stays" in note for note in report["notes"])
+    assert f"{machine.places.records} stays: Directory not empty" in report["notes"]
     assert [path.name for path in Path(machine.places.records).iterdir()] == [f"{machine.board}.json"]
     assert not machine.library.exists()
 

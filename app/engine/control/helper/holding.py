@@ -206,7 +206,10 @@ def _lock(uuid: str, patience_s: float) -> int:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             break
-        except OSError:
+        except OSError as error:
+            if not isinstance(error, BlockingIOError):  # as ENOLCK: nobody else may be setting the board
+                os.close(file)
+                raise Failed("record", f"{records.LOCK_FOLDER}: {error.strerror}") from None
             if time.monotonic() >= until:
                 holder = os.pread(file, 20, 0).decode("ascii", "replace")
                 os.close(file)
