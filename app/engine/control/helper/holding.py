@@ -47,6 +47,8 @@ def main(arguments: list[str]) -> int:
         if elevated and any(name.startswith("LD_") for name in os.environ):
             raise Failed("refused", "it was given rights together with another user's libraries")
         os.environ.clear()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, how a child ended would never be known
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
         os.umask(0o022)
         os.chdir("/")
         if arguments == ["--restore"]:
