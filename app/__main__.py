@@ -26,6 +26,8 @@ def _quiet_interrupt(unraisable: sys.UnraisableHookArgs) -> None:
 def main() -> int:
     """Import the command line and run it; the exit status."""
     before = signal.signal(signal.SIGINT, _end)
+    if sys.platform != "win32":
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored by who started this, every child would seem to succeed
     sys.unraisablehook = _quiet_interrupt
     from .blas_threads import use_one_core
 

@@ -132,7 +132,7 @@ def _open_remote(text: str, speed: float, allowed: bool, give_up: threading.Even
 
     address = parse_address(text)
     if not allowed:
-        remedy = f"there, as in: ssh {address.machine} wattridge tune ... --gpu {address.board}"
+        remedy = f"there, as in: {address.login} wattridge tune ... --gpu {address.board}"
         raise InputError(
             "a board of another machine can be watched and set; what runs on it is started there", text, remedy
         )

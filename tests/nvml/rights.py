@@ -6,8 +6,12 @@ real ones would forbid they forbid, and they write down whenever a person would 
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import itertools
 import os
 import sys
+import time
 from pathlib import Path
 
 _PROGRAM = """#!{python} -I
@@ -67,9 +71,18 @@ def _main(helper: str, library: str, records_folder: str, uuid: str) -> int:
     serve.BEAT_S = float(os.environ.get("STAND_IN_BEAT_S", serve.BEAT_S))
     watchdog.STALL_S = float(os.environ.get("STAND_IN_STALL_S", watchdog.STALL_S))
     holding.STUCK_S = float(os.environ.get("STAND_IN_STUCK_S", holding.STUCK_S))
+    if "STAND_IN_WALL_JUMPS" in os.environ:  # the time of day, each time it is asked for
+        jumps = itertools.cycle((0.0, 4e9, 1.7e9))
+        time.time = lambda: next(jumps)
+    if "STAND_IN_NO_LOCKS" in os.environ:  # as on a network's file system without them
+        fcntl.flock = _no_lock
     if "STAND_IN_UNKILLABLE" in os.environ:  # as a process that waits within the kernel
         watchdog.kill = lambda process: None
     return holding.main([uuid])
+
+
+def _no_lock(*_: object) -> None:
+    raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
 
 if __name__ == "__main__":

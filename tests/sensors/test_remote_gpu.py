@@ -18,9 +18,10 @@ from app.sensors.channel import CHANNELS
 from app.sensors.errors import GpuLost, SensorError
 from app.sensors.gpu import Gpu
 from app.sensors.remote import connection as connections
-from app.sensors.remote.address import Address
+from app.sensors.remote.address import Address, parse_address
 from app.sensors.remote.connection import Connection
 from app.sensors.remote.gpu import RemoteGpu
+from app.sensors.remote.run_there import boards_there
 from app.sensors.sampler import Sampler, SensorEvent
 from app.sensors.select import open_gpu
 from app.sensors.trace import Trace
@@ -181,6 +182,30 @@ def test_only_a_caller_that_runs_nothing_may_open_one() -> None:
     with pytest.raises(InputError, match="what runs on it is started there") as caught:
         open_gpu("ssh://there/1")
     assert "ssh there wattridge tune" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("machine", "login"),
+    [
+        ("[::1]:22", "ssh -p 22 ::1"),
+        ("me@[fe80::1]", "ssh me@fe80::1"),
+        ("me@there:2222", "ssh -p 2222 me@there"),
+        ("there", "ssh there"),
+    ],
+)
+def test_a_remedy_is_a_command_that_ssh_understands(
+    machine: str, login: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InputError) as caught:
+        open_gpu(f"ssh://{machine}/1")
+    assert f"as in: {login} wattridge tune ... --gpu 1" in caught.value.remedy
+    (tmp_path / "ssh").write_text("#!/bin/sh\nexit 255\n")
+    (tmp_path / "ssh").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for ask in (boards_there, lambda address: RemoteGpu(address)):
+        with pytest.raises(SensorError) as failed:
+            ask(parse_address(machine))
+        assert failed.value.remedy == f"try: {login}"
 
 
 def test_channels_that_one_end_does_not_know_are_not_available(opened: Open) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import struct
 import sys
 from pathlib import Path
 
@@ -19,26 +20,31 @@ class SessionLock:
 
     @classmethod
     def acquire(cls, path: Path) -> SessionLock | None:
-        """Take the lock; None where it is held already. Raises OSError where the folder cannot be written."""
+        """Take the lock; None where it is held already. Raises OSError where there is no folder or no lock."""
         make_folder(path.parent)
         while True:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-            if not _lock(descriptor):
-                os.close(descriptor)
-                return None
-            if _is_still(path, descriptor):  # its last holder may have removed the file between open and lock
-                return cls(path, descriptor)
-            os.close(descriptor)
+            taken = kept = False
+            try:
+                taken = _lock(descriptor)
+                kept = taken and _is_still(path, descriptor)  # its last holder may have removed the file meanwhile
+            finally:
+                if not kept:
+                    os.close(descriptor)
+            if kept or not taken:
+                return cls(path, descriptor) if kept else None
 
     @staticmethod
     def is_held(path: Path) -> bool:
-        """Whether a process holds the lock of that path, looked at without changing anything."""
+        """Whether a process holds the lock of that path, or that cannot be known; nobody else's try fails meanwhile."""
         try:
             descriptor = os.open(path, os.O_RDONLY)
-        except OSError:
-            return False
+        except OSError as error:
+            return not isinstance(error, FileNotFoundError)
         try:
-            return not _lock(descriptor)
+            return _is_locked(descriptor)
+        except OSError:
+            return True
         finally:
             os.close(descriptor)
 
@@ -69,12 +75,28 @@ if sys.platform == "win32":
             return False
         return True
 
+    def _is_locked(descriptor: int) -> bool:
+        return not _lock(descriptor)
+
 else:
     import fcntl
+
+    _WHOLE_FILE = struct.pack("hhqqi0q", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)  # Linux's struct flock
 
     def _lock(descriptor: int) -> bool:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
+        if sys.platform == "linux":
+            with contextlib.suppress(
+                OSError
+            ):  # beside it, where there is one, a lock of the kind that can be looked at
+                fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _WHOLE_FILE)
         return True
+
+    def _is_locked(descriptor: int) -> bool:
+        if sys.platform != "linux":
+            return not _lock(descriptor)
+        found: bytes = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _WHOLE_FILE)
+        return bool(struct.unpack("h", found[:2])[0] != fcntl.F_UNLCK)

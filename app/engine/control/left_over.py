@@ -77,16 +77,14 @@ def all_left_over() -> list[LeftOver]:
 
 
 def _left_over_of(record: records.Record) -> LeftOver:
-    pid = record.holder.get("pid", 0)
-    alive = bool(pid) and records.started(pid) == record.holder.get("started")
     return LeftOver(
         uuid=record.uuid,
         name=record.name,
         prior=_by_setting(record.prior),
         kept=_by_setting(record.kept),
         written_s=record.written_s,
-        held_by=pid if alive else None,
-        unfinished=record.open and not alive,
+        held_by=record.held_by,
+        unfinished=record.open and record.held_by is None,
         unreadable=record.unreadable,
     )
 

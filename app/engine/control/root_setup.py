@@ -21,7 +21,6 @@ if sys.version_info < (3, 9):  # noqa: UP036  (this is not the Python that the p
     print(json.dumps({"error": f"the helper needs Python 3.9 or later; {sys.executable} is {sys.version.split()[0]}"}))
     sys.exit(1)
 try:
-    import configparser  # noqa: F401
     import ctypes  # noqa: F401
 except ImportError as missing:
     print(json.dumps({"error": f"the helper needs Python's whole standard library; {sys.executable}: {missing}"}))
@@ -138,7 +137,8 @@ def _remove(order: dict[str, Any], done: list[str], notes: list[str]) -> None:
             os.rename(name, old, src_dir_fd=parent, dst_dir_fd=parent)  # from here on no helper starts
         try:
             _require_no_session(places["locks"])
-            left = _put_boards_back(os.path.join(os.path.dirname(library), old, order["launcher"]), places["records"])
+            launcher = os.path.join(os.path.dirname(library), old, order["launcher"])
+            left = _put_boards_back(launcher, places["records"], notes)
             if left and not order["leave_records"]:
                 raise Refused(f"nothing was removed, because {left[0]}; to remove it all the same: --leave-records")
             notes.extend(f"{reason}; its record stays in {places['records']}" for reason in left)
@@ -156,9 +156,11 @@ def _remove(order: dict[str, Any], done: list[str], notes: list[str]) -> None:
             done.append(library)
     for folder in (places["locks"], places["records"], os.path.dirname(places["policy"])):
         try:
-            _remove_folder(folder, locks=folder == places["locks"])
-        except Refused as error:
-            notes.append(f"{folder} stays: {error}")
+            _remove_folder(folder, done, locks=folder == places["locks"])
+        except (Refused, OSError) as error:
+            notes.append(f"{folder} stays: {getattr(error, 'strerror', None) or error}")
+    if not done:
+        notes.append("nothing of the helper is installed here")
     if order["systemd"]:
         _systemctl(["daemon-reload"], notes)
     notes.extend(f"{where} still names the helper: remove that rule with visudo" for where in _sudo_rules(order))
@@ -168,7 +170,7 @@ def _put_back_all(order: dict[str, Any], done: list[str]) -> None:
     """Every board as `_remove` leaves it, for a package manager that takes the helper away itself afterwards."""
     places = order["places"]
     _require_no_session(places["locks"])
-    left = _put_boards_back(os.path.join(places["library"], order["launcher"]), places["records"])
+    left = _put_boards_back(os.path.join(places["library"], order["launcher"]), places["records"], [])
     if left:
         raise Refused(left[0])
     done.append("every board is as it was")
@@ -188,8 +190,8 @@ def _require_no_session(locks: str) -> None:
                 os.close(file)
 
 
-def _put_boards_back(launcher: str, records: str) -> list[str]:
-    """Every board as it was before anything was confirmed; why not, of those that are not back."""
+def _put_boards_back(launcher: str, records: str, back: list[str]) -> list[str]:
+    """Every board as it was before anything was confirmed, named in `back`; why not, of those that are not back."""
     left = []
     for name in sorted(os.listdir(records)) if os.path.isdir(records) else []:
         board, ending = os.path.splitext(name)
@@ -199,6 +201,8 @@ def _put_boards_back(launcher: str, records: str) -> list[str]:
                 reason = "its record is still there"
             if reason:
                 left.append(f"{board} is not put back: {reason}")
+            else:
+                back.append(f"{board} is as it was before")
     return left
 
 
@@ -238,15 +242,15 @@ def _unlink(path: str, done: list[str], notes: "list[str] | None" = None, unless
         done.append(path)
 
 
-def _remove_folder(path: str, *, locks: bool) -> None:
-    """Remove a folder that is empty but for locks that no process holds."""
+def _remove_folder(path: str, done: list[str], *, locks: bool) -> None:
+    """Remove a folder that is empty but for locks that no process holds. Raises OSError where more lies there."""
     if not os.path.isdir(path):
         return
     with _folder(path, make=False) as folder:
         for name in os.listdir(folder) if locks else []:
             os.unlink(name, dir_fd=folder)
-    with contextlib.suppress(OSError):  # not empty: what lies there is not ours to remove
-        os.rmdir(path)
+    os.rmdir(path)
+    done.append(path)
 
 
 def _sudo_rules(order: dict[str, Any]) -> list[str]:

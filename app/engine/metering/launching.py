@@ -9,6 +9,7 @@ from ...errors import WattridgeError
 from ...sensors.device_limits import DeviceLimits
 from ...sensors.gpu import Gpu
 from ...sensors.load import Execution, Load
+from ...sensors.remote.address import parse_address
 
 
 @runtime_checkable
@@ -38,7 +39,7 @@ class BringsLoads(Protocol):
 def require_here(gpu: Gpu) -> None:
     """Raises WattridgeError where the board is in another machine: what runs on it is started there."""
     if gpu.info.host:
-        remedy = f"start it there: ssh {gpu.info.host} wattridge ... --gpu {gpu.info.index}"
+        remedy = f"start it there: {parse_address(gpu.info.host).login} wattridge ... --gpu {gpu.info.index}"
         raise WattridgeError("a board of another machine can only be watched and set from here", gpu.info.label, remedy)
 
 

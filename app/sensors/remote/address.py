@@ -38,6 +38,12 @@ class Address:
         return f"{self.user}@{self.host}{port}" if self.user else f"{self.host}{port}"
 
     @property
+    def login(self) -> str:
+        """The command line of ssh to that machine, which takes neither a port behind the host nor brackets."""
+        port = f" -p {self.port}" if self.port else ""
+        return f"ssh{port} {self.user}{'@' if self.user else ''}{self.host.strip('[]')}"
+
+    @property
     def selector(self) -> str:
         """As `--gpu` takes it."""
         return f"{SCHEME}{self.machine}/{self.board}"
@@ -75,7 +81,7 @@ def can_ask() -> bool:
 
 def install_command(address: Address) -> str:
     """What installs Wattridge on that machine."""
-    return f"ssh {address.machine} pipx install wattridge"
+    return f"{address.login} pipx install wattridge"
 
 
 def ssh_command(address: Address, words: Sequence[str], *, batch: bool = False) -> list[str]:

@@ -216,7 +216,7 @@ class Connection:
                 ours.removeprefix("wattridge: "), self.machine, f"see: wattridge gpus, on {self.machine}"
             )
         what = said[-1] if said and not self._misspoke else self._fault
-        return SensorError(f"no connection: {what}", self.machine, f"try: ssh {self.machine}")
+        return SensorError(f"no connection: {what}", self.machine, f"try: {self._address.login}")
 
     def _lost(self) -> GpuLost:
         what = self._fault if self._ended.is_set() else "it does not answer"

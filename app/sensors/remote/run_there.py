@@ -64,11 +64,11 @@ def run_there(address: Address, words: Sequence[str], give_up: threading.Event |
                 process.kill()
                 process.communicate()
                 what = "given up" if given_up else f"no answer within {_ANSWER_S:.0f} s"
-                raise SensorError(what, address.machine, f"try: ssh {address.machine}") from None
+                raise SensorError(what, address.machine, f"try: {address.login}") from None
     said = tuple(shortened(line, 300) for line in errors[:_MOST_BYTES].decode("utf-8", "replace").splitlines()[-20:])
     if process.returncode == 255:  # ssh's own
         raise SensorError(
-            f"no connection: {said[-1] if said else 'ssh failed'}", address.machine, f"try: ssh {address.machine}"
+            f"no connection: {said[-1] if said else 'ssh failed'}", address.machine, f"try: {address.login}"
         )
     if process.returncode in (126, 127):
         raise SensorError(
@@ -87,7 +87,7 @@ def boards_there(address: Address, give_up: threading.Event | None = None) -> li
     if not isinstance(listed, list):
         what = ended.errors[-1] if ended.errors else "its answer is none of Wattridge's"
         raise SensorError(
-            f"the boards there are not known: {what}", address.machine, f"try: ssh {address.machine} wattridge gpus"
+            f"the boards there are not known: {what}", address.machine, f"try: {address.login} wattridge gpus"
         )
     found = []
     for each in listed[:_MOST_BOARDS]:

@@ -25,11 +25,13 @@ from stand_in_fixtures import not_here
 
 from app.cli import main
 from app.engine.control import installing
+from app.engine.control.helper import policy
 from app.engine.control.helper.__main__ import LAUNCHER, MANIFEST, unsafe_tree
 from app.engine.control.rights import PYTHON, UNSAFE, Asking, helper_command
 from app.errors import PermissionRefused, WattridgeError
 
 NOBODY = 65534
+OTHER = "GPU-00000000-0000-4000-8000-00000000000a"  # another board's
 PATHS = {"PATH": "/usr/bin:/bin"}
 Boards = Callable[..., StandIn]
 
@@ -225,6 +227,8 @@ def test_the_policy_for_polkit_and_the_unit_name_the_launcher() -> None:
     unit = (control / "wattridge-restore.service").read_text()
     assert f"ExecStart=/usr/lib/wattridge/{LAUNCHER} --restore\n" in unit
     assert "StateDirectory=wattridge\n" in unit
+    for needed in ("ReadWritePaths=-/sys/devices", "DeviceAllow=char-drm rw", "DeviceAllow=char-kfd rw"):
+        assert f"\n{needed}\n" in unit, "AMD's driver is set by files in /sys"
 
 
 def test_the_unit_is_one_that_systemd_understands_and_keeps_apart(tmp_path: Path) -> None:
@@ -544,6 +548,13 @@ def test_removing_puts_boards_back_first_and_names_the_rules_of_sudo(machine: Ma
     assert machine.stand_in.settings() == before
     assert f"{machine.places.sudoers}:2 still names the helper: remove that rule with visudo" in report["notes"]
     assert sorted(machine.everything()) == ["lib", "polkit", "sudoers", "systemd"]
+    assert f"{machine.board} is as it was before" in report["notes"]
+    places = machine.places
+    folders = [places.library, places.records, places.locks, str(machine.policy.parent)]
+    assert sorted(report["done"]) == sorted([*folders, places.action, places.unit, places.policy])
+    again = installing.remove(Asking.NEVER, places=machine.places)
+    assert again["done"] == []
+    assert "nothing of the helper is installed here" in again["notes"]
 
 
 def test_where_a_board_cannot_be_put_back_nothing_is_removed(machine: Machine) -> None:
@@ -558,6 +569,7 @@ def test_where_a_board_cannot_be_put_back_nothing_is_removed(machine: Machine) -
     assert installing.installation().ready
     report = installing.remove(Asking.NEVER, places=machine.places, leave_records=True)
     assert any("its record stays" in note for note in report["notes"])
+    assert f"{machine.places.records} stays: Directory not empty" in report["notes"]
     assert [path.name for path in Path(machine.places.records).iterdir()] == [f"{machine.board}.json"]
     assert not machine.library.exists()
 
@@ -629,21 +641,80 @@ def test_read_only_does_not_remove(machine: Machine, monkeypatch: pytest.MonkeyP
         ("[all boards]\ngraphics_clock_mhz = 300:1100\n", "graphics_clock_mhz = 1200 is outside 300:1100"),
         ("[all boards]\nread_only = maybe\n", "neither yes nor no"),
         ("[all boards]\nreadonly = yes\n", "readonly is not one of"),
-        ("[all boards]\nread_only = no\nread_only = no\n", "already exists"),
-        ("[all of them]\nread_only = yes\n", "neither [all boards] nor the UUID"),
-        ("[GPU-another]\npower_limit_w = 5\n", "not a range LOW:HIGH"),
-        ("read_only = yes\n", "no section headers"),
+        ("[all boards]\nread_only = no\nread_only = no\n", "read_only is there twice"),
+        ("[all of them]\nread_only = yes\n", "neither [all boards] nor the whole UUID"),
+        ("[OTHER]\npower_limit_w = 5\n", "not a range LOW:HIGH"),
+        ("read_only = yes\n", "line 1: no section stands above it"),
         ("[all boards]\nread_only = yes\xff\n", "neither yes nor no"),
         ("#" * 70_000, "larger than"),
     ],
 )
 def test_the_helper_itself_obeys_root_s_policy(text: str, why: str, machine: Machine) -> None:
     machine.install()
-    machine.policy.write_text(text.replace("BOARD", machine.board))
+    machine.policy.write_text(text.replace("BOARD", machine.board).replace("OTHER", OTHER))
     assert "error" not in machine.sudo()[0], "it starts, to put boards back"
     refused = refused_for(machine, "policy")
     assert why in refused
     assert str(machine.policy) in refused
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (f"[{OTHER.upper()}]\nread_only = yes\n", 1),
+        (f"[{OTHER.replace('GPU-', 'gpu-')}]\nread_only = yes\n", 1),
+        ("[GPU-00000000]\nread_only = yes\n", 1),
+        (f"[{OTHER[:-1]}]\nread_only = yes\n", 1),
+        (f"[ {OTHER}]\nread_only = yes\n", 1),
+        (f"[{OTHER} ]\nread_only = yes\n", 1),
+        (f"[{OTHER}] read_only = yes\n", 1),
+        (f"[{OTHER}\nread_only = yes\n", 1),
+        ("[]\nread_only = yes\n", 1),
+        ("[GPU-]\nread_only = yes\n", 1),
+        ("[All Boards]\nread_only = yes\n", 1),
+        ("[all  boards]\nread_only = yes\n", 1),
+        ("[MIG-00000000-0000-4000-8000-000000000000]\nread_only = yes\n", 1),
+        ("[all boards]\nusers = nobody,\n  alice\n", 3),  # no line goes on in the next one
+        ("[all boards]\nread_only: yes\n", 2),
+        ("[all boards]\nread_only\n", 2),
+        ("[all boards]\n; read_only = yes\n", 2),
+        ("[all boards]\nusers = nobody\x0bread_only = yes\n", 2),
+        ("[all boards]\nusers = nobody\rread_only = yes\n", 2),
+        ("[all boards]\nusers = nobody\u2028read_only = yes\n", 2),
+        ("[all boards]\nread_only\xa0= yes\n", 2),
+        ("\ufeff[all boards]\nread_only = yes\n", 1),
+        (f"[{OTHER}]\nread_only = no\n[{OTHER}]\nread_only = yes\n", 3),
+        (f"[{OTHER}]\nread_only = yes # as bought\n", 2),
+        ("[all boards]\ngraphics_clock_mhz = 300:\n", 2),
+    ],
+)
+def test_a_section_or_a_line_that_is_not_understood_forbids_every_setting(
+    text: str, line: int, machine: Machine
+) -> None:
+    machine.policy.parent.mkdir()
+    machine.policy.write_text(text)
+    for board in (machine.board, OTHER, machine.stand_in.uuids[1]):
+        assert f"{machine.policy}, line {line}: " in policy.require(board, {"power_limit_w": 400})
+
+
+@pytest.mark.parametrize("text", ["  [all boards]\n\tread_only\t=  yes  \n", "[all boards]\r\nRead_Only=yes\r\n"])
+def test_an_indented_line_counts_as_any_other(text: str, machine: Machine) -> None:
+    machine.policy.parent.mkdir()
+    machine.policy.write_bytes(text.encode())
+    assert "read-only" in policy.require(machine.board, {"power_limit_w": 400})
+
+
+def test_no_slip_of_a_key_in_a_policy_lets_a_board_be_set(machine: Machine) -> None:
+    machine.policy.parent.mkdir()
+    whole = f"[all boards]\nusers = nobody\n\n[{machine.board}]\n  read_only = yes\n"
+    slips = [
+        f"{whole[:at]}{typed}{whole[at + gone :]}"
+        for at in range(whole.index("\n\n") + 2, len(whole) - 1)
+        for gone, typed in ((1, ""), (0, " "), (0, "\n"), (0, "="), (0, "x"), (0, "["), (0, "]"), (0, whole[at]))
+    ]
+    for text in slips:
+        machine.policy.write_text(text)
+        assert policy.require(machine.board, {"power_limit_w": 400}), text
 
 
 def test_what_the_policy_allows_can_be_set(machine: Machine) -> None:

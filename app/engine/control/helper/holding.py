@@ -47,6 +47,8 @@ def main(arguments: list[str]) -> int:
         if elevated and any(name.startswith("LD_") for name in os.environ):
             raise Failed("refused", "it was given rights together with another user's libraries")
         os.environ.clear()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, how a child ended would never be known
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
         os.umask(0o022)
         os.chdir("/")
         if arguments == ["--restore"]:
@@ -206,7 +208,10 @@ def _lock(uuid: str, patience_s: float) -> int:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             break
-        except OSError:
+        except OSError as error:
+            if not isinstance(error, BlockingIOError):  # as ENOLCK: nobody else may be setting the board
+                os.close(file)
+                raise Failed("record", f"{records.LOCK_FOLDER}: {error.strerror}") from None
             if time.monotonic() >= until:
                 holder = os.pread(file, 20, 0).decode("ascii", "replace")
                 os.close(file)

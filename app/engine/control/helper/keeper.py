@@ -36,6 +36,8 @@ class Keeper:
         found = records.read(board.uuid)
         if found is not None and found.unreadable:
             found.kept = {}  # what is put back of it is what was before everything
+        elif found is not None and found.open and found.held_by not in (None, holder["pid"]):  # the lock was lost
+            raise Failed("busy", f"another session is setting this board, process {found.held_by}")
         self._record = found if found is not None else Record(board.uuid, board.name)
         self._on_disk = False  # whether `_record` is known to be on disk, with this process as its holder
         self.left_over = self._record.open

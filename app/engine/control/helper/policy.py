@@ -9,12 +9,12 @@
     read_only = yes
 
 It restricts what may be set and who may start the helper. Putting a board back is never forbidden to a user who may
-start the helper. Without the file nothing is restricted; a file that cannot be relied on forbids every setting.
+start the helper. Without the file nothing is restricted; a file that cannot be relied on forbids every setting: others
+could have written it, or a section or a line of it is not understood.
 """
 
 from __future__ import annotations
 
-import configparser
 import math
 import os
 import stat
@@ -24,6 +24,7 @@ from typing import Any
 
 from .__main__ import unsafe_path
 from .grammar import NO_PROFILE, SETTINGS
+from .record import is_uuid
 
 PATH = "/etc/wattridge/policy.conf"
 ALL_BOARDS = "all boards"
@@ -67,19 +68,8 @@ def load(uuid: str) -> Policy:
     text = _text()
     if text is None:
         return Policy()
-    parser = configparser.ConfigParser(
-        default_section=ALL_BOARDS, delimiters=("=",), comment_prefixes=("#",), interpolation=None
-    )
-    try:
-        parser.read_string(text, PATH)
-        sections = {name: parser[name] for name in (*parser.sections(), ALL_BOARDS)}
-        for name, section in sections.items():
-            if name != ALL_BOARDS and not name.startswith(("GPU-", "AMD-")):
-                raise PolicyError(f"{PATH}: [{name}] is neither [{ALL_BOARDS}] nor the UUID of a board")
-            _policy_of(section)  # a mistake in one section makes the whole file unreliable
-        return _policy_of(sections.get(uuid, sections[ALL_BOARDS]))
-    except configparser.Error as error:
-        raise PolicyError(" ".join(str(error).split())) from None
+    sections = _sections(text)
+    return _policy_of({**sections[ALL_BOARDS], **sections.get(uuid, {})})
 
 
 def require(uuid: str, settings: Mapping[str, Any]) -> str:
@@ -117,29 +107,58 @@ def _text() -> str | None:
         raise PolicyError(f"{PATH} is not UTF-8 text") from None
 
 
-def _policy_of(section: configparser.SectionProxy) -> Policy:
+def _sections(text: str) -> dict[str, dict[str, str]]:
+    """Every section's lines. Raises PolicyError for a line that is neither of a policy nor a comment."""
+    sections: dict[str, dict[str, str]] = {ALL_BOARDS: {}}
+    met, name = set(), ""
+    for number, each in enumerate(text.split("\n"), 1):
+        line, where = each.replace("\t", " ").strip(" \r"), f"{PATH}, line {number}"
+        if not line or line.startswith("#"):
+            continue
+        key, equals, value = (part.strip(" ") for part in line.partition("="))
+        key = key.lower()
+        if line.startswith("["):
+            key, name = line, line[1:-1]
+            if not line.endswith("]") or not (name == ALL_BOARDS or is_uuid(name)):
+                whole = "the whole UUID of a board in small letters, as in [GPU-...] or [AMD-...]"
+                raise PolicyError(f"{where}: {line!a} is neither [{ALL_BOARDS}] nor {whole}")
+            sections.setdefault(name, {})
+        elif not name:
+            raise PolicyError(f"{where}: no section stands above it, as [{ALL_BOARDS}]")
+        elif not equals or not line.isprintable():
+            raise PolicyError(f"{where}: {line!a} is no NAME = VALUE")
+        else:
+            _policy_of({key: value}, where)
+            sections[name][key] = value
+        if (name, key) in met:
+            raise PolicyError(f"{where}: {key} is there twice")
+        met.add((name, key))
+    return sections
+
+
+def _policy_of(section: Mapping[str, str], where: str = PATH) -> Policy:
     read_only, users, ranges = False, None, {}
     for key, value in section.items():
         if key == "read_only":
             if value not in ("yes", "no"):
-                raise PolicyError(f"{PATH}: read_only = {value} is neither yes nor no")
+                raise PolicyError(f"{where}: read_only = {value} is neither yes nor no")
             read_only = value == "yes"
         elif key == "users":
             users = tuple(user.strip() for user in value.split(",") if user.strip())
         elif key in SETTINGS:
-            ranges[key] = _range(key, value)
+            ranges[key] = _range(key, value, where)
         else:
-            raise PolicyError(f"{PATH}: {key} is not one of read_only, users, {', '.join(SETTINGS)}")
+            raise PolicyError(f"{where}: {key} is not one of read_only, users, {', '.join(SETTINGS)}")
     return Policy(read_only, users, ranges)
 
 
-def _range(key: str, value: str) -> tuple[float, float]:
+def _range(key: str, value: str, where: str) -> tuple[float, float]:
     try:
         low, high = (float(end) for end in value.split(":"))
     except ValueError:
         low, high = math.nan, math.nan
     if not 0 <= low <= high < math.inf:
-        raise PolicyError(f"{PATH}: {key} = {value} is not a range LOW:HIGH")
+        raise PolicyError(f"{where}: {key} = {value} is not a range LOW:HIGH")
     return low, high
 
 

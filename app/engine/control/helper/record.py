@@ -79,6 +79,12 @@ class Record:
     written_s: float = 0.0  # since the epoch
     unreadable: str = field(default="", metadata={"kept": False})  # why, and which part: see `read`; not in the file
 
+    @property
+    def held_by(self) -> int | None:
+        """The process that has the board in hand, where it still runs."""
+        pid = self.holder.get("pid", 0)
+        return pid if pid and started(pid) == self.holder.get("started", 0) else None
+
     def base(self, knob: str) -> Any:
         """What a knob goes back to: what was confirmed, else what was there before."""
         return self.kept[knob] if knob in self.kept else self.prior[knob]
