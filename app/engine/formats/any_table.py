@@ -21,7 +21,7 @@ from ..measurement import State, Value
 from ..objectives import Goal, Objective, likely_goal
 from .columns import Columns, parse_columns
 from .entries import NO_VALUE, as_number
-from .facts import Facts, drop_impossible
+from .facts import Facts
 from .figure_names import is_figure
 from .kinds import first_character, is_json_lines
 from .names import DEVICE_SETTINGS, SETTING_NAMES
@@ -188,9 +188,7 @@ def recording_of(table: Table, columns: TableColumns) -> Recording:
     for row, configuration in enumerate(configurations):
         values = {name: column[row] for name, column in cells.items() if math.isfinite(column[row])}
         _add_known(values)
-        impossible = drop_impossible(values)
-        state = State.OK if values else State.RUNTIME
-        error = "" if values else impossible or NO_VALUE
+        state, error = (State.OK, "") if values else (State.RUNTIME, NO_VALUE)
         facts = Facts(state, values, intervals={}, error=error, source="recorded")
         builder.add(configuration if counts is None else (*configuration, counts[row]), facts)
     device = next((str(c[0]) for n, c in table.columns.items() if n.lower() in _DEVICES and len(set(c)) == 1), "")
