@@ -110,7 +110,7 @@ def show_comparison(sessions: Sequence[Opened], arguments: Namespace) -> None:
     from ..engine.objectives import parse_front
     from ..engine.session.board_offsets import describe_offsets, offsets_document
 
-    sides = [opened.side for opened in sessions]
+    sides = [side for opened in sessions for side in opened.side.by_kernel()]
     found = compare_sessions(sides, parse_front(arguments.front) if arguments.front else ())
     crossed, machines = kernels_by_boards(found), over_machines(sides, figures_of(found))
     if arguments.json:

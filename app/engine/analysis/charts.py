@@ -100,7 +100,7 @@ def split_cloud(session: Analysed, name: str) -> Chart | str:
     analysis, plane = session.analysis, session.analysis.plane
     split = next((one for one in analysis.splits if one.name == name), None)
     if plane is None or split is None:
-        return "The split needs two figures to draw over and a quantity that varies."
+        return "The split needs two figures to draw over and a quantity that varies, of at least five measurements."
     x, y = plane.values[:, 0], plane.values[:, 1]
     shown = [session.described(goal.name) for goal in plane.goals]
     values = values_of(analysis.table, name)[: len(x)]  # the table may have grown since
@@ -129,8 +129,12 @@ def split_cloud(session: Analysed, name: str) -> Chart | str:
         x_title=shown[0].title,
         y_title=shown[1].title,
         series=tuple(series),
-        caption=f"{described.label} above its mean of {mean}: on the mean {change_words(speed, 'speed')} and "
-        f"{change_words(efficiency, 'efficiency')} than below it.",
+        caption=f"{described.label} above its mean of {mean}: "
+        + (
+            f"on the mean {change_words(speed, 'speed')} and {change_words(efficiency, 'efficiency')} than below it."
+            if np.isfinite(speed + efficiency)
+            else "too few on one side to compare means."
+        ),
     )
 
 
@@ -177,6 +181,7 @@ def main_effect(session: Analysed, on: str, of: str) -> Chart | str:
     best = np.array([level.best for level in found.levels]) * shown.factor
     failed = sum(level.failed for level in found.levels)
     lost = f"; {count_text(failed)} failed and are not in it" if failed else ""
+    lost += "; too few of a value have no median" if np.isnan(medians).any() else ""
     return Chart(
         x_title=session.described(of).title,
         y_title=shown.title,
@@ -253,7 +258,7 @@ def difficulty_curves(session: Analysed) -> Chart | str:
     """The proportion of centrality [Schoonhoven2024, figure 6.5]."""
     found = session.analysis.difficulty
     if not found:
-        return f"{_NOTHING}\nDifficulty needs at least two measurements, as it compares neighbours."
+        return f"{_NOTHING}\nDifficulty needs at least five measurements, as it compares neighbours."
     coverage = session.analysis.coverage
     partly = f" {percent(coverage)} of the space was measured; it is of that part." if coverage < 0.999 else ""
     minima = ", ".join(f"{count_text(len(one.minima))} for {name}" for name, one in found.items())

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from ...errors import InputError
 from ...numbers import UNKNOWN
+from ..formats.any_table import KERNELS
 from ..measurement import Configuration, Value
 from ..models.points import CLOCK_SETTINGS
 from ..objectives import Goal, Limit
@@ -43,6 +44,16 @@ class Compared:
     work: str = ""  # the problem size, where it is known
     condition: str = ""  # thermal, that its energies are stated for; empty where they are as drawn
     limits: tuple[Limit, ...] = ()  # of its objective: what breaks one is not compared
+    of_table: bool = False  # of another tool, where a parameter named 'kernel' is what ran
+
+    def by_kernel(self) -> list[Compared]:
+        """One for each kernel that a table names: times of different work are not compared."""
+        name = next((name for name in self.table.space.names if self.of_table and name in KERNELS), None)
+        parts: dict[str, ResultTable] = {}
+        for measurement in map(self.table.measurement, range(len(self.table) if name else 0)):
+            kernel = str(measurement.configuration[name or ""])
+            parts.setdefault(kernel, ResultTable(self.table.space)).append(measurement)
+        return [replace(self, name=f"{self.name}, {k}", kernel=k, table=t) for k, t in parts.items()] or [self]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +180,7 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
 
     Raises InputError with fewer than two sessions, without common figures, or where one has nothing that worked.
     """
+    sessions = [part for each in sessions for part in each.by_kernel()]
     if len(sessions) < 2:
         raise InputError("one session has nothing to be compared with", "compare", "name two or more")
     sessions = [replace(session, table=_averaged(session.table)) for session in named_by_work(sessions)]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 _MOVES = 0.1  # a coefficient that differs by less between speed and efficiency is no mover
-_FEWEST = 5  # pairs below which a coefficient is unknown
+FEWEST = 5  # measurements of a group below which its mean, or a coefficient, is unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +92,15 @@ class Half:
     """The measurements on one side of the mean."""
 
     count: int
-    speed: float  # mean; NaN where there is none
+    speed: float  # mean; NaN, as all of them, of too few
     efficiency: float
     best_speed: float
     best_efficiency: float
 
     @classmethod
     def of(cls, speed: Floats, efficiency: Floats) -> Half:
-        if not len(speed):
-            return cls(0, math.nan, math.nan, math.nan, math.nan)
+        if len(speed) < FEWEST:
+            return cls(len(speed), math.nan, math.nan, math.nan, math.nan)
         means, best = (float(speed.mean()), float(efficiency.mean())), (float(speed.max()), float(efficiency.max()))
         return cls(len(speed), *means, *best)
 
@@ -122,9 +122,9 @@ def above_mean(values: Floats, among: Mask) -> Mask:
 
 
 def split_by_mean(observed: Observed, speed: Floats, efficiency: Floats) -> Split | None:
-    """Both halves' speed and efficiency; None for words, and where the quantity does not vary."""
+    """Both halves' speed and efficiency; None for words, of too few, and where it does not vary."""
     known = np.isfinite(observed.values) & np.isfinite(speed) & np.isfinite(efficiency)
-    if observed.categorical or not known.any() or np.ptp(observed.values[known]) == 0:
+    if observed.categorical or known.sum() < FEWEST or np.ptp(observed.values[known]) == 0:
         return None
     above = above_mean(observed.values, known)
     halves = [Half.of(speed[side], efficiency[side]) for side in (above, known & ~above)]
@@ -152,7 +152,7 @@ class _Column:
 def _pair(first: _Column, second: _Column) -> Coefficient:
     rows = first.known & second.known
     pairs = int(rows.sum())
-    if pairs < _FEWEST:
+    if pairs < FEWEST:
         return Coefficient(math.nan, math.nan, math.nan, pairs)
     (a, a_ranks), (b, b_ranks) = first.standardised(rows), second.standardised(rows)
     if not len(a) or not len(b):
@@ -183,7 +183,7 @@ def _ratio(codes: Floats, target: Floats) -> Coefficient:
     """The correlation ratio of numbered words."""
     rows = np.isfinite(codes) & np.isfinite(target)
     pairs = int(rows.sum())
-    if pairs < _FEWEST:
+    if pairs < FEWEST:
         return Coefficient(math.nan, math.nan, math.nan, pairs)
     _, group = np.unique(codes[rows], return_inverse=True)
     between, whole, groups = split_variance(group, target[rows])

@@ -13,6 +13,7 @@ from ..measurement import State
 from ..space.result_table import STATES
 from ..workloads.hardware_counters import COUNTERS
 from .compare import Carried, Comparison
+from .correlations import FEWEST
 from .costs import values_of
 from .importance import Importance
 from .iso_lines import Role, role_of
@@ -140,7 +141,9 @@ def _letter_head(letters: Letters | None) -> list[str]:
 
 def describe_correlations(analysis: Analysis) -> Iterator[Description]:
     """The coefficients of everything observed with speed, efficiency and their product."""
+    title = "Correlation with speed, efficiency and their product (words: correlation ratio)"
     if not analysis.correlations:
+        yield from _too_few(title, analysis.too_few)
         return
     rows: list[list[Cell]] = [
         [
@@ -152,7 +155,6 @@ def describe_correlations(analysis: Analysis) -> Iterator[Description]:
         for one in analysis.correlations
     ]
     header = ("", "speed", "efficiency", "product", "rank, speed", "rank, efficiency", "")
-    title = "Correlation with speed, efficiency and their product (words: correlation ratio)"
     yield Description(title, listings=[Listing("", header, rows)])
 
 
@@ -165,8 +167,16 @@ def describe_split(analysis: Analysis) -> Iterator[Description]:
 
 def describe_counter_split(analysis: Analysis) -> Iterator[Description]:
     """The same of every hardware counter."""
-    names = analysis.counted.names if analysis.counted is not None else ()
-    yield from _split_at(analysis, names, "The cloud split at the mean of each counter")
+    found, title = analysis.counted, "The cloud split at the mean of each counter"
+    if found is not None and found.configurations < FEWEST:
+        yield from _too_few(title, f"too few: {found.configurations} were profiled, and at least {FEWEST} are needed")
+    elif found is not None:
+        yield from _split_at(analysis, found.names, title)
+
+
+def _too_few(title: str, why: str) -> Iterator[Description]:
+    if why:
+        yield Description(title, remarks=[why])
 
 
 def _split_at(analysis: Analysis, names: Sequence[str], title: str) -> Iterator[Description]:
@@ -175,7 +185,8 @@ def _split_at(analysis: Analysis, names: Sequence[str], title: str) -> Iterator[
     for one in (split[name] for name in names if name in split):
         for side, half, other in (("above", one.above, one.below), ("below", one.below, one.above)):
             changes = relative_change(other.speed, half.speed), relative_change(other.efficiency, half.efficiency)
-            rows.append([f"{one.name} {side} {number(one.mean)}", half.count, *(change(1 + each) for each in changes)])
+            said = ["too few" if each != each else change(1 + each) for each in changes]
+            rows.append([f"{one.name} {side} {number(one.mean)}", half.count, *said])
     if rows:
         header = ("measurements with", "how many", "speed, over the others", "efficiency, over the others")
         yield Description(title, listings=[Listing("", header, rows)])
@@ -211,7 +222,11 @@ def describe_effects(effects: Effects) -> Iterator[Description]:
         return
     maximise = effects.goal.maximise
     rows = [
-        [one.name, percent(one.over_all), percent(one.near_best), _best_level(one, maximise)]
+        [
+            one.name,
+            *("too few" if one.too_few and each != each else percent(each) for each in (one.over_all, one.near_best)),
+            _best_level(one, maximise),
+        ]
         for one in effects.importances
     ]
     listings = [Listing("", ("parameter", "over all", "near best", "best on average"), rows)]
@@ -222,16 +237,18 @@ def describe_effects(effects: Effects) -> Iterator[Description]:
 
 
 def _best_level(one: Importance, maximise: bool) -> str:
-    worked = [level for level in one.levels if level.count]
+    worked = [level for level in one.levels if level.mean == level.mean]
     if not worked:
-        return ""
+        return "too few of each value"
     best = (max if maximise else min)(worked, key=lambda level: level.mean)
     return f"{best.value}: {number(best.mean)}"
 
 
 def describe_difficulty(analysis: Analysis) -> Iterator[Description]:
     """The local minima and the proportion of centrality."""
+    title = "Difficulty: share of local searches that end within p of the optimum"
     if not analysis.difficulty:
+        yield from _too_few(title, analysis.too_few)
         return
     partly = (
         f"over the {percent(analysis.coverage)} of the space that was measured: neighbours are missing, so it "
@@ -242,7 +259,7 @@ def describe_difficulty(analysis: Analysis) -> Iterator[Description]:
         for name, one in analysis.difficulty.items()
     ]
     yield Description(
-        "Difficulty: share of local searches that end within p of the optimum",
+        title,
         remarks=[partly] if analysis.coverage < 1 else [],
         listings=[Listing("", ("minimising", "minima", *(f"p {p:g}" for p in _WITHIN)), rows)],
     )

@@ -49,6 +49,7 @@ def document_of(analysis: Analysis) -> dict[str, Any]:
             {"a_from": one.low, "a_to": one.high, "index": one.index}
             for one in weight_ranges(analysis.within.time_s, analysis.within.energy_j)
         ],
+        "too_few": analysis.too_few or None,
         "correlations": as_json(analysis.correlations),
         "movers": [one.name for one in sorted(analysis.correlations, key=lambda one: -abs(one.moves)) if one.mover],
         "splits": as_json(analysis.splits),

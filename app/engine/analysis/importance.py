@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ..measurement import Value
 from ..space.search_space import SearchSpace
-from .correlations import split_variance
+from .correlations import FEWEST, split_variance
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -30,7 +30,7 @@ _FEWEST_PER_GROUP = 2.0  # measurements on the mean, below which a pair of param
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The measurements with one value of a parameter; figures NaN where none succeeded."""
+    """The measurements with one value of a parameter; figures NaN where none succeeded, means of too few."""
 
     value: Value
     count: int  # successful
@@ -48,6 +48,12 @@ class Importance:
     over_all: float  # share of the variance, 0..1; NaN where it does not vary
     near_best: float  # share of 1; NaN where too few were measured
     levels: tuple[Level, ...]
+
+    @property
+    def too_few(self) -> bool:
+        """Too few were measured for shares: in all, or no value more than once."""
+        counts = [level.count for level in self.levels]
+        return sum(counts) < _FEWEST or max(counts) < 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +165,9 @@ def _levels(
         failed = int(every[code]) - len(part)
         if len(part):
             best = float(part.max() if maximise else part.min())
-            levels.append(Level(value, len(part), failed, float(part.mean()), float(np.median(part)), best))
+            few = len(part) < FEWEST
+            mean, median = (math.nan, math.nan) if few else (float(part.mean()), float(np.median(part)))
+            levels.append(Level(value, len(part), failed, mean, median, best))
         elif failed:
             levels.append(Level(value, 0, failed, math.nan, math.nan, math.nan))
     return tuple(levels)

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..measurement import STATED_FROM, of_sources, spreads
+from ..measurement import STATED_FROM, State, of_sources, spreads
 from ..models.points import CLOCK_SETTINGS
 from ..objectives import Goal, Objective
 from ..space.repeats import repeat_names
-from ..space.result_table import ResultTable
+from ..space.result_table import STATES, ResultTable
 from ..space.within_limits import broken, feasible, nearest
 from .choosers import Choice, Preferences, choices
 from .convergence import best_so_far, hypervolume_so_far
-from .correlations import Correlation, Observed, Split, correlations, split_by_mean
+from .correlations import FEWEST, Correlation, Observed, Split, correlations, split_by_mean
 from .costs import Costs, Floats, costs_of, positive, values_of, within_limits
 from .counted import Counted, counted
 from .difficulty import Difficulty, Flow, difficulty
@@ -64,6 +64,12 @@ class Analysis:
     failures: tuple[FailuresOf, ...]
     counted: Counted | None  # None: no configuration was profiled
     over_load: OverLoad | None  # None: no load was varied, and no service measured
+
+    @property
+    def too_few(self) -> str:
+        """Why there are no correlations, splits and difficulty, where too few measurements worked; else empty."""
+        worked = int((self.table.so_far().states() == STATES.index(State.OK)).sum())
+        return f"too few: {worked} worked, and at least {FEWEST} are needed" if 0 < worked < FEWEST else ""
 
 
 def analyse(
@@ -153,7 +159,7 @@ def difficulties(table: ResultTable, costs: Costs, goal: Goal) -> dict[str, Diff
     """
     rows, from_end = np.unique(table.rows()[: len(table)][::-1], return_index=True)
     rows, at = rows.astype(np.int64), len(table) - 1 - from_end  # the last measurement of each row
-    if len(rows) < 2:
+    if len(rows) < FEWEST or np.isfinite(costs.time_s[at]).sum() < FEWEST:
         return {}
     flow = Flow.of(table.space, rows)
     found = {"time": difficulty(flow, costs.time_s[at]), "energy": difficulty(flow, costs.energy_j[at])}

@@ -21,7 +21,7 @@ from ..measurement import State, Value
 from ..objectives import Goal, Objective, likely_goal
 from .columns import Columns, parse_columns
 from .entries import NO_VALUE, as_number
-from .facts import Facts, drop_impossible
+from .facts import Facts
 from .figure_names import is_figure
 from .kinds import first_character, is_json_lines
 from .names import DEVICE_SETTINGS, SETTING_NAMES
@@ -34,6 +34,7 @@ _LARGEST_FILE: Final = 2**20  # bytes of one point of a folder
 _MOST_COLUMNS: Final = 1000
 _DEEPEST: Final = 8
 _DEVICES: Final = frozenset(("gpu", "gpu_name", "device", "device_name", "board"))
+KERNELS: Final = frozenset(("kernel", "kernel_name"))
 _NOT_CHOSEN: Final = re.compile(r"time_?stamp|date|hash|uuid|^(ts|row|index|id|unnamed.*)$", re.IGNORECASE)
 _MEASURED: Final = re.compile(
     r"energy|joule|power|watt|runtime|elapsed|latency|duration|throughput|bandwidth|flop|temperature|(^|_)time"
@@ -188,14 +189,15 @@ def recording_of(table: Table, columns: TableColumns) -> Recording:
     for row, configuration in enumerate(configurations):
         values = {name: column[row] for name, column in cells.items() if math.isfinite(column[row])}
         _add_known(values)
-        impossible = drop_impossible(values)
-        state = State.OK if values else State.RUNTIME
-        error = "" if values else impossible or NO_VALUE
+        state, error = (State.OK, "") if values else (State.RUNTIME, NO_VALUE)
         facts = Facts(state, values, intervals={}, error=error, source="recorded")
         builder.add(configuration if counts is None else (*configuration, counts[row]), facts)
-    device = next((str(c[0]) for n, c in table.columns.items() if n.lower() in _DEVICES and len(set(c)) == 1), "")
+    device, kernel = (
+        next((str(c[0]) for n, c in table.columns.items() if n.lower() in known and len(set(c)) == 1), "")
+        for known in (_DEVICES, KERNELS)
+    )
     note = f"a table of another tool, read with parameters: {', '.join(parameters)}; figures: {', '.join(figures)}"
-    found = builder.finish(device=device, notes=(note,))
+    found = builder.finish(device=device, kernel=kernel, notes=(note,))
     return replace(found, objective=_objective(found.value_names), read_with=columns.options)
 
 
@@ -220,7 +222,7 @@ def _is_chosen(name: str, table: Table) -> bool:
     cells = table.columns[name]
     if _NOT_CHOSEN.search(name) or not table.is_complete(name):
         return False
-    is_constant_device = name.lower() in _DEVICES and len(set(cells)) == 1
+    is_constant_device = name.lower() in _DEVICES | KERNELS and len(set(cells)) == 1
     is_text_of_its_own = len(cells) > 2 and len(set(cells)) == len(cells) and all(isinstance(c, str) for c in cells)
     return not (is_constant_device or is_text_of_its_own)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ...numbers import finite_or_none
 from ..measurement import Depth, State, Value
-from .facts import Facts, drop_impossible
+from .facts import Facts
 from .names import OwnNames
 
 OWN = "wattridge"  # the key for what other programs have no place for
@@ -108,8 +108,6 @@ class EntryReader:
             own_names = self._names_of(tuple(values))
             own_names.add_to(values)
             power_source = own_names.power_source
-            if failure := drop_impossible(values):
-                state = State.RUNTIME
         return Facts(
             state,
             values,

@@ -20,21 +20,7 @@ MAXIMUM_COLUMNS = 2000
 _CODE_OF_STATE = {state: code for code, state in enumerate(STATES)}
 _UNKNOWN = array("d", [math.nan])
 _OF_ENERGY = re.compile("energy|power|watt|joule", re.IGNORECASE)
-
-
-def drop_impossible(values: dict[str, float]) -> str:
-    """Take out readings that no run can have: tools write 0 or -1 for what they did not measure.
-
-    A time of nothing is a failed run, which the text says, and leaves no value; an energy or a power of nothing is not
-    known.
-    """
-    if (time_s := values.get("time_s", 1.0)) <= 0.0:
-        values.clear()
-        return f"its time is {time_s:g} s: it was not measured"
-    if values.get("energy_j", 1.0) <= 0.0 or values.get("power_w", 1.0) <= 0.0:
-        for name in [name for name, value in values.items() if value <= 0.0 and _OF_ENERGY.search(name)]:
-            del values[name]
-    return ""
+_OF_A_WHOLE = re.compile(r"(util|occupancy|busy).*(percent|pct|%)|(percent|pct).*(util|occupancy|busy)", re.IGNORECASE)
 
 
 class Facts(NamedTuple):
@@ -58,6 +44,40 @@ class Facts(NamedTuple):
     def of(self, row: int, configuration: Configuration) -> Measurement:
         """The measurement of a row."""
         return Measurement(row=row, configuration=configuration, **self._asdict())
+
+
+def possible(facts: Facts) -> tuple[Facts, tuple[str, ...]]:
+    """What was measured, without readings that no run can have, and which these are.
+
+    Tools write 0 or -1 for what they did not measure. A time of nothing is a failed run; an energy or a power of
+    nothing, and a share of the board above 100 %, are not known; nor is an interval that does not hold its figure.
+    """
+    values, intervals = facts.values, facts.intervals
+    if facts.state is not State.OK:
+        return facts, ()
+    if (time_s := values.get("time_s", 1.0)) <= 0.0:
+        error = f"its time is {time_s:g} s: it was not measured"
+        return facts._replace(state=State.RUNTIME, values={}, intervals={}, error=error), ()
+    below = values.get("energy_j", 1.0) <= 0.0 or values.get("power_w", 1.0) <= 0.0
+    wrong = {name for name, value in values.items() if below and value <= 0.0 and _OF_ENERGY.search(name)}
+    wrong |= {name for name, value in values.items() if value > 100.0 and _OF_A_WHOLE.search(name)}
+    outside = [n for n, (low, high) in intervals.items() if n in values and _is_outside(values[n], low, high)]
+    if not wrong and not outside:
+        return facts, ()
+    kept = {name: value for name, value in values.items() if name not in wrong}
+    held = {name: ends for name, ends in intervals.items() if name not in wrong and name not in outside}
+    found = [f"{name} of {values[name]:.4g}" for name in wrong]
+    found += [f"the interval of {name}, which does not hold it" for name in outside if name not in wrong]
+    if not kept:
+        lost = facts._replace(state=State.RUNTIME, values={}, intervals={}, error=f"{found[0]} cannot be")
+        return lost, tuple(sorted(found))
+    return facts._replace(values=kept, intervals=held), tuple(sorted(found))
+
+
+def _is_outside(value: float, low: float, high: float) -> bool:
+    """Beyond an end of an interval by more than figures are rounded by; unknown ends bound nothing."""
+    slack = 1e-6 * abs(value)
+    return low > high or value < low - slack or value > high + slack
 
 
 _Texts = tuple[str, str, str, str, str, int, Depth]  # error, message, power source, source, board, event reasons, depth

@@ -16,7 +16,7 @@ from ..objectives import Goal, Objective, likely_goal
 from ..space.build import space_and_order
 from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace
-from .facts import FactColumns, Facts
+from .facts import FactColumns, Facts, possible
 from .names import SETTING_NAMES, units_of
 
 MAXIMUM_ENTRIES = 1_000_000
@@ -24,6 +24,7 @@ _MAXIMUM_CARTESIAN = 2**62  # the space names its rows by a key of 64 bits
 MAXIMUM_PARAMETERS = 100
 _SAME = 0.005  # relative; figures in a file are rounded
 _FEWEST = 3  # rows in which two values must agree
+_MOST_LISTED = 4
 _SIMULATED = "the figures were simulated: they come from a model of the board, not from one"
 
 
@@ -114,16 +115,24 @@ class RecordingBuilder:
         self._listed = {name: tuple((listed or {}).get(name, ())) for name in names}
         self._index_of: dict[tuple[Value, ...], int] = {}
         self._columns = FactColumns(str(path))
+        self._impossible: dict[int, tuple[str, ...]] = {}
 
     def __len__(self) -> int:
         return len(self._index_of)
 
-    def add(self, configuration: tuple[Value, ...], facts: Facts) -> None:
-        """Add what was measured of a configuration (values in the order of the names). Raises InputError."""
+    def add(self, configuration: tuple[Value, ...], facts: Facts) -> Facts:
+        """Add what was measured of a configuration (values in the order of the names), as far as it can be.
+
+        Returns what is kept of it. Raises InputError.
+        """
         at = self._index_of.setdefault(configuration, len(self._index_of))
         if at >= MAXIMUM_ENTRIES:
             raise InputError(f"more than {MAXIMUM_ENTRIES} entries", str(self._path), "split the file")
-        self._columns.put(at, facts)
+        kept, left_out = possible(facts)
+        if left_out or at in self._impossible:
+            self._impossible[at] = left_out
+        self._columns.put(at, kept)
+        return kept
 
     def facts(self, at: int) -> Facts:
         """What was added of the configuration with that index, in the order of arrival."""
@@ -151,11 +160,19 @@ class RecordingBuilder:
             problem_size=problem_size,
             objective=objective or Objective(likely_goal("time")),
             units=units_of(self._columns.value_names, units),
-            notes=(*notes, *((_SIMULATED,) if "simulated" in self._columns.sources else ())),
+            notes=(*notes, *self._left_out(), *((_SIMULATED,) if "simulated" in self._columns.sources else ())),
             _space=space,
             _columns=self._columns,
             _index=index,
         )
+
+    def _left_out(self) -> list[str]:
+        """What cannot be, in a line."""
+        found = [words for each in self._impossible.values() for words in each]
+        if not found:
+            return []
+        listed = ", ".join(list(dict.fromkeys(found))[:_MOST_LISTED])
+        return [f"{len(found)} figures that were not measured, or cannot be, are left out: {listed}"]
 
     def _space(self, where: str) -> tuple[SearchSpace, npt.NDArray[np.int64]]:
         """The space of the entries, and the entry of each of its rows."""

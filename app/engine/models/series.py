@@ -79,7 +79,13 @@ def _series_of_columns(roles: Roles, wanted: Mapping[str, str]) -> list[Points]:
         temperature_c=roles.known("temperature"),
         requested_mhz=requested,
     )
-    rows &= np.isfinite(clock) & (clock > 0) & np.isfinite(every.power_w)
+    impossible = rows & ((every.power_w <= 0) | np.isinf(every.power_w))
+    time = roles.known("time")
+    if time is not None:
+        impossible |= rows & (time <= 0)
+    count = int(impossible.sum())
+    note = (f"{count} rows with a power, energy or time that cannot be, 0 or below, are left out",) if count else ()
+    rows &= np.isfinite(clock) & (clock > 0) & np.isfinite(every.power_w) & ~impossible
     if not rows.any():
         raise InputError("no row has a clock and a power", columns.where, "name the columns with --clock and --power")
     found = []
@@ -87,7 +93,7 @@ def _series_of_columns(roles: Roles, wanted: Mapping[str, str]) -> list[Points]:
         points = _of_group(every, group, group.gpu, roles.names.get("memory_clock"), requested)
         limit_w = _limit_of_columns(columns, group)
         memory_mhz = None if memory is None else _single(memory[group.rows])
-        found.append(replace(points, limit_w=limit_w, memory_clock_mhz=memory_mhz))
+        found.append(replace(points, limit_w=limit_w, memory_clock_mhz=memory_mhz, notes=(*points.notes, *note)))
     return found
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import InputError, WattridgeError
 from ...files import digest_of, title_of
-from ..formats.facts import Facts
+from ..formats.facts import Facts, possible
 from ..formats.follow import CacheFollower, Entry
 from ..formats.kernel_tuner import CacheHeader
 from ..formats.names import SETTING_NAMES, units_of
@@ -172,7 +172,7 @@ class FollowRun(LiveSession):
         assert self._builder is not None
         for entry in entries:
             row = self._rows.row_of(entry.configuration)
-            if not same or (row is not None and _differ(self._builder.facts(row), entry.facts)):
+            if not same or (row is not None and _differ(self._builder.facts(row), possible(entry.facts)[0])):
                 return entries
         return None
 
@@ -185,8 +185,8 @@ class FollowRun(LiveSession):
         fresh = []
         for configuration, facts in entries:
             if self._rows.row_of(configuration) is None:  # a file that begins again holds what is known already
-                self._builder.add(configuration, facts)
-                fresh.append((self._rows.add(configuration), facts))
+                kept = self._builder.add(configuration, facts)
+                fresh.append((self._rows.add(configuration), kept))
         first = not len(self.table)
         self.table.space = space = self._rows.space()  # before the rows that need it
         for row, facts in fresh:

@@ -48,7 +48,9 @@ class Opened:
         board = plan.origin.get("gpu", "") if plan.source != "recorded" else ""
         work, condition = plan.origin.get("problem_size", ""), plan.origin.get("condition", "")
         limits = self.objective.limits
-        return Compared(self.name, plan.gpu, plan.source, self.table, plan.title, board, work, condition, limits)
+        named = self.name, plan.gpu, plan.source
+        of_table = self.record is None and "parameters" in plan.origin
+        return Compared(*named, self.table, plan.title, board, work, condition, limits, of_table)
 
     @property
     def seconds(self) -> float:

@@ -313,5 +313,6 @@ def _recorded(path: Path) -> tuple[Compared, dict[str, str]]:
     recording = read_recording(path)
     name = title_of(path)
     source, work = "simulated" if recording.simulated else "recorded", recording.problem_size
-    side = Compared(name, recording.device, source, recording.table(), recording.kernel, work=work)
+    named, of_table = (name, recording.device, source), bool(recording.read_with)
+    side = Compared(*named, recording.table(), recording.kernel, work=work, of_table=of_table)
     return side, dict(recording.units)

@@ -104,10 +104,13 @@ def test_the_cloud_split_at_the_mean() -> None:
     values = np.array([1.0, 2.0, 3.0, 10.0, np.nan])
     among = np.array([True, True, True, True, True])
     assert above_mean(values, among).tolist() == [False, False, False, True, False]
-    split = split_by_mean(Observed("x", values), np.array([1.0, 2, 3, 9, 5]), np.array([4.0, 4, 1, 2, np.nan]))
+    values = np.array([1.0, 2, 3, 1, 3, 20, 20, 20, 20, 20, 20, np.nan])
+    speed = np.array([1.0, 2, 3, 1, 3, 9, 9, 9, 9, 9, 15, 5])
+    efficiency = np.array([4.0, 4, 1, 3, 3, 2, 2, 2, 2, 2, 2, np.nan])
+    split = split_by_mean(Observed("x", values), speed, efficiency)
     assert split is not None
-    assert (split.mean, split.above.count, split.below.count) == (4.0, 1, 3)
-    assert (split.above.speed, split.below.speed, split.below.best_efficiency) == (9.0, 2.0, 4.0)
+    assert (split.mean, split.above.count, split.below.count) == (pytest.approx(130 / 11), 6, 5)
+    assert (split.above.speed, split.below.speed, split.below.best_efficiency) == (10.0, 2.0, 4.0)
     assert split_by_mean(Observed("x", values, categorical=True), values, values) is None
 
 
@@ -133,14 +136,15 @@ def test_main_effects_and_interactions_of_a_known_law() -> None:
 
 
 def test_levels_tell_what_each_value_came_to() -> None:
-    space = grid(a=[1, 2], b=[1, 2, 3])
-    figure = np.array([4.0, 2.0, np.nan, 8.0, 6.0, 7.0])
-    result = {one.name: one for one in importances(space, np.arange(6), figure, maximise=True)}
+    space = grid(a=[1, 2], b=[1, 2, 3, 4, 5, 6])
+    figure = np.array([4.0, 2.0, np.nan, 3.0, 3.0, 3.0, 8.0, 6.0, 7.0, 7.0, 7.0, 7.0])
+    result = {one.name: one for one in importances(space, np.arange(12), figure, maximise=True)}
     low, high = result["a"].levels
-    assert (low.value, low.count, low.failed, low.mean, low.median, low.best) == (1, 2, 1, 3.0, 3.0, 4.0)
-    assert (high.count, high.failed, high.mean, high.median, high.best) == (3, 0, 7.0, 7.0, 8.0)
-    assert math.isnan(result["a"].near_best), "six measurements are too few for shares"
-    nothing = importances(space, np.arange(6), np.full(6, np.nan), maximise=True)
+    assert (low.value, low.count, low.failed, low.mean, low.median, low.best) == (1, 5, 1, 3.0, 3.0, 4.0)
+    assert (high.count, high.failed, high.mean, high.median, high.best) == (6, 0, 7.0, 7.0, 8.0)
+    assert math.isnan(result["a"].near_best), "eleven measurements are too few for shares"
+    assert all(math.isnan(level.mean) and level.best > 0 for level in result["b"].levels), "one or two of each"
+    nothing = importances(space, np.arange(12), np.full(12, np.nan), maximise=True)
     assert all(math.isnan(one.over_all) for one in nothing)
 
 

@@ -95,13 +95,19 @@ def measurements(draw: st.DrawFn, row: int, configuration: dict[str, Value], fig
     state = draw(st.sampled_from(State))
     ok = state is State.OK
     values = draw(st.dictionaries(st.sampled_from(figures), NUMBERS, min_size=int(ok)))
-    ends = st.tuples(NUMBERS, NUMBERS)
+    values = {name: abs(value) or 1.0 if name == "time_s" else value for name, value in values.items()}
+    ends = {
+        name: st.tuples(
+            st.floats(max_value=value, allow_infinity=False), st.floats(min_value=value, allow_infinity=False)
+        )
+        for name, value in values.items()
+    }
     return Measurement(
         row=row,
         configuration=configuration,
         state=state,
         values=values,
-        intervals={name: draw(ends) for name in values if draw(st.booleans())},
+        intervals={name: draw(ends[name]) for name in values if draw(st.booleans())},
         error="" if ok else draw(TEXT),
         message=draw(TEXT),
         window_ns=draw(st.none() | st.tuples(st.integers(0, 2**62), st.integers(0, 2**62))),

@@ -324,6 +324,7 @@ class _Reader:
         table = np.empty((int(forward.sum()), len(named)), order="F")  # most is read by column
         for place, name in enumerate(named):
             table[:, place] = of_board[name][rows] if late == 0 else of_board[name][rows][forward]
+            _leave_out_impossible(name, table[:, place], notes)
         kept_ns = time_ns[forward] if late else time_ns
         keys = {at: key for key, at in self._keys.items()}
         index = wide or _index(keys.get(number, b""), number)
@@ -390,6 +391,17 @@ def _number(cell: bytes) -> float | None:
     except ValueError:
         return None
     return value if math.isfinite(value) and abs(value) < 1e15 else None
+
+
+def _leave_out_impossible(name: str, values: Floats, notes: list[str]) -> None:
+    """NaN in place of what no board reads: less than nothing, or more than 100 % of it (fans may turn faster)."""
+    described = CHANNELS[name]
+    wrong = (values < 0) & (described.unit != "°C")
+    wrong |= (values > 100) & (described.unit == "%") & (name != "fan_percent")
+    if wrong.any():
+        first = f"{values[wrong][0]:.4g} {described.unit}"
+        notes.append(f"{wrong.sum()} readings of {described.label} cannot be and are left out, the first: {first}")
+        values[wrong] = math.nan
 
 
 def _shown(cell: bytes) -> str:
