@@ -6,6 +6,7 @@ import codecs
 import gzip
 import hashlib
 import os
+import re
 import secrets
 import zlib
 from collections.abc import Iterable, Iterator
@@ -22,6 +23,8 @@ MAXIMUM_LINE = 2**20  # characters
 _CHUNK = 1 << 20
 _LONGEST_NAME = 100  # characters of a file's name that its unfinished copy repeats
 _GZIP_MAGIC = b"\x1f\x8b"
+# a dotted key in TOML of more than 16 parts: parsing it takes the square of their number in time and memory
+_DEEP_KEY = re.compile(r"""(?:(?<![\w\\-])(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){16}""")
 # endings that title_of leaves out
 _FORMATS = frozenset(("csv", "gz", "json", "jsonl", "ndjson", "parquet", "part", "tsv", "txt", "log", "toml"))
 
@@ -86,6 +89,13 @@ def _within(file: BinaryIO | gzip.GzipFile, maximum_bytes: int, where: str) -> I
             size = f"{maximum_bytes / 2**20:.0f} MiB"
             raise InputError(f"the file holds more than {size} of text", where, "split it or remove what is not needed")
         yield chunk
+
+
+def check_toml_keys(text: str, where: str) -> None:
+    """Before a text is parsed as TOML: raises InputError for a key of more than 16 parts (`a.b.c`)."""
+    if deep := _DEEP_KEY.search(text):
+        line = text.count("\n", 0, deep.start()) + 1
+        raise InputError(f"line {line}: a key of more than 16 parts", where, "nest tables less")
 
 
 def title_of(path: Path) -> str:

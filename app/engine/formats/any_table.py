@@ -15,6 +15,7 @@ from typing import Any, Final, NoReturn
 
 from ...errors import InputError
 from ...files import read_text, text_chunks, text_lines
+from ...input_files import open_input
 from ...own_installation import how_to_add_package
 from ..expressions.values import is_value
 from ..measurement import State, Value
@@ -418,7 +419,7 @@ def _of_parquet(path: Path) -> Table:
         what = "reading Parquet needs the package pyarrow, which is not installed"
         raise InputError(what, str(path), f"{how_to_add_package('pyarrow')}; or save the table as CSV") from None
     try:
-        file: Any = parquet.ParquetFile(path)
+        file: Any = parquet.ParquetFile(open_input(path))
         if file.metadata.num_rows > MAXIMUM_ENTRIES or file.metadata.num_columns > _MOST_COLUMNS:
             raise InputError("the table is too large", str(path), f"at most {MAXIMUM_ENTRIES} rows are read")
         read = file.read().to_pydict()

@@ -10,6 +10,7 @@ from typing import BinaryIO, NamedTuple
 
 from ...errors import InputError
 from ...files import decode
+from ...input_files import open_input
 from ..measurement import Value
 from .entries import BadEntry, EntryReader
 from .facts import Facts
@@ -52,7 +53,7 @@ class CacheFollower:
     def look(self) -> Look:
         """What was added since the last look. Raises InputError for what is no cache, or cannot be followed."""
         try:
-            with self.path.open("rb") as file:
+            with open_input(self.path) as file:
                 return self._look(file)
         except FileNotFoundError:
             return Look([], False, False)  # not there yet, or being replaced

@@ -16,7 +16,7 @@ from typing import Any
 from ... import __version__
 from ...errors import InputError, WattridgeError
 from ...files import digest_of, write_text
-from ...input_files import is_input, is_there
+from ...input_files import is_input, is_there, open_input
 from ...numbers import finite_or_none
 from ...sensors.device_limits import DeviceLimits, limits_of
 from ...sensors.event_reasons import names as reason_names
@@ -419,7 +419,7 @@ def refuse_foreign(
     if not is_there(path):
         return
     try:
-        with path.open("rb") as file:
+        with open_input(path) as file:
             head = file.read(65536).decode("utf-8", errors="replace")
     except OSError as error:
         raise WattridgeError(f"cannot be replaced: {error.strerror}", str(path), remedy) from None

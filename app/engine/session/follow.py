@@ -14,6 +14,7 @@ import numpy as np
 
 from ...errors import InputError, WattridgeError
 from ...files import digest_of, title_of
+from ...input_files import open_input
 from ..formats.facts import Facts, possible
 from ..formats.follow import CacheFollower, Entry
 from ..formats.kernel_tuner import CacheHeader
@@ -84,7 +85,7 @@ def _plan(
 def is_growing(path: Path) -> bool:
     """Whether the file looks like a cache whose last bracket is not there yet. Raises InputError."""
     try:
-        with path.open("rb") as file:
+        with open_input(path) as file:
             begun = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
             file.seek(max(0, file.seek(0, 2) - 64))
             ended = file.read().rstrip()[-1:]

@@ -18,6 +18,7 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT, Array, InlineTable
 
 from ...errors import InputError
+from ...files import check_toml_keys
 from .document import relative
 
 _P = ParamSpec("_P")
@@ -198,6 +199,7 @@ def rebased(text: str, old: Path, new: Path) -> str:
 
 
 def _parsed(text: str) -> tomlkit.TOMLDocument:
+    check_toml_keys(text, "text")
     try:
         return tomlkit.parse(text)
     except (TOMLKitError, ValueError) as error:

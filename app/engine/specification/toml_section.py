@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
-from ...files import read_text
+from ...files import check_toml_keys, read_text
 from ...plain_text import shortened
 from ..expressions.values import is_value
 from ..measurement import Value
@@ -27,6 +27,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def parse_toml(text: str, path: Path) -> dict[str, Any]:
     """The document of a TOML text that is, or will be, at `path`. Raises InputError naming the line."""
+    check_toml_keys(text, str(path))
     try:
         return tomllib.loads(text)
     except ValueError as error:  # TOMLDecodeError, or a number too long to be read

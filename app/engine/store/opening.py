@@ -97,6 +97,9 @@ def open_database(path: Path) -> tuple[sqlite3.Connection, str]:
 
     Raises sqlite3.Error where it is damaged or locked, and WattridgeError where a newer version wrote it.
     """
+    for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):  # SQLite would wait for what a pipe gives
+        if os.path.exists(name) and not os.path.isfile(name):
+            raise WattridgeError("this is no file, which the store is", str(name), "move it away")
     try:
         make_folder(path.parent)
         with suppress(FileExistsError):  # an existing one is left alone: closing it ends all locks of this process

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
+from ...input_files import open_input
 from ..expressions.bfloat16 import BFLOAT16, cast, number_type
 from ..specification.model import ARRAY_FILES
 
@@ -140,7 +141,8 @@ def read_array(path: Path, shape: Sequence[int] | None, kind: np.dtype[Any] | No
     if path.suffix != ".npy" and shape is not None and kind is not None:
         return _bare_numbers(path, shape, kind)
     try:
-        loaded = np.load(path, allow_pickle=False)
+        with open_input(path) as file:
+            loaded = np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise InputError(f"not a .npy file: {error}", str(path), "write it with numpy.save") from None
     if not isinstance(loaded, np.ndarray) or (shape is not None and loaded.shape != tuple(shape)):
@@ -152,7 +154,9 @@ def read_array(path: Path, shape: Sequence[int] | None, kind: np.dtype[Any] | No
 def _bare_numbers(path: Path, shape: Sequence[int], kind: np.dtype[Any]) -> Array:
     size = math.prod(shape)
     try:
-        loaded = np.fromfile(path, dtype=kind, count=size)
+        with open_input(path) as file:
+            content = file.read(size * kind.itemsize)
+        loaded = np.frombuffer(content, kind, len(content) // kind.itemsize).copy()
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", str(path), "check the path") from None
     if loaded.size != size:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from ...errors import InputError
+from ...input_files import open_input
 from .source_kernel import Build
 
 MAX_INCLUDES: Final = 2000
@@ -23,8 +25,9 @@ def included(build: Build) -> Iterator[tuple[Path, bytes]]:
             continue
         seen.add(path)
         try:
-            text = path.read_bytes()
-        except OSError:
+            with open_input(path) as file:
+                text = file.read()
+        except (OSError, InputError):
             continue
         yield path, text
         waiting += _named_in(text, (path.parent, *build.include))

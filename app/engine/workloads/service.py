@@ -200,15 +200,29 @@ def why_not_ready(url: str, *, anything: bool = False) -> str:
     parts = urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    try:
-        with closing(kind(parts.hostname or "", parts.port, timeout=_ASK_S)) as connection:
-            connection.request("GET", path)
-            status = connection.getresponse().status
-    except TimeoutError:
-        return f"{url} does not answer"
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        return f"{url}: {getattr(error, 'strerror', None) or type(error).__name__}"
-    return "" if anything or 200 <= status < 300 else f"{url} answers with HTTP status {status}"
+    answers: list[int | str] = []
+    connections: list[http.client.HTTPConnection] = []
+
+    def ask() -> None:
+        try:
+            with closing(kind(parts.hostname or "", parts.port, timeout=_ASK_S)) as connection:
+                connections.append(connection)
+                connection.request("GET", path)
+                answers.append(connection.getresponse().status)
+        except TimeoutError:
+            pass
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            answers.append(f"{url}: {getattr(error, 'strerror', None) or type(error).__name__}")
+
+    asking = threading.Thread(target=ask, name="is it ready", daemon=True)
+    asking.start()
+    asking.join(_ASK_S)  # the connection's own limit is for each of its bytes, not for the whole answer
+    found = answers[0] if answers else f"{url} does not answer"
+    with suppress(OSError, AttributeError, IndexError):
+        connections[0].sock.shutdown(socket.SHUT_RDWR)  # which ends the thread too
+    if isinstance(found, str) or anything or 200 <= found < 300:
+        return found if isinstance(found, str) else ""
+    return f"{url} answers with HTTP status {found}"
 
 
 def _matches(pattern: str, text: str, stop: threading.Event) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
+from ...files import check_toml_keys
 from ...input_files import open_input
 from ...paths import resources
 from ..load import PRECISIONS
@@ -81,7 +82,9 @@ def _read(path: Path) -> Twin:
     if len(data) > _MAXIMUM_BYTES:
         raise InputError(f"larger than {_MAXIMUM_BYTES // 1024} KiB", str(path), "a twin is a short file of figures")
     try:
-        document = tomllib.loads(data.decode("utf-8"))
+        text = data.decode("utf-8")
+        check_toml_keys(text, str(path))
+        document = tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise InputError("not UTF-8 text", str(path), "save it as UTF-8") from error
     except tomllib.TOMLDecodeError as error:

@@ -6,6 +6,8 @@ import json
 import shutil
 import sys
 import threading
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -118,6 +120,38 @@ def test_every_fault_costs_one_configuration(tmp_path: Path) -> None:
     assert 0 < found[0].values["time_s"] < 0.01
     assert "energy_j" not in found[0].values
     assert found[0].power_source == "no energy: this device reports none"
+
+
+@NEEDS_C
+def test_a_stop_ends_a_launch_that_may_still_take_long_and_the_runner_goes_on(tmp_path: Path) -> None:
+    began = tmp_path / "began"
+    (tmp_path / "scale.c").write_text(f"""
+        #include <stdio.h>
+        #include <unistd.h>
+        float scale(float *y, const float *x, float factor) {{
+            if (forever) {{ fclose(fopen("{began}", "w")); for (;;) sleep(1); }}
+            for (int i = 0; i < n; i++) y[i] = factor * x[i];
+            return 12.5f;
+        }}""")
+    path = tmp_path / "scale.toml"
+    filled = SPECIFICATION.format(
+        language="c", source="scale.c", returns="nothing", parameters="forever = [1, 0]", objective="time_s", kernel=""
+    )
+    path.write_text(filled.replace("timeout_s = 1.0", "timeout_s = 600"))
+    stop, found = threading.Event(), list[Measurement]()
+    with closing(open_gpu("host")) as gpu:
+        plan = plan_specification(load_specification(path), gpu, SearchOptions())
+        with closing(plan.make_runner()) as runner:
+            running = threading.Thread(target=lambda: found.extend(runner.measure([0], stop)), daemon=True)
+            running.start()
+            end_s = time.monotonic() + 60
+            while not began.exists() and time.monotonic() < end_s:
+                time.sleep(0.01)
+            stop.set()
+            running.join(60)
+            assert not running.is_alive()
+            assert found == []  # it did not fail
+            assert [each.state for each in runner.measure([1], threading.Event())] == [State.OK]
 
 
 @NEEDS_C

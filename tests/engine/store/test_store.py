@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import sqlite3
 import subprocess
 import sys
@@ -481,3 +482,13 @@ def test_a_roofline_that_was_stored_before_sessions_had_a_purpose_is_known_by_it
     with Store() as store:
         session = new_session(store, title=title, origin={"kind": "specification", "file": file})
         assert store.session(session).purpose is purpose
+
+
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm"])
+@pytest.mark.parametrize("kind", ["pipe", "folder"])
+def test_a_store_that_is_no_file_is_refused_at_once(own_data_folder: Path, ending: str, kind: str) -> None:
+    own_data_folder.mkdir(exist_ok=True)
+    path = own_data_folder / f"wattridge.sqlite{ending}"
+    os.mkfifo(path) if kind == "pipe" else path.mkdir()
+    with pytest.raises(WattridgeError, match="no file"):
+        Store()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -163,6 +164,34 @@ def test_one_that_answers_with_an_error_is_not_ready(tmp_path: Path) -> None:
         assert "HTTP status 503" in why_not_ready(f"{running.url}/health")
         assert why_not_ready(f"{running.url}/health", anything=True) == ""
     assert "http" in why_not_ready(running.url)
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 200 OK", b"HTTP/1.1 200 OK\r\n" + b"X-More: 1\r\n" * 20_000])
+def test_one_whose_answer_drips_for_ever_does_not_hold_the_session(answer: bytes) -> None:
+    over = threading.Event()
+
+    def drip() -> None:
+        peer, _ = listener.accept()
+        with peer, suppress(OSError):
+            for byte in answer:
+                if over.wait(0.05):
+                    return
+                peer.sendall(bytes((byte,)))
+            over.wait()
+
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        serving = threading.Thread(target=drip, daemon=True)
+        serving.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/health"
+        said: list[str] = []
+        asking = threading.Thread(target=lambda: said.append(why_not_ready(url)), daemon=True)
+        asking.start()
+        asking.join(30)
+        over.set()
+    assert said == [f"{url} does not answer"]
+    serving.join(30)
 
 
 def test_a_stop_ends_the_waiting(tmp_path: Path) -> None:

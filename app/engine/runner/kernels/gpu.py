@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final
@@ -42,6 +43,7 @@ class ProcessGpu:
         self.channels = sensors.channels
         self.clock = sensors.clock
         self.timeout_s = 10.0  # of one launch
+        self.stop = threading.Event()  # of the session that runs: no process is waited for any longer once it is set
         self.sensors = sensors
         self.backend = backend
         self._device = device
@@ -121,7 +123,9 @@ class ProcessGpu:
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _start(self) -> RunnerProcess:
-        return RunnerProcess(self.backend, self._device, self.environment)
+        process = RunnerProcess(self.backend, self._device, self.environment)
+        process.stopping = lambda: self.stop.is_set()
+        return process
 
     def _own_process(self) -> OwnProcess:
         return OwnProcess(self.backend, self._device, self._prepare, self.clock.now_ns)

@@ -34,6 +34,7 @@ class LoadedKernels:
     def __init__(self, gpu: ProcessGpu, language: Language, timeout_s: float, on_wait: Callable[[], None]) -> None:
         """`on_wait` is called before and during what takes long, while the driver still keeps the last samples."""
         self.last: Load | None = None  # the last kernel that worked
+        self.lost = False  # the process, by a fault or a stop: another one has yet to take over
         gpu.timeout_s = timeout_s
         self._gpu = gpu
         self._timeout_s = timeout_s
@@ -137,13 +138,20 @@ class LoadedKernels:
             yield
         finally:
             if load is not None:
-                self._gpu.end()
+                try:
+                    self._gpu.end()
+                except KernelFailed:  # where the session was stopped, its process may have been ended
+                    if not self._gpu.stop.is_set():
+                        raise
 
     def replace_process(self) -> float:
         """After a fault that cost the process: the spare takes over, and nothing is loaded there.
 
-        Returns the seconds that the driver took to end the old one.
+        Returns the seconds that the driver took to end the old one. Once the session was stopped nothing takes over yet.
         """
+        self.lost = self._gpu.stop.is_set()
+        if self.lost:
+            return 0.0
         teardown_s = self._gpu.processes.replace()
         self.last = None
         self._loaded.clear()

@@ -21,6 +21,7 @@ from .wire import Message, WireError, receive, send
 START_S: Final = 120.0  # a context takes a second or so; the first one after a boot much longer
 ASK_S: Final = 60.0
 MOMENT_S: Final = 0.3
+STOPPED_S: Final = 1.5  # that an answer may still take once the session was stopped; the process is ended then
 TEARDOWN_S: Final = 30.0  # what the driver may take to destroy a killed context
 KEPT_ERRORS: Final = 64  # lines of what the process and its kernels print
 
@@ -40,6 +41,7 @@ class AskedProcess:
     def __init__(self, what: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         """Starts it and returns at once; `ready` waits. `what` it is, in words. Raises OSError."""
         self.what = what
+        self.stopping: Callable[[], bool] = lambda: False
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -142,17 +144,22 @@ class AskedProcess:
     def _until(
         self, number: int, timeout_s: float, meanwhile: Callable[[], None] | None = None
     ) -> tuple[Message, list[bytes]]:
-        deadline = time.monotonic() + timeout_s
+        deadline, stopped = time.monotonic() + timeout_s, False
         reply: tuple[Message, list[bytes]] = {}, []
         while self._answered < number:
+            if not stopped and self.stopping():
+                deadline, stopped = min(deadline, time.monotonic() + STOPPED_S), True
             left_s = max(0.0, deadline - time.monotonic())
             try:
-                frame = self._inbox.get(timeout=left_s if meanwhile is None else min(left_s, MOMENT_S))
+                frame = self._inbox.get(timeout=min(left_s, MOMENT_S))
             except queue.Empty:
-                if meanwhile is None:
+                if meanwhile is not None:
+                    meanwhile()
+                    meanwhile = None
+                elif time.monotonic() >= deadline:
+                    if stopped:
+                        self._process.kill()
                     raise KernelFailed(State.TIMEOUT, f"no answer within {timeout_s:g} s", lost=True) from None
-                meanwhile()
-                meanwhile = None
                 continue
             if frame is None:
                 self._inbox.put(None)  # for the next request: what has ended does not answer later

@@ -159,6 +159,7 @@ class KernelRunner:
     def prepare(self, rows: Sequence[int], stop: threading.Event, on_progress: OnPreparation) -> None:
         """What the board needs before its first measurement; the first rows compile meanwhile, their arguments and
         references are made, and a spare process starts."""
+        self._gpu.stop = stop
         for row in rows[: self.batch]:
             candidate = self._candidate(row, Depth.ENERGY)
             if isinstance(candidate, _Candidate) and row not in self._ahead:
@@ -210,6 +211,9 @@ class KernelRunner:
 
     def go_on(self, more: Callable[[], Sequence[int]], depth: Depth, stop: threading.Event) -> Iterator[Measurement]:
         """The same of what `more` gives: the next rows compile, and the first of them is loaded, meanwhile."""
+        self._gpu.stop = stop
+        if self._kernels.lost:
+            self._kernels.replace_process()
         self._keep_spare()
         todo = list(more())
         try:
@@ -434,6 +438,9 @@ class KernelRunner:
                     self._run_repeats(candidate, stop)
         except KernelFailed as failure:
             self._settle()
+            if failure.lost and stop.is_set():
+                self._kernels.replace_process()
+                return None
             return self._recovered(candidate, failure)
         self._settle()
         self._look_again(stop)  # at the one before: it is still loaded, and this window lies between

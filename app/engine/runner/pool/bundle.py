@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from ....errors import InputError, WattridgeError
+from ....input_files import open_input
 from ....paths import resources
 from ....sensors.remote.fields import Garbled, object_of
 from ...specification.model import ARRAY_FILES, Specification
@@ -54,7 +55,8 @@ def bundle_of(spec: Specification) -> Bundle:
     files: dict[str, bytes] = {}
     for path in wanted:
         try:
-            files[path.relative_to(top).as_posix()] = path.read_bytes()
+            with open_input(path) as file:
+                files[path.relative_to(top).as_posix()] = file.read(MOST_BYTES + 1)
         except OSError as error:
             raise WattridgeError(error.strerror or str(error), str(path), "check the file") from None
         if sum(map(len, files.values())) > MOST_BYTES or len(files) > _MOST_FILES:
