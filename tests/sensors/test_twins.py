@@ -212,7 +212,7 @@ def streaming(precision: Precision, intensity: float) -> Load:
 def test_the_mi210_draws_what_its_published_roofline_says(
     precision: Precision, eps_flop_pj: float, eps_mem_pj_per_b: float, pi_0_w: float
 ) -> None:
-    """[Holtmann2024, tables 6 and 8]. One memory and one constant power stand for both fits, which differ by 9 and 7 %."""
+    """[Holtmann2024, tables 6 and 8]. One memory and one constant power for both fits, which differ by 9 and 7 %."""
     twin = load_twin("mi210")
     for intensity in (0.25, 1.0, 16.0, 128.0):
         load = streaming(precision, intensity)
