@@ -170,6 +170,31 @@ def test_at_the_power_limit_the_clock_falls_until_the_limit_is_kept() -> None:
     assert gpu.end().time_s == pytest.approx(row["time_s"], rel=0.01)
 
 
+@pytest.mark.parametrize("name", sorted(set(twin_names()) - {"k20x"}))  # which has no clocks to lock
+def test_a_locked_clock_draws_a_bit_more_than_a_limit_at_that_clock(name: str) -> None:
+    """[Schoonhoven2024, section 6.5.3]: "a bit higher" at the same measured frequency, on all boards of figure 6.6."""
+    under_limit, locked = board(name), board(name)
+    clocks = np.array(under_limit.twin.clocks.graphics_mhz)
+
+    def settled(gpu: SimulatedGpu) -> tuple[float, float]:
+        gpu.begin(full_load())
+        gpu.clock.wait(180)
+        clock_mhz, drawn_w = mean_of(gpu, "graphics_clock_mhz", 20), mean_of(gpu, power_of(gpu), 20)
+        gpu.end()
+        gpu.clock.wait(1)
+        return clock_mhz, drawn_w
+
+    under_limit.set_power_limit(max(under_limit.twin.power.limit_minimum_w, 0.9 * settled(under_limit)[1]))
+    clock_mhz, limited_w = settled(under_limit)
+    assert clock_mhz < clocks[-1], "the limit does not act"
+    around = (clocks[clocks <= clock_mhz][-1], clocks[clocks > clock_mhz][0])
+    at_clock = []
+    for clock in around:
+        locked.lock_graphics_clock(int(clock))
+        at_clock.append(settled(locked)[1])
+    assert 1.003 < np.interp(clock_mhz, around, at_clock) / limited_w < 1.03
+
+
 def test_the_clock_at_the_limit_depends_on_what_ran_before_until_it_settles() -> None:
     after_rest, after_heat = board("h200"), board("h200")
     after_heat.set_power_limit(250)

@@ -212,7 +212,7 @@ def streaming(precision: Precision, intensity: float) -> Load:
 def test_the_mi210_draws_what_its_published_roofline_says(
     precision: Precision, eps_flop_pj: float, eps_mem_pj_per_b: float, pi_0_w: float
 ) -> None:
-    """[Holtmann2024, tables 6 and 8]. One memory and one constant power stand for both fits: FP64's is 3.6 % off."""
+    """[Holtmann2024, tables 6 and 8]. One memory and one constant power for both fits, which differ by 9 and 7 %."""
     twin = load_twin("mi210")
     for intensity in (0.25, 1.0, 16.0, 128.0):
         load = streaming(precision, intensity)
@@ -221,6 +221,29 @@ def test_the_mi210_draws_what_its_published_roofline_says(
         drawn_w = laws.power_w(twin, point, 65.0)
         assert drawn_w == pytest.approx(published_j / point.launch_s + pi_0_w, rel=0.04), intensity
     assert load.work_flop / point.launch_s == pytest.approx(22.6e12, rel=0.01)
+
+
+def test_the_mi210_reaches_the_published_shares_of_its_peak() -> None:
+    """[Holtmann2024, table 3]: the flop kernel 91 % in FP32; 78 % in FP64 at the limit, where the roofline's has 82 %.
+
+    What makes the published 91 % is not known; our kernel loses nothing but its loop's branches.
+    """
+    twin = load_twin("mi210")
+    for precision, low, high in (("fp32", 0.86, 0.97), ("fp64", 0.76, 0.83)):
+        configuration = {"load_store": 0, "operations": 512, "block_size_x": 256, "blocks_per_multiprocessor": 8}
+        load = load_of("roofline", configuration, {"precision": precision}, twin.limits)
+        point, _, limited = laws.settled_under_limits(twin, load, 1700, 1600, 300.0)
+        assert low < load.work_flop / point.launch_s / 22.63e12 < high, precision
+        assert limited == (precision == "fp64")
+
+
+def test_warps_of_64_lanes_hide_as_much_latency_as_twice_as_many_of_32() -> None:
+    limits = load_twin("a100").limits
+    wide = dataclasses.replace(limits, warp_size=64)
+    configuration = {"load_store": 0, "operations": 64, "block_size_x": 64, "blocks_per_multiprocessor": 4}
+    narrow_load, wide_load = (load_of("roofline", configuration, {}, each) for each in (limits, wide))
+    assert wide_load.issue_efficiency == pytest.approx(narrow_load.issue_efficiency)
+    assert narrow_load.issue_efficiency < 0.7  # few enough that the latency shows
 
 
 def test_the_mi210_throttles_in_fp64_from_two_flop_per_byte_on() -> None:

@@ -75,6 +75,7 @@ class Power:
     limit_maximum_w: float = figure(1, 5000)
     limit_default_w: float = figure(1, 5000)
     limit_share: float = figure(0.5, 1.0, 1.0)  # the controller settles at this share of the limit
+    limited_saving: float = figure(0, 0.2, 0.0)  # of the cores' power, where a limit holds the clock well down
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

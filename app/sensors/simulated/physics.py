@@ -159,6 +159,7 @@ class Physics:
     def lock_graphics(self, clock_mhz: int | None, now_ns: int) -> None:
         self._cut(now_ns)
         self.locked_mhz = clock_mhz
+        self._points.clear()
         self._open(now_ns)
 
     def lock_memory(self, clock_mhz: int | None, now_ns: int) -> None:
@@ -234,7 +235,8 @@ class Physics:
         point = self._points.get(clock)
         if point is None:
             law = serving_laws.under_service if isinstance(self._load, Serving) else laws.under_load
-            point = self._points[clock] = law(self._twin, self._load, clock, self._wanted_memory_mhz)  # type: ignore[arg-type]
+            point = law(self._twin, self._load, clock, self._wanted_memory_mhz)  # type: ignore[arg-type]
+            point = self._points[clock] = laws.held_back(self._twin, point, wanted)
         self._point = point
         near_slowdown = self._temperature_c > self._twin.thermal.slowdown_c - _THERMAL_MARGIN_C
         return STEP_NS if clock < wanted or near_slowdown else QUIET_STEP_NS

@@ -13,9 +13,11 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QSi
 from ...numbers import duration, number
 from ...sensors.channel import CHANNELS
 from ...sensors.gpu import StreamsReadings
+from ..monitor.time_window import TimeWindow
 from ..plots import theme
 from ..plots.figures import value_text
 from ..plots.label import PlainLabel, plain_tip
+from ..shown_reading import shown_reading
 from ..watched_board import WatchedBoard, is_real
 
 _SHOWN_S = 60.0
@@ -85,11 +87,11 @@ class BoardRow(QFrame):
         self.remove.setVisible(not in_full and not always)
 
     def refresh(self) -> None:
-        """Show the newest values."""
+        """Show the values of the present beat."""
         trace = self.board.trace
-        if not trace.last_ns:
+        now = shown_reading(trace).values
+        if not now:
             return
-        now = trace.at(trace.last_ns)
         limit = self.board.gpu.info.power_limit.current_w
         of = f" of {limit:.0f} W" if limit is not None else ""
         self.power.setText(value_text(trace.power_name, "W", now.get(trace.power_name, math.nan)) + of)
@@ -120,6 +122,7 @@ class Spark(QWidget):
         super().__init__(parent)
         self._board = board
         self._x = self._y = np.empty(0)
+        self._window, self.end_ns = TimeWindow(_SHOWN_S), 0  # what is drawn ends with the figures beside it
         self.setMinimumHeight(34)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
@@ -133,6 +136,7 @@ class Spark(QWidget):
         """Show another board's power."""
         self._board = board
         self._x = self._y = np.empty(0)
+        self.end_ns = 0
         self.refresh()
 
     @property
@@ -141,10 +145,12 @@ class Spark(QWidget):
         return len(self._y)
 
     def refresh(self) -> None:
-        """Copy the last minute."""
+        """Copy the last minute, where it has moved by a pixel."""
         trace = self._board.trace
-        end = trace.last_ns
-        name = trace.power_name
+        _, end = self._window.bounds(shown_reading(trace).time_ns, max(50, self.width()))
+        if end == self.end_ns:
+            return
+        self.end_ns, name = end, trace.power_name
         series = trace.view(end - int(_SHOWN_S * 1e9), end, max(50, self.width()), (name,)).get(name)
         if series is not None:
             self._x, self._y = np.array(series.time_s), np.array(series.value, dtype=np.float64)

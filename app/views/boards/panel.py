@@ -24,6 +24,7 @@ from ...sensors.select import gpu_selectors
 from ..context import Context
 from ..plots import theme
 from ..plots.label import PlainLabel
+from ..shown_reading import beat
 from ..threads.tasks import LatestTask, TaskQueue
 from ..watched_board import WatchedBoard, is_real
 from .board_row import BoardRow
@@ -64,6 +65,7 @@ class BoardsPanel(QWidget):
         self._asking.failed.connect(self._processes_failed)
         self._timer = QTimer(self, interval=_TICK_MS)
         self._timer.timeout.connect(self._tick)
+        beat().struck.connect(self._show_present)
         theme.notifier().changed.connect(self._recolour)
         self._recolour()
         self._tasks.run(gpu_selectors, self._selectors.extend)
@@ -167,6 +169,7 @@ class BoardsPanel(QWidget):
         super().showEvent(event)
         self._ticks = 0
         self._timer.start()
+        self._show_present()
         self._tick()
 
     def hideEvent(self, event: QHideEvent) -> None:
@@ -174,9 +177,13 @@ class BoardsPanel(QWidget):
         self._timer.stop()
 
     @Slot()
+    def _show_present(self) -> None:
+        if self.isVisible() and not self.window().isMinimized():
+            for row in self.rows:
+                row.refresh()
+
+    @Slot()
     def _tick(self) -> None:
-        for row in self.rows:
-            row.refresh()
         if self._ticks % _PROCESSES_EVERY == 0 and not self._asking.busy:
             boards = list(self._boards.all)
             self._asking.run(lambda _: processes_of(boards))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QComboBox, QGridLayout, QPushButton, QVBoxLayout, QWidget
 
@@ -29,6 +29,7 @@ from ..countdown import Countdown, apply_command
 from ..file_dialogs import save_file
 from ..plots import theme
 from ..plots.label import PlainLabel, plain_tip
+from ..shown_reading import beat, shown_reading
 from ..threads.tasks import LatestTask
 from ..watched_board import WatchedBoard
 from ..widgets import hbox, vbox
@@ -38,7 +39,6 @@ from .confirm_bar import answer_buttons
 from .helper_row import HelperRow
 from .setting_rows import Choices, SettingRows, choices_of
 
-_PRESENT_MS = 500
 _STATE_LINES, _MESSAGE_LINES = 3, 3  # room for words, whether there are any or not
 _FORM_PX = 560  # at most: fields as wide as the window could not be read along
 _BESIDE_PX = 1000  # from this width of the panel on, the log stands beside the form
@@ -83,15 +83,12 @@ class ControlPanel(QWidget):
         self._reader.done.connect(self.log.put_before)
         self._reader.failed.connect(context.bridge.report)
         self.helper.failed.connect(context.bridge.report)
-        self._timer = QTimer(self, interval=_PRESENT_MS)
-        self._timer.timeout.connect(self._show_present)
-        self._timer.start()
+        beat().struck.connect(self._show_present)
         self._recolour()
         self._look_at_board()
 
     def shutdown(self) -> None:
         """End what runs in the background."""
-        self._timer.stop()
         self._asker.shutdown()
         self._profiles_asker.shutdown()
         self._reader.shutdown()
@@ -376,10 +373,9 @@ class ControlPanel(QWidget):
     @Slot()
     def _show_present(self) -> None:
         """What the board does now, from the traces."""
-        trace = self._context.boards.current.trace
-        if self.rows is None or not self.isVisible() or not trace.last_ns:
+        if self.rows is None or not self.isVisible():
             return
-        now = trace.at(trace.last_ns)
+        now = shown_reading(self._context.boards.current.trace).values
         for name, label in self.rows.present.items():
             value = now.get(name, math.nan)
             label.setText(UNKNOWN if math.isnan(value) else f"now {value:.0f} {unit(name)}")

@@ -33,6 +33,7 @@ from ...sensors.event_reasons import names as reason_names
 from ...sensors.service_trace import service_trace
 from ..plots import theme
 from ..plots.figures import ago_text, value_text
+from ..shown_reading import shown_reading
 from .lane_choice import LaneChoice
 from .lane_layout import Layout, lay_out, lay_out_low
 from .lane_painter import Range, paint_cursor, paint_headers, paint_plots, paint_span
@@ -240,9 +241,16 @@ class LaneView(QWidget):
         """Whether an estimated voltage is shown: there is one, and the board reports none."""
         return any(shown.source for shown in self._lanes)
 
+    def present_values(self) -> dict[str, float]:
+        """What `values_at` has of the reading that all panels show now."""
+        return self._with_others(*shown_reading(self._trace))
+
     def values_at(self, instant: int) -> dict[str, float]:
         """Every channel's value at an instant, the estimate among them where it is shown."""
-        values = dict(self._trace.at(instant))
+        return self._with_others(instant, self._trace.at(instant))
+
+    def _with_others(self, instant: int, of_board: dict[str, float]) -> dict[str, float]:
+        values = dict(of_board)
         if self._estimate is not None and self.estimates:
             ratio = self._estimate.ratio(values.get("graphics_clock_mhz", math.nan))
             values[ESTIMATED_VOLTAGE.name] = float(ratio)
@@ -294,7 +302,7 @@ class LaneView(QWidget):
     def hold(self, held: bool) -> None:
         """Stop following the newest reading, or follow again."""
         if held:
-            self.window_of_time.hold(self._trace.last_ns)
+            self.window_of_time.hold(self._newest_ns)
         else:
             self.window_of_time.follow()
         self._window_moved()
@@ -308,7 +316,7 @@ class LaneView(QWidget):
     def show_span(self) -> None:
         """Zoom to the marked span."""
         if self.span is not None:
-            self.window_of_time.show(*self.span, self._trace.last_ns)
+            self.window_of_time.show(*self.span, self._newest_ns)
             self._window_moved()
 
     def zoom(self, factor: float) -> None:
@@ -360,7 +368,7 @@ class LaneView(QWidget):
 
     def _redraw_if_moved(self) -> bool:
         self._look_for_service()
-        newest = self._trace.last_ns
+        newest = self._newest_ns
         if not newest or self.width() < 50 or self.height() < 50:
             return False
         bounds = self._bounds()
@@ -443,7 +451,7 @@ class LaneView(QWidget):
                 pass  # so far it is a click
             elif what == "pan":
                 self.window_of_time.pan(
-                    (instant - self.instant_at(place.x())) / 1e9, self._trace.last_ns, self._trace.first_ns
+                    (instant - self.instant_at(place.x())) / 1e9, self._newest_ns, self._trace.first_ns
                 )
                 self._window_moved()
             else:
@@ -486,7 +494,7 @@ class LaneView(QWidget):
         step = steps.get(Qt.Key(event.key()))
         if step is not None:
             length_s = self.window_of_time.length_s
-            self.window_of_time.pan(step * length_s, self._trace.last_ns, self._trace.first_ns)
+            self.window_of_time.pan(step * length_s, self._newest_ns, self._trace.first_ns)
             self._window_moved()
         elif event.key() == Qt.Key.Key_End:
             self.hold(False)
@@ -506,7 +514,7 @@ class LaneView(QWidget):
 
     def _mark(self, one: int, other: int) -> None:
         """Mark what lies between two instants and was read."""
-        start, end = max(min(one, other), self._trace.first_ns), min(max(one, other), self._trace.last_ns)
+        start, end = max(min(one, other), self._trace.first_ns), min(max(one, other), self._newest_ns)
         self.set_span((start, end) if start < end else None)
 
     def _set_cursor(self, instant: int | None) -> None:
@@ -533,8 +541,13 @@ class LaneView(QWidget):
         rows = len({span.reason for span in self._snapshot.spans}) if self._snapshot is not None else 0
         return lay_out(area or self.rect(), self._lanes, metrics, rows)
 
+    @property
+    def _newest_ns(self) -> int:
+        """The instant of the reading that all panels show now: the live end of the traces."""
+        return shown_reading(self._trace).time_ns
+
     def _bounds(self) -> Span:
-        return self.window_of_time.bounds(self._trace.last_ns, self._columns())
+        return self.window_of_time.bounds(self._newest_ns, self._columns())
 
     def _columns(self) -> int:
         metrics = QFontMetrics(self._font())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Qt, QTimer, Slot
-from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtCore import QSize, Slot
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QWidget
 
+from ..shown_reading import ShownReading, beat, shown_reading
 from ..widgets import vbox
 from .lane_choice import LaneChoice
 from .lane_view import LaneView
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from ...sensors.gpu import Gpu
     from ...sensors.trace import Trace
 
-_TICK_MS = 150
 _SHOWN = ("Power", "Graphics clock", "Core voltage")
 LOWEST_PX, HIGHEST_PX = 100, 300
 
@@ -36,16 +36,15 @@ class LiveStrip(QWidget):
         vbox((self.view, 1), of=self, margins=0)
         self.setMinimumHeight(LOWEST_PX)
         self.setMaximumHeight(HIGHEST_PX)
-        self._seen = -1
-        self._timer = QTimer(self, interval=_TICK_MS, timerType=Qt.TimerType.CoarseTimer)
-        self._timer.timeout.connect(self.tick)
+        self._seen: ShownReading | None = None
+        beat().struck.connect(self.tick)
 
     def sizeHint(self) -> QSize:
         return QSize(820, 150)
 
     def show_board(self, gpu: Gpu, trace: Trace) -> None:
         """Show another board's traces."""
-        self._trace, self._seen = trace, -1
+        self._trace, self._seen = trace, None
         self.view.show_board(gpu, trace)
         self.tick()
 
@@ -57,16 +56,13 @@ class LiveStrip(QWidget):
     @Slot()
     def tick(self) -> None:
         """Show new readings, where there are any and it is in sight."""
-        appended = self._trace.appended
-        if appended != self._seen and self.isVisible() and not self.window().isMinimized():
-            self._seen = appended
-            self.view.refresh(self.view.values_at(self._trace.last_ns))
+        if not self.isVisible() or self.window().isMinimized():
+            return
+        shown = shown_reading(self._trace)
+        if shown is not self._seen:
+            self._seen = shown
+            self.view.refresh(self.view.present_values())
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._timer.start()
         self.tick()
-
-    def hideEvent(self, event: QHideEvent) -> None:
-        super().hideEvent(event)
-        self._timer.stop()

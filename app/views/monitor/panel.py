@@ -1,4 +1,4 @@
-"""`MonitorPanel`: the live monitor: traces, the summary of a marked span, and the timer that pulls them."""
+"""`MonitorPanel`: the live monitor: traces, the summary of a marked span, at every beat."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from PySide6.QtCore import QRect, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QRect, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QSizePolicy, QWidget
@@ -25,6 +25,7 @@ from ...sensors.channel import CHANNELS, POWER_SAMPLES
 from ..plots import theme
 from ..plots.figures import energy_text, value_text
 from ..plots.label import PlainLabel
+from ..shown_reading import ShownReading, beat, shown_reading
 from ..threads.tasks import LatestTask
 from ..widgets import hbox, vbox
 from .lane_view import LaneView, Span
@@ -39,9 +40,6 @@ if TYPE_CHECKING:
     from ...sensors.gpu import Gpu
     from ...sensors.trace import Statistics, Trace
 
-_TICK_MS = 100
-_FAST_TICK_MS = 66  # where the traces move by many pixels a tick
-_FAST_BELOW_S = 15.0
 _SUMMARY_S = 1.0  # between two looks at the statistics
 _MARKED = "Marked span"
 _OTHER_FOLDER = "choose another folder"
@@ -120,8 +118,7 @@ class MonitorPanel(QWidget):
         self.record = RecordButton(recorder, gpu.info) if recorder is not None else None
         below = hbox((self._summary, 1), *([self.record] if self.record is not None else []), spacing=0)
         vbox((self.view, 1), below, of=self, margins=0, spacing=0)
-        self._seen = -1
-        self._ticks = 0
+        self._seen: ShownReading | None = None
         self._span_waits = False
         # since when minimum, mean and maximum are taken, where no span is marked
         self._reset_ns: WeakKeyDictionary[Trace, int] = WeakKeyDictionary()
@@ -136,12 +133,7 @@ class MonitorPanel(QWidget):
         self._writer.failed.connect(self.failed)
         self.view.cursor_moved.connect(self._cursor_moved)
         self.view.span_changed.connect(self._span_changed)
-        self.view.window_changed.connect(self._set_pace)
-        self._timer = QTimer(self)
-        self._timer.setTimerType(Qt.TimerType.CoarseTimer)
-        self._timer.timeout.connect(self.tick)
-        self._set_pace()
-        self._timer.start()
+        beat().struck.connect(self.tick)
 
     def fill(self, readout: Readout) -> None:
         """Keep this table of the shown board's channels up to date from now on."""
@@ -156,7 +148,7 @@ class MonitorPanel(QWidget):
     def show_board(self, gpu: Gpu, trace: Trace) -> None:
         """Show another board's traces, as they were left: its marked span, and where they were held."""
         self._gpu, self._trace = gpu, trace
-        self._seen = -1
+        self._seen = None
         if self._readout is not None:
             self._readout.show_channels(gpu.channels)
         self.view.show_board(gpu, trace)
@@ -168,8 +160,8 @@ class MonitorPanel(QWidget):
         return self._summary.text()
 
     def shutdown(self) -> None:
-        """Stop the timer and wait for work under way."""
-        self._timer.stop()
+        """Follow no longer, and wait for work under way."""
+        beat().struck.disconnect(self.tick)
         self._statistics.shutdown()
         self._writer.shutdown()
 
@@ -191,14 +183,15 @@ class MonitorPanel(QWidget):
     def tick(self) -> None:
         """Show new readings; does nothing where there are none or the panel is out of sight."""
         self._summarise_again()
-        appended = self._trace.appended
-        if appended == self._seen or not self.isVisible() or self.window().isMinimized():
+        if not self.isVisible() or self.window().isMinimized():
             return
-        self._seen = appended
-        values = self.view.values_at(self._trace.last_ns)
+        shown = shown_reading(self._trace)
+        if shown is self._seen:
+            return
+        self._seen = shown
+        values = self.view.present_values()
         self.view.refresh(values)
-        self._ticks += 1
-        if self._readout is not None and self._readout.isVisible() and self._ticks % 3 == 0:
+        if self._readout is not None and self._readout.isVisible():
             self._readout.show_now(values)
 
     @Slot()
@@ -301,11 +294,6 @@ class MonitorPanel(QWidget):
         return f"{info.label}{driver} · {duration(self.view.window_of_time.length_s)} shown{span}"
 
     # --- slots --------------------------------------------------------------------------------------------------------
-
-    @Slot()
-    def _set_pace(self) -> None:
-        fast = self.view.window_of_time.length_s < _FAST_BELOW_S and self.view.window_of_time.live
-        self._timer.setInterval(_FAST_TICK_MS if fast else _TICK_MS)
 
     @Slot(object)
     def _cursor_moved(self, instant: int | None) -> None:

@@ -70,9 +70,13 @@ class ReadoutModel(QAbstractTableModel):
 
     def set_values(self, column: int, values: Mapping[str, float]) -> None:
         """Values by channel name for NOW or CURSOR; missing ones are shown as unknown, none at all as nothing."""
-        if values != self._values[column]:
-            self._values[column] = values
+        before, self._values[column] = self._values[column], values
+        if bool(before) != bool(values):
             self._changed(column, column)
+            return
+        for row, channel in enumerate(self.channels[: self.available]):  # painted again are those that differ
+            if before.get(channel.name) != values.get(channel.name):
+                self.dataChanged.emit(self.index(row, column), self.index(row, column))
 
     def set_statistics(self, statistics: Mapping[str, Statistics]) -> None:
         """Minimum, mean and maximum by channel name."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QHideEvent, QKeyEvent, QMouseEvent, QShowEvent
+from PySide6.QtCore import QPoint, Qt, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QKeyEvent, QMouseEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QToolButton
 
 from ...sensors.channel import CHANNELS
@@ -14,6 +14,7 @@ from ..plots import theme
 from ..plots.figures import value_text
 from ..plots.label import PlainLabel, plain_tip
 from ..settings import Settings
+from ..shown_reading import beat, shown_reading
 from ..widgets import hbox
 from .lane_view import short_name
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from ...sensors.gpu import Gpu
     from ...sensors.trace import Trace
 
-_TICK_MS = 250
 _KEPT = "strip"  # its place, in the settings
 
 
@@ -51,8 +51,7 @@ class PowerStrip(QFrame):
         self.shut.setAccessibleName("Close this strip")
         self.shut.clicked.connect(self.close)
         hbox(self.name, self.power, self.clock, self.limit, self.shut, of=self, margins=6, spacing=12)
-        self._timer = QTimer(self, interval=_TICK_MS)
-        self._timer.timeout.connect(self.refresh)
+        beat().struck.connect(self._follow)
         self.show_board(gpu, trace)
         kept = settings.kept(_KEPT)
         if kept is not None:
@@ -70,9 +69,9 @@ class PowerStrip(QFrame):
 
     @Slot()
     def refresh(self) -> None:
-        """Show the newest values."""
+        """Show the values of the present beat."""
         trace = self._trace
-        now = trace.at(trace.last_ns) if trace.last_ns else {}
+        now = shown_reading(trace).values
         limit = now.get("power_limit_w", math.nan)
         if math.isnan(limit):
             limit = self._gpu.info.power_limit.current_w or math.nan
@@ -83,11 +82,11 @@ class PowerStrip(QFrame):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.refresh()
-        self._timer.start()
 
-    def hideEvent(self, event: QHideEvent) -> None:
-        super().hideEvent(event)
-        self._timer.stop()
+    @Slot()
+    def _follow(self) -> None:
+        if self.isVisible():
+            self.refresh()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         self._settings.keep(_KEPT, self.saveGeometry())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from PySide6.QtCore import Qt, QTimer, Slot
-from PySide6.QtGui import QAction, QHideEvent, QShowEvent
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QSizePolicy, QToolBar, QToolButton, QWidget
 
 from ...sensors.channel import CHANNELS
@@ -15,13 +15,13 @@ from ..plots import theme
 from ..plots.figures import value_text
 from ..plots.label import PlainLabel
 from ..plots.toggle import look_pressed
+from ..shown_reading import beat, shown_reading
 from ..threads.bridge import EngineBridge
 from ..watched_board import WatchedBoard
 from ..watched_boards import WatchedBoards
 from ..widgets import hbox
 from .badge import Badge
 
-_TICK_MS = 500
 _FIGURES = {"": "8888.8 W", "graphics_clock_mhz": "8888 MHz", "temperature_c": "888 °C"}  # '': the finest power
 _SPARK = (60, 220, 26)  # least and most width, height
 
@@ -64,8 +64,7 @@ class Header(QToolBar):
         )
         row.setContentsMargins(0, 2, 6, 2)
         self.addWidget(shown)
-        self._timer = QTimer(self, interval=_TICK_MS, timerType=Qt.TimerType.CoarseTimer)
-        self._timer.timeout.connect(self.refresh)
+        beat().struck.connect(self.refresh)
         boards.board_changed.connect(self._board_changed)
         self._show_switch()
 
@@ -81,23 +80,17 @@ class Header(QToolBar):
 
     @Slot()
     def refresh(self) -> None:
-        """Show the newest values."""
-        trace = self._boards.current.trace
-        if not trace.last_ns or self.window().isMinimized():
+        """Show the values of the present beat."""
+        if not self.isVisible() or self.window().isMinimized():
             return
-        now = trace.at(trace.last_ns)
+        trace = self._boards.current.trace
+        now = shown_reading(trace).values
+        if not now:
+            return
         for name, label in self.figures.items():
             unit = CHANNELS[name].unit if name else "W"
             label.setText(value_text(name or trace.power_name, unit, now.get(name or trace.power_name, math.nan)))
         self.spark.refresh()
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self._timer.start()
-
-    def hideEvent(self, event: QHideEvent) -> None:
-        super().hideEvent(event)
-        self._timer.stop()
 
     @Slot(object)
     def _board_changed(self, board: WatchedBoard) -> None:

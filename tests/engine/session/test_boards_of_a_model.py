@@ -93,20 +93,35 @@ def candidates(count: int) -> list[int]:
     return list(range(0, whole_plan().space.size, whole_plan().space.size // count))
 
 
+def true_figures(row: int) -> tuple[float, float]:
+    """Energy of a launch, J, and power, W, of a row: by the laws alone. Raises LaunchRefused."""
+    configuration = whole_plan().space.configuration(row)
+    load = ProfiledKernel.of(specification(), MODEL.limits).prepare(configuration)
+    clock_mhz, memory_mhz = int(configuration["graphics_clock_mhz"]), MODEL.clocks.memory_mhz[-1]
+    limit_w = MODEL.power.limit_default_w
+    point, drawn_w, _ = laws.settled_under_limits(MODEL, load, clock_mhz, memory_mhz, limit_w)
+    return drawn_w * point.launch_s, drawn_w
+
+
+def out_of_the_limits_reach(seed: int, count: int) -> list[int]:
+    """Rows that also a sensor that reports too much leaves below the limit: beside it, a clock may dip unseen."""
+    rows: list[int] = []
+    for row in np.random.default_rng(seed).permutation(whole_plan().space.size).tolist():
+        with suppress(LaunchRefused):
+            if true_figures(row)[1] * OVER < 0.99 * MODEL.power.limit_default_w:
+                rows.append(row)
+        if len(rows) == count:
+            return rows
+    raise AssertionError("the space has too few such rows")
+
+
 @cache
 def ladder(steps: int = 30, least: float = 0.012) -> tuple[int, ...]:
     """Rows by their true energy, the least first, each at least so much above the one before: by the laws alone."""
-    space, spec, clocks = whole_plan().space, specification(), MODEL.clocks
-    kernel = ProfiledKernel.of(spec, MODEL.limits)
     energies = {}
-    for row in range(0, space.size, 3):
-        configuration = space.configuration(row)
+    for row in range(0, whole_plan().space.size, 3):
         with suppress(LaunchRefused):
-            clock_mhz = int(configuration["graphics_clock_mhz"])
-            limit_w, memory_mhz = MODEL.power.limit_default_w, clocks.memory_mhz[-1]
-            load = kernel.prepare(configuration)
-            point, drawn_w, _ = laws.settled_under_limits(MODEL, load, clock_mhz, memory_mhz, limit_w)
-            energies[row] = drawn_w * point.launch_s
+            energies[row] = true_figures(row)[0]
     chosen: list[int] = []
     for row in sorted(energies, key=lambda row: energies[row]):
         if not chosen or energies[row] > energies[chosen[-1]] * (1 + least):
@@ -122,7 +137,7 @@ def winner(result: SessionResult) -> Measurement:
 def test_the_interval_of_an_offset_holds_the_truth_in_about_95_of_100_sessions() -> None:
     held = []
     for seed in range(60):
-        rows = np.random.default_rng(seed).choice(whole_plan().space.size, SHARED, replace=False).tolist()
+        rows = out_of_the_limits_reach(seed, SHARED)
         pool = boards(rows, seed, exact=MODEL, over=twin_with_gain(MODEL, OVER, 1))
         runner = one_scale(pool, rows)
         list(runner.measure(range(SHARED), threading.Event()))

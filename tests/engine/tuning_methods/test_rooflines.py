@@ -48,6 +48,16 @@ def test_a_sweep_finds_the_energies_of_a_simulated_board(
         assert alone == pytest.approx(document[figure], rel=0.05)
 
 
+def test_a_sweep_of_the_mi210_finds_what_was_published_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """[Holtmann2024, tables 6 and 8], within 6 %: its fits of one memory and one constant power differ by 9 and 7 %."""
+    status, printed = run(capsys, "roofline", "--gpu", "simulated:mi210", "--precision", "fp32,fp64")
+    assert status == 0
+    for precision, published in (("fp32", (8.36, 80.48, 112.0)), ("fp64", (19.49, 88.15, 104.53))):
+        document = printed["precisions"][precision]  # type: ignore[index]
+        found = [document[figure] for figure in ("eps_flop_pj", "eps_mem_pj_per_b", "pi_0_w")]
+        assert found == pytest.approx(published, rel=0.06), precision
+
+
 @pytest.mark.parametrize(
     ("gpu", "precision"), [("v100", "fp16_tensor"), ("titan_rtx", "bf16_tensor"), ("h200", "int8")]
 )

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 from fakes import FakeGpu, filled_trace, working
-from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
 
 from app.views.monitor.live_strip import LiveStrip
+from app.views.shown_reading import beat
 
 GPU = FakeGpu(working)
 
@@ -33,18 +33,23 @@ def test_it_shows_power_clock_and_voltage_on_one_axis_at_its_least_height(qtbot:
     assert "voltage" in strip.view.accessibleName()
 
 
-def test_out_of_sight_it_runs_no_timer_and_looks_at_no_reading(qtbot: QtBot, strip: LiveStrip) -> None:
-    assert not [timer for timer in strip.findChildren(QTimer) if timer.isActive()]
+def test_out_of_sight_it_looks_at_no_reading(qtbot: QtBot, strip: LiveStrip, monkeypatch: pytest.MonkeyPatch) -> None:
     trace = filled_trace(GPU, 30.0)
+    asked: list[int] = []
+    monkeypatch.setattr(trace, "at", lambda instant: asked.append(instant) or {})
     strip.show_board(GPU, trace)
     trace.append(GPU.read())
-    strip.tick()
+    beat().strike()
     assert strip.view.snapshot is None
+    assert not asked
     strip.resize(900, 150)
     strip.show()
-    assert [timer for timer in strip.findChildren(QTimer) if timer.isActive()]
+    assert strip.view.snapshot is not None
+    assert len(asked) == 1
     strip.hide()
-    assert not [timer for timer in strip.findChildren(QTimer) if timer.isActive()]
+    trace.append(GPU.read())
+    beat().strike()
+    assert len(asked) == 1
 
 
 def test_another_board_is_shown_with_the_same_lanes(qtbot: QtBot, strip: LiveStrip) -> None:

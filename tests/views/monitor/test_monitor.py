@@ -28,6 +28,7 @@ from app.sensors.trace import Trace
 from app.views.monitor.lanes import ESTIMATED_VOLTAGE, POWER
 from app.views.monitor.panel import MonitorPanel
 from app.views.monitor.readout import CURSOR, MAXIMUM, MEAN, MINIMUM, NOW, Readout
+from app.views.shown_reading import beat
 
 SECOND = 1_000_000_000
 
@@ -53,7 +54,7 @@ class Bench:
     def new_reading(self) -> None:
         self.gpu.clock.wait(0.02)
         self.trace.append(self.gpu.read())
-        self.panel.tick()
+        beat().strike()
 
     def mouse(self, kind: QEvent.Type, x: int, buttons: Qt.MouseButton = Qt.MouseButton.NoButton) -> None:
         place = QPointF(x, 200)
@@ -115,7 +116,7 @@ def test_failed_readings_are_a_gap_and_a_dash(bench: Bench) -> None:
     for _ in range(50):
         bench.gpu.clock.wait(0.02)
         bench.trace.append(Reading(bench.gpu.clock.now_ns(), (math.nan,) * len(bench.gpu.channels)))
-    bench.panel.tick()
+    beat().strike()
     bench.view.redraw()
     assert bench.view.snapshot is not None
     assert math.isnan(bench.view.snapshot.curves[POWER].value[-1])
@@ -132,7 +133,7 @@ def test_nothing_is_drawn_when_nothing_is_new_or_nobody_looks(bench: Bench, monk
     bench.new_reading()
     assert asked == [], "not visible"
     bench.panel.show()
-    bench.panel.tick()
+    beat().strike()
     assert len(asked) == 1
 
 
@@ -171,6 +172,7 @@ def test_a_span_that_was_read_in_part_says_so(bench: Bench, qtbot: QtBot) -> Non
     for _ in range(500):
         bench.gpu.clock.wait(0.02)
         bench.trace.append(bench.gpu.read())
+    beat().strike()
     end = bench.trace.last_ns
     bench.view.set_span((end - 50 * SECOND, end))
     bench.panel.tick()

@@ -21,6 +21,7 @@ from app.views.monitor.lane_layout import Layout
 from app.views.monitor.lane_view import LaneView
 from app.views.monitor.live_strip import LiveStrip
 from app.views.plots import theme
+from app.views.shown_reading import beat
 
 
 @pytest.fixture
@@ -48,6 +49,7 @@ def test_lanes_of_a_service_appear_when_a_session_asks_one_and_have_its_figures(
         gpu.clock.wait(1.0)
         trace.append(gpu.read())
         note_served(gpu.info, gpu.clock.now_ns(), {"requests_per_s": 2.0, "output_tokens_per_s": 100.0 + second})
+    beat().strike()
     view.refresh({})
     titles = [shown.lane.title for shown in view.lanes]
     assert titles[:4] == ["Power", "Service: requests", "Service: output tokens", "Service: latency, 95 %"]

@@ -57,7 +57,7 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     fill = 4.0 * halo_x * halo_y / (threads * taps)  # instructions per thread and tap that fill the tile
     others = outputs + 1.0 + 2.0 / min(unroll, filter_x) + (fill if shared else outputs) + 4.0 * seat.spilled / taps
     busy = issue_cycles(slots * outputs, outputs + others)
-    issue = slots * outputs / busy * latency_hiding(seat.warps, min(outputs, 16.0))
+    issue = slots * outputs / busy * latency_hiding(seat.lanes, min(outputs, 16.0))
     if shared:
         issue *= seat.unhidden_share(taps * outputs * threads * slots / 128.0, _FILL_LATENCY_CYCLES)
     else:

@@ -85,7 +85,7 @@ class TiledProduct:
         others = reads + per_fetch * fetches + 2.5 / self.unroll + 4.0 * spills
         busy = issue_cycles(slots * outputs, outputs + others)
         issue = slots * outputs / busy
-        issue *= latency_hiding(seat.warps, min(outputs, 16.0), slowness)
+        issue *= latency_hiding(seat.lanes, min(outputs, 16.0), slowness)
         issue *= seat.unhidden_share(self.depth * outputs * self.threads * slots / 128.0, _GLOBAL_LATENCY_CYCLES)
         issue *= seat.busy_share(self.threads, limits)
 

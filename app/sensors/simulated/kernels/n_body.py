@@ -49,7 +49,7 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     others = 1.0 + reads * (1.0 if shared else 2.0) + 2.0 / (unroll * tile) + 4.0 * seat.spilled / tile
     busy = issue_cycles(slots * arithmetic, arithmetic + others, _ROOT_CYCLES)
     issue = slots * FLOP_PER_PAIR / 2.0 / busy
-    issue *= latency_hiding(seat.warps, min(16.0, tile * min(unroll, 4) ** 0.5))
+    issue *= latency_hiding(seat.lanes, min(16.0, tile * min(unroll, 4) ** 0.5))
     issue *= seat.busy_share(threads, limits)
     pairs = float(n) * n
     done = float(blocks * threads * tile) * n

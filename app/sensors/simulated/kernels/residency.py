@@ -16,7 +16,7 @@ from ...load import Precision
 _REGISTER_GRAIN: Final = 8  # registers per thread are handed out in eights, per warp
 _MOST_REGISTERS: Final = 255  # of one thread
 _RESERVED_SHARED_BYTE: Final = 1024  # per block, from compute capability 8.0 on
-_LATENCY_WARPS: Final = 80.0  # warps x root of independent instructions that hide the latency of arithmetic
+_LATENCY_LANES: Final = 80.0 * 32  # lanes x root of independent instructions that hide the latency of arithmetic
 _LANES: Final = 128.0  # of a multiprocessor's four schedulers
 _FP64_UNITS: Final = {3.5: 64, 3.7: 64, 6.0: 32, 7.0: 32, 8.0: 32, 9.0: 64, 10.0: 64}  # per multiprocessor
 
@@ -38,6 +38,7 @@ class Residency:
 
     blocks_per_multiprocessor: int
     warps_per_block: int
+    warp_size: int
     occupancy: float  # resident share of the multiprocessor's threads, 0..1
     spilled: int  # registers per thread that went to memory
     wave_share: float  # blocks over the places of the waves they need: idle places and multiprocessors, 0..1
@@ -48,8 +49,9 @@ class Residency:
     fits: int  # blocks that a multiprocessor has room for
 
     @property
-    def warps(self) -> int:
-        return self.blocks_per_multiprocessor * self.warps_per_block
+    def lanes(self) -> int:
+        """Of all resident warps, which have 32 or 64 each."""
+        return self.blocks_per_multiprocessor * self.warps_per_block * self.warp_size
 
     def busy_share(self, threads: int, limits: DeviceLimits) -> float:
         """Share of the lanes with work, 0..1: waves are not full, and neither is a block's last warp."""
@@ -94,6 +96,7 @@ def residency(limits: DeviceLimits, *, threads: int, registers: int, shared_byte
     seat = Residency(
         blocks_per_multiprocessor=resident,
         warps_per_block=warps,
+        warp_size=limits.warp_size,
         occupancy=min(1.0, resident * threads / limits.max_threads_per_multiprocessor),
         spilled=max(0, registers - granted),
         wave_share=blocks / (waves * places),
@@ -126,12 +129,12 @@ def bank_conflicts(addresses: Iterable[int]) -> int:
     return max(per_bank.values())
 
 
-def latency_hiding(warps: int, independent: float, slowness: float = 1.0) -> float:
-    """Share of the issue rate reached with so many warps and independent instructions per thread, 0..1.
+def latency_hiding(lanes: int, independent: float, slowness: float = 1.0) -> float:
+    """Share of the issue rate reached with so many lanes and independent instructions per thread, 0..1.
 
     `slowness`: how much slower than FP32 the units are, since slow ones are kept busy by fewer.
     """
-    return softly_capped(warps * math.sqrt(independent) * slowness / _LATENCY_WARPS)
+    return softly_capped(lanes * math.sqrt(independent) * slowness / _LATENCY_LANES)
 
 
 def issue_cycles(*bounds: float) -> float:

@@ -29,7 +29,7 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     moved = 2.0 * n * word if given.switch(True, "load_store") else 0.0
     slots = issue_slots_per_fma(limits.compute_capability, precision)
     chains = 2 if precision == "fp16_tensor" else _LANE_BYTES // word
-    hidden = latency_hiding(seat.warps, chains, slots)
+    hidden = latency_hiding(seat.lanes, chains, slots)
     other = 1.0 / _STEP + (2.0 / max(1, operations) if moved else 0.0)  # instructions per operation
     return Load(
         name="roofline",

@@ -19,7 +19,7 @@ _LATENCY_CYCLES: Final = 800.0  # of a loaded device memory
 _NEEDED_BYTE: Final = 20e3  # on its way per multiprocessor, for all of the bandwidth
 _ROW_CYCLES: Final = 250.0  # a row's end: its threads' sums
 _PART_CYCLES: Final = 900.0  # to know of the other parts of a row, and to fetch them
-_FULL_WARPS: Final = 8.0  # of a multiprocessor, from which on its schedulers do not wait for each other
+_FULL_LANES: Final = 8.0 * 32  # of a multiprocessor, from which on its schedulers do not wait for each other
 
 
 def mv(given: Arguments, limits: DeviceLimits) -> Load:
@@ -47,9 +47,9 @@ def mv(given: Arguments, limits: DeviceLimits) -> Load:
     )
     wanted, done = float(batch) * rows * depth, float(batch) * sets * of_block * part * split
     turns = part / chunk  # of a thread along its row
-    in_flight = min(float(ahead), turns) * at_once * width * word * seat.warps * limits.warp_size
+    in_flight = min(float(ahead), turns) * at_once * width * word * seat.lanes
     reach = softly_capped(in_flight / _NEEDED_BYTE * (1.1 if streaming else 1.0))
-    reach *= softly_capped(seat.warps / _FULL_WARPS + 0.5)
+    reach *= softly_capped(seat.lanes / _FULL_LANES + 0.5)
     # of the time a block lives it does not read while it begins and ends
     reading = turns * at_once * _LATENCY_CYCLES / max(1.0, min(float(ahead), turns) * at_once)
     resting = _ROW_CYCLES * (1.0 + (lanes > limits.warp_size)) + _PART_CYCLES * (split > 1)

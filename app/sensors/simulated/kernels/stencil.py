@@ -62,7 +62,7 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     slots = issue_slots_per_fma(limits.compute_capability, precision)
     others = through_l1 + through_shared + _BOUNDS * (1.0 / tile_y + 0.5 / unroll) + 4.0 * seat.spilled
     busy = issue_cycles(slots * _ARITHMETIC, _ARITHMETIC + others)
-    issue = slots * _FLOP / 2.0 / busy * latency_hiding(seat.warps, tile_y * min(unroll, 4))
+    issue = slots * _FLOP / 2.0 / busy * latency_hiding(seat.lanes, tile_y * min(unroll, 4))
 
     under_way = tile_y * (1.0 if shared else min(unroll, 4) ** 0.5) * words_of_4
     concurrency = min(1.0, seat.occupancy * (0.4 + under_way / _IN_FLIGHT)) * seat.wave_share**0.5

@@ -108,7 +108,7 @@ class TiledOperator:
         spills = 4.0 * seat.spilled
         busy = issue_cycles(slots * useful, useful + reads + copies + _STEP_INSTRUCTIONS + spills)
         issue = slots * useful / busy
-        issue *= units.reach * latency_hiding(seat.warps, units.independent)
+        issue *= units.reach * latency_hiding(seat.lanes, units.independent)
         issue *= min(1.0, (granted / wish) ** 0.2)  # fewer registers: fragments come later
 
         # waiting: for a step's stripes, for a tile's first ones, for the other parts of a tile
