@@ -239,6 +239,10 @@ def test_a_damaged_measurement_is_left_out_and_said(place: Place) -> None:
     status, output, _ = run(["analyse", "1"])
     assert status == 0
     assert "1 of 40 stored measurements are damaged and left out" in output
+    for words in (["export", "1", "--kind", "csv"], ["fit", "1"], ["report", "1", "--out", str(place.data / "r.html")]):
+        _, output, errors = run([*words, "--json"])
+        page = (place.data / "r.html").read_text() if words[0] == "report" else ""
+        assert "1 of 40 stored measurements are damaged and left out" in output + errors + page, words
     status, _, errors = run(["tune", "--resume", "1", "--max-evaluations", "50"])
     assert status == 2
     assert "cannot be resumed" in errors or "not resumed" in errors

@@ -60,7 +60,7 @@ def _export_stored(number: int | None, arguments: Namespace) -> dict[str, Any]:
     plan = plan_of(loaded)
     index = chosen_index(arguments.configuration, loaded.table)
     folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / f"session-{session}"
-    remarks: list[str] = []
+    remarks = [loaded.space.notes[-1]] if loaded.left_out else []
     files = export_session(plan, loaded.table, session, index, folder, arguments.kind, remarks.append)
     return {"session": session, "files": [str(file) for file in files], "remarks": remarks}
 

@@ -9,7 +9,7 @@ from ..errors import InputError
 from ..numbers import as_json
 from .arguments import add_board, add_control, session_number
 from .sources import recording_path
-from .terminal import ProgressBar, print_description, print_json, show
+from .terminal import ProgressBar, print_description, print_json, say, show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,6 +80,8 @@ def _of_file(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
         if number is not None:
             with Store() as store:
                 session = store.load(number)
+            if session.left_out:
+                say(session.space.notes[-1])
             caps = caps_of_session(session)
             fitted, _ = fit_of_session(session)
         else:

@@ -278,7 +278,7 @@ def sessions(arguments: Namespace) -> int:
         raise InputError("no session to state for it", "--condition", "name one: wattridge sessions 3 --condition 55C")
     with Store() as store:
         records = list(store.sessions())
-        for line in store.unreadable:
+        for line in store.damage():
             say(line)
     documents = [
         {

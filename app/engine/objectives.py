@@ -122,8 +122,12 @@ def parse_goal(text: str) -> Goal:
 def parse_front(text: str) -> tuple[Goal, ...]:
     """Read 'max:A,min:B'. At least two goals. Raises InputError."""
     goals = tuple(parse_goal(part.strip()) for part in text.split(","))
-    if len(goals) < 2:
-        raise InputError(f"'{text}' names one goal", "--front", "a front needs two, as max:A,min:B")
+    if len(goals) < 2 or len({goal.name for goal in goals}) < len(goals):
+        raise InputError(
+            f"'{text}' names {'one goal' if len(goals) < 2 else 'a goal twice'}",
+            "--front",
+            "a front needs two different ones, as max:A,min:B",
+        )
     return goals
 
 

@@ -19,7 +19,7 @@ class SessionState(StrEnum):
     PAUSED = "paused"
     DONE = "done"  # the strategy ended or the budget was reached
     STOPPED = "stopped"  # the user stopped it
-    FAILED = "failed"  # the runner or the GPU went away
+    FAILED = "failed"  # the runner or the GPU went away, or most measurements lack the objective's figure
     INTERRUPTED = "interrupted"  # the program died; found at the next start
 
     @property

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, Protocol
 
 _SLICE_S: Final = 0.05  # of the wall's: what waits notices another speed so soon
+_STILL_S: Final = 1e-3  # between two looks at a clock that another thread moves
 
 
 class Clock(Protocol):
@@ -53,6 +57,8 @@ class ScaledClock:
         self._speed = _checked(speed)
         self._wall_ns = self._own_ns = time.monotonic_ns()  # an instant on both clocks, from which the speed counts
         self._kept_pace = speed == 1.0
+        self._mover: int | None = None  # the thread that moves it, by waiting until then
+        self._until_ns = 0
 
     @property
     def speed(self) -> float:
@@ -70,23 +76,41 @@ class ScaledClock:
             self._speed = speed
             self._kept_pace = self._kept_pace and speed == 1.0
 
+    @contextmanager
+    def stepped(self) -> Iterator[None]:
+        """Within, it goes on only as far as this thread waits: it is slower where the thread has much to do between.
+
+        Of a board that is read by this thread nothing passes unseen then, at any speed.
+        """
+        with self._lock:
+            self._wall_ns, self._own_ns = self._instant()
+            self._mover, self._until_ns = threading.get_ident(), self._own_ns
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._wall_ns, self._own_ns = self._instant()
+                self._mover, self._kept_pace = None, False
+
     def now_ns(self) -> int:
         with self._lock:
             return self._instant()[1]
 
     def wait(self, seconds: float, stop: threading.Event | None = None) -> bool:
-        end_ns = self.now_ns() + max(0.0, seconds) * 1e9
-        while True:
-            left_s = (end_ns - self.now_ns()) / 1e9 / self._speed
-            if left_s <= _SLICE_S:
-                return _wait(max(0.0, left_s), stop)
-            if _wait(_SLICE_S, stop):
+        end_ns = self.now_ns() + math.ceil(max(0.0, seconds) * 1e9)
+        moves = self._mover == threading.get_ident()
+        if moves:
+            self._until_ns = end_ns
+        while (left_s := (end_ns - self.now_ns()) / 1e9 / self._speed) > 0:
+            if _wait(min(left_s if moves or self._mover is None else max(left_s, _STILL_S), _SLICE_S), stop):
                 return True
+        return _wait(0.0, stop)
 
     def _instant(self) -> tuple[int, int]:
         """Now, on the host's clock and on this one. Call with the lock held."""
         wall_ns = time.monotonic_ns()
-        return wall_ns, self._own_ns + int((wall_ns - self._wall_ns) * self._speed)
+        own_ns = self._own_ns + int((wall_ns - self._wall_ns) * self._speed)
+        return wall_ns, own_ns if self._mover is None else min(own_ns, self._until_ns)
 
 
 class VirtualClock:

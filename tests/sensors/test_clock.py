@@ -75,3 +75,34 @@ def test_only_a_clock_that_never_left_the_wall_s_pace_has_times_of_day() -> None
 def test_what_is_not_real_can_be_given_another_speed() -> None:
     assert isinstance(make_clock(1.0), ScaledClock)
     assert isinstance(make_clock(float("inf")), VirtualClock)
+
+
+def test_a_stepped_clock_goes_no_further_than_its_thread_waits(wall: list[int]) -> None:
+    clock = ScaledClock(200.0)
+    before_ns = clock.now_ns()
+    with clock.stepped():
+        for step in range(1, 4):
+            assert not clock.wait(0.025)
+            wall[0] += 3_000_000_000  # the machine is busy with something else
+            assert clock.now_ns() - before_ns == step * 25_000_000
+    wall[0] += 1_000_000
+    assert clock.now_ns() - before_ns == 75_000_000 + 200_000_000, "and then as before, from where it is"
+
+
+def test_what_waits_on_a_clock_that_another_thread_steps_waits_until_then() -> None:
+    clock, reached = ScaledClock(100.0), []
+    end_ns = clock.now_ns() + 2_000_000_000
+
+    def wait() -> None:
+        clock.wait((end_ns - clock.now_ns()) / 1e9)
+        reached.append(clock.now_ns())
+
+    with clock.stepped():
+        other = threading.Thread(target=wait)
+        other.start()
+        while clock.now_ns() < end_ns + 500_000_000:
+            assert reached == [] or reached[0] >= end_ns
+            clock.wait(0.1)
+    other.join(20.0)
+    assert reached
+    assert reached[0] >= end_ns

@@ -73,6 +73,18 @@ def most_frequent(table: ResultTable) -> tuple[str, str, int] | None:
     return next(((state, message, count) for (state, message), count in causes.most_common() if message), None)
 
 
+def missing_figure(table: ResultTable, name: str) -> str:
+    """That most configurations that were measured in full have no value of a figure; empty where most have."""
+    length = len(table)  # the engine may append meanwhile
+    full = (table.states()[:length] == STATES.index(State.OK)) & ~table.timed()[:length]
+    missing = np.flatnonzero(full & np.isnan(table.values(name)[:length]))
+    if 2 * len(missing) <= full.sum():
+        return ""
+    reasons = Counter(table.measurement(int(at)).message.rpartition("; ")[2] for at in missing)
+    words = f"{name} is missing in {len(missing)} of {full.sum()} configurations that worked"
+    return ": most often: ".join(text for text in (words, reasons.most_common(1)[0][0]) if text)
+
+
 def concentrations(table: ResultTable, rows: Indices, failed: npt.NDArray[np.bool_]) -> list[Concentration]:
     """Values of parameters with more failures than chance puts there, the highest share first, then the most.
 

@@ -1,15 +1,16 @@
-"""A service that a simulated board models: no server runs, and the board's clock passes as fast as it can."""
+"""A service that a simulated board models: no server runs. The board's clock passes as fast as its power is read."""
 
 from __future__ import annotations
 
 import math
 import threading
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Final, Protocol
 
 import numpy as np
 
 from ...sensors.channel import Reading
+from ...sensors.clock import ScaledClock
 from ...sensors.errors import NotSupported, SensorError
 from ...sensors.gpu import Gpu
 from ...sensors.service_load import Requests, Served, ServesLoad, ServiceLoad
@@ -48,6 +49,7 @@ class ServiceModelled:
         self._source: PowerSource | None = None  # of the load
         self._newest_ns = 0
         self._readings: list[Reading] = []
+        self._stepping = ExitStack()
 
     @property
     def started_with(self) -> dict[str, Value | None]:
@@ -73,6 +75,8 @@ class ServiceModelled:
     def begin(self, configuration: Configuration) -> int:
         """Begin the load of a configuration; when that was, on the board's clock. Raises CommandFailed."""
         self._load = self._service.load(configuration)
+        if isinstance(self._gpu.clock, ScaledClock) and self._gpu.clock.speed > 1.0:
+            self._stepping.enter_context(self._gpu.clock.stepped())
         self._source = None if self._sensor is None else PowerSource(self._sensor, kept_s=math.inf)
         self._newest_ns = self._gpu.clock.now_ns()
         self._readings = []
@@ -90,6 +94,7 @@ class ServiceModelled:
 
     def end_load(self) -> None:
         """Nothing is left under way: the next load is another one."""
+        self._stepping.close()
         self._load = None
 
     def energy(self, start_ns: int, end_ns: int) -> Energy:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from ...numbers import duration, percent
-from ..analysis.failures import most_frequent
+from ..analysis.failures import missing_figure, most_frequent
 from ..analysis.peak_share import peak_share
 from ..analysis.quantities import quantity
 from ..analysis.tradeoff import change_words, relative_change
@@ -51,7 +51,9 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
     share = (len(table) - timed) / plan.space.size if plan.space.size else math.nan
     limits = {"evaluations": plan.max_evaluations, "s": plan.max_seconds, "without a better one": plan.patience}
     budget = ", ".join(f"{limit:g} {what}" for what, limit in limits.items() if limit is not None)
+    missing = missing_figure(table, plan.objective.goal.name)
     figures = [
+        *([Figure("Not found out", missing, important=True)] if missing else []),
         Figure("Source", _source_of(plan)),
         Figure("Combinations", f"{plan.space.cartesian}, of which {plan.space.size} are valid"),
         Figure("Measured", f"{len(table) - timed} ({percent(share)} of the valid ones)"),
@@ -67,7 +69,9 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
         *describe_references(plan),
     ]
     if timed:
-        figures.insert(3, Figure("Only timed", str(timed), note="by a few launches: their energy is not known"))
+        figures.insert(
+            3 + bool(missing), Figure("Only timed", str(timed), note="by a few launches: their energy is not known")
+        )
     if math.isfinite(seconds):
         figures.append(Figure("Took", duration(seconds)))
     return Description(plan.title, plan.gpu, figures, remarks=plan.space.notes)
@@ -179,7 +183,9 @@ def _none_feasible(plan: SessionPlan, table: ResultTable) -> list[Figure]:
 
 
 def _failure(table: ResultTable) -> Iterator[Figure]:
-    yield Figure("Best", None, unknown="no configuration worked", important=True)
+    worked = len(table) > sum(table.failures().values()) + table.timed().sum()
+    why = "none has the objective's figure" if worked else "no configuration worked"
+    yield Figure("Best", None, unknown=why, important=True)
     if (failure := most_frequent(table)) is not None:
         state, message, count = failure
         yield Figure("Most frequent failure", message, note=f"{count} {state}")

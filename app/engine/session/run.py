@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from typing import Final
@@ -14,6 +14,7 @@ import numpy as np
 
 from ...errors import InputError, WattridgeError
 from ...numbers import percent
+from ..analysis.failures import missing_figure
 from ..measurement import Depth, Measurement, State, stated_otherwise
 from ..models.energy_cost_store import keep_model, kept_model
 from ..runner.base import (
@@ -171,6 +172,8 @@ class SessionRun(LiveSession):
             self._clock.halt()
             self._keep_report(report())
             self._state_figures()
+            if state is SessionState.DONE and (missing := missing_figure(self.table, self.plan.objective.goal.name)):
+                state, reason = SessionState.FAILED, f"{missing} ({reason})"
         except WattridgeError as error:
             self._on_event(EngineFault.of(error))
             state, reason = SessionState.FAILED, str(error)
@@ -345,7 +348,10 @@ class SessionRun(LiveSession):
         own = map(self.plan.complete, restated)
         stated = [each if each.row in taken_over else _compared(next(own), again.get(each.row)) for each in measured]
         self.plan = replace(self.plan, origin={**self.plan.origin, **self._runner.conclude(), **gain})
-        stated = [replace(new, as_measured=_as_measured(old, new)) for old, new in zip(measured, stated, strict=True)]
+        before = [{**each.values, **each.as_measured} for each in measured]
+        stated = [
+            replace(new, as_measured=stated_otherwise(old, new.values)) for old, new in zip(before, stated, strict=True)
+        ]
         others = [new for old, new in zip(measured, stated, strict=True) if new != old]
         self._store.restate(self.session, others, self.plan.origin)
         self.table = self.table.restated(stated)  # readers keep the old one, whole, until they hear of this
@@ -478,11 +484,6 @@ class SessionRun(LiveSession):
             return by_count
         by_time = max(0.0, self.plan.max_seconds - self._clock.elapsed_s)
         return by_time if by_count is None else min(by_count, by_time)
-
-
-def _as_measured(before: Measurement, stated: Measurement) -> Mapping[str, float]:
-    """Of what is stated in the place of a measurement: its own figures where they differ."""
-    return stated_otherwise({**before.values, **before.as_measured}, stated.values)
 
 
 def _compared(first: Measurement, second: Measurement | None) -> Measurement:

@@ -56,6 +56,7 @@ _ALIVE = (SessionState.RUNNING.value, SessionState.PAUSED.value)
 _REMEDY = "free space or rights may be missing; WATTRIDGE_DATA names another folder"
 _AT_ONCE = 128  # rows in one call: SQLite keeps the interpreter to itself meanwhile, and Qt's thread waits
 
+_WHOLE = "json_valid(m.measured) AND json_valid(coalesce(s.measured, 0)) AND json_valid(coalesce(m.intervals, 0))"
 _STATED_OF_A_ROW = ", ".join(("row", *STATED_COLUMNS))
 _STATED = f"session, {_STATED_OF_A_ROW}"
 _UUID = "uuid"  # of the board, beside what a fit's document holds
@@ -273,6 +274,22 @@ class Store:
     def unreadable(self) -> tuple[str, ...]:
         """Why sessions are missing in listings, the newest first; a listing of the newest few forgets no other."""
         return tuple(why for _, why in sorted(self._unreadable.items(), reverse=True))
+
+    def damage(self) -> tuple[str, ...]:
+        """`unreadable`, and the sessions of which something else cannot be read, a line each. Reads the whole file."""
+        records, found = self.sessions(), list(self.unreadable)
+        for record in records:
+            count, said = record.evaluated + record.timed, ""
+            try:
+                self.space(record.id)
+                of_session = f"SELECT count(*) FROM {SHOWN} WHERE m.session = ? AND {_WHOLE}"
+                if (lost := count - self._query(of_session, (record.id,))[0][0]) > 0:
+                    said = f"{lost} of its {count} measurements cannot be read"
+            except WattridgeError as error:
+                said = f"its space or measurements cannot be read: {error.what}"
+            found += [str(self._damaged(record.id, said))] if said else []
+        checked = "ok" if found else self._query("PRAGMA quick_check(1)")[0][0]
+        return tuple(found) if checked == "ok" else (f"{self.path}: the store is damaged: {checked} ({RECOVERY})",)
 
     def session(self, session: int) -> SessionRecord:
         """One session. Raises InputError where there is none of that id."""

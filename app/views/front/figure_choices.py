@@ -62,6 +62,7 @@ class FigureChoices(QWidget):
         self._plan: SessionPlan | None = None
         self._table: ResultTable | None = None
         self.offered: tuple[str, ...] = ()
+        self._stand_ins: set[QComboBox] = set()  # of a figure that no measurement had yet when the axes were chosen
         self._quantities: dict[str, Quantity] = {}
         self.x_figure, self.y_figure, self.colour, self.marker = (QComboBox() for _ in range(4))
         self.x_better, self.y_better = BetterEnd("x"), BetterEnd("y")
@@ -97,6 +98,7 @@ class FigureChoices(QWidget):
     def clear(self) -> None:
         """Offer nothing: there is no session, or another one begins."""
         self._plan, self._table, self.offered = None, None, ()
+        self._stand_ins.clear()
         for choice in (self.x_figure, self.y_figure, self.colour, self.marker):
             with QSignalBlocker(choice):
                 choice.clear()
@@ -113,15 +115,23 @@ class FigureChoices(QWidget):
         }
         goals = self._usual_goals()
         usual = (goals[0].name, goals[1].name, self._usual_colour(), AS_COLOUR)
+        taken = {goal.name for goal in goals}
         for choice, preferred in zip((self.x_figure, self.y_figure, self.colour, self.marker), usual, strict=True):
-            kept = preferred if first else choice.currentData()
+            kept = preferred if first or choice in self._stand_ins else choice.currentData()
             with QSignalBlocker(choice):
                 choice.clear()
                 if choice is self.marker:
                     choice.addItem("as colour", AS_COLOUR)
                 for name, described in self._quantities.items():
                     choice.addItem(described.title, name)
-                choice.setCurrentIndex(max(0, choice.findData(kept)))
+                at = choice.findData(kept)
+                if at < 0 or (choice is self.y_figure and kept == self.x_figure.currentData()):
+                    at = _other_than(choice, taken)
+                    self._stand_ins.add(choice)
+                elif choice in self._stand_ins:
+                    self._stand_ins.remove(choice)
+                    first = True
+                choice.setCurrentIndex(at)
         if first:
             for better, goal in zip((self.x_better, self.y_better), goals, strict=True):
                 better.set_larger(goal.maximise)
@@ -190,7 +200,12 @@ class FigureChoices(QWidget):
     def _axis_chosen(self) -> None:
         if self._plan is None:
             return
+        self._stand_ins.clear()
         known = {goal.name: goal for goal in self._usual_goals()}
+        if self.x_figure.currentData() == self.y_figure.currentData():  # the other axis gives way
+            other = self.x_figure if self.sender() is self.y_figure else self.y_figure
+            with QSignalBlocker(other):
+                other.setCurrentIndex(_other_than(other, {other.currentData()}))
         for choice, better in ((self.x_figure, self.x_better), (self.y_figure, self.y_better)):
             name = choice.currentData()
             better.set_larger((known.get(name) or likely_goal(name)).maximise)
@@ -210,6 +225,13 @@ class FigureChoices(QWidget):
     def _coding_chosen(self) -> None:
         if self._plan is not None:
             self.coding_changed.emit()
+
+
+def _other_than(choice: QComboBox, names: set[str]) -> int:
+    """The place of the first figure that is none of these; it counts as one of them from now on."""
+    at = next((at for at in range(choice.count()) if choice.itemData(at) not in names), 0)
+    names.add(choice.itemData(at))
+    return at
 
 
 def _row(*parts: str | QWidget) -> QHBoxLayout:

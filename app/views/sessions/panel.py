@@ -121,6 +121,7 @@ class SessionsPanel(QWidget):
         bridge.roofline.measurements_added.connect(self._measurements_added)
         self._selected()
         self.refresh()
+        self._do(lambda store: store.damage(), lambda found: [context.bridge.report(line) for line in found[:1]])
 
     @property
     def busy(self) -> bool:

@@ -21,10 +21,13 @@ import pytest
 from app.engine.measurement import State
 from app.engine.service_figures import SERVICE_FIGURES
 from app.engine.session.description import describe_search
+from app.engine.session.load import load_specification
+from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.session.service_boards import boards_of_service
 from app.engine.session.summary import session_summary
+from app.engine.session_state import SessionState
 from app.engine.space.result_table import ResultTable
 from app.engine.specification.check import specification_of
 from app.engine.specification.document import document_of
@@ -32,6 +35,7 @@ from app.engine.specification.programs import programs_of
 from app.engine.store.database import Store
 from app.engine.workloads.background_program import BackgroundProgram
 from app.errors import InputError, WattridgeError
+from app.paths import resources
 from app.sensors.clock import ScaledClock, VirtualClock
 from app.sensors.select import open_gpu
 from app.sensors.service_load import Requests, Served, ServiceLoad
@@ -348,6 +352,29 @@ def test_a_board_that_models_a_service_runs_no_server(tmp_path: Path) -> None:
     assert sum(each.get("service_start_s", 0.0) for each in values) == pytest.approx(60.0)
     assert "all of it is assumed" in " ".join(map(str, summary["notes"]))  # type: ignore[call-overload]
     assert math.isfinite(values[0]["energy_per_request_j"])
+
+
+@pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
+def test_the_power_of_a_modelled_service_is_known_at_any_speed(busy: bool) -> None:
+    """The simulation is slower where the machine cannot read the board as often as that takes."""
+    gpu, ended = SimulatedGpu(load_twin("rtx5090"), clock=ScaledClock(200.0)), threading.Event()
+
+    def work() -> None:
+        while not ended.is_set():
+            sum(range(20_000))
+
+    threading.Thread(target=work, daemon=busy).start() if busy else None
+    spec = load_specification(resources() / "examples" / "services" / "rtx5090_clocks.toml")
+    plan = plan_specification(spec, gpu, SearchOptions(strategy="random_sample", max_evaluations=3, seed=1))
+    try:
+        with Store() as store:
+            result = run_session(plan, store, lambda _event: None, threading.Event())
+    finally:
+        ended.set()
+    assert len(result.table) == 3
+    assert np.isfinite(result.table.values("energy_j")).all()
+    assert result.state is SessionState.DONE
+    assert gpu.clock.speed == 200.0
 
 
 def test_a_session_says_what_its_intervals_are_of(tmp_path: Path) -> None:

@@ -400,6 +400,54 @@ def test_a_damaged_session_is_named_by_its_number_and_the_others_stay(column: st
             store.load(damaged)
 
 
+PAGE = 4096
+
+
+def with_three_sessions() -> Path:
+    """Of twenty measurements each, whose figures take several pages."""
+    with Store() as store:
+        for _ in range(3):
+            session = new_session(store)
+            whole = (measurement_of(SPACE, row) for row in range(20))
+            store.append(session, [replace(each, message="x" * 3000) for each in whole])
+            store.finish(session, SessionState.DONE)
+        return store.path
+
+
+def test_wherever_a_store_is_damaged_its_sessions_are_not_listed_in_silence(own_data_folder: Path) -> None:
+    path = with_three_sessions()
+    whole = path.read_bytes()
+    with Store() as store:
+        assert store.damage() == ()
+    named = set[str]()
+    for page in range(1, len(whole) // PAGE):
+        broken = whole[: page * PAGE] + b"\xff" * PAGE + whole[(page + 1) * PAGE :]
+        path.write_bytes(broken)
+        try:
+            with Store() as store:
+                lines = store.damage()
+        except WattridgeError as error:
+            lines = (str(error),)
+        assert lines, f"page {page}"
+        assert all("damaged" in line and str(path) in line for line in lines), lines
+        assert all("restore it from a backup" in line or ".recover" in line for line in lines), lines
+        named |= {line.partition("session ")[2].partition(" ")[0] for line in lines if ": session " in line}
+    assert named == {"1", "2", "3"}, "by their numbers, where that can be known"
+
+
+def test_a_measurement_that_is_no_json_or_gone_is_counted_by_its_session(own_data_folder: Path) -> None:
+    path = with_three_sessions()
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE measurements SET measured = '{broken' WHERE session = 2 AND row < 2")
+        db.execute("DELETE FROM measurements WHERE session = 3 AND row = 7")
+    db.close()
+    with Store() as store:
+        third, second = store.damage()
+        assert "session 3 is damaged: 1 of its 20 measurements cannot be read" in third
+        assert "session 2 is damaged: 2 of its 20 measurements cannot be read" in second
+        assert len(store.sessions()) == 3, "they are listed all the same"
+
+
 def test_the_newest_fit_of_a_board_is_kept_with_its_points() -> None:
     def fit(ridge: float | None) -> FrequencyFit:
         return FrequencyFit(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.engine.objectives import Goal, Objective
 from app.engine.space.result_table import ResultTable
 from app.views.front.panel import FrontPanel
 from app.views.plots.markers import COLOURS, DIM, SHAPES, ShapeCoding, dimmed, with_shapes
@@ -279,6 +281,33 @@ def test_overlays_of_a_real_cache_count_its_quadrants(lab: Lab, panel: FrontPane
         tick.setChecked(False)
     assert not panel.plot.overlays.items
     assert not panel.plot.line.labels[0].isVisible()
+
+
+def test_no_figure_stands_against_itself_while_another_has_not_come_yet(lab: Lab, panel: FrontPanel) -> None:
+    space = grid_space()
+    table = ResultTable(space)
+    wanted = Objective(Goal("energy_j", False), (Goal("time_s", False), Goal("energy_j", False)))
+    table.extend(
+        replace(whole, values={"time_s": whole.values["time_s"]})
+        for whole in (measured(space, row) for row in range(6))
+    )
+    lab.session(table, plan_for(space, wanted))
+    x, y = panel.figures.goals
+    assert x.name == "time_s" != y.name, "a parameter stands in"
+    table.extend(measured(space, row) for row in range(6, 30))
+    lab.grow(table)
+    assert panel.figures.goals == wanted.front, "now that its energy is there"
+
+
+def test_one_axis_gives_way_rather_than_show_a_figure_against_itself(lab: Lab, panel: FrontPanel) -> None:
+    show(lab, panel)
+    figures = panel.figures
+    figures.x_figure.setCurrentIndex(figures.x_figure.findData("GFLOPS/W"))
+    assert figures.goals[0].name == "GFLOPS/W" != figures.goals[1].name
+    figures.y_figure.setCurrentIndex(figures.y_figure.findData("GFLOPS/W"))
+    assert figures.goals[1].name == "GFLOPS/W" != figures.goals[0].name
+    assert panel.points is not None
+    assert len(panel.points.front)
 
 
 def test_figures_that_tell_no_energy_offer_no_lines_of_equal_energy(lab: Lab, panel: FrontPanel) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
-from app.engine.session.events import Open
+from app.engine.session.events import EngineFault, Open
 from app.engine.session_state import SessionState
 from app.engine.store.database import Store
 from app.engine.store.record import Label
@@ -77,6 +78,22 @@ def test_without_a_session_it_says_what_to_do_first(qtbot: QtBot, store: Store) 
     assert "Tune" in panel.empty.text()
     for button in (panel.open, panel.resume, panel.copy, panel.export, panel.delete, panel.favourite):
         assert not button.isEnabled()
+    panel.shutdown()
+
+
+def test_a_session_that_is_damaged_is_named_in_the_banner(qtbot: QtBot, store: Store) -> None:
+    session = keep(store, "gemm")
+    with sqlite3.connect(store.path) as db:
+        db.execute("UPDATE measurements SET measured = '{broken' WHERE row < 2")
+    db.close()
+    lab, faults = Lab(store=store), list[EngineFault]()
+    lab.bridge.fault.connect(faults.append)
+    panel = SessionsPanel(lab.context)
+    qtbot.addWidget(panel)
+    settled(qtbot, panel)
+    qtbot.waitUntil(lambda: bool(faults), timeout=5000)
+    assert f"session {session} is damaged: 2 of its 6 measurements cannot be read" in faults[0].what
+    assert titles(panel) == ["gemm"], "it is listed all the same"
     panel.shutdown()
 
 
