@@ -127,6 +127,12 @@ def decode(decoder: codecs.IncrementalDecoder, data: bytes, lines: int, where: s
         raise InputError(f"line {line} is not UTF-8 text", where, "save the file as UTF-8") from None
 
 
+def refuse_taken(path: Path, *, force: bool = False) -> None:
+    """Raises WattridgeError where a file lies that the user has not asked to be replaced."""
+    if not force and os.path.isfile(path):
+        raise WattridgeError("the file exists already", str(path), "--force replaces it; or choose another name")
+
+
 def write_text(path: Path, text: str | Iterable[str], *, overwrite: bool = False, executable: bool = False) -> Path:
     """Write UTF-8 text, or pieces of it, so that a reader sees the old file or the new one, never half of it.
 

@@ -12,6 +12,7 @@ from ..input_files import is_there
 if TYPE_CHECKING:
     from ..engine.formats.any_table import TableColumns
     from ..engine.metering.meter_choice import MeterChoice
+    from ..engine.report.export import Existing
     from ..sensors.gpu import Gpu
 
 _FASTEST = 100.0  # beyond it the physics of a simulated board cannot keep up with its own clock
@@ -74,8 +75,18 @@ def add_repeats(parser: ArgumentParser) -> None:
     )
 
 
+def add_force(parser: ArgumentParser) -> None:
+    parser.add_argument("--force", action="store_true", help="replace what --out names, where it exists")
+
+
+def existing_of(arguments: Namespace) -> Existing:
+    """What becomes of files that lie where these options have new ones written."""
+    return "beside" if not arguments.out else "replace" if arguments.force else "refuse"
+
+
 def add_out(parser: ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FOLDER", help="export the best configuration into this folder")
+    add_force(parser)
 
 
 def add_choosing(parser: ArgumentParser) -> None:

@@ -20,7 +20,7 @@ from ..engine.board_settings import PROFILE, SETTINGS, WORDS, Setting, in_words,
 from ..errors import InputError, PermissionRefused, WattridgeError
 from ..numbers import UNKNOWN, as_json
 from ..sensors.remote.address import SCHEME
-from .arguments import add_board, add_control, board_of, clock_or_range, positive_float
+from .arguments import add_board, add_control, add_force, board_of, clock_or_range, positive_float
 from .terminal import ask, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ def apply_arguments(parser: ArgumentParser) -> None:
         "--countdown", type=positive_float, default=10.0, metavar="S", help="put back unless confirmed by then (10)"
     )
     parser.add_argument("--out", metavar="FOLDER", help="set nothing: write a script and a systemd unit that do")
+    add_force(parser)
     add_control(parser)
 
 
@@ -212,14 +213,17 @@ def _write(arguments: Namespace, gpu: Gpu, chosen: dict[str, Setting]) -> int:
     from ..engine.board_settings import nearest_supported
     from ..engine.formats.nvidia_smi import board_script, clock_unit, service_unit
     from ..engine.report.export import file_stem
-    from ..files import write_text
+    from ..files import refuse_taken, write_text
     from ..sensors.select import open_gpu
 
     folder = Path(arguments.out)
+    names = ["wattridge-clocks.sh", "wattridge-clocks.service"]
+    for name in names:
+        refuse_taken(folder / name, force=arguments.force)
     settings = {name: nearest_supported(gpu, name, value)[0] for name, value in chosen.items()}
     files = [
-        write_text(folder / "wattridge-clocks.sh", board_script(gpu, settings), overwrite=True, executable=True),
-        write_text(folder / "wattridge-clocks.service", clock_unit(gpu, settings), overwrite=True),
+        write_text(folder / names[0], board_script(gpu, settings), overwrite=True, executable=True),
+        write_text(folder / names[1], clock_unit(gpu, settings), overwrite=True),
     ]
     started = None if arguments.session is None else _service_of(arguments.session, arguments.configuration)
     if started is not None:
@@ -227,7 +231,9 @@ def _write(arguments: Namespace, gpu: Gpu, chosen: dict[str, Setting]) -> int:
         with ExitStack() as opened:
             others = [opened.enter_context(closing(open_gpu(each, voltage=False))) for each in selectors]
             unit = service_unit(gpu, settings, words, title, others)
-        files.append(write_text(folder / f"{file_stem(title)}-service.service", unit, overwrite=True))
+        path = folder / f"{file_stem(title)}-service.service"
+        refuse_taken(path, force=arguments.force)
+        files.append(write_text(path, unit, overwrite=True))
     if arguments.json:
         print_json({"files": [str(file.resolve()) for file in files]})
     else:

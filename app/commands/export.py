@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import InputError
 from ..files import title_of
 from ..paths import data_folder
-from .arguments import add_table, columns_of, session_number
+from .arguments import add_force, add_table, columns_of, existing_of, session_number
 from .sources import chosen_index, is_specification, newest_session, recording_path, specification_path
 from .terminal import print_json, say, show
 
@@ -28,6 +28,7 @@ def export_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--kind", action="append", choices=kinds, help="only these files")
     parser.add_argument("--gpu", metavar="GPU", help="the board that sets the limits in a specification's T1")
     parser.add_argument("--out", metavar="FOLDER", help="where to write (default: the data folder)")
+    add_force(parser)
     add_table(parser)
 
 
@@ -61,7 +62,10 @@ def _export_stored(number: int | None, arguments: Namespace) -> dict[str, Any]:
     index = chosen_index(arguments.configuration, loaded.table)
     folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / f"session-{session}"
     remarks = [loaded.space.notes[-1]] if loaded.left_out else []
-    files = export_session(plan, loaded.table, session, index, folder, arguments.kind, remarks.append)
+    existing = existing_of(arguments)
+    files = export_session(
+        plan, loaded.table, session, index, folder, arguments.kind, remarks.append, existing=existing
+    )
     return {"session": session, "files": [str(file) for file in files], "remarks": remarks}
 
 
@@ -78,10 +82,10 @@ def _export_file(path: Path, arguments: Namespace) -> dict[str, Any]:
         recording = read_recording(path, columns_of(arguments))
         plan, table = plan_replay(path, read=recording), recording.table()
         index = chosen_index(arguments.configuration, table)
-        files = export_session(plan, table, None, index, folder, arguments.kind)
+        files = export_session(plan, table, None, index, folder, arguments.kind, existing=existing_of(arguments))
         return {"session": None, "files": [str(file) for file in files], "remarks": []}
     if set(arguments.kind or ["t1"]) != {"t1"}:
         raise InputError("a specification holds no measurements", str(path), "export it as --kind t1")
     with nullcontext() if arguments.gpu is None else closing(open_gpu(arguments.gpu)) as gpu:
-        files = [export_specification(load_specification(path), folder, gpu)]
+        files = [export_specification(load_specification(path), folder, gpu, existing=existing_of(arguments))]
         return {"session": None, "files": [str(file) for file in files], "remarks": []}

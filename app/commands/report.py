@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from itertools import chain, count
 from pathlib import Path
 
 from ..errors import InputError
+from ..files import refuse_taken
+from ..input_files import is_there
 from .analyse import limited, load_of, objective_of, preferences_of
-from .arguments import add_choosing, add_goal, add_table, columns_of
+from .arguments import add_choosing, add_force, add_goal, add_table, columns_of
 from .sources import chosen_index, open_session
 from .terminal import print_json, show
 
@@ -16,6 +19,7 @@ def report_arguments(parser: ArgumentParser) -> None:
     """Declare the options of `wattridge report`."""
     parser.add_argument("source", nargs="?", metavar="SESSION|FILE", help="a session (default: the newest) or a cache")
     parser.add_argument("--out", metavar="FILE", help="the file (default: TITLE-report.html here)")
+    add_force(parser)
     parser.add_argument(
         "--configuration", metavar="NAME=VALUE,...", help="the chosen configuration (default: the best)"
     )
@@ -47,7 +51,9 @@ def report(arguments: Namespace) -> int:
     opened = open_session(arguments.source, columns)
     others = [open_session(source, columns) for source in arguments.compare]
     sides = [limited(each, arguments).side for each in (opened, *others)]
-    path = Path(arguments.out or f"{file_stem(opened.plan.title)}-report.html")
+    usual = (f"{file_stem(opened.plan.title)}-report{number}.html" for number in chain([""], (-n for n in count(2))))
+    path = Path(arguments.out or next(name for name in usual if not is_there(Path(name))))
+    refuse_taken(path, force=arguments.force)
     load = load_of(arguments)
     with Store() as store:
         content = gather(

@@ -25,6 +25,7 @@ from .arguments import (
     add_search,
     add_table,
     columns_of,
+    existing_of,
     meter_choice,
     positive_int,
     session_number,
@@ -38,6 +39,7 @@ from .terminal import print_description, print_json, print_table, say, show, sto
 if TYPE_CHECKING:
     from ..engine.control.guard import DeviceGuard
     from ..engine.description import Description
+    from ..engine.report.export import Existing
     from ..engine.session.live_session import SessionResult
     from ..engine.session.plan import SessionPlan
     from ..engine.store.database import Store
@@ -215,12 +217,15 @@ def _follow(path: Path, arguments: Namespace) -> int:
 def _run(plan: SessionPlan, store: Store, arguments: Namespace) -> int:
     from ..engine.report.export import export_session
 
+    existing = _refuse_taken(plan, arguments)
     for note in plan.space.notes:  # programs that are run are among them
         say(note)
     result = watch_session(plan, store, quiet=arguments.json)
     document = _summary(result)
     if arguments.out and document["best"] is not None:
-        files = export_session(plan, result.table, result.session, None, Path(arguments.out), on_remark=say)
+        files = export_session(
+            plan, result.table, result.session, None, Path(arguments.out), on_remark=say, existing=existing
+        )
         document["files"] = [str(file) for file in files]
     if arguments.json:
         print_json(document)
@@ -235,6 +240,16 @@ def _run(plan: SessionPlan, store: Store, arguments: Namespace) -> int:
         say(f"wattridge: session {result.session}: every configuration failed ({_most_frequent(document)})")
         return 1
     return 0
+
+
+def _refuse_taken(plan: SessionPlan, arguments: Namespace) -> Existing:
+    """What becomes of files of an earlier export at the session's end. Raises WattridgeError before it begins."""
+    from ..engine.report.export import KINDS, file_stem, stem_in
+
+    existing = existing_of(arguments)
+    if arguments.out:
+        stem_in(Path(arguments.out), file_stem(plan.title), KINDS, existing)
+    return "replace" if existing == "replace" else "beside"  # what is measured is exported, whatever came meanwhile
 
 
 def _most_frequent(document: Mapping[str, Any]) -> str:
@@ -355,13 +370,14 @@ def demo(arguments: Namespace) -> int:
     specification = load_specification(resources() / "examples" / "gemm.toml")
     with closing(open_gpu(arguments.gpu or "simulated:a100", seed=arguments.sim_seed, speed=float("inf"))) as gpu:
         plan = plan_specification(specification, gpu, search_options(arguments))
+        existing = _refuse_taken(plan, arguments)
         with Store() as store:
             result = watch_session(plan, store, quiet=arguments.json)
             document = _summary(result)
             if document["best"] is None:
                 raise WattridgeError("no configuration worked", "demo", "raise --max-evaluations")
             folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / f"demo-{result.session}"
-            files = export_session(plan, result.table, result.session, None, folder)
+            files = export_session(plan, result.table, result.session, None, folder, existing=existing)
             fit, source = fit_of_sweep(gpu)
             store.save_fit(fit, source, result.session, uuid=gpu.info.uuid)
     document["fit"] = fit_to_json(fit)

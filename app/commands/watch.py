@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, WattridgeError
+from ..files import refuse_taken
 from ..numbers import duration
 from ..sensors.channel import POWER_SAMPLES
 from ..sensors.event_reasons import names as reason_names
 from ..sensors.gpu import LIVE, Gpu, StreamsReadings
 from ..sensors.recorded.gpu import RecordedGpu
-from .arguments import add_board
+from .arguments import add_board, add_force
 from .terminal import ProgressBar, print_description, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
@@ -208,6 +209,7 @@ def monitor_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--duration", type=float, metavar="S", help="seconds to watch (default 10)")
     parser.add_argument("--interval", type=float, default=0.02, metavar="S", help="seconds between readings (0.02)")
     parser.add_argument("--out", metavar="FILE", help="write every reading to this file: .json, else CSV")
+    add_force(parser)
     parser.add_argument(
         "--openmetrics", metavar="[HOST]:PORT", help="serve every figure for Prometheus until Ctrl+C (loopback)"
     )
@@ -233,6 +235,8 @@ def monitor(arguments: Namespace) -> int:
         arguments.duration = 10.0
     if not 0 < arguments.duration < 365 * 86400:
         raise InputError(f"a duration of {arguments.duration} s", "--duration", "a positive number of seconds")
+    if arguments.out:
+        refuse_taken(Path(arguments.out), force=arguments.force)
     gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed, remote=True)
     if isinstance(gpu, RecordedGpu) and arguments.duration > gpu.length_s:
         words = f"the recording holds {gpu.length_s:.1f} s"

@@ -6,16 +6,17 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal
 
 from ... import __version__
 from ...errors import InputError, WattridgeError
-from ...files import digest_of, write_text
+from ...files import digest_of, refuse_taken, write_text
 from ...input_files import is_input, is_there, open_input
 from ...numbers import finite_or_none
 from ...sensors.device_limits import DeviceLimits, limits_of
@@ -55,6 +56,9 @@ KINDS = {
     "t4": "-t4.json",
     "t1": "-t1.json",
 }
+Existing = Literal["refuse", "replace", "beside"]  # what becomes of files that lie where an export goes
+BEST: Final = "the best"
+BY_HAND: Final = "selected by hand"
 _OURS = ("Wattridge", '"wattridge"', SIGNATURE)  # one of these stands in every file written here
 
 
@@ -69,6 +73,9 @@ class Choice:
     kernel: CudaFile | None = None  # where the session's specification is there and has a CUDA source
     code: MeasuredCode | None = None  # of that kernel, where it is kept or can be made again
     by_nvcc: ByNvcc | None = None  # of its source, where nvcc is here
+    rule: str = BEST  # by which it was chosen
+    number: int | None = None  # of the measurement, from 1; None for a mean over repeats
+    place: tuple[int, int] | None = None  # by the objective, and of how many; None where it is not among them
 
     @property
     def source(self) -> str:
@@ -101,21 +108,34 @@ class Choice:
         return how.get(self.source, f"{self.source}: {board}")
 
     @property
+    def how(self) -> str:
+        """Which measurement it is, of which session, by which rule it was chosen, and its place by the objective."""
+        which = "the mean over its repeats" if self.number is None else f"measurement {self.number}"
+        goal = self.plan.objective.goal
+        place = f"place {self.place[0]} of {self.place[1]} for {goal}" if self.place else f"with no place for {goal}"
+        return ", ".join([which, *([f"session {self.session}"] if self.session else []), self.rule, place])
+
+    @property
     def of_figures(self) -> str:
         """The same as a sentence, with the session's number: files of several sessions may lie in one folder."""
         return f"Figures {self.provenance}{f' (session {self.session})' if self.session else ''}."
 
 
-def choose(plan: SessionPlan, table: ResultTable, session: int | None, index: int | None) -> Choice:
+def choose(
+    plan: SessionPlan, table: ResultTable, session: int | None, index: int | None, rule: str | None = None
+) -> Choice:
     """The measurement at `index`; None: the best by the session's objective, WattridgeError where none succeeded.
 
-    Where a parameter only repeats the configurations, the mean over the repeats of the chosen one.
+    Where a parameter only repeats the configurations, the mean over the repeats of the chosen one. `rule` says how the
+    index was chosen; None: by hand, or as the best.
     """
+    rule = rule or (BEST if index is None else BY_HAND)
     repeats = fold(table)
     if repeats is not None:
         table, index = repeats.table, None if index is None else int(repeats.index_of[index])
+    order = by_goal(table, plan.objective.goal, plan.objective.limits)
     if index is None:
-        index = next(iter(by_goal(table, plan.objective.goal, plan.objective.limits)), None)
+        index = next(iter(order), None)
     if index is None:
         if nearest(table, plan.objective.limits) is not None:
             limits = "; ".join(map(str, plan.objective.limits))
@@ -125,7 +145,15 @@ def choose(plan: SessionPlan, table: ResultTable, session: int | None, index: in
     if repeats is not None and repeats.single:
         measurement = replace(measurement, configuration={})
     settings = tuple(p.name for p in table.space.parameters if p.device_setting)
-    choice = Choice(measurement, plan, session or None, settings)  # a recording that is shown has number 0
+    choice = Choice(
+        measurement,
+        plan,
+        session or None,  # a recording that is shown has number 0
+        settings,
+        rule=rule,
+        number=index + 1 if repeats is None else None,
+        place=(order.index(index) + 1, len(order)) if index in order else None,
+    )
     return replace(choice, kernel=_kernel_of(choice)) if _has_t1(plan) else choice
 
 
@@ -137,18 +165,23 @@ def export_session(
     folder: Path,
     kinds: Sequence[str] | None = None,
     on_remark: Callable[[str], None] = lambda line: None,
+    *,
+    existing: Existing = "beside",
+    rule: str | None = None,
 ) -> list[Path]:
     """Write the chosen configuration (None: the best one) and the session in the kinds asked for (None: all).
 
     `on_remark` gets, in a line, what a user of the files should know of them. Each file is written whole or not at
-    all; one that this program did not write is never overwritten. Raises InputError for an unknown kind, and for T1,
-    source or machine code where there is none; WattridgeError where nothing succeeded or the folder refuses.
+    all. Where files of these names lie there already, `existing` says whether to refuse, to replace those that this
+    program wrote, or to number the new ones; a file of another origin is never replaced. `rule` as for `choose`.
+    Raises InputError for an unknown kind, and for T1, source or machine code where there is none; WattridgeError where
+    nothing succeeded, where a file is in the way, or where the folder refuses.
     """
     unknown = set(kinds or ()) - set(KINDS)
     if unknown:
         raise InputError(f"unknown kind '{sorted(unknown)[0]}'", "export", f"one of {', '.join(KINDS)}")
     asked = KINDS if kinds is None else kinds
-    choice = choose(plan, table, session, index) if set(asked) & set(_CHOICES) else None
+    choice = choose(plan, table, session, index, rule) if set(asked) & set(_CHOICES) else None
     if choice is not None:
         choice = _with_code(choice, beside_nvcc=bool({"source", "code"} & set(asked)))
     able = {
@@ -161,10 +194,8 @@ def export_session(
         raise InputError("there is no CUDA source of this session as it was", plan.title, "choose other kinds")
     if "code" in wanted and not able["code"]:
         raise InputError(f"there is no machine code: {_why_no_code(choice)}", plan.title, "choose other kinds")
-    stem = file_stem(plan.title)
+    stem = stem_in(folder, file_stem(plan.title), wanted, existing)
     paths = {kind: folder / f"{stem}{KINDS[kind]}" for kind in wanted}
-    for path in paths.values():
-        refuse_foreign(path)
     size = plan.origin.get("problem_size", "")
     about = About(plan.gpu, plan.title, plan.objective, plan.source, size, plan.units)
     for kind, path in paths.items():
@@ -175,11 +206,26 @@ def export_session(
         else:
             _SESSIONS[kind](table, path, about, overwrite=True)
     remarks = _of_the_code(choice) if choice is not None and "source" in wanted else []
-    if kinds is None:
+    if kinds is None and existing == "replace":
         remarks += _left_there(folder, stem, [kind for kind in KINDS if kind not in wanted])
     for line in remarks:
         on_remark(line)
     return list(paths.values())
+
+
+def stem_in(folder: Path, stem: str, kinds: Collection[str], existing: Existing) -> str:
+    """How the names of new files of these kinds begin. Raises WattridgeError where a file is in the way."""
+    for number in count(1):
+        numbered = stem if number == 1 else f"{stem}-{number}"
+        taken = [path for kind in kinds if is_there(path := folder / f"{numbered}{KINDS[kind]}")]
+        if existing == "replace":
+            for path in taken:
+                refuse_foreign(path)
+        elif taken and existing == "refuse":
+            refuse_taken(taken[0])
+        if not taken or existing == "replace":
+            return numbered
+    raise AssertionError("the numbers do not end")
 
 
 def _left_there(folder: Path, stem: str, kinds: Sequence[str]) -> list[str]:
@@ -189,14 +235,15 @@ def _left_there(folder: Path, stem: str, kinds: Sequence[str]) -> list[str]:
     return [f"Of an earlier export, not of this one: {', '.join(left)}."] if left else []
 
 
-def export_specification(spec: Specification, folder: Path, gpu: Gpu | None = None) -> Path:
+def export_specification(
+    spec: Specification, folder: Path, gpu: Gpu | None = None, *, existing: Existing = "beside"
+) -> Path:
     """Write a specification as T1, its device limits those of the board, else of compute capability 8.0.
 
     Raises InputError and WattridgeError as `export_session` does.
     """
-    path = folder / f"{file_stem(spec.name)}{KINDS['t1']}"
-    refuse_foreign(path)
-    return _write_as_t1(spec, path, gpu)
+    stem = stem_in(folder, file_stem(spec.name), ["t1"], existing)
+    return _write_as_t1(spec, folder / f"{stem}{KINDS['t1']}", gpu)
 
 
 def _has_t1(plan: SessionPlan) -> bool:
@@ -247,6 +294,7 @@ def export_json(choice: Choice) -> str:
         "board": m.board or None,
         "origin": dict(plan.origin),
         "objective": str(plan.objective),
+        "choice": {"rule": choice.rule, "measurement": choice.number, "place": choice.place and list(choice.place)},
         "strategy": plan.strategy,
         "seed": plan.seed,
         "state": m.state.value,
@@ -294,7 +342,7 @@ def export_code(choice: Choice) -> str:
 def export_script(choice: Choice) -> str:
     """A POSIX shell script that sets the clocks or the cap with nvidia-smi, and puts them back."""
     remarks = [
-        f"Written by Wattridge {__version__}: clocks of {choice.plan.title} chosen for {choice.plan.objective}.",
+        f"Written by Wattridge {__version__}: clocks of {choice.plan.title}, {choice.how}.",
         choice.of_figures,
     ]
     if choice.source == "amd":
@@ -311,7 +359,7 @@ def _remarks(choice: Choice) -> list[str]:
     settings = [f"{name} = {value}" for name, value in choice.device_settings.items()]
     compiler = plan.origin.get("compiler")
     return [
-        f"Written by Wattridge {__version__}: the configuration of {plan.title} chosen for {plan.objective}.",
+        f"Written by Wattridge {__version__}: a configuration of {plan.title}, {choice.how}.",
         choice.of_figures,
         *(
             [f"It was measured as compiled by {compiler}; another compiler's code may be faster or slower."]

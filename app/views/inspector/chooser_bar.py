@@ -138,7 +138,9 @@ class ChooserBar(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self.refresh()
+        self._known = None
+        self._show_comparison()
+        self.refreshed.emit()
 
     def shutdown(self) -> None:
         """Look at the table no more."""
@@ -162,7 +164,9 @@ class ChooserBar(QWidget):
 
     @Slot(object)
     def _measurements_added(self, event: MeasurementsAdded) -> None:
-        if event.session == self._result.session and self.isVisible() and not self._slowly.isActive():
+        # a way that is ticked chooses whether or not it is in sight
+        wanted = self.isVisible() or self.way.name != BY_HAND
+        if event.session == self._result.session and wanted and not self._slowly.isActive():
             self._slowly.start()
 
     @Slot(object)

@@ -121,17 +121,19 @@ class ExportButton(QToolButton):
     def export_as(self, kind: str) -> None:
         """Write one kind, or all, off Qt's thread; `written` or `failed` follows."""
         shown, index, folder = self._result, self._result.chosen, self.folder
+        by_hand, way = shown.index >= 0, shown.way
         table, plan, session = shown.table, shown.plan, shown.session
         if self.why_not or self._task.busy or table is None or plan is None:
             return
         self._settings.export = (kind, self._settings.export[1])
 
         def write(_stop: object) -> tuple[list[Path], list[str]]:
-            from ...engine.report.export import export_session  # imported late: most sessions export at their end
+            from ...engine.report.export import BEST, BY_HAND, export_session  # most sessions export at their end
 
             remarks: list[str] = []
             kinds = [kind] if kind else None
-            return export_session(plan, table, session, index, folder, kinds, remarks.append), remarks
+            rule = (f"chosen as {way}" if way else BY_HAND) if by_hand else BEST
+            return export_session(plan, table, session, index, folder, kinds, remarks.append, rule=rule), remarks
 
         self.started.emit()
         self._task.run(write)
@@ -176,9 +178,11 @@ class ExportButton(QToolButton):
         self.setEnabled(not self.why_not)
         kind = self._kind
         what = self.kinds[kind].text().replace("&", "") if kind else "all formats"
-        target = self._last[0].name if len(self._last) == 1 else f"{what}, into {self.folder.name}"
-        self.again.setText(f"Export &again to {target}" if self._last else f"E&xport {target}")
-        tip = f"Write {what} into {self.folder}. The arrow offers each format and another folder."
+        target = f"{what}, into {self.folder.name}"
+        self.again.setText(f"Export &again: {target}" if self._last else f"E&xport {target}")
+        tip = (
+            f"Write {what} into {self.folder}, beside what lies there. The arrow offers each format and another folder."
+        )
         self.setToolTip(plain_tip(self.why_not or tip))
         self.setAccessibleDescription(self.why_not or tip)
         self.changed.emit()

@@ -13,7 +13,7 @@ from PySide6.QtCore import (
     Qt,
     Slot,
 )
-from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QTableView, QWidget
 
 from ...engine.analysis.quantities import configuration_text
@@ -25,10 +25,25 @@ from .results_model import ResultsModel
 
 _MOST_FOLLOWED = 200  # selected rows
 _PADDING = 14  # pixels around a cell's text
+_CHOOSE = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
+_MOVES = {
+    Qt.Key.Key_Up: QTableView.CursorAction.MoveUp,
+    Qt.Key.Key_Down: QTableView.CursorAction.MoveDown,
+    Qt.Key.Key_Left: QTableView.CursorAction.MoveLeft,
+    Qt.Key.Key_Right: QTableView.CursorAction.MoveRight,
+    Qt.Key.Key_PageUp: QTableView.CursorAction.MovePageUp,
+    Qt.Key.Key_PageDown: QTableView.CursorAction.MovePageDown,
+    Qt.Key.Key_Home: QTableView.CursorAction.MoveHome,
+    Qt.Key.Key_End: QTableView.CursorAction.MoveEnd,
+}
+_MARKS = Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.ControlModifier
 
 
 class ResultsView(QTableView):
-    """The table as it is seen. Its selected row and the current result follow each other."""
+    """The table as it is seen. Its selected row is the current result's, and the current row is a cursor.
+
+    Focus and arrow keys move the cursor; a click, Enter or Space chooses, and Shift or Ctrl mark.
+    """
 
     def __init__(self, result: CurrentResult, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -39,7 +54,7 @@ class ResultsView(QTableView):
         self.horizontalHeader().setHighlightSections(False)  # else Qt asks every row of every column when it paints
         self.results.modelReset.connect(self._columns_changed)
         self.results.about_to_reorder.connect(self._keep_few_selected)
-        self.selectionModel().currentRowChanged.connect(self._row_chosen)
+        self.clicked.connect(self._clicked)
         self.selectionModel().selectionChanged.connect(self._rows_chosen)
         result.changed.connect(self._follow)
         result.brushed.connect(self._mark)
@@ -119,17 +134,33 @@ class ResultsView(QTableView):
         if table is not None and 0 <= self._result.index < len(table):
             QGuiApplication.clipboard().setText(configuration_text(table.measurement(self._result.index)))
 
-    @Slot(QModelIndex, QModelIndex)
-    def _row_chosen(self, current: QModelIndex, _previous: QModelIndex) -> None:
-        if current.isValid():
-            self._result.select(self.results.index_at(current.row()))
+    @Slot(QModelIndex)
+    def _clicked(self, at: QModelIndex) -> None:
+        if not QGuiApplication.keyboardModifiers() & (_MARKS | Qt.KeyboardModifier.AltModifier):
+            self._choose(at)
+
+    def _choose(self, at: QModelIndex) -> None:
+        if at.isValid():
+            self._result.select(self.results.index_at(at.row()))
+            self._follow(self._result.index)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter and Space choose the row of the cursor, which arrows move."""
+        key, marks = event.key(), event.modifiers() & _MARKS
+        if key in _CHOOSE and not marks:
+            self._choose(self.currentIndex())
+        elif key in _MOVES and not marks:
+            at = self.moveCursor(_MOVES[Qt.Key(key)], Qt.KeyboardModifier.NoModifier)
+            self.selectionModel().setCurrentIndex(at, QItemSelectionModel.SelectionFlag.NoUpdate)
+        else:
+            super().keyPressEvent(event)
 
     @Slot(int)
     def _follow(self, index: int) -> None:
         row = self.results.row_of(index) if index >= 0 else None
         if row is None:
             self.clearSelection()
-        elif self.currentIndex().row() != row or not self.selectionModel().hasSelection():
+        elif self.currentIndex().row() != row or not self.selectionModel().isRowSelected(row):
             at, flags = self.results.index(row, 0), QItemSelectionModel.SelectionFlag
             self.selectionModel().setCurrentIndex(at, flags.ClearAndSelect | flags.Rows)  # whatever keys are held
             self.scrollTo(at)

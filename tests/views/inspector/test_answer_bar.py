@@ -96,10 +96,12 @@ def test_one_click_exports_a_finished_session(lab: Lab, bar: AnswerBar, qtbot: Q
     folder = own_data_folder / "exports" / "session-1"
     assert (folder / "gemm.h").is_file()
     assert said(bar).endswith("files to session-1.")
-    (folder / "gemm.cu").write_text("// Written by Wattridge\n")
+    first = (folder / "gemm.h").read_text()
+    assert "measurement 10, session 1, the best" in " ".join(first.split())
     with qtbot.waitSignal(bar.export.written, timeout=10_000):
         qtbot.mouseClick(bar.export, Qt.MouseButton.LeftButton)
-    assert said(bar).endswith("Of an earlier export, not of this one: gemm.cu.")
+    assert (folder / "gemm.h").read_text() == first
+    assert (folder / "gemm-2.h").is_file(), "beside the first"
 
 
 def test_where_nothing_is_chosen_it_says_so(lab: Lab, bar: AnswerBar) -> None:

@@ -67,7 +67,7 @@ def test_every_kind_is_written_for_the_selected_configuration(
     assert str(table.measurement(6).configuration["tile"]) in choice.read_text()
 
 
-def test_one_kind_of_the_menu_is_written_and_the_next_press_writes_it_again(
+def test_one_kind_of_the_menu_is_written_and_the_next_press_writes_it_beside_the_first(
     lab: Lab, button: ExportButton, qtbot: QtBot, tmp_path: Path
 ) -> None:
     session(lab)
@@ -76,10 +76,13 @@ def test_one_kind_of_the_menu_is_written_and_the_next_press_writes_it_again(
     (header,) = written(button, qtbot, "header")
     first = header.read_text()
     assert "#define tile" in first
-    assert button.again.text() == "Export &again to gemm.h"
-    lab.result.select(20)
-    assert written(button, qtbot) == [header]
-    assert header.read_text() != first, "of what is chosen now"
+    assert "measurement 1, session 1, selected by hand, place" in " ".join(first.split())
+    assert button.again.text() == f"Export &again: C header, into {tmp_path.name}"
+    lab.result.select(20, "fastest")
+    (second,) = written(button, qtbot)
+    assert second.name == "gemm-2.h"
+    assert "measurement 21, session 1, chosen as fastest, place" in " ".join(second.read_text().split())
+    assert header.read_text() == first, "nothing is overwritten"
 
 
 def test_kind_and_folder_are_remembered_over_restarts(

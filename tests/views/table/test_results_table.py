@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from lab import OBJECTIVE, Lab, filled, grid_space, measured, plan_for
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
@@ -153,12 +154,75 @@ def test_a_chosen_row_is_the_shared_selection_and_back_also_when_sorted(qtbot: Q
     lab.session(table, plan)
     view.set_session(table, plan)
     view.sortByColumn(2, DESCENDING)
-    view.selectRow(4)
+    click(qtbot, view, 4)
     assert lab.result.index == view.results.index_at(4)
     lab.result.select(11)
     assert view.results.index_at(view.currentIndex().row()) == 11
     lab.result.select(-1)
     assert not view.selectionModel().hasSelection()
+
+
+def click(qtbot: QtBot, view: ResultsView, row: int, key: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
+    at = view.visualRect(view.results.index(row, 0)).center()
+    qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, key, at)
+
+
+def test_focus_and_arrows_move_a_cursor_and_choose_nothing(qtbot: QtBot) -> None:
+    lab = Lab()
+    table = filled(grid_space(), 20)
+    view = ResultsView(lab.result)
+    qtbot.addWidget(view)
+    lab.session(table, plan_for(table.space, OBJECTIVE))
+    view.set_session(table, plan_for(table.space, OBJECTIVE))
+    view.resize(600, 400)
+    view.show()
+    view.setFocus(Qt.FocusReason.TabFocusReason)
+    for key in (Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_End, Qt.Key.Key_Home, Qt.Key.Key_Down):
+        qtbot.keyClick(view, key)
+        assert lab.result.index == -1, "nothing is chosen"
+        assert not view.selectionModel().hasSelection()
+    assert view.currentIndex().row() == 2, "End and Home are of the columns"
+    lab.result.select(9, "fastest")
+    qtbot.keyClick(view, Qt.Key.Key_Up)
+    assert (lab.result.index, lab.result.way) == (9, "fastest")
+    assert [each.row() for each in view.selectionModel().selectedRows()] == [9], "what is chosen stays to be seen"
+    view.clearFocus()
+    view.setFocus(Qt.FocusReason.ShortcutFocusReason)
+    assert (lab.result.index, lab.result.way) == (9, "fastest")
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space])
+def test_enter_and_space_choose_the_row_of_the_cursor(qtbot: QtBot, key: Qt.Key) -> None:
+    lab = Lab()
+    table = filled(grid_space(), 20)
+    view = ResultsView(lab.result)
+    qtbot.addWidget(view)
+    lab.session(table, plan_for(table.space, OBJECTIVE))
+    view.set_session(table, plan_for(table.space, OBJECTIVE))
+    view.show()
+    lab.result.select(3, "fastest")
+    qtbot.keyClick(view, Qt.Key.Key_Down)
+    qtbot.keyClick(view, Qt.Key.Key_Down)
+    qtbot.keyClick(view, key)
+    assert (lab.result.index, lab.result.way) == (5, "")
+    assert [each.row() for each in view.selectionModel().selectedRows()] == [5]
+
+
+def test_a_click_chooses_and_one_with_shift_or_ctrl_marks(qtbot: QtBot) -> None:
+    lab = Lab()
+    table = filled(grid_space(), 20)
+    view = ResultsView(lab.result)
+    qtbot.addWidget(view)
+    lab.session(table, plan_for(table.space, OBJECTIVE))
+    view.set_session(table, plan_for(table.space, OBJECTIVE))
+    view.resize(600, 600)
+    view.show()
+    click(qtbot, view, 2)
+    assert lab.result.index == 2
+    click(qtbot, view, 5, Qt.KeyboardModifier.ShiftModifier)
+    assert (lab.result.index, lab.result.rows.tolist()) == (2, [2, 3, 4, 5])
+    click(qtbot, view, 7, Qt.KeyboardModifier.ControlModifier)
+    assert (lab.result.index, lab.result.rows.tolist()) == (2, [2, 3, 4, 5, 7])
 
 
 def test_the_selected_row_stays_selected_while_the_table_is_sorted_and_grows(qtbot: QtBot) -> None:
