@@ -139,7 +139,7 @@ _COMMANDS: Final = {  # module of `commands` and help; the module has the functi
     "roofline": ("roofline", "what a flop, a byte and a second cost on a board"),
     "export": ("export", "write a session, or a file of one, in other formats"),
     "apply": ("control", "set a board's clocks and power limit, and see whether it obeys"),
-    "restore": ("control", "put back what was set, also after a crash or a power cut"),
+    "restore": ("control", "put back what was set, also after a crash"),
     "helper": ("helper", "show, install or remove the helper with root's rights"),
     "install-desktop": ("install_desktop", "the program in this user's desktop menu; with --remove out of it again"),
     "analyse": (
