@@ -200,7 +200,7 @@ _GROUPS: Final = {
     },
     "Set clocks and limits": {
         "apply": ("control", "set a board's clocks and power limit, and see whether it obeys"),
-        "restore": ("control", "put back what was set, also after a crash or a power cut"),
+        "restore": ("control", "put back what was set, also after a crash"),
         "helper": ("helper", "show, install or remove the helper with root's rights"),
     },
     "Judge ways to tune": {

@@ -286,7 +286,7 @@ def restore_arguments(parser: ArgumentParser) -> None:
 
 
 def restore(arguments: Namespace) -> int:
-    """Put back what was there before this program changed it, also after a crash or a power cut."""
+    """Put back what was there before this program changed it, also after a crash."""
     from ..engine.control.left_over import all_left_over
 
     if arguments.gpu and arguments.gpu.lower().startswith(SCHEME):

@@ -37,8 +37,8 @@ told to end.
 .PP
 With
 .B \\-\\-restore
-it puts back every board that a crash or a power cut left set, as wattridge\\-restore.service does when the machine
-starts.
+it puts back every board that a crash left set, as wattridge\\-restore.service does; at the start of the machine, which
+has ended every setting, it clears the records.
 .SH FILES
 .TP
 .I /etc/wattridge/policy.conf

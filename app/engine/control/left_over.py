@@ -1,4 +1,4 @@
-"""What a crash or a power cut left set: the helper's record, which all may read, against the board as it is now."""
+"""What a crash left set: the helper's record, which all may read, against the board as it is now."""
 
 from __future__ import annotations
 

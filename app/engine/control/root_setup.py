@@ -13,6 +13,7 @@ import fcntl
 import hashlib
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -51,6 +52,7 @@ def main(order: dict[str, Any]) -> int:
             raise Refused("this needs the rights of root")
         os.umask(0o022)
         os.chdir("/")
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, how systemctl ended would not be known
         if order["do"] == "install":
             _install(order, done, notes)
         elif order["do"] == "put back":

@@ -18,9 +18,9 @@ _OFF = (
     "This window only looks at {board}: no clock and no power limit can be changed from here.\n\n"
     "Switched on, you and the sessions that you start may set its graphics clock, memory clock and power limit, and "
     "nothing else. A small helper with the rights of root does it, for this board alone; you may be asked for your "
-    "password. What was there before is written down first, and returns when the window is closed, crashes or hangs, "
-    "and after a power cut at the next start. A clock lock that another program has set is the one thing that no "
-    "driver reports: putting back unlocks it.\n\n"
+    "password. What was there before is written down first, and returns when the window is closed, crashes or hangs; "
+    "a restart of the machine ends every setting by itself. A clock lock that another program has set is the one thing "
+    "that NVIDIA's driver does not report: putting back unlocks it.\n\n"
     "It is off again at every start."
 )
 _FORBIDDEN = (

@@ -20,7 +20,7 @@ _RECOVERY = "recovery"
 
 
 def offer_left_over(banner: Banner, found: LeftOver | None, gpu: Gpu, submit: Callable[[Apply], None]) -> None:
-    """Offer to restore, in one click, what a crash or a power cut left set."""
+    """Offer to restore, in one click, what a crash left set."""
     if found is None or not found.unfinished:
         return
     if found.unreadable:

@@ -10,6 +10,13 @@ from typing import Any
 import pytest
 from boards import StandIn
 from helper_process import Process, killed_whole, until_back
+from hypothesis import example, given
+from hypothesis import strategies as st
+from test_keeper import HOLDER, UUID, Driver
+
+from app.engine.control.helper.keeper import Keeper
+from app.engine.control.helper.nvml_board import NvmlBoard
+from app.engine.control.helper.record import Records
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the helper is for Linux")
 Boards = Callable[..., StandIn]
@@ -265,3 +272,100 @@ def test_what_is_confirmed_is_written_as_older_helpers_read_it(boards: Boards, h
     confirmed(stand_in, helper, power_limit_w=400)
     [record] = records(stand_in)
     assert set(record) == {"version", "uuid", "name", "prior", "kept", "open", "holder", "boot", "written_s"}
+
+
+# --- any order of all that --------------------------------------------------------------------------------------------
+
+LIMITS = st.sampled_from([300, 400, 500, 600])
+LOCKS = st.sampled_from([(900, 900), (1200, 1200), (600, 1500)])
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("set limit"), LIMITS),
+        st.tuples(st.just("set lock"), LOCKS),
+        st.tuples(st.just("other limit"), LIMITS),
+        st.tuples(st.sampled_from(["reset limit", "reset lock", "confirm", "end", "killed", "restore"]), st.none()),
+    ),
+    max_size=14,
+)
+NAMES = {"limit": "power_limit_w", "lock": "graphics_clock_mhz"}
+
+
+class Expected:
+    """What the board should have: of each setting what it goes back to, and what was confirmed."""
+
+    def __init__(self, limit: int) -> None:
+        self.now: dict[str, Any] = {"limit": limit, "lock": None}
+        self.touched: dict[str, Any] = {}  # -> what was there when this session first set it
+        self.kept: dict[str, Any] = {}  # -> what was confirmed
+        self.origin: dict[str, Any] = {}  # -> what was there before that
+
+    def set(self, name: str, value: Any) -> None:
+        if name not in self.touched:
+            if name == "lock":  # which cannot be read: what was confirmed is all that is known
+                self.touched[name] = self.kept.get(name)
+            else:
+                self.touched[name] = self.now[name]
+            if self.kept.get(name) != self.touched[name]:
+                self.kept.pop(name, None)
+            if name not in self.kept:
+                self.origin[name] = self.touched[name]
+        self.now[name] = value
+
+    def back(self, *names: str) -> None:
+        for name in names or tuple(self.touched):
+            if name in self.touched:
+                self.now[name] = self.touched.pop(name)
+
+    def confirm(self) -> None:
+        self.kept.update({name: self.now[name] for name in self.touched})
+        self.touched.clear()
+
+    def restore(self) -> None:
+        for name, kept in self.kept.items():
+            if name in self.touched or self.now[name] == kept:
+                self.now[name] = self.origin[name]
+        self.back(*(name for name in tuple(self.touched) if name not in self.kept))
+        self.touched.clear()
+        self.kept.clear()
+
+
+@given(steps=STEPS)
+@example(steps=[("set limit", 400), ("confirm", None), ("end", None), ("other limit", 500), ("set limit", 300)])
+def test_whatever_happens_in_whatever_order_only_what_a_session_set_goes_back(
+    steps: list[tuple[str, Any]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    driver = Driver()
+    driver.persistence = 1
+    expected = Expected(650)
+    with Records(str(tmp_path_factory.mktemp("folder") / "records"), make=True) as folder:
+        keeper = Keeper(NvmlBoard(driver, UUID), folder, HOLDER)
+        for step, value in [*steps, ("end", None)]:
+            verb, _, name = step.partition(" ")
+            if verb == "set":
+                keeper.set({NAMES[name]: value})
+                expected.set(name, value)
+            elif verb == "other":
+                driver.limit = value * 1000
+                expected.now[name] = value
+            elif verb == "reset":
+                keeper.reset("start", (NAMES[name],))
+                expected.back(name)
+            elif verb == "restore":
+                keeper.reset("prior")
+                expected.restore()
+            elif verb == "confirm":
+                if expected.touched:
+                    keeper.confirm()
+                    expected.confirm()
+            else:
+                if verb == "end":
+                    keeper.end()
+                keeper = Keeper(NvmlBoard(driver, UUID), folder, HOLDER)
+                assert keeper.left_over == (verb == "killed" and bool(expected.touched))
+                keeper.reset("start")
+                expected.back()
+            assert {"limit": driver.limit / 1000, "lock": driver.lock} == expected.now
+        found = folder.read(UUID)
+        assert (found is not None) == bool(expected.kept)
+        if found is not None:
+            assert (found.open, found.touched, len(found.kept)) == (False, [], len(expected.kept))

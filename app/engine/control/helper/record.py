@@ -1,6 +1,6 @@
 """What was there before, on disk before anything is set: one small file per board, written whole or not at all.
 
-It lies in root's folder of states, not among those that a restart empties: it is for the next start after a power cut.
+It names the start of the machine that it is of: the next one ends every setting. It lies in root's folder of states.
 Everybody may read it; only its owner may have written it, or it does not count.
 """
 
