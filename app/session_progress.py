@@ -48,7 +48,7 @@ def watch_session(
         elif isinstance(event, Preparing):
             bar.show(round(event.done_s), round(event.total_s), f"s at most: {event.what}")
         elif isinstance(event, EngineFault):
-            say(f"{event.what} {event.remedy}".strip())
+            say(f"{event.what} ({event.remedy})" if event.remedy else event.what)
 
     with stop_on_interrupt() as stop:
         result = run_session(plan, store, on_event, stop)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from ..errors import InputError
 
 _BOUND: Final = re.compile(r"\s*(<=|>=)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
+_SHOWN: Final = ["shown"]
 _LIMIT: Final = re.compile(r"(.*?)\s*((?:<=|>=).*)")
 
 
@@ -60,6 +61,7 @@ class Objective:
     goal: Goal
     front: tuple[Goal, ...] = ()
     limits: tuple[Limit, ...] = ()
+    front_asked: bool = True  # else the front is only shown: a search for the goal does not depend on it
 
     @property
     def names(self) -> frozenset[str]:
@@ -79,9 +81,13 @@ class Objective:
         return max((math.inf if math.isnan(each) else each for each in found), default=-math.inf)
 
     def to_list(self) -> list[list[Any]]:
-        """As files keep it: [name, maximise] of the goal and each of the front, [name, '<=', bound] of each limit."""
+        """As files keep it: [name, maximise] of the goal and each of the front, [name, '<=', bound] of each limit.
+
+        Beside them ['shown'] where the front is only that.
+        """
         goals = [[goal.name, goal.maximise] for goal in (self.goal, *self.front)]
-        return [*goals, *([each.name, "<=" if each.most else ">=", each.bound] for each in self.limits)]
+        shown = [] if self.front_asked else [_SHOWN]
+        return [*goals, *([each.name, "<=" if each.most else ">=", each.bound] for each in self.limits), *shown]
 
     @classmethod
     def of_list(cls, given: Sequence[Sequence[Any]]) -> Objective:
@@ -89,8 +95,9 @@ class Objective:
         goal, *front = (
             Goal(str(name), bool(maximise)) for name, maximise in (each for each in given if len(each) == 2)
         )
-        limits = (each for each in given if len(each) != 2)
-        return cls(goal, tuple(front), tuple(Limit(str(name), sign == "<=", float(at)) for name, sign, at in limits))
+        limits = (each for each in given if len(each) != 2 and each != _SHOWN)
+        bounds = tuple(Limit(str(name), sign == "<=", float(at)) for name, sign, at in limits)
+        return cls(goal, tuple(front), bounds, _SHOWN not in given)
 
     def __str__(self) -> str:
         return str(self.goal)

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import Final, Protocol
 
 _SLICE_S: Final = 0.05  # of the wall's: what waits notices another speed so soon
-_STILL_S: Final = 1e-3  # between two looks at a clock that another thread moves
 
 
 class Clock(Protocol):
@@ -102,7 +101,8 @@ class ScaledClock:
         if moves:
             self._until_ns = end_ns
         while (left_s := (end_ns - self.now_ns()) / 1e9 / self._speed) > 0:
-            if _wait(min(left_s if moves or self._mover is None else max(left_s, _STILL_S), _SLICE_S), stop):
+            # a millisecond at least between two looks at a clock that another thread moves
+            if _wait(min(left_s if moves or self._mover is None else max(left_s, 1e-3), _SLICE_S), stop):
                 return True
         return _wait(0.0, stop)
 

@@ -183,9 +183,8 @@ def _none_feasible(plan: SessionPlan, table: ResultTable) -> list[Figure]:
 
 
 def _failure(table: ResultTable) -> Iterator[Figure]:
-    worked = len(table) > sum(table.failures().values()) + table.timed().sum()
-    why = "none has the objective's figure" if worked else "no configuration worked"
-    yield Figure("Best", None, unknown=why, important=True)
+    worked = len(table) > sum(table.failures().values())
+    yield Figure("Best", None, unknown=f"no configuration {'has the figure' if worked else 'worked'}", important=True)
     if (failure := most_frequent(table)) is not None:
         state, message, count = failure
         yield Figure("Most frequent failure", message, note=f"{count} {state}")

@@ -95,7 +95,8 @@ class LiveSession:
         try:
             self._write_end(reason)
         except WattridgeError as error:  # a full disk: the session will be found interrupted, with what was reported
-            self._on_event(EngineFault(error.what, error.remedy))
+            if error.what not in reason:  # that is what ended it
+                self._on_event(EngineFault(error.what, error.remedy))
         progress = self._progress()
         self._on_event(SessionChanged(progress, reason))
         return SessionResult(self.session, self.plan, self.table, state, reason, progress)

@@ -348,10 +348,11 @@ def objective_over(own: Objective, names: Sequence[str], options: SearchOptions)
     goal = options.objective or (front[0] if front else None)
     if goal is None:
         goal = Goal("time_s", maximise=False) if own.goal.name not in names and "time_s" in names else own.goal
-    if front is None:
-        front = own.front if all(each.name in names for each in own.front) and own.front else _default_front(names)
-    limits = options.limits if options.limits is not None else own.limits
-    return Objective(goal, front, tuple(each for each in limits if each.name in names or options.limits is not None))
+    known = own.front if all(each.name in names for each in own.front) else ()
+    asked = front is not None or (bool(known) and own.front_asked)
+    front = front if front is not None else known or _default_front(names)
+    limits = options.limits if options.limits is not None else tuple(x for x in own.limits if x.name in names)
+    return Objective(goal, front, limits, asked)
 
 
 def check_goals(goals: Iterable[Goal | Limit], names: Sequence[str], where: str) -> None:
@@ -371,10 +372,11 @@ def _objective_of(spec: Specification, options: SearchOptions) -> Objective:
     if goal is None:
         raise InputError("there is no objective", str(spec.path), "add [objective] maximise = NAME, or name one")
     names = _figures(spec)
-    front = (front if front is not None else own.front if own else ()) or _default_front(names)
+    asked = front if front is not None else own.front if own else ()
+    front = asked or _default_front(names)
     limits = options.limits if options.limits is not None else spec.limits
     check_goals((goal, *front, *limits), names, str(spec.path))
-    return Objective(goal, front, limits)
+    return Objective(goal, front, limits, bool(asked))
 
 
 def _objective_without_energy(spec: Specification, objective: Objective, gpu: Gpu) -> Objective:
@@ -394,7 +396,7 @@ def _objective_without_energy(spec: Specification, objective: Objective, gpu: Gp
             what = f"the limit of '{limit.name}' needs energy, power or a clock, and this device reports none"
             raise InputError(what, gpu.info.label, "leave it out, or choose a GPU")
     front = tuple(goal for goal in objective.front if goal.name in known)
-    return Objective(objective.goal, front if len(front) > 1 else (), objective.limits)
+    return replace(objective, front=front if len(front) > 1 else ())
 
 
 def _figures(spec: Specification) -> tuple[str, ...]:

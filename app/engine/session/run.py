@@ -134,6 +134,8 @@ class SessionRun(LiveSession):
         self._attend = attend
         self._meters = meters
         self._pending: list[Measurement] = []
+        fronts = plan.objective.front_asked or strategies.get(plan.strategy).of_front
+        self._goals = plan.objective if fronts else replace(plan.objective, front=())  # that the search is about
         self._known: dict[int, strategies.Outcome] = {}
         self._evaluated = 0  # of them, those that were measured in full
         self._timing = self._useful_timing()
@@ -277,7 +279,7 @@ class SessionRun(LiveSession):
 
     def _useful_timing(self) -> Times | None:
         """The runner, where it can time rows and that leaves something of the goals open: else it saves nothing."""
-        runner, objective = self._runner, self.plan.objective
+        runner, objective = self._runner, self._goals
         if not isinstance(runner, Times) or "time_s" not in runner.timed:
             return None
         return None if objective.names <= runner.timed else runner
@@ -290,7 +292,7 @@ class SessionRun(LiveSession):
         known, timing = self._known[row], self._timing
         if timing is None or known.depth is Depth.TIME or row in self._at_once:
             return known
-        goals = self.plan.objective
+        goals = self._goals
         if known.state is not State.OK:
             return replace(known, depth=Depth.TIME)
         values = {name: value for name, value in known.values.items() if name in timing.timed}
@@ -441,7 +443,7 @@ class SessionRun(LiveSession):
 
     def _learn(self, measurement: Measurement) -> None:
         """Know what came of it, before it is written."""
-        outcome = strategies.Outcome.of(measurement, self.plan.objective)
+        outcome = strategies.Outcome.of(measurement, self._goals)
         before = self._known.get(measurement.row)
         self._known[measurement.row] = outcome
         deepened = before is None or before.depth is Depth.TIME

@@ -30,6 +30,7 @@ from .opening import RECOVERY, is_damaged, open_database
 from .record import (
     DAMAGE,
     MEASUREMENT_COLUMNS,
+    MEASUREMENT_NAMES,
     RECORD_COLUMNS,
     SHOWN,
     SHOWN_COLUMNS,
@@ -43,7 +44,6 @@ from .record import (
     measurements_from_rows,
     new_session_to_row,
     record_from_row,
-    stated_to_row,
     values_from_rows,
 )
 
@@ -58,7 +58,6 @@ _AT_ONCE = 128  # rows in one call: SQLite keeps the interpreter to itself meanw
 
 _WHOLE = "json_valid(m.measured) AND json_valid(coalesce(s.measured, 0)) AND json_valid(coalesce(m.intervals, 0))"
 _STATED_OF_A_ROW = ", ".join(("row", *STATED_COLUMNS))
-_STATED = f"session, {_STATED_OF_A_ROW}"
 _UUID = "uuid"  # of the board, beside what a fit's document holds
 
 
@@ -135,10 +134,10 @@ class Store:
         """State other figures of these rows, beside what was measured of them, and say in the session's origin how."""
         counted = {row: counters_of(metrics) for row, metrics in self.metrics(session).items()}
         own = [replace(m, values=_without(m.values, counted.get(m.row, ()))) for m in measurements]
-        rows = [(session, each.row, *stated_to_row(each)) for each in own]
-        marks = ", ".join("?" * (2 + len(STATED_COLUMNS)))
+        rows = [dict(zip(MEASUREMENT_NAMES, measurement_to_row(each), strict=True), session=session) for each in own]
+        marks = ", ".join(f":{name}" for name in ("session", "row", *STATED_COLUMNS))
         with self._transaction():
-            self._db.executemany(f"INSERT OR REPLACE INTO stated ({_STATED}) VALUES ({marks})", rows)
+            self._db.executemany(f"INSERT OR REPLACE INTO stated (session, {_STATED_OF_A_ROW}) VALUES ({marks})", rows)
             self._db.execute("UPDATE sessions SET origin = ? WHERE id = ?", (json.dumps(dict(origin)), session))
 
     def keep_counters(self, session: int, profiles: Mapping[int, Mapping[str, float]], tool: str) -> None:

@@ -16,15 +16,12 @@ from ...paths import PRIVATE_FILE, make_folder
 RECOVERY = "sqlite3's .recover reads what is left; move the file away or set WATTRIDGE_DATA to begin a new store"
 _VERSION = 7
 # What is stated of rows once more is known of their board stands beside the rows, which stay as they were measured.
-_STATED = """
-CREATE TABLE stated (
-    session INTEGER NOT NULL REFERENCES sessions(id), row INTEGER NOT NULL,
-    measured TEXT NOT NULL, intervals TEXT, message TEXT NOT NULL, window_start_ns INTEGER, window_end_ns INTEGER,
-    observed_clock_mhz REAL, event_reasons INTEGER NOT NULL, power_source TEXT NOT NULL, timestamp_s REAL,
-    board TEXT NOT NULL,
+_STATED = """CREATE TABLE stated (
+    session INTEGER NOT NULL REFERENCES sessions(id), row INTEGER NOT NULL, measured TEXT NOT NULL, intervals TEXT,
+    message TEXT NOT NULL, window_start_ns INTEGER, window_end_ns INTEGER, observed_clock_mhz REAL,
+    event_reasons INTEGER NOT NULL, power_source TEXT NOT NULL, timestamp_s REAL, board TEXT NOT NULL,
     PRIMARY KEY (session, row)
-) WITHOUT ROWID
-"""
+) WITHOUT ROWID"""
 _SCHEMA = f"""
 CREATE TABLE sessions (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -219,7 +216,8 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
         db.execute(f"PRAGMA user_version = {_VERSION}")
         db.execute("COMMIT")
     except BaseException:
-        db.execute("ROLLBACK")
+        if db.in_transaction:  # SQLite has rolled back itself where the disk is full
+            db.execute("ROLLBACK")
         raise
 
 

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -176,19 +176,13 @@ STATED_COLUMNS = (
     *("measured", "intervals", "message", "window_start_ns", "window_end_ns", "observed_clock_mhz", "event_reasons"),
     *("power_source", "timestamp_s", "board"),
 )
-_NAMES = MEASUREMENT_COLUMNS.split(", ")
+MEASUREMENT_NAMES = MEASUREMENT_COLUMNS.split(", ")
 # Of a measurement as it is stated, and what was measured where that is not the same.
 SHOWN_COLUMNS = ", ".join(
-    [f"iif(s.row IS NULL, m.{n}, s.{n})" if n in STATED_COLUMNS else f"m.{n}" for n in _NAMES]
+    [f"iif(s.row IS NULL, m.{n}, s.{n})" if n in STATED_COLUMNS else f"m.{n}" for n in MEASUREMENT_NAMES]
     + ["iif(s.row IS NULL, NULL, m.measured)"]
 )
 SHOWN = "measurements m LEFT JOIN stated s ON s.session = m.session AND s.row = m.row"
-
-
-def stated_to_row(measurement: Measurement) -> list[Any]:
-    """Its `STATED_COLUMNS`."""
-    columns = dict(zip(_NAMES, measurement_to_row(measurement), strict=True))
-    return [columns[name] for name in STATED_COLUMNS]
 
 
 def measurement_to_row(measurement: Measurement) -> tuple[Any, ...]:
@@ -262,9 +256,7 @@ def _read_together(space: SearchSpace, part: Sequence[Sequence[Any]]) -> list[Me
             raise TypeError("a text is missing")
         if not all(figure is None or type(figure) in (float, int) for figure in (start_ns, clock, reasons, when, cost)):
             raise TypeError("a figure is not a number")
-    found = [_measurement(*each) for each in zip(part, configurations, values, intervals, strict=True)]
-    pairs = zip(found, measured, strict=True)
-    return [replace(m, as_measured=stated_otherwise(was, m.values)) if was else m for m, was in pairs]
+    return [_measurement(*each) for each in zip(part, configurations, values, intervals, measured, strict=True)]
 
 
 def _measurement(
@@ -272,6 +264,7 @@ def _measurement(
     configuration: Configuration,
     values: Mapping[str, float],
     intervals: dict[str, list[float]] | None,
+    measured: Mapping[str, float],
 ) -> Measurement:
     row, state, _, _, error, message, start_ns, end_ns, clock, reasons, power_source, source, when, cost, *rest = stored
     depth, board, _ = rest
@@ -292,6 +285,7 @@ def _measurement(
         cost_s=cost,
         depth=_DEPTHS[depth],
         board=board,
+        as_measured=stated_otherwise(measured, values),
     )
 
 

@@ -118,6 +118,8 @@ def _promise(surrogate: Surrogate, acquisition: str, prediction: Prediction) -> 
 class MultiObjectiveBayesian(_Learning, name="multi_objective_bayesian", label="Bayesian optimisation of the front"):
     """A Gaussian process per goal of the front; the configuration that should widen the front most is measured next."""
 
+    of_front = True
+
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: LearningOptions) -> Search:
         known = Evaluations(space, rng)
         samples = max(options.first_samples, self.background.boards())

@@ -20,6 +20,8 @@ NO_FRONT = "the session has no front: the objective alone is searched"
 class Nsga2(Strategy, name="nsga2", label="Genetic algorithm for the front (NSGA-II)"):
     """NSGA-II: of parents and children survive those nearest to the front, of equals those farthest from others."""
 
+    of_front = True
+
     @dataclass(frozen=True)
     class Options(GeneticAlgorithm.Options):
         population_size: int = option(40, "configurations per generation, at least 2", least=2)

@@ -98,7 +98,6 @@ class FigureChoices(QWidget):
     def clear(self) -> None:
         """Offer nothing: there is no session, or another one begins."""
         self._plan, self._table, self.offered = None, None, ()
-        self._stand_ins.clear()
         for choice in (self.x_figure, self.y_figure, self.colour, self.marker):
             with QSignalBlocker(choice):
                 choice.clear()

@@ -121,7 +121,7 @@ class SessionsPanel(QWidget):
         bridge.roofline.measurements_added.connect(self._measurements_added)
         self._selected()
         self.refresh()
-        self._do(lambda store: store.damage(), lambda found: [context.bridge.report(line) for line in found[:1]])
+        self._do(lambda store: store.damage(), self._name_damage)
 
     @property
     def busy(self) -> bool:
@@ -176,6 +176,10 @@ class SessionsPanel(QWidget):
     def refresh(self) -> None:
         """Read the list again."""
         self._do(lambda store: store.sessions(), self._show)
+
+    def _name_damage(self, lines: Sequence[str]) -> None:
+        for line in lines[:1]:
+            self._context.bridge.report(line)
 
     def _show(self, records: Sequence[SessionRecord]) -> None:
         chosen = {record.id for record in self.chosen()}

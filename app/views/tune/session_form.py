@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from ...engine.analysis.quantities import quantity
-from ...engine.objectives import Goal, Objective, likely_goal
+from ...engine.objectives import Goal, likely_goal
 from ...engine.session.plan import SessionPlan
 from ...engine.strategies import base as strategies
 from ...numbers import count_text, counted
@@ -210,7 +210,7 @@ class SessionForm(QWidget):
             plan,
             strategy=name,
             strategy_options=options,
-            objective=Objective(goal, plan.objective.front),
+            objective=dataclasses.replace(plan.objective, goal=goal),
             max_evaluations=self.evaluations.value() or None,
             max_seconds=float(self.seconds.value()) or None,
             patience=self.patience.value() or None,

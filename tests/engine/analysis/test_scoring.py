@@ -208,7 +208,7 @@ def test_the_command_prints_scores_budget_and_repeats_and_jobs_change_nothing(
     [
         (("--strategy", "luck"), "unknown strategy"),
         (("--maximise", "FLOWERS"), "no value 'FLOWERS'"),
-        (("--front", "max:time,min:time_s,min:time"), "two goals"),
+        (("--front", "max:time,min:time_s,min:energy"), "two goals"),
         (("--strategy", "greedy_ils", "--strategy-option", "leaps=3"), "no option 'leaps'"),
     ],
 )

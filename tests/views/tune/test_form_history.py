@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
@@ -45,3 +46,16 @@ def test_undo_and_redo_of_what_is_set_up(qtbot: QtBot) -> None:
     form.show_draft(draft)
     assert not history.can_undo, "a new draft has a history of its own"
     assert form.state() == first
+
+
+def test_another_objective_keeps_the_limits_of_the_specification(qtbot: QtBot, tmp_path: Path) -> None:
+    text = (resources() / "examples" / "mm.toml").read_text()
+    path = tmp_path / "mm.toml"
+    path.write_text(f"{text}\n[limits]\n'power_w' = '<= 200'\n")
+    form = SessionForm()
+    qtbot.addWidget(form)
+    form.show_draft(draft_of_file(path, open_gpu("simulated:a100"), None, threading.Event()))
+    form.objective.setCurrentIndex(form.objective.findData("time_s"))
+    objective = form.plan().objective
+    assert objective.goal.name == "time_s"
+    assert [str(limit) for limit in objective.limits] == ["power_w <= 200"]
