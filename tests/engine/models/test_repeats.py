@@ -65,7 +65,9 @@ def test_repeats_that_contradict_each_other_at_the_recommended_clock_are_said(tm
             runs[clock][2] *= 1.4
     found = fit(write(tmp_path / "one-of-three.csv", runs))
     assert found.recommended_clock_mhz is not None
-    assert any("contradict each other" in reason and "% more energy than the lowest" in reason for reason in found.reasons)
+    assert any(
+        "contradict each other" in reason and "% more energy than the lowest" in reason for reason in found.reasons
+    )
 
 
 def test_quiet_repeats_are_no_news(tmp_path: Path) -> None:
