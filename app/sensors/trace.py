@@ -77,16 +77,11 @@ class Trace:
         """The board's clock runs at that multiple of the wall's: of a faster one readings lie further apart.
 
         A silence is then as long on the wall; what was read at a higher speed stays joined when the clock slows down.
+        So it is with a log of steps longer than a board is read at: with their length in place of the speed.
         """
         if math.isfinite(speed):  # a recording that is read at once has no wall clock
             for ring in (self._rows, self._samples):
                 ring.gap_ns = max(ring.gap_ns, int(self._gap_ns * speed))
-
-    def allow_step(self, gap_s: float) -> None:
-        """Readings no further apart than this have no gap between them: of a slow log, its own steps."""
-        self._gap_ns = max(self._gap_ns, int(gap_s * 1e9))
-        for ring in (self._rows, self._samples):
-            ring.gap_ns = max(ring.gap_ns, self._gap_ns)
 
     # --- the sampler's side -------------------------------------------------------------------------------------------
 

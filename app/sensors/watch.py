@@ -36,7 +36,7 @@ class SampledBoard:
         self.gpu = gpu
         self.trace = Trace(gpu.channels, rate_hz=1.0 / interval_s, span_s=span_s)
         if isinstance(gpu, RecordedGpu):
-            self.trace.allow_step(gpu.gap_s)
+            self.trace.allow_for(gpu.gap_s)
         self.sampler = Sampler(
             gpu, self.trace, interval_s=interval_s, on_event=on_event, recorder=recorder, duration_s=duration_s
         )

@@ -110,6 +110,8 @@ def split_cloud(session: Analysed, name: str) -> Chart | str:
     mean = described.text(split.mean)
     speed = relative_change(split.below.speed, split.above.speed)
     efficiency = relative_change(split.below.efficiency, split.above.efficiency)
+    words = f"on the mean {change_words(speed, 'speed')} and {change_words(efficiency, 'efficiency')} than below it."
+    words = words if np.isfinite(speed + efficiency) else "too few on one side to compare means."
     series = [
         Series(
             f"{side} {mean}: {count_text(int(mask.sum()))}",
@@ -129,12 +131,7 @@ def split_cloud(session: Analysed, name: str) -> Chart | str:
         x_title=shown[0].title,
         y_title=shown[1].title,
         series=tuple(series),
-        caption=f"{described.label} above its mean of {mean}: "
-        + (
-            f"on the mean {change_words(speed, 'speed')} and {change_words(efficiency, 'efficiency')} than below it."
-            if np.isfinite(speed + efficiency)
-            else "too few on one side to compare means."
-        ),
+        caption=f"{described.label} above its mean of {mean}: {words}",
     )
 
 

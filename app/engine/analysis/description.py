@@ -66,9 +66,8 @@ def describe_choices(analysis: Analysis, letters: Letters | None = None) -> Iter
         for choice, _ in chosen
         if choice.name == "least_energy" and choice.yearly is not None and choice.yearly.saved_kwh > 0
     ]
-    if not costs.time_known:
-        rates = [name for name in analysis.table.value_names if role_of(name) is Role.SPEED]
-        yearly += [f"time and energy are known as ratios only, of the same work by {rate}" for rate in rates[:1]]
+    rates = [name for name in analysis.table.value_names if role_of(name) is Role.SPEED and not costs.time_known]
+    yearly += [f"time and energy are known as ratios only, of the same work by {rate}" for rate in rates[:1]]
     listing = Listing("", (*_letter_head(letters), "choice", *measured, "in words", *names), rows)
     yield Description("Choices, against the fastest", remarks=yearly, listings=[listing])
 

@@ -7,7 +7,6 @@ So a product E t^n is constant along a straight line of the logarithms of any tw
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -15,6 +14,7 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
+from ..formats.any_table import RATE_AS_WORD
 from ..workloads.hardware_counters import COUNTERS
 
 Floats = npt.NDArray[np.float64]
@@ -49,7 +49,6 @@ class IsoLine:
 
 _SLACK = 1e-9  # of the logarithms: a line along the edge is within
 _RATES = ("tokens_per_s", "requests_per_s", "flop", "op/s", "ops", "b/s", "/s", "bandwidth", "throughput", "it/s")
-_RATE_AS_WORD = re.compile(r"(.*[_ ])?(tps|fps|qps|rps)")
 
 
 def role_of(name: str) -> Role | None:
@@ -65,7 +64,7 @@ def role_of(name: str) -> Role | None:
         return Role.ENERGY
     if "power" in lower or lower.endswith("_w") or lower in ("watt", "watts"):
         return None if "limit" in lower or "memory" in lower else Role.POWER
-    if any(word in lower for word in _RATES) or _RATE_AS_WORD.fullmatch(lower):
+    if any(word in lower for word in _RATES) or RATE_AS_WORD.fullmatch(lower):
         return Role.SPEED
     if "time" in lower or "duration" in lower or "latency" in lower:
         return Role.TIME

@@ -49,7 +49,7 @@ _OBSERVED: Final = re.compile(
     r"avg|average|mean|median|observed|actual|effective|measured|peak|core_freq|sm_cl(oc)?k", re.IGNORECASE
 )
 _RATE: Final = re.compile(r"(.+?)(?:_per_s(?:ec|econd)?|/s(?:ec)?)", re.IGNORECASE)
-_RATE_AS_WORD: Final = re.compile(r"(.*[_ ])?(tps|fps|qps|rps)", re.IGNORECASE)
+RATE_AS_WORD: Final = re.compile(r"(.*[_ ])?(tps|fps|qps|rps)", re.IGNORECASE)
 _PER: Final = tuple(
     (re.compile(rf"_per_{unit}$", re.IGNORECASE), written)
     for unit, written in (("s(ec|econd)?", "/s"), ("j(oule)?", "/J"), ("w(att)?", "/W"))
@@ -193,10 +193,8 @@ def recording_of(table: Table, columns: TableColumns) -> Recording:
         state, error = (State.OK, "") if values else (State.RUNTIME, NO_VALUE)
         facts = Facts(state, values, intervals={}, error=error, source="recorded")
         builder.add(configuration if counts is None else (*configuration, counts[row]), facts)
-    device, kernel = (
-        next((str(c[0]) for n, c in table.columns.items() if n.lower() in known and len(set(c)) == 1), "")
-        for known in (_DEVICES, KERNELS)
-    )
+    same = {name.lower(): str(cells[0]) for name, cells in table.columns.items() if len(set(cells)) == 1}
+    device, kernel = (next((v for n, v in same.items() if n in known), "") for known in (_DEVICES, KERNELS))
     note = f"a table of another tool, read with parameters: {', '.join(parameters)}; figures: {', '.join(figures)}"
     found = builder.finish(device=device, kernel=kernel, notes=(note,))
     return replace(found, objective=_objective(found.value_names), read_with=columns.options)
@@ -210,12 +208,9 @@ def _is_measured(name: str, cells: Sequence[Cell]) -> bool:
         return False
     if _CLOCK.search(name):
         return bool(_OBSERVED.search(name))
-    if is_figure(name, cells):
-        return True
-    if _REQUESTED.search(name):
-        return False
     chosen = all(isinstance(cell, int) for cell in cells) and 2 * len(set(cells)) <= len(cells)  # tile_w: a width
-    return bool(_MEASURED.search(name.strip()) or (_IN_UNIT.search(name.strip()) and not chosen))
+    named = _MEASURED.search(name.strip()) or (_IN_UNIT.search(name.strip()) and not chosen)
+    return is_figure(name, cells) or bool(named and not _REQUESTED.search(name))
 
 
 def _is_chosen(name: str, table: Table) -> bool:
@@ -307,7 +302,7 @@ def _add_known(values: dict[str, float]) -> None:
             rate = _RATE.fullmatch(name)
             if rate is not None:
                 values.setdefault(f"{rate[1]}/J", values[name] / power_w)
-            elif _RATE_AS_WORD.fullmatch(name):
+            elif RATE_AS_WORD.fullmatch(name):
                 values.setdefault(f"{name}/W", values[name] / power_w)
 
 

@@ -59,19 +59,20 @@ def possible(facts: Facts) -> tuple[Facts, tuple[str, ...]]:
         error = f"its time is {time_s:g} s: it was not measured"
         return facts._replace(state=State.RUNTIME, values={}, intervals={}, error=error), ()
     below = values.get("energy_j", 1.0) <= 0.0 or values.get("power_w", 1.0) <= 0.0
-    wrong = {name for name, value in values.items() if below and value <= 0.0 and _OF_ENERGY.search(name)}
-    wrong |= {name for name, value in values.items() if value > 100.0 and _OF_A_WHOLE.search(name)}
-    outside = [n for n, (low, high) in intervals.items() if n in values and _is_outside(values[n], low, high)]
+    wrong = {
+        name
+        for name, value in values.items()
+        if (value > 100.0 and _OF_A_WHOLE.search(name)) or (below and value <= 0.0 and _OF_ENERGY.search(name))
+    }
+    outside = {n for n, (low, high) in intervals.items() if n in values and _is_outside(values[n], low, high)} - wrong
     if not wrong and not outside:
         return facts, ()
     kept = {name: value for name, value in values.items() if name not in wrong}
-    held = {name: ends for name, ends in intervals.items() if name not in wrong and name not in outside}
-    found = [f"{name} of {values[name]:.4g}" for name in wrong]
-    found += [f"the interval of {name}, which does not hold it" for name in outside if name not in wrong]
-    if not kept:
-        lost = facts._replace(state=State.RUNTIME, values={}, intervals={}, error=f"{found[0]} cannot be")
-        return lost, tuple(sorted(found))
-    return facts._replace(values=kept, intervals=held), tuple(sorted(found))
+    held = {name: ends for name, ends in intervals.items() if name not in wrong | outside}
+    found = sorted(f"{name} of {values[name]:.4g}" for name in wrong)
+    found += sorted(f"the interval of {name}, which does not hold it" for name in outside)
+    state, error = (facts.state, facts.error) if kept else (State.RUNTIME, f"{found[0]} cannot be")
+    return facts._replace(state=state, values=kept, intervals=held, error=error), tuple(found)
 
 
 def _is_outside(value: float, low: float, high: float) -> bool:

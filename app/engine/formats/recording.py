@@ -169,10 +169,8 @@ class RecordingBuilder:
     def _left_out(self) -> list[str]:
         """What cannot be, in a line."""
         found = [words for each in self._impossible.values() for words in each]
-        if not found:
-            return []
         listed = ", ".join(list(dict.fromkeys(found))[:_MOST_LISTED])
-        return [f"{len(found)} figures that were not measured, or cannot be, are left out: {listed}"]
+        return [f"{len(found)} figures that were not measured, or cannot be, are left out: {listed}"] if found else []
 
     def _space(self, where: str) -> tuple[SearchSpace, npt.NDArray[np.int64]]:
         """The space of the entries, and the entry of each of its rows."""

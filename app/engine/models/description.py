@@ -148,11 +148,16 @@ def _parameters(fit: FrequencyFit) -> Iterator[Figure]:
     yield Figure("P_max", fit.p_max_w, "W", error=errors.get("p_max_w"), unknown=cap)
     yield _fitted("α", fit.alpha_w_per_mhz, "W/MHz", error=errors.get("alpha_w_per_mhz"))
     yield _fitted("β", fit.beta_per_mhz, "1/MHz", error=errors.get("beta_per_mhz"))
-    yield _clock("Ridge τ", fit.ridge_mhz, bracketed=fit.ridge_bracketed, error=errors.get("ridge_mhz"))
+    measured = fit.voltage_ridge_mhz is not None and fit.ridge_mhz == fit.voltage_ridge_mhz
+    interval = fit.voltage_ridge_interval_mhz
+    if measured:
+        yield _clock("Ridge τ", fit.ridge_mhz, interval_mhz=interval, meaning="of the measured voltage")
+    else:
+        yield _clock("Ridge τ", fit.ridge_mhz, bracketed=fit.ridge_bracketed, error=errors.get("ridge_mhz"))
     if fit.softness_mhz is not None:
         yield _fitted("Softness w", fit.softness_mhz, "MHz", error=errors.get("softness_mhz"))
-    if fit.voltage_ridge_mhz is not None:
-        yield _clock("Ridge τ by voltage", fit.voltage_ridge_mhz, interval_mhz=fit.voltage_ridge_interval_mhz)
+    if fit.voltage_ridge_mhz is not None and not measured:
+        yield _clock("Ridge τ by voltage", fit.voltage_ridge_mhz, interval_mhz=interval, meaning="the two agree")
 
 
 def _quality(fit: FrequencyFit) -> Iterator[Figure]:

@@ -59,7 +59,7 @@ class Parameters:
     p_max_w: float | None = None
     alpha_w_per_mhz: float | None = None
     beta_per_mhz: float | None = None
-    ridge_mhz: float | None = None  # the edge beyond which it lies where not bracketed
+    ridge_mhz: float | None = None  # that of the voltage where the two disagree; an edge where not bracketed
     ridge_bracketed: bool = False
     softness_mhz: float | None = None  # w of the smooth form; None for the sharp one
     standard_errors: dict[str, float] = field(default_factory=dict)  # by parameter name
@@ -305,16 +305,23 @@ def _parameters(
     idle_known = solution.standard_errors["p_idle_w"] <= _IDLE_ERROR * least_w and not below_range
     idle_w = curve.p_idle_w if curve.p_idle_w > 1e-6 * least_w else 0.0  # at its bound
     by_voltage = None if points.voltage_mv is None else voltage_ridge(points.clock_mhz, points.voltage_mv)
+    stated, errors = (ridge, bracketed), dict(solution.standard_errors)
+    error = errors.get("ridge_mhz", math.nan)
+    if by_voltage is not None and not (bracketed and by_voltage.agrees(ridge, error)):
+        bend = f"the curve of power bends at {ridge:.0f} ± {error:.2g} MHz" if bracketed else "power alone shows none"
+        reasons = [*reasons, f"the ridge is that of the measured voltage, {by_voltage.ridge_mhz:.0f} MHz: {bend}"]
+        stated = (by_voltage.ridge_mhz, True)
+        errors.pop("ridge_mhz", None)
     parameters = Parameters(
         form="sharp" if curve.softness_mhz == 0 else "smooth",
         p_idle_w=idle_w if idle_known else None,
         p_max_w=curve.p_max_w if math.isfinite(curve.p_max_w) else None,
         alpha_w_per_mhz=None if below_range else curve.alpha_w_per_mhz,
         beta_per_mhz=curve.beta_per_mhz if bracketed else None,
-        ridge_mhz=ridge,
-        ridge_bracketed=bracketed,
+        ridge_mhz=stated[0],
+        ridge_bracketed=stated[1],
         softness_mhz=curve.softness_mhz if curve.softness_mhz > 0 and bracketed else None,
-        standard_errors=solution.standard_errors,
+        standard_errors=errors,
         curve=astuple(curve),
         fixed_time_share=None if points.rate is None else readings.duration.fixed_share(float(clocks[-1])),
         leakage_w_per_c=leakage.slope_w_per_c if leakage is not None else None,

@@ -31,8 +31,7 @@ class Measured:
     energy: Floats  # median of the repeats, in any unit
     repeats: npt.NDArray[np.int64]
     scatter: float | None  # relative standard deviation of a repeat; None where there are too few
-    lowest: Floats  # of the repeats, in the unit of the energy
-    highest: Floats
+    span: Floats  # of the repeats: the highest over the lowest energy, minus one
 
     @classmethod
     def of(
@@ -65,8 +64,7 @@ class Measured:
             energy=np.array([np.median(energy[at]) for at in rows]),
             repeats=np.array([len(at) for at in rows]),
             scatter=scatter,
-            lowest=np.array([energy[at].min() for at in rows]),
-            highest=np.array([energy[at].max() for at in rows]),
+            span=np.array([energy[at].max() / energy[at].min() - 1 for at in rows]),
         )
 
     @property
@@ -84,29 +82,25 @@ class Measured:
         """The clock, or the one to set instead of it where the medians of the repeats contradict it; and why.
 
         Its median, or that of the nearest measured clock, must not lie above the least one by more than a few per cent
-        and by more than the scatter of the repeats explains. The least one is of clocks whose repeats agree, where
-        there are any. Repeats of the clock that contradict each other are named.
+        and by more than the scatter of the repeats explains. Repeats that contradict each other are named.
         """
         if not (self.repeats > 1).any():
             return clock_mhz, []
-        span = self.highest / self.lowest - 1
-        contradict = span > max(_CONTRADICT, _UNUSUAL * float(np.median(span[self.repeats > 1])))
+        contradict = self.span > max(_CONTRADICT, _UNUSUAL * float(np.median(self.span[self.repeats > 1])))
         settable, reasons = self._settable_mhz, []
         at, least = int(np.abs(settable - clock_mhz).argmin()), int(self.energy.argmin())
         error = _MEDIAN * (self.scatter or 0.0) * math.sqrt(1 / self.repeats[at] + 1 / self.repeats[least])
         higher = float(self.energy[at] / self.energy[least] - 1)
         if higher > max(_HIGHER, error):
-            other = int(np.where(contradict & ~contradict.all(), np.inf, self.energy).argmin())
             reasons.append(
                 f"{clock_mhz:.0f} MHz is not recommended: the median of the repeats at {settable[at]:.0f} MHz is"
-                f" {100 * higher:.1f} % above the least one, at {settable[least]:.0f} MHz; "
-                f"{settable[other]:.0f} MHz is recommended"
+                f" {100 * higher:.1f} % above the least one, at {settable[least]:.0f} MHz, which is recommended"
             )
-            clock_mhz, at = float(settable[other]), other
+            clock_mhz, at = float(settable[least]), least
         if contradict[at]:
             reasons.append(
                 f"the {self.repeats[at]} repeats at {settable[at]:.0f} MHz contradict each other: the highest took "
-                f"{100 * span[at]:.0f} % more energy than the lowest; measure it again"
+                f"{100 * self.span[at]:.0f} % more energy than the lowest; measure it again"
             )
         return clock_mhz, reasons
 

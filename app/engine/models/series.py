@@ -79,10 +79,8 @@ def _series_of_columns(roles: Roles, wanted: Mapping[str, str]) -> list[Points]:
         temperature_c=roles.known("temperature"),
         requested_mhz=requested,
     )
-    impossible = rows & ((every.power_w <= 0) | np.isinf(every.power_w))
-    time = roles.known("time")
-    if time is not None:
-        impossible |= rows & (time <= 0)
+    timeless = roles.values("time") <= 0 if "time" in roles.names else np.zeros(len(rows), dtype=np.bool_)
+    impossible = rows & ((every.power_w <= 0) | np.isinf(every.power_w) | timeless)
     count = int(impossible.sum())
     note = (f"{count} rows with a power, energy or time that cannot be, 0 or below, are left out",) if count else ()
     rows &= np.isfinite(clock) & (clock > 0) & np.isfinite(every.power_w) & ~impossible

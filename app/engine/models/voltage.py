@@ -23,6 +23,11 @@ class VoltageRidge:
     interval_mhz: tuple[float, float]
     floor: float  # the constant voltage below it, in the unit of the measurements
 
+    def agrees(self, ridge_mhz: float, error_mhz: float) -> bool:
+        """Whether another estimate with a standard error lies no further off than the intervals of both explain."""
+        low, high = self.interval_mhz
+        return low - 2 * error_mhz <= ridge_mhz <= high + 2 * error_mhz
+
 
 def voltage_ridge(clock_mhz: Floats, voltage: Floats) -> VoltageRidge | None:
     """The ridge of voltages of shape (n,), NaN where unknown; None where points on both sides do not show it."""

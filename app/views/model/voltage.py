@@ -86,7 +86,7 @@ class VoltagePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no type
         if fit is None:
             return
         marks = []
-        if fit.ridge_bracketed and fit.ridge_mhz is not None:
+        if fit.ridge_bracketed and fit.ridge_mhz not in (None, fit.voltage_ridge_mhz):
             marks.append((fit.ridge_mhz, "ridge by power {value:.0f} MHz", colours.purple, 0.94))
         if fit.voltage_ridge_mhz is not None:
             marks.append((fit.voltage_ridge_mhz, "ridge by voltage {value:.0f} MHz", colours.vermillion, 0.82))

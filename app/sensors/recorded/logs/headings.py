@@ -55,10 +55,9 @@ _CHANNELS: Final = [
 _BOARDS: Final = {  # what tells boards apart, the best first
     "gpu uuid": "uuid", "uuid": "uuid", "gpu bus id": "bus", "pci bus id": "bus", "index": "index", "gpu": "index",
     "gpu id": "index", "gpu index": "index", "device": "index", "device id": "index", "entity": "index", "idx": "index",
-    "gpu idx": "index", "gpu no": "index", "gpu num": "index", "gpu number": "index", "card": "index", "board": "index",
-    "card id": "index", "board id": "index", "minor number": "index", "local rank": "index", "rank": "index",
-    "device index": "index", "device idx": "index", "serial": "uuid", "gpu serial": "uuid", "bus id": "bus",
-    "pci bus": "bus", "hostname": "index", "host": "index",
+    **dict.fromkeys(("gpu idx", "gpu no", "gpu num", "gpu number", "card", "card id", "board", "board id"), "index"),
+    **dict.fromkeys(("minor number", "rank", "local rank", "device index", "device idx", "host", "hostname"), "index"),
+    "serial": "uuid", "gpu serial": "uuid", "bus id": "bus", "pci bus": "bus",
 }  # fmt: skip
 _NAMES: Final = frozenset(("name", "gpu name", "device name"))
 _TIMES: Final = re.compile(

@@ -399,8 +399,8 @@ def _leave_out_impossible(name: str, values: Floats, notes: list[str]) -> None:
     wrong = (values < 0) & (described.unit != "°C")
     wrong |= (values > 100) & (described.unit == "%") & (name != "fan_percent")
     if wrong.any():
-        first = f"{values[wrong][0]:.4g} {described.unit}"
-        notes.append(f"{wrong.sum()} readings of {described.label} cannot be and are left out, the first: {first}")
+        what = f"{wrong.sum()} readings of {described.label} cannot be and are left out"
+        notes.append(f"{what}, the first: {values[wrong][0]:.4g} {described.unit}")
         values[wrong] = math.nan
 
 
