@@ -386,6 +386,12 @@ def _delete(folder: int, name: str) -> None:
 
 
 def _systemctl(words: list[str], notes: list[str]) -> None:
-    ran = subprocess.run(["/usr/bin/systemctl", *words], env=ENVIRONMENT, capture_output=True, text=True)
+    try:
+        ran = subprocess.run(
+            ["/usr/bin/systemctl", *words], env=ENVIRONMENT, capture_output=True, text=True, timeout=PUT_BACK_S
+        )
+    except subprocess.TimeoutExpired:
+        notes.append(f"systemctl {' '.join(words)}: no answer within {PUT_BACK_S:g} s")
+        return
     if ran.returncode:
         notes.append(f"systemctl {' '.join(words)}: {' '.join(ran.stderr.split()) or 'failed'}")
