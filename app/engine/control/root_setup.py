@@ -386,12 +386,7 @@ def _delete(folder: int, name: str) -> None:
 
 
 def _systemctl(words: list[str], notes: list[str]) -> None:
-    try:
-        ran = subprocess.run(
-            ["/usr/bin/systemctl", *words], env=ENVIRONMENT, capture_output=True, text=True, timeout=PUT_BACK_S
-        )
-    except subprocess.TimeoutExpired:
-        notes.append(f"systemctl {' '.join(words)}: no answer within {PUT_BACK_S:g} s")
-        return
+    command = ["/usr/bin/timeout", "60", "/usr/bin/systemctl", *words]
+    ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
     if ran.returncode:
         notes.append(f"systemctl {' '.join(words)}: {' '.join(ran.stderr.split()) or 'failed'}")
