@@ -18,12 +18,24 @@ class Stop(threading.Event):
         self.set()
 
 
+_stops: list[Stop] = []
+
+
+def current_stop() -> Stop | None:
+    """That of the innermost `stop_on_interrupt`: for a wait so deep that it is not handed an event."""
+    return _stops[-1] if _stops else None
+
+
 @contextmanager
 def stop_on_interrupt() -> Iterator[Stop]:
     """While inside, Ctrl+C, SIGTERM and SIGHUP set the event instead of breaking off: what was measured is kept."""
     stop = Stop()
-    with _handling((signal.SIGINT, *_ending()), stop.handle):
-        yield stop
+    _stops.append(stop)
+    try:
+        with _handling((signal.SIGINT, *_ending()), stop.handle):
+            yield stop
+    finally:
+        _stops.remove(stop)
 
 
 @contextmanager

@@ -431,6 +431,7 @@ def test_names_of_a_file_are_text_in_the_report(capsys: pytest.CaptureFixture[st
 
 def test_escaping() -> None:
     assert esc('<a b="c">\'&\x00\ud800') == "&lt;a b=&quot;c&quot;&gt;&#x27;&amp;��"
+    assert esc("a\u202eb\u2066\u200bc") == "a�b��c"  # what turns the order of the text, or cannot be seen
     assert len(esc("x" * 10_000)) == 2001
 
 

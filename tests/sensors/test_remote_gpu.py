@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,9 @@ from app.sensors.gpu import Gpu
 from app.sensors.remote import connection as connections
 from app.sensors.remote.address import Address, parse_address
 from app.sensors.remote.connection import Connection
+from app.sensors.remote.fields import line_of
 from app.sensors.remote.gpu import RemoteGpu
+from app.sensors.remote.messages import Hello, hello_message
 from app.sensors.remote.run_there import boards_there
 from app.sensors.sampler import Sampler, SensorEvent
 from app.sensors.select import open_gpu
@@ -161,6 +164,24 @@ def test_what_does_not_answer_as_it_should_is_said_in_one_line(opened: Open, scr
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
     assert caught.value.remedy
+
+
+HOSTILE_COUNTER = """
+import sys
+for line in sys.stdin:
+    number = line.partition('"id":')[2].partition(",")[0]
+    print('{"id":%s,"at_ns":1,"answer":{"energy_j":FIGURE}}' % number, flush=True)
+"""
+
+
+@pytest.mark.parametrize("figure", ["1e999", "1" + "0" * 400, "[]", "true", '"x"'])
+def test_an_energy_counter_that_is_no_finite_number_is_an_error_of_a_sensor(opened: Open, figure: str) -> None:
+    with closing(open_gpu("simulated:h200")) as board:
+        hello = Hello("1", board.info, board.channels, (), (), buffered=False, lists_processes=False, cannot_set={})
+        greeting = line_of(hello_message(hello)).decode("ascii")
+    program = f"print({greeting!r}, end='', flush=True){HOSTILE_COUNTER.replace('FIGURE', figure)}"
+    with pytest.raises(SensorError, match="no number"):
+        opened([sys.executable, "-c", program]).energy_j()
 
 
 def test_an_end_that_goes_silent_after_its_greeting_is_lost(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ from ...paths import private_folder, resources
 SUFFIXES: Final = (".toml", ".json")
 MOST_BYTES: Final = 1 << 20  # of a specification or a source
 MOST_FILES: Final = 200  # of a kernel, includes too
+MOST_INCLUDES: Final = 1000  # that one of them names
 _LANGUAGES: Final = ("CUDA", "OpenCL")
 _SELECTOR: Final = re.compile(
     r"\d{1,3}|(?:GPU|AMD)-[0-9A-Fa-f-]{4,40}|amd:\d{1,3}|simulated:\w{1,40}|recorded:[\w-]{1,60}"
@@ -200,7 +201,7 @@ def _why_files_refused(kernel: KernelSpec, base: Path, folders: Folders, *, clan
 def _includes(path: Path) -> Iterator[str | None]:
     """The names of the files that a source includes; None for one that only the preprocessor would know."""
     text = _joined(path)
-    if _ASKS.search(text):
+    if _ASKS.search(text) or text.count("include") > MOST_INCLUDES:
         yield None
     for directive in _DIRECTIVE.finditer(text):
         named = _INCLUDED.fullmatch(directive[2])

@@ -22,7 +22,7 @@ from ...errors import InputError, WattridgeError
 MOST_SESSIONS: Final = 100  # that one server starts
 START_S: Final = 120.0
 _LEFT_S: Final = 300.0  # beyond its own limit: for warming up before and stating figures after
-_END_S: Final = 10.0
+_END_S: Final = 4.0  # a signal ends all within 5 s
 _LONGEST_LINE: Final = 1 << 20
 _OVER: Final = ("refused", "ended")
 

@@ -20,7 +20,7 @@ from .python import python_command, python_environment
 FIRST_WAIT_S: Final = 0.2  # before a child that died is started again; twice as long each time
 LONGEST_WAIT_S: Final = 5.0
 STEADY_S: Final = 20.0  # a child that lived so long starts again at once
-STOP_S: Final = 10.0
+STOP_S: Final = 4.0  # a signal ends all within 5 s
 _LOOK_S: Final = 0.05
 _LONGEST_LINE: Final = 1 << 16
 GIVES_UP: Final = 2  # exit status of a child that would only fail again

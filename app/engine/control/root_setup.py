@@ -392,6 +392,7 @@ def _delete(folder: int, name: str) -> None:
 
 
 def _systemctl(words: list[str], notes: list[str]) -> None:
-    ran = subprocess.run(["/usr/bin/systemctl", *words], env=ENVIRONMENT, capture_output=True, text=True)
+    command = ["/usr/bin/timeout", "60", "/usr/bin/systemctl", *words]
+    ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
     if ran.returncode:
         notes.append(f"systemctl {' '.join(words)}: {' '.join(ran.stderr.split()) or 'failed'}")

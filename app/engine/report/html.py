@@ -9,14 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from ...numbers import number
 from ..description import Description, label_as_html
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff]")
+# what has no shape of its own, or turns the order of the text after it
+_HIDDEN = re.compile(r"[\0-\x08\v\f\x0e-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ud800-\udfff\ufffe\uffff]")
 _LONGEST = 2000  # characters of one text
 _WIDE = 12  # columns that fit upright on a sheet of paper
 
 
 def esc(text: object) -> str:
     """A text as HTML and SVG show it, in elements and in attributes; without control characters, bounded."""
-    plain = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", str(text)[: _LONGEST + 1])
+    plain = _HIDDEN.sub("\N{REPLACEMENT CHARACTER}", str(text)[: _LONGEST + 1])
     return html.escape(plain[:_LONGEST] + ("…" if len(plain) > _LONGEST else ""), quote=True)
 
 

@@ -200,7 +200,7 @@ def why_not_ready(url: str, *, anything: bool = False) -> str:
     parts = urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    answers: list[int | str] = []
+    answers: list[str] = []
     connections: list[http.client.HTTPConnection] = []
 
     def ask() -> None:
@@ -208,7 +208,9 @@ def why_not_ready(url: str, *, anything: bool = False) -> str:
             with closing(kind(parts.hostname or "", parts.port, timeout=_ASK_S)) as connection:
                 connections.append(connection)
                 connection.request("GET", path)
-                answers.append(connection.getresponse().status)
+                status = connection.getresponse().status
+                well = anything or 200 <= status < 300
+                answers.append("" if well else f"{url} answers with HTTP status {status}")
         except TimeoutError:
             pass
         except (OSError, http.client.HTTPException, ValueError) as error:
@@ -217,12 +219,10 @@ def why_not_ready(url: str, *, anything: bool = False) -> str:
     asking = threading.Thread(target=ask, name="is it ready", daemon=True)
     asking.start()
     asking.join(_ASK_S)  # the connection's own limit is for each of its bytes, not for the whole answer
-    found = answers[0] if answers else f"{url} does not answer"
+    why = answers[0] if answers else f"{url} does not answer"
     with suppress(OSError, AttributeError, IndexError):
         connections[0].sock.shutdown(socket.SHUT_RDWR)  # which ends the thread too
-    if isinstance(found, str) or anything or 200 <= found < 300:
-        return found if isinstance(found, str) else ""
-    return f"{url} answers with HTTP status {found}"
+    return why
 
 
 def _matches(pattern: str, text: str, stop: threading.Event) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from ...blas_threads import original_environment
+from ...interrupts import current_stop
 from ..children.ending import ends_with_us, prepare_for_the_end
 from ..children.reaper import ASK_S, Family
 
@@ -85,6 +86,15 @@ def run_process(
     )
     with ends_with_us(process.pid, group=group):
         return _finished(process, group, begun, start_ns, timeout_s, stop, grace_s, now_ns, ask_s, on_output)
+
+
+def answer_of(words: Sequence[str], limit_s: float = 60.0) -> str:
+    """What a program prints that answers at once, such as its version. Raises OSError where it does not start, takes
+    longer, or a signal ends this program meanwhile."""
+    ended = run_process(words, timeout_s=limit_s, stop=current_stop())
+    if ended.timed_out or ended.stopped:
+        raise TimeoutError(f"no answer within {limit_s:g} s" if ended.timed_out else "stopped")
+    return ended.output
 
 
 def _finished(

@@ -11,6 +11,7 @@ import math
 import os
 import re
 import shlex
+import signal
 import subprocess
 import threading
 import time
@@ -174,17 +175,29 @@ class Lines:
         return came
 
     def close(self) -> None:
-        """End the command, and wait for the thread."""
+        """End the command with what it started, and wait for the thread."""
         self._stop.set()
         if self._process is not None:
-            self._process.terminate()
+            self._signal(self._process, kill=False)
             try:
                 self._process.wait(2.0)
             except subprocess.TimeoutExpired:
-                self._process.kill()
+                self._signal(self._process, kill=True)
                 self._process.wait()
-        self._thread.join()
-        self._stream.close()
+            self._thread.join(0.2)
+            if self._thread.is_alive():  # something that it started holds the pipe
+                self._signal(self._process, kill=True)
+        self._thread.join(1.0)
+        if not self._thread.is_alive():
+            self._stream.close()
+
+    @staticmethod
+    def _signal(process: subprocess.Popen[bytes], *, kill: bool) -> None:
+        if os.name != "posix":
+            process.kill()
+        else:
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL if kill else signal.SIGTERM)
 
     def _read(self) -> None:
         rest = b""
@@ -215,7 +228,9 @@ def command_meter(command: str) -> PrintedMeter:
     def start() -> Lines:
         quiet = subprocess.DEVNULL
         try:
-            process = subprocess.Popen(words, stdin=quiet, stdout=subprocess.PIPE, stderr=quiet, bufsize=0)
+            process = subprocess.Popen(
+                words, stdin=quiet, stdout=subprocess.PIPE, stderr=quiet, bufsize=0, start_new_session=True
+            )
         except OSError as error:
             raise InputError(f"it does not start: {error.strerror}", command, "name a program that is there") from None
         assert process.stdout is not None
@@ -228,6 +243,8 @@ def file_meter(path: Path) -> PrintedMeter:
     """A file that a logger appends to: from its present end on. Raises InputError and SensorError."""
 
     def open_end() -> Lines:
+        if path.exists() and not path.is_file():
+            raise InputError("this is no file", str(path), "name one that a logger appends to")
         try:
             stream = path.open("rb", buffering=0)
         except OSError as error:

@@ -14,6 +14,7 @@ from ..gpu import GpuProcess
 from ..power_profiles import PowerProfile, PowerProfiles
 from .address import Address, can_ask, ssh_command
 from .connection import Connection
+from .fields import number_or_none
 from .messages import parse_processes
 
 _READ_S: Final = 3.0  # for the next reading
@@ -80,13 +81,13 @@ class RemoteGpu:
         return self._live().samples(since_ns)
 
     def energy_j(self) -> float:
-        """The energy counter, asked now. Raises NotSupported, GpuLost."""
+        """The energy counter, asked now. Raises NotSupported, GpuLost, and Garbled where it is no number."""
         if self._energy is None:
             raise NotSupported("the board has no energy counter", self.info.label)
-        figure = self._live().ask("energy").get("energy_j")
-        if isinstance(figure, bool) or not isinstance(figure, int | float):
+        figure = number_or_none(self._live().ask("energy").get("energy_j"))
+        if figure is None:
             raise NotSupported("the energy counter has no value", self.info.label)
-        return float(figure)
+        return figure
 
     def graphics_clocks_mhz(self) -> Sequence[int]:
         """Supported graphics clocks, as they were when it was opened."""

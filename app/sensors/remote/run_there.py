@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -62,7 +63,8 @@ def run_there(address: Address, words: Sequence[str], give_up: threading.Event |
             given_up = give_up is not None and give_up.is_set()
             if given_up or time.monotonic() > until:
                 process.kill()
-                process.communicate()
+                with suppress(subprocess.TimeoutExpired):  # what ssh itself started may hold its pipes
+                    process.communicate(timeout=_LOOK_S)
                 what = "given up" if given_up else f"no answer within {_ANSWER_S:.0f} s"
                 raise SensorError(what, address.machine, f"try: {address.login}") from None
     said = tuple(shortened(line, 300) for line in errors[:_MOST_BYTES].decode("utf-8", "replace").splitlines()[-20:])

@@ -168,8 +168,9 @@ def test_includes_outside_the_folders_are_refused_however_they_are_written(
 
 
 def test_comments_that_a_pattern_could_split_in_many_ways_take_no_time(folder: Path) -> None:
-    (folder / "add.cu").write_text("#" + "/**/" * 200_000 + "x\n" + KERNEL)
-    _refused(folder, _write(folder), "may not run this")
+    for line in ("#" + "/**/" * 200_000 + "x", '#include "add.cu" //' * 50_000):
+        (folder / "add.cu").write_text(f"{line}\n{KERNEL}")
+        _refused(folder, _write(folder), "may not run this")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -20,7 +22,9 @@ from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.store.database import Store
+from app.engine.workloads.subprocesses import answer_of
 from app.errors import InputError, WattridgeError
+from app.interrupts import stop_on_interrupt
 from app.paths import resources
 from app.sensors.select import open_gpu
 
@@ -152,6 +156,30 @@ def test_a_stop_ends_a_launch_that_may_still_take_long_and_the_runner_goes_on(tm
             assert not running.is_alive()
             assert found == []  # it did not fail
             assert [each.state for each in runner.measure([1], threading.Event())] == [State.OK]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell's script stands for a compiler")
+def test_a_signal_ends_the_wait_for_a_compiler_that_does_not_say_its_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, compiler = tmp_path / "asked", tmp_path / "cc"
+    compiler.write_text(f"#!/bin/sh\n: > '{asked}'\nsleep 600\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    begun_s = time.monotonic()
+
+    def interrupt() -> None:
+        while not asked.exists() and time.monotonic() < begun_s + 60:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with stop_on_interrupt() as stop:
+        thread = threading.Thread(target=interrupt, daemon=True)
+        thread.start()
+        with pytest.raises(TimeoutError, match="stopped"):
+            answer_of([str(compiler), "--version"], limit_s=600)
+        assert stop.is_set()
+        thread.join(60)
 
 
 @NEEDS_C

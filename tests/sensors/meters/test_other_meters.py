@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from datetime import datetime
 from pathlib import Path
@@ -20,7 +21,7 @@ from app.sensors.meters.meter import MeterLost
 from app.sensors.meters.pm_counters import PmCounters, parts_of, read_counter
 from app.sensors.meters.pmt import Pmt
 from app.sensors.meters.powersensor2 import RoundReader
-from app.sensors.meters.printed import PrintedMeter, command_meter, parse_line
+from app.sensors.meters.printed import PrintedMeter, command_meter, file_meter, parse_line
 from app.sensors.meters.rapl import Rapl
 
 # --- lines ------------------------------------------------------------------------------------------------------------
@@ -91,6 +92,39 @@ def test_a_program_that_ends_is_lost_and_started_again(tmp_path: Path) -> None:
         assert meter.read().power_w[:, 0].tolist()[:1] == [50.0]
     finally:
         meter.close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="ends groups of processes")
+def test_what_a_meters_program_started_ends_with_it_though_it_holds_the_pipe(tmp_path: Path) -> None:
+    program, child = tmp_path / "meter.py", tmp_path / "child"
+    program.write_text(
+        "import pathlib, signal, subprocess, time\n"
+        "for _ in range(6):\n    print(50.0, flush=True)\n    time.sleep(0.01)\n"
+        "quiet = subprocess.Popen(['sleep', '600'], preexec_fn=lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN))\n"
+        f"pathlib.Path({str(child)!r}).write_text(str(quiet.pid))\n"
+        "time.sleep(600)\n"
+    )
+    meter = command_meter(f"{sys.executable} {program}")
+    end_s = time.monotonic() + 60
+    while not (child.exists() and child.read_text()) and time.monotonic() < end_s:
+        time.sleep(0.01)
+    closing = threading.Thread(target=meter.close, daemon=True)
+    closing.start()
+    closing.join(60)
+    assert not closing.is_alive()
+    while time.monotonic() < end_s and Path(f"/proc/{child.read_text()}/cmdline").exists():
+        if not Path(f"/proc/{child.read_text()}/cmdline").read_bytes():  # nobody has taken its exit status yet
+            break
+        time.sleep(0.01)
+    else:
+        assert not Path(f"/proc/{child.read_text()}").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_file_meter_reads_files_alone(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="this is no file"):
+        file_meter(tmp_path / "pipe")
 
 
 # --- PowerSensor2 -----------------------------------------------------------------------------------------------------

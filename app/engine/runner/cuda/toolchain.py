@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from typing import Final
 
 from ....errors import InputError, WattridgeError
 from ....own_installation import how_to_add
+from ...workloads.subprocesses import answer_of
 from ..kernels.image_maker import ImageMaker
 from ..kernels.library_maker import LibraryMaker
 from ..kernels.program_maker import ProgramMaker
@@ -107,8 +107,8 @@ def _has_host_compiler() -> bool:
 
 def _version(nvcc: str) -> str:
     try:
-        answer = subprocess.run([nvcc, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout
-    except (OSError, subprocess.TimeoutExpired) as error:
+        answer = answer_of([nvcc, "--version"])
+    except OSError as error:
         raise WattridgeError(f"nvcc does not answer: {error}", nvcc, "reinstall the CUDA toolkit") from None
     found = re.search(r"V[\d.]+", answer)
     return f"nvcc {found[0] if found else answer.strip()[-60:]}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,6 +12,7 @@ from typing import Final
 
 from ....errors import WattridgeError
 from ...specification.model import COMPILERS, DEVICE_COMPILERS, KernelSpec
+from ...workloads.subprocesses import answer_of
 
 _SUFFIXES: Final = {"C": ".c", "C++": ".cpp", "Fortran": ".F90"}  # .F90: its #defines are read
 _PACKAGES: Final = {"C": "gcc", "C++": "g++", "Fortran": "gfortran"}  # as distributions call them
@@ -83,7 +83,6 @@ def find_compiler(kernel: KernelSpec, where: str) -> HostTarget:
 @lru_cache(maxsize=16)
 def _version(program: str) -> str:
     try:
-        asked = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=False)
-    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+        return " ".join(answer_of([program, "--version"]).split())[:200]
+    except OSError:
         return "of unknown version"
-    return " ".join(asked.stdout.split())[:200]

@@ -147,7 +147,7 @@ class LoadedKernels:
     def replace_process(self) -> float:
         """After a fault that cost the process: the spare takes over, and nothing is loaded there.
 
-        Returns the seconds that the driver took to end the old one. Once the session was stopped nothing takes over yet.
+        Returns the seconds that the driver took to end the old one. After a stop nothing takes over yet.
         """
         self.lost = self._gpu.stop.is_set()
         if self.lost:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -27,7 +26,7 @@ from ...space.search_space import SearchSpace
 from ...specification.model import Specification
 from ...workloads.hardware_counters import METRICS, OTHER_NAMES
 from ...workloads.source_kernel import KernelRefused
-from ...workloads.subprocesses import Ended, run_process
+from ...workloads.subprocesses import Ended, answer_of, run_process
 from ..cuda.compiler import cuda_compiler
 from ..cuda.gpu import CudaGpu
 from ..cuda.language import CudaLanguage
@@ -89,8 +88,8 @@ def find_ncu(where: str) -> Path:
 def version_of(ncu: Path) -> str:
     """'Nsight Compute 2025.1.0'. Raises WattridgeError where it does not answer."""
     try:
-        said = subprocess.run([ncu, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout
-    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError) as error:
+        said = answer_of([str(ncu), "--version"])
+    except OSError as error:
         raise WattridgeError(f"it does not answer: {error}", str(ncu), f"name another in {CHOICE}") from None
     found = re.search(r"[Vv]ersion (\d+(?:\.\d+){1,2})", said)
     return f"Nsight Compute {found[1]}" if found else "Nsight Compute"
