@@ -213,14 +213,19 @@ class SessionRun(LiveSession):
     def _drive(self, search: strategies.Search) -> None:
         try:
             self._begin()
-            rows = next(search)
+            outcomes = None
             while True:
+                began = time.perf_counter()
+                try:
+                    rows = search.send(outcomes)  # type: ignore[arg-type]  # None begins it
+                finally:
+                    self._strategy_s += time.perf_counter() - began
                 batch = strategies.Batch.of(rows)
                 if batch.remark:
                     self._on_event(SessionRemark(self.session, batch.remark))
                 if batch.likely and isinstance(self._runner, CompilesAhead):
                     self._runner.expect(batch.likely)
-                rows = search.send(self._outcomes(batch))
+                outcomes = self._outcomes(batch)
         except StopIteration:
             return
         finally:
