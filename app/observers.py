@@ -6,6 +6,7 @@ kernel that faults takes it along. `NVMLObserver` and `RegisterObserver` only na
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -21,6 +22,8 @@ NVML_OBSERVABLES: Final[Mapping[str, str]] = {
     "temperature": "temperature_c",
     "gr_voltage": "core_voltage_mv",
 }
+
+_CONTINUOUS_S: Final = 1.0
 
 
 class BenchmarkObserver(ABC):
@@ -89,13 +92,17 @@ class NVMLObserver(BenchmarkObserver):
         save_all: bool = False,
         nvidia_smi_fallback: str | None = None,
         use_locked_clocks: bool = False,
-        continuous_duration: float = 1.0,
+        continuous_duration: float = _CONTINUOUS_S,
     ) -> None:
         """Raises InputError for an observable that is not known, and for what is not done here.
 
-        `device`, `use_locked_clocks` and `continuous_duration` have no effect: the session has chosen the board, sets
-        its clocks and measures as long as it needs.
+        Each energy measurement is at least `continuous_duration` seconds long, where that is more than the default.
+        The board that is measured is the one that runs the kernel, which is said where `device` is another; clocks are
+        locked wherever the board allows it, whatever `use_locked_clocks` says.
         """
+        if not 0 < continuous_duration < math.inf:
+            remedy = "give seconds, as 1.0"
+            raise InputError(f"continuous_duration is {continuous_duration!r}", "NVMLObserver", remedy)
         for name in observables:
             if name not in NVML_OBSERVABLES:
                 raise InputError(
@@ -107,7 +114,8 @@ class NVMLObserver(BenchmarkObserver):
         if nvidia_smi_fallback:
             remedy = "leave it out: clocks and limits are set with --allow-control, by the helper"
             raise InputError("nvidia_smi_fallback would set the board by sudo", "NVMLObserver", remedy)
-        self.observables = tuple(observables)
+        self.observables, self.device = tuple(observables), device
+        self.window_s = float(continuous_duration) if continuous_duration > _CONTINUOUS_S else 0.0
 
     def get_results(self) -> Mapping[str, Any]:
         """Nothing by itself: a measurement has the figures."""

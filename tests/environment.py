@@ -7,8 +7,8 @@ import time
 
 _PREFIXES = ("WATTRIDGE_", "XDG_", "LC_", "QT_", "PYTHON", "OPENBLAS_", "OMP_", "MKL_", "CUDA_VISIBLE_", "SUDO_")
 _NAMES = ("COLUMNS", "LINES", "LANG", "LANGUAGE", "TZ", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE")
-# where the real measurements and the program under test are, and whether kernels may run on this machine's board
-_KEPT = ("WATTRIDGE_SHARED", "PYTHONPATH", "WATTRIDGE_TEST_BOARD")
+# where the real measurements, the program under test and Kernel Tuner are, and whether kernels may run on a board here
+_KEPT = ("WATTRIDGE_SHARED", "PYTHONPATH", "WATTRIDGE_TEST_BOARD", "WATTRIDGE_KERNEL_TUNER")
 
 
 def clear() -> None:

@@ -43,3 +43,4 @@ class Progress:
     best_index: int | None  # index into the result table
     best_value: float | None  # of the objective, in its own unit and sign
     timed: int = 0  # those that were only timed, beside the evaluated ones
+    strategy_s: float = 0.0  # of them, what the strategy took to choose rows

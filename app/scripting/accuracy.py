@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from ..engine.expressions.expression import parse
 from ..errors import InputError
 from ..observers import OutputObserver
 
@@ -39,7 +40,7 @@ _PRECISIONS: Final = {"half": np.float16, "float": np.float32, "double": np.floa
 
 
 class Tunable(UserDict[Any, Any]):
-    """An argument that is chosen among several by the value of a parameter, or by a function of the parameters."""
+    """An argument that is chosen among several by a parameter, or by an expression or a function of the parameters."""
 
     def __init__(self, param_key: Any, arrays: Mapping[Any, Any] | Sequence[Any]) -> None:
         super().__init__(arrays if isinstance(arrays, Mapping) else dict(enumerate(arrays)))
@@ -47,7 +48,11 @@ class Tunable(UserDict[Any, Any]):
 
     def select_for_configuration(self, params: Mapping[str, Any]) -> Any:
         """The argument for these parameters. Raises KeyError where there is none for the value."""
-        option = self.param_key(params) if callable(self.param_key) else params[self.param_key]
+        key = self.param_key
+        if callable(key):
+            option = key(params)
+        else:
+            option = params[key] if key in params else parse(str(key), type(self).__name__).evaluate(params)
         if option not in self.data:
             raise KeyError(f"{option!r} is not one of {', '.join(map(str, self.data))}")
         chosen = self.data[option]

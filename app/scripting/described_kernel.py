@@ -22,6 +22,7 @@ from .sources import KernelSource, kernel_symbol
 from .surroundings import script_path
 
 BLOCK_SIZE_NAMES = ("block_size_x", "block_size_y", "block_size_z")
+_RESERVED = ("time", *(f"grid_size_{axis}" for axis in AXES))
 RTOL = 1e-5  # numpy.allclose's own
 
 
@@ -69,7 +70,7 @@ def describe_kernel(
     symbol, template = kernel_symbol(str(kernel_name))
     _check_language(source, template, smem_args, cmem_args)
     parameters, settings = _parameters(tune_params)
-    blocks = _block_names(block_size_names)
+    blocks = _block_names(block_size_names, parameters)
     listed = _listed(arguments, "arguments")
     given = [
         _argument_of(next(leaves(each)) if _is_chosen(each) else each, f"arguments[{at}]", source)
@@ -199,6 +200,8 @@ def _parameters(given: Any) -> tuple[dict[str, tuple[Value, ...]], dict[str, tup
         plain = tuple(_plain(value, f"tune_params[{name!r}]") for value in _listed(values, f"tune_params[{name!r}]"))
         if not plain:
             raise InputError("it has no values", f"tune_params[{name!r}]", "list at least one")
+        if name in _RESERVED:
+            raise InputError(f"'{name}' is the name of something else", "tune_params", "rename it")
         (settings if name in DEVICE_SETTINGS else parameters)[DEVICE_SETTINGS.get(name, str(name))] = plain
     return parameters, settings
 
@@ -224,8 +227,11 @@ def _mapped(given: Any, where: str) -> dict[str, Any]:
     return {str(name): value for name, value in given.items()}
 
 
-def _block_names(given: Any) -> tuple[str, str, str]:
-    names = [str(each) for each in _listed(given or (), "block_size_names")]
+def _block_names(given: Any, parameters: Mapping[str, Any]) -> tuple[str, str, str]:
+    """As they are given, else the usual ones, as the parameters spell them: BLOCK_SIZE_X is one, too."""
+    spelt = {each.lower(): each for each in parameters if each not in BLOCK_SIZE_NAMES}
+    usual = [spelt.get(each, each) for each in BLOCK_SIZE_NAMES]
+    names = [str(each) for each in _listed(usual if given is None else given, "block_size_names")]
     if len(names) > len(BLOCK_SIZE_NAMES):
         raise InputError(f"there are {len(names)}", "block_size_names", "give at most three")
     x, y, z = (*names, *BLOCK_SIZE_NAMES[len(names) :])

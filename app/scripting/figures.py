@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from ..engine.expressions.expression import Expression, parse
+from ..engine.formats.entries import COST_MS
 from ..engine.formats.names import THEIR_SETTINGS
 from ..engine.measurement import Measurement, State
 from ..engine.objectives import Goal, Objective
@@ -18,13 +19,27 @@ from ..observers import NVML_OBSERVABLES
 
 Result = dict[str, Any]
 _OURS: Final = {"time": "time_s", **NVML_OBSERVABLES, "num_regs": "registers_per_thread"}
-_FAILURES: Final = {State.COMPILE: "CompilationFailedConfig", State.CONSTRAINTS: "InvalidConfig"}
 _RATE: Final = re.compile(r"[kMGTPE]?(FLOP|OP|B|bit)S?/(s|W|J)|[kMGTPE]?(FLOPS|OPS|B|bit)/(s|W|J)")
 _LESS: Final = ("time", "energy", "cost", "loss", *("nvml_energy", "nvml_power"))
 
 
-class FailedConfig(str):
-    """How a configuration failed, in a word, as Kernel Tuner's results have it under `__error__`."""
+class ErrorConfig(str):
+    """How a configuration failed, as Kernel Tuner's results have it under `__error__`: the name of its class."""
+
+
+class InvalidConfig(ErrorConfig):
+    """One that the device or the launch does not allow."""
+
+
+class CompilationFailedConfig(ErrorConfig):
+    """One that does not compile."""
+
+
+class RuntimeFailedConfig(ErrorConfig):
+    """One that fails when it runs, or whose outputs are wrong."""
+
+
+_FAILURES: Final = {State.COMPILE: CompilationFailedConfig, State.CONSTRAINTS: InvalidConfig}
 
 
 @dataclass(slots=True)
@@ -33,7 +48,8 @@ class Figures:
 
     metrics: Mapping[str, Expression | Callable[[Result], Any]]
     observed: Sequence[str] = ()  # what observers are asked for, beside the time
-    more: dict[int, Result] = field(default_factory=dict)  # by row, what is no number of a measurement
+    more: dict[int, Result] = field(default_factory=dict)  # by row, what is no figure of a measurement
+    ran: bool = True  # here and now: what is not known to have been spent on a row was not spent
 
     @property
     def names_in_metrics(self) -> frozenset[str]:
@@ -50,17 +66,24 @@ class Figures:
         numbers = {name: float(value) for name, value in found.items()}
         return replace(measurement, values={**measurement.values, **numbers})
 
-    def result(self, measurement: Measurement, objective: str = "time") -> Result:
+    def spent(self, measurement: Measurement) -> Result:
+        """What the compiler, the check of the outputs and the rest of the measurement took, in ms."""
+        found: Result = dict.fromkeys(COST_MS[:2], 0.0) if self.ran else {}
+        found |= {name: ms for name, ms in self.more.get(measurement.row, {}).items() if name in COST_MS}
+        if math.isfinite(measurement.cost_s):
+            found.setdefault(COST_MS[2], max(0.0, measurement.cost_s * 1e3 - found.get(COST_MS[1], 0.0)))
+        return found
+
+    def result(self, measurement: Measurement) -> Result:
         """One configuration with all that is known of it."""
         parameters = {THEIR_SETTINGS.get(n, n): value for n, value in measurement.configuration.items()}
         found = {**parameters, **measurement.values, **self._named(measurement), **self.more.get(measurement.row, {})}
-        if math.isfinite(measurement.cost_s):
-            found.setdefault("benchmark_time", measurement.cost_s * 1e3)
+        found |= self.spent(measurement)
         if math.isfinite(measurement.timestamp_s):
             found.setdefault("timestamp", datetime.fromtimestamp(measurement.timestamp_s, UTC).isoformat(sep=" "))
         if measurement.state is not State.OK:
-            mark = FailedConfig(_FAILURES.get(measurement.state, "RuntimeFailedConfig"))
-            return found | {objective: mark, "__error__": mark, "error": measurement.error}
+            kind = _FAILURES.get(measurement.state, RuntimeFailedConfig)
+            return found | {"__error__": kind(kind.__name__), "error": measurement.error}
         for name, metric in self.metrics.items():
             found[name] = _number(name, metric.number(found) if isinstance(metric, Expression) else metric(found))
         return found

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from ..engine.control.guard import DeviceGuard
 from ..engine.formats.growing_cache import GrowingCache
+from ..engine.formats.names import their_device
 from ..engine.measurement import MEASURED, Measurement, State, Value
 from ..engine.metering.launching import require_launching
 from ..engine.objectives import Goal, Objective
@@ -106,14 +107,16 @@ def plan_on_board(
             profiled.prepare(space.configuration(0))
 
         def make_runner() -> Runner:
-            return SimulatedRunner(board, spec, space, guard.nested("session"), time_alone=time_alone)
+            nested, window_s = guard.nested("session"), script.window_s
+            return SimulatedRunner(board, spec, space, nested, time_alone=time_alone, window_s=window_s)
 
     known: dict[int, Measurement] = {}
     if cache is not None:
-        cache.require(space.names, kernel=spec.name, problem_size=kernel.problem_size, board=gpu.info.name)
+        known_as, size = their_device(spec.kernel).get("known_as"), kernel.problem_size
+        cache.require(space.names, kernel=spec.name, problem_size=size, board=gpu.info.name, known_as=known_as)
         known = _with_objective(_known(cache, space, wanted.figures), wanted)
     plan = _plan(kernel, wanted, space, make_runner, known)
-    origin = {**plan.origin, "gpu": gpu.info.uuid, "isolated": str(isolated)}
+    origin = {**plan.origin, "gpu": gpu.info.uuid, "isolated": str(isolated), **their_device(spec.kernel)}
     both = metered and not time_alone and not plan.objective.front
     objective = replace(plan.objective, front=_TIME_AND_ENERGY) if both else plan.objective
     info = gpu.info
@@ -152,6 +155,7 @@ def plan_from_cache(kernel: DescribedKernel, wanted: Wanted, cache: GrowingCache
     space = _space(kernel, wanted, limits_of((8, 0)), settings, recording.notes)
     cache.require(space.names, kernel=kernel.spec.name, problem_size=kernel.problem_size)
     known = _known(cache, space, wanted.figures)
+    wanted.figures.ran = False
     missing = next((row for row in range(space.size) if row not in known), None)
     if missing is not None:
         named = ", ".join(f"{name}={value}" for name, value in space.configuration(missing).items())

@@ -5,9 +5,12 @@ What cannot be honoured is refused in one line and never ignored: `PARAMETERS` s
 
 from __future__ import annotations
 
+import inspect
 import logging
+import math
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -20,12 +23,14 @@ import numpy as np
 
 from .. import __version__
 from ..engine.children.scratch import scratch_folder
+from ..engine.formats.entries import COST_MS
 from ..engine.formats.growing_cache import GrowingCache
 from ..engine.formats.own import About
 from ..engine.objectives import Goal, Objective
 from ..engine.session.events import Event, FiguresRestated, MeasurementsAdded, SessionStarted
 from ..engine.session.live_session import SessionResult
 from ..engine.session.plan import SessionPlan
+from ..engine.session.summary import front_indices
 from ..engine.session_state import Purpose
 from ..engine.space.result_table import ResultTable
 from ..engine.specification.model import DEVICE_COMPILERS
@@ -79,7 +84,8 @@ PARAMETERS: Final[Mapping[str, str]] = {
     "metrics": "text, which is parsed and never evaluated as Python; functions are called in this process",
     "simulation_mode": "answers from the cache, which must hold every configuration",
     "parallel": "noted: kernels are compiled in parallel in any case, and one board measures them one at a time",
-    "observers": "NVMLObserver and RegisterObserver by name; others watch launches in this process, without isolation",
+    "observers": "NVMLObserver and RegisterObserver by name; others watch launches in this process, without isolation; "
+    "what makes one is called with device, platform, compiler and lang",
     "objective": "a name, or several, which become a front",
     "objective_higher_is_better": "honoured",
     "objectives": "a dict of names and directions",
@@ -147,12 +153,15 @@ def tune_kernel(
     Raises InputError for what cannot be used or honoured, WattridgeError where the session fails, KeyboardInterrupt
     where the user stops it, and what the script's own functions raise.
     """
+    began = time.perf_counter()
     source = read_source(kernel_source, lang, compiler)
     if not simulation_mode:
         require_language(source.language)
     _refuse(texmem_args=texmem_args, platform=0 if source.language == "OpenCL" else platform)
     _begin_log(kernel_name, log)
-    watched = _Observers(observers)
+    watched = _Observers(
+        observers, {"device": device, "platform": platform, "compiler": compiler, "lang": _lang(source, lang)}
+    )
     figures = Figures(read_metrics(metrics), watched.observed)
     wanted = Wanted(
         restrictions=read_restrictions(restrictions, tuple(tune_params)),
@@ -167,14 +176,26 @@ def tune_kernel(
     if not (isinstance(iterations, int | np.integer) and iterations >= 1):
         raise InputError(f"iterations is {iterations!r}", "iterations", "give a whole number from 1")
     check = read_verify(verify, float(atol))
-    file = None if cache is None else GrowingCache(Path(cache))
+    if "num_regs" in watched.observed and source.language != "CUDA" and not simulation_mode:
+        what = f"the registers of a kernel in {source.language} are not known"
+        raise InputError(what, "RegisterObserver", "leave the observer out")
+    file = GrowingCache(Path(cache)) if cache else None
 
     def side(kernel: DescribedKernel, board: Gpu) -> ScriptOfKernel:
         seen = SimpleNamespace(name=board.info.name, num_regs=0, env={"uuid": board.info.uuid}, max_threads=1024)
         for each in watched.own:
             each.register_device(seen)
         return ScriptOfKernel(
-            kernel.parts, kernel.names, answer, check, watched.own, int(iterations), _TIMEOUT_S, seen, figures.more
+            kernel.parts,
+            kernel.names,
+            answer,
+            check,
+            watched.own,
+            int(iterations),
+            _TIMEOUT_S,
+            seen,
+            figures.more,
+            window_s=watched.window_s,
         )
 
     with ExitStack() as stack:
@@ -207,10 +228,12 @@ def tune_kernel(
         else:
             guard = stack.enter_context(closing(surroundings().guard(board)))
             plan = plan_on_board(kernel, wanted, board, guard, side, file)
-        if parallel:
-            plan = replace(plan, space=replace(plan.space, notes=(*plan.space.notes, _PARALLEL)))
+        notes = (*watched.notes, *([_PARALLEL] if parallel else []))
+        plan = replace(plan, space=replace(plan.space, notes=(*plan.space.notes, *notes)))
         result = _run(plan, figures, None if simulation_mode else file, quiet=quiet, verbose=verbose)
-    return _results(result, figures)
+    found, environment = _results(result, figures, wanted.objective)
+    _add_totals(found, environment, began)
+    return found, environment
 
 
 def run_kernel(
@@ -274,13 +297,19 @@ def run_kernel(
 class _Observers:
     """What a script observes: figures that are measured in any case, by name, and observers of its own."""
 
-    def __init__(self, given: Sequence[Any] | None) -> None:
+    def __init__(self, given: Sequence[Any] | None, known: Mapping[str, Any]) -> None:
+        """`known` is what functions that make observers are called with."""
         self.own: list[BenchmarkObserver] = []
+        self.notes: list[str] = []
+        self.window_s = 0.0
         observed: list[str] = []
         for at, each in enumerate(given or ()):
-            observer = each if hasattr(each, "get_results") and not isinstance(each, type) else _made(each, at)
+            observer = _made(each, at, known)
             if isinstance(observer, NVMLObserver):
                 observed += observer.observables
+                self.window_s = max(self.window_s, observer.window_s)
+                if observer.device not in (None, known["device"]):
+                    self.notes.append(f"NVMLObserver(device={observer.device!r}): the board of the kernel is measured")
             elif isinstance(observer, RegisterObserver):
                 observed.append("num_regs")
             elif type(observer).__module__.partition(".")[0] == "kernel_tuner" and not isinstance(observer, DECLARED):
@@ -291,12 +320,24 @@ class _Observers:
         self.observed = tuple(dict.fromkeys(observed))
 
 
-def _made(given: Any, at: int) -> Any:
-    made = given() if callable(given) else None
+def _made(given: Any, at: int, known: Mapping[str, Any]) -> Any:
+    """An observer as it is; what a class or a function makes of what is known, or of nothing where it takes nothing."""
+    made = given
+    while callable(made) and not (hasattr(made, "get_results") and not isinstance(made, type)):
+        try:
+            takes_it = bool(inspect.signature(made).parameters)
+        except (TypeError, ValueError):
+            takes_it = True
+        made = made(dict(known)) if takes_it else made()
     if not hasattr(made, "get_results"):
         what = f"it is of type {type(given).__name__}"
         raise InputError(what, f"observers[{at}]", "pass a BenchmarkObserver, or a function that returns one")
     return made
+
+
+def _lang(source: KernelSource, lang: str | None) -> str:
+    """The language as Kernel Tuner calls it."""
+    return str(lang).upper() if lang else "C" if source.of_the_host else source.language.upper()
 
 
 def _begin_log(kernel_name: str, level: int | None) -> None:
@@ -373,7 +414,7 @@ def _run(
                 say(f"{_words(measurement.configuration)}: {measurement.state}: {measurement.error}")
             _LOG.info("%s: %s %s", _words(measurement.configuration), measurement.state, dict(measurement.values))
             if cache is not None and measurement.row not in taken_over:
-                cache.add(measurement, about, figures.more.get(measurement.row, {}))
+                cache.add(measurement, about, figures.more.get(measurement.row, {}) | figures.spent(measurement))
         seen = len(table)
         if cache is not None:
             cache.write(plan.space, about)
@@ -396,25 +437,30 @@ def _about(plan: SessionPlan) -> About:
     """Of the cache: Kernel Tuner knows the time as 'time'."""
     goal = plan.objective.goal
     their = Goal("time", maximise=False) if goal.name == "time_s" else goal
-    return About(plan.gpu, plan.title, Objective(their), plan.source, plan.origin["problem_size"], plan.units)
+    origin = plan.origin
+    size, known_as = origin["problem_size"], origin.get("known_as")
+    return About(plan.gpu, plan.title, Objective(their), plan.source, size, plan.units, known_as)
 
 
 class Results(list[Result]):
     """Results as a list, and the session that they are of."""
 
-    def __init__(self, results: Sequence[Result], session: SessionResult) -> None:
+    def __init__(self, results: Sequence[Result], rows: Sequence[int], session: SessionResult) -> None:
         super().__init__(results)
         self.plan, self.table = session.plan, session.table
+        self.by_row = dict(zip(rows, results, strict=True))
 
 
-def _results(result: SessionResult, figures: Figures) -> tuple[Results, Result]:
+def _results(result: SessionResult, figures: Figures, objective: Objective) -> tuple[Results, Result]:
     plan, table = result.plan, result.table
     goal = plan.objective.goal
     name = "time" if goal.name == "time_s" else goal.name
     measured = [each for at in range(len(table)) if (each := table.measurement(at)).final]
     if plan.strategy == "brute_force":  # they come as they are compiled
         measured.sort(key=lambda each: each.row)
-    results = [figures.result(each, name) for each in measured]
+    results = [figures.result(each) for each in measured]
+    rows = [each.row for each in measured]
+    _share_out(result, results, rows)
     worked = [each for each in results if "__error__" not in each and each.get(name) is not None]
     environment: Result = {
         "device_name": plan.gpu,
@@ -430,9 +476,43 @@ def _results(result: SessionResult, figures: Figures) -> tuple[Results, Result]:
         environment["simulation"] = True
     if not environment["isolated"]:
         environment["warning"] = NOT_ISOLATED
-    if worked:
+    if len(objective.front) > 1:
+        front = {table.measurement(at).row for at in front_indices(table, objective.front)}
+        best = [each for each, row in zip(results, rows, strict=True) if row in front]
+        for each in best:
+            each["optimal"] = True
+        environment["best_config"] = best
+    elif worked:
         environment["best_config"] = (max if goal.maximise else min)(worked, key=lambda each: each[name])
-    return Results(results, result), environment
+    return Results(results, rows, result), environment
+
+
+def _share_out(session: SessionResult, results: Sequence[Result], rows: Sequence[int]) -> None:
+    """What the strategy and the rest of the session took, evenly over the results, in ms.
+
+    What other sessions spent on configurations that a cache holds was not spent now.
+    """
+    plan, progress = session.plan, session.progress
+    known = {each.row for each in plan.known}
+    for each in (result for result, row in zip(results, rows, strict=True) if row in known):
+        each |= dict.fromkeys(COST_MS, 0.0)
+    on_this_clock = plan.source not in ("recorded", "simulated")
+    spent = math.fsum(each.get(name, 0.0) for each in results for name in COST_MS) if on_this_clock else 0.0
+    strategy = progress.strategy_s * 1e3
+    rest = max(0.0, progress.elapsed_s * 1e3 - strategy - spent)
+    for each in results:
+        each |= {"strategy_time": strategy / len(results), "framework_time": rest / len(results)}
+
+
+def _add_totals(results: Sequence[Result], environment: Result, began: float) -> None:
+    """The sums of what was spent, in ms, where it is known of every result; the rest is `overhead_time`."""
+    if environment.get("simulation"):
+        environment["simulated_time"] = math.fsum(each.get(name, 0.0) for each in results for name in COST_MS)
+    names = ("framework_time", "strategy_time", *COST_MS)
+    if all(name in each for each in results for name in names):
+        totals = {f"total_{name}": math.fsum(each[name] for each in results) for name in names}
+        took = (time.perf_counter() - began) * 1e3 + environment.get("simulated_time", 0.0)
+        environment |= {**totals, "overhead_time": took - math.fsum(totals.values())}
 
 
 __all__ = ["PARAMETERS", "Results", "board_of", "run_kernel", "tune_kernel"]

@@ -5,8 +5,9 @@ power relative to the least:
 
     P(x) = min(P_max, 1 + 0.001 c x v(x)^2),   v(x) = 1 + 0.001 s max(0, x - ridge)
 
-Power is measured by the sweep of `wattridge fit`; Wattridge's own model of the same (`engine/models/frequency.py`) has
-intervals and a recommended clock.
+Power is measured by the sweep of `wattridge fit`. The form leaves out that what the board draws at the lowest
+clock rises with the voltage, too: fitted alone it bends too early (1018 MHz for a TITAN RTX of 1155). So the ridge of a
+board is that of Wattridge's own model of the same sweep (`engine/models/frequency.py`), with the rest fitted to it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..engine.models.points import Points
 from ..errors import InputError
 from ..sensors.gpu import Gpu
 from ..standard_error import say
@@ -26,7 +28,9 @@ from .surroundings import surroundings
 Floats = npt.NDArray[np.float64]
 Parameters = tuple[float, float, float, float]  # ridge, s, c, P_max
 Scales = tuple[float, float]  # the lowest clock in MHz, the least power in W
+Fitted = tuple[float, Parameters, Scales]  # the ridge in MHz first
 _MOST_SCALE = 20.0  # of s and c
+_HELD_MHZ = 1e-3  # how far a ridge that is known may move
 
 
 def get_frequency_power_relation_fp32(
@@ -44,7 +48,8 @@ def get_frequency_power_relation_fp32(
     """
     _refuse(nvidia_smi_fallback=nvidia_smi_fallback, cache=cache, simulation_mode=simulation_mode)
     with board_of(None, device) as board:
-        return _relation(board, n_samples)
+        points = _relation(board, n_samples)
+    return points.clock_mhz, points.power_w
 
 
 def estimated_voltage(clocks: npt.ArrayLike, clock_threshold: float, voltage_scale: float) -> Floats:
@@ -62,11 +67,16 @@ def estimated_power(
     return np.asarray(np.minimum(power_max, free))
 
 
-def fit_power_frequency_model(freqs: npt.ArrayLike, nvml_power: npt.ArrayLike) -> tuple[float, Parameters, Scales]:
+def fit_power_frequency_model(freqs: npt.ArrayLike, nvml_power: npt.ArrayLike) -> Fitted:
     """The ridge in MHz, the parameters of `estimated_power`, and what clocks and powers are relative to.
 
     By least squares from several ridges. Raises InputError for fewer than five clocks.
     """
+    return _fitted(freqs, nvml_power)
+
+
+def _fitted(freqs: npt.ArrayLike, nvml_power: npt.ArrayLike, ridge_mhz: float | None = None) -> Fitted:
+    """The same, of a ridge that is known or of the one that fits best."""
     from scipy.optimize import least_squares
 
     clocks, power = np.asarray(freqs, dtype=np.float64), np.asarray(nvml_power, dtype=np.float64)
@@ -76,11 +86,15 @@ def fit_power_frequency_model(freqs: npt.ArrayLike, nvml_power: npt.ArrayLike) -
     x, y = clocks - lowest_mhz, power / least_w
     slope, most = 1e3 * float((y.max() - 1.0) / x.max()), float(y.max())
     bounds = ([0.0, 0.0, 0.0, 0.9 * most], [x.max(), _MOST_SCALE, _MOST_SCALE, 1.1 * most])
-    starts = [(share * x.max(), 1.0, min(slope, _MOST_SCALE), most) for share in (0.25, 0.5, 0.75)]
+    ridges = [share * x.max() for share in (0.25, 0.5, 0.75)]
+    if ridge_mhz is not None:
+        ridges = [ridge_mhz - lowest_mhz]
+        bounds[0][0], bounds[1][0] = ridges[0] - _HELD_MHZ, ridges[0] + _HELD_MHZ
 
     def off(at: Floats) -> Floats:
         return estimated_power(x, *at.tolist()) - y
 
+    starts = [(each, 1.0, min(slope, _MOST_SCALE), most) for each in ridges]
     found = [least_squares(off, start, bounds=bounds) for start in starts]
     ridge, voltage_scale, clock_scale, power_max = min(found, key=lambda each: float(each.cost)).x.tolist()
     return ridge + lowest_mhz, (ridge, voltage_scale, clock_scale, power_max), (lowest_mhz, least_w)
@@ -100,11 +114,15 @@ def create_power_frequency_model(
     Clocks are restored. `use_locked_clocks` has no effect: they are locked wherever the board allows it. Raises as
     `get_frequency_power_relation_fp32` and `fit_power_frequency_model` do.
     """
+    from ..engine.models.point_fits import fit_points
+
     _refuse(nvidia_smi_fallback=nvidia_smi_fallback, cache=cache, simulation_mode=simulation_mode)
     with board_of(None, device) as board:
         label, settable = board.info.label, np.asarray(board.graphics_clocks_mhz())
-        clocks, power = _relation(board, n_samples)
-    ridge, parameters, scales = fit_power_frequency_model(clocks, power)
+        points = _relation(board, n_samples)
+    clocks, power, fit = points.clock_mhz, points.power_w, fit_points(points)
+    known = fit.voltage_ridge_mhz if fit.voltage_ridge_mhz is not None else fit.ridge_mhz
+    ridge, parameters, scales = _fitted(clocks, power, known)
     nearest = int(settable[np.argmin(np.abs(settable - ridge))])
     if verbose:
         for clock, each in zip(clocks, power, strict=True):
@@ -121,7 +139,7 @@ def get_frequency_range_around_ridge(
     verbose: bool = False,
 ) -> list[float]:
     """Those of all clocks that are nearest to so many, evenly spread within so many per cent of the ridge."""
-    share, known = float(freq_range) / 100.0, np.asarray(all_frequencies)
+    share, known = int(freq_range) / 100.0, np.asarray(all_frequencies)
     wanted = np.linspace((1 - share) * ridge_frequency, (1 + share) * ridge_frequency, int(number_of_freqs))
     chosen: list[float] = np.unique([known[np.argmin(np.abs(known - each))] for each in wanted]).tolist()
     if verbose:
@@ -132,13 +150,12 @@ def get_frequency_range_around_ridge(
 # --- inside -----------------------------------------------------------------------------------------------------------
 
 
-def _relation(board: Gpu, n_samples: int) -> tuple[Floats, Floats]:
-    """Observed clocks in MHz and power in W of a board, each of shape (clocks,)."""
+def _relation(board: Gpu, n_samples: int) -> Points:
+    """Observed clocks in MHz and power in W of a board."""
     from ..engine.tuning_methods.sweep import sweep_clocks
 
     with closing(surroundings().guard(board)) as guard:
-        points = sweep_clocks(board, guard, points=n_samples).points
-    return points.clock_mhz, points.power_w
+        return sweep_clocks(board, guard, points=n_samples).points
 
 
 def _refuse(**given: object) -> None:

@@ -21,6 +21,7 @@ from ..observers import BenchmarkObserver, ContinuousObserver, OutputObserver, P
 from ..sensors.device_limits import DeviceLimits
 from .figures import Result
 
+_CONTINUOUS_S = 1.0  # of launches for continuous observers, at least
 Verify = Callable[[Sequence[Any], Sequence[Any]], object]
 
 
@@ -38,6 +39,7 @@ class ScriptOfKernel:
     device: SimpleNamespace  # what observers see of the board
     more: dict[int, Result]  # by row: what observers report that is no number, and the single times
     time_alone: bool = False
+    window_s: float = 0.0
     observed: set[int] = field(default_factory=set)  # rows
 
     def kernel(self, spec: Specification, limits: DeviceLimits, shared_opt_in: int) -> ScriptedKernel:
@@ -62,7 +64,7 @@ class ScriptOfKernel:
             return {}
         self.observed.add(row)
         if not self.observers:
-            self.more[row] = {"times": [each * 1e3 for each in launches.times_s(self.iterations)]}
+            self.more.setdefault(row, {})["times"] = [each * 1e3 for each in launches.times_s(self.iterations)]
             return {}
         self.device.num_regs = int(facts.get("registers_per_thread", 0))
         parameters = {THEIR_SETTINGS.get(name, name): value for name, value in configuration.items()}
@@ -80,12 +82,17 @@ class ScriptOfKernel:
         results |= {"time": math.fsum(times) / len(times), "times": times}
         for observer in usual:
             results.update(observer.get_results())
+        duration_s = max(_CONTINUOUS_S, *(float(each.continuous_duration) for each in continuous), 0.0)
         for observer in continuous:
             observer.results = results
-            self._launch_for(float(observer.continuous_duration), launches, observer)
+            self._launch_for(duration_s, launches, observer)
             results.update(observer.get_results())
         del results["time"]  # the measurement's own is a mean over a longer window
         return self._kept(row, results)
+
+    def spent(self, row: int, compiler_s: float, check_s: float) -> None:
+        found = self.more.setdefault(row, {})
+        found |= {"compile_time": compiler_s * 1e3, "verification_time": check_s * 1e3}
 
     def times_s(self, row: int) -> Sequence[float]:
         return [each / 1e3 for each in self.more.get(row, {}).get("times", ())]

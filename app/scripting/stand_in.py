@@ -14,15 +14,17 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Final
 
+import numpy as np
+
 from .. import observers
 from ..errors import InputError
-from . import accuracy, kernel_tuner, power_frequency, stored_results
-from .figures import FailedConfig
+from . import accuracy, figures, kernel_tuner, power_frequency, stored_results
 from .python_kernel import PythonKernel
 from .strategies import STRATEGIES
 
 VERSION: Final = "1.5.0"  # whose signatures these are
 _NAME: Final = "kernel_tuner"
+_WATT: Final = 5  # between two power limits
 _FAILURES: Final = ("ErrorConfig", "InvalidConfig", "CompilationFailedConfig", "RuntimeFailedConfig")
 _OBSERVERS: Final = {
     name: getattr(observers, name)
@@ -34,31 +36,39 @@ _OBSERVERS: Final = {
 
 
 def get_nvml_gr_clocks(device: int, n: int | None = None, quiet: bool = False) -> dict[str, list[int]]:
-    """The graphics clocks of a board as a parameter, at most `n` of them. Nothing is set."""
-    return {"nvml_gr_clock": _spread(_board_clocks(device, "graphics_clocks_mhz"), n)}
+    """The graphics clocks of a board as a parameter, the highest first, at most `n` of them. Nothing is set."""
+    clocks = _board_clocks(device, "graphics_clocks_mhz")
+    places = np.ceil(np.linspace(0, len(clocks) - 1, n or len(clocks))).astype(int)
+    return {"nvml_gr_clock": clocks if n is None or n > len(clocks) else [clocks[at] for at in places]}
 
 
 def get_nvml_mem_clocks(device: int, n: int | None = None, quiet: bool = False) -> dict[str, list[int]]:
-    """The memory clocks of a board as a parameter, at most `n` of them. Nothing is set."""
-    return {"nvml_mem_clock": _spread(_board_clocks(device, "memory_clocks_mhz"), n)}
+    """The memory clocks of a board as a parameter, the highest first, each so many-th for about `n`. Nothing is set."""
+    clocks = _board_clocks(device, "memory_clocks_mhz")
+    return {"nvml_mem_clock": clocks[:: len(clocks) // n] if n and len(clocks) > n else clocks}
 
 
 def get_nvml_pwr_limits(device: int, n: int | None = None, quiet: bool = False) -> dict[str, list[int]]:
-    """Power limits of a board as a parameter in W: `n` of them, or those 5 W apart. Nothing is set."""
+    """Power limits of a board as a parameter, multiples of 5 W: all, or at most `n` of them. Nothing is set."""
     with kernel_tuner.board_of(None, device) as board:
         limit = board.info.power_limit
     if limit.minimum_w is None or limit.maximum_w is None:
         raise InputError("the board does not report the range of its power limit", board.info.label, "list limits")
-    low, high = round(limit.minimum_w), round(limit.maximum_w)
-    return {"nvml_pwr_limit": _spread([*range(low, high, 5), high], n)}
+    count = int((limit.maximum_w - limit.minimum_w) / _WATT) + 1 if n is None else n
+    limits = np.unique(_WATT * np.round(np.linspace(limit.minimum_w, limit.maximum_w, count) / _WATT))
+    return {"nvml_pwr_limit": [int(each) for each in limits]}
 
 
 def get_config_string(
     params: Mapping[str, Any], keys: Sequence[str] | None = None, units: Mapping[str, str] | None = None
 ) -> str:
-    """A configuration in one line."""
-    names = [name for name in params if keys is None or name in keys]
-    return ", ".join(f"{name}={params[name]}{(units or {}).get(name, '')}" for name in names)
+    """A configuration in one line, numbers to three places."""
+
+    def said(value: Any, name: str) -> str:
+        unit = "" if isinstance(value, figures.ErrorConfig) else (units or {}).get(name, "")
+        return f"{value:.3f}{unit}" if isinstance(value, float) else f"{value}{unit}"
+
+    return ", ".join(f"{name}={said(value, name)}" for name, value in params.items() if not keys or name in keys)
 
 
 def get_best_config(
@@ -111,9 +121,7 @@ _MODULES: Final[Mapping[str, Mapping[str, Any]]] = {
     "util": {
         "get_config_string": get_config_string,
         "get_best_config": get_best_config,
-        **dict.fromkeys(
-            ("ErrorConfig", "InvalidConfig", "CompilationFailedConfig", "RuntimeFailedConfig"), FailedConfig
-        ),
+        **{name: getattr(figures, name) for name in _FAILURES},
     },
     "accuracy": {
         "Tunable": accuracy.Tunable,
@@ -181,13 +189,4 @@ class _StandIn(ModuleType):
 
 def _board_clocks(device: int, what: str) -> list[int]:
     with kernel_tuner.board_of(None, device) as board:
-        return list(getattr(board, what)())
-
-
-def _spread(values: Sequence[int], n: int | None) -> list[int]:
-    """At most `n` of them, evenly, both ends included."""
-    if not n or n >= len(values):
-        return list(values)
-    if n == 1:
-        return [values[-1]]
-    return [values[round(at * (len(values) - 1) / (n - 1))] for at in range(n)]
+        return sorted(getattr(board, what)(), reverse=True)

@@ -10,14 +10,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from .. import __version__
 from ..engine.formats.c_header import c_value, comment_text, identifier
 from ..engine.formats.own import About
-from ..engine.formats.t4 import write_t4
+from ..engine.formats.t4 import SCHEMA_VERSION, write_t4
 from ..errors import InputError
 from ..files import read_text, write_text
+from ..sensors.unmetered import this_processor
 from .figures import read_objective
 from .kernel_tuner import Results
+from .sources import read_source
 
 _VERSION: Final = "1.0"
 _MOST_BYTES: Final = 1 << 26
@@ -26,23 +30,34 @@ _MOST_BYTES: Final = 1 << 26
 def store_output_file(
     output_filename: str | Path, results: Sequence[Mapping[str, Any]], tune_params: Any = None, objective: str = "time"
 ) -> None:
-    """Write results of `tune_kernel` in the format T4; the suffix .json is added where it is missing."""
-    if not isinstance(results, Results):
+    """Write results of `tune_kernel` in the format T4; the suffix .json is added where it is missing.
+
+    Raises InputError where they are not as it returned them, all of them.
+    """
+    if not isinstance(results, Results) or len(results) != len(results.by_row):
         raise InputError("these are no results of tune_kernel", "store_output_file", "pass what it returned, as it is")
     plan = results.plan
     about = About(plan.gpu, plan.title, plan.objective, plan.source, plan.origin.get("problem_size", ""), plan.units)
-    write_t4(results.table, _json_path(output_filename), about, overwrite=True)
+    path = _json_path(output_filename)
+    write_t4(results.table, path, about, overwrite=True, objective=objective, rows=results.by_row)
 
 
-def store_metadata_file(metadata_filename: str | Path, target: str = "nvidia") -> None:
-    """Write where the tuning took place."""
+def store_metadata_file(metadata_filename: str | Path) -> None:
+    """Write where the tuning took place, in the format T4."""
     metadata = {
-        "operating_system": platform.platform(),
+        "operating_system": platform.system(),
+        "hardware": {
+            "hardware_description": [{"processor": this_processor().info.name, "system": platform.platform()}]
+        },
+        "environment": {
+            "device_query": {},  # `device` in the output file says which it was
+            "requirements": [f"wattridge=={__version__}", f"numpy=={np.__version__}"],
+        },
         "python": platform.python_version(),
-        "wattridge": __version__,
         "timestamp": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    write_text(_json_path(metadata_filename), json.dumps(metadata, indent=2) + "\n", overwrite=True)
+    document = {"metadata": metadata, "schema_version": SCHEMA_VERSION}
+    write_text(_json_path(metadata_filename), json.dumps(document, indent=2) + "\n", overwrite=True)
 
 
 def store_results(
@@ -57,31 +72,35 @@ def store_results(
     objective: str | None = None,
     objective_higher_is_better: bool | None = None,
 ) -> None:
-    """Write the best `top` per cent of the results, for this board and problem size beside what the file holds.
+    """Write the results within `top` per cent of the best, for this board and problem size beside what the file holds.
 
-    Raises InputError where the file is of another kernel or where no result has the objective.
+    Raises InputError where the file is of another kernel, and where there is no such result.
     """
     name = objective or "time"
-    goal = read_objective(name, objective_higher_is_better, None, (name,)).goal
+    maximise = read_objective(name, objective_higher_is_better, None, (name,)).goal.maximise
     worked = [each for each in results if "__error__" not in each and isinstance(each.get(name), int | float)]
     if not worked:
         raise InputError(f"no result has a {name}", "store_results", "look at the errors in the results")
-    worked.sort(key=lambda each: float(each[name]), reverse=goal.maximise)
+    found = [float(each[name]) for each in worked]
+    bound = max(found) * (1 - top / 100) if maximise else min(found) * (1 + top / 100)
+    chosen = [each for each, at in zip(worked, found, strict=True) if (at > bound if maximise else at < bound)]
+    if not chosen:
+        raise InputError(f"no {name} is within {top:g} % of the best", "store_results", "give a larger top")
     path = Path(results_filename)
     board, size = _word(env["device_name"]), _size(problem_size)
     kept = [] if not path.is_file() else _results_of(path, kernel_name, tune_params, name)
     entries = [each for each in kept if (each.get("device_name"), each.get("problem_size")) != (board, size)]
-    for each in worked[: max(1, int(len(worked) * top / 100))]:
+    for each in chosen:
         parameters = {key: each[key] for key in tune_params}
         place = {"device_name": board, "problem_size": size}
         entries.append({**place, "tunable_parameters": parameters, name: each[name]})
     document = {
         "version_number": _VERSION,
         "kernel_name": kernel_name,
-        "kernel_string": str(kernel_string) if isinstance(kernel_string, str | Path) else "",
+        "kernel_string": _text(kernel_string),
         "tunable_parameters": list(tune_params),
         "objective": name,
-        "objective_higher_is_better": goal.maximise,
+        "objective_higher_is_better": maximise,
         "data": entries,
     }
     write_text(path, json.dumps(document, indent=2) + "\n", overwrite=True)
@@ -93,28 +112,29 @@ def create_device_targets(
     objective: str | None = None,
     objective_higher_is_better: bool | None = None,
 ) -> None:
-    """Write a C header with the best parameters for each board of a file by `store_results`.
+    """Write a C header with parameters for each board of a file by `store_results`, good for all its problem sizes.
 
-    `TARGET_GPU` and the board's name select a board; without, the parameters are those of the best entry of all.
+    They are those that most problem sizes have among their best, and of several such those with the least, or the most,
+    in sum. `TARGET_` and the board's name select a board; without, they are chosen so from the entries of all boards.
+    The objective is the file's: raises InputError where another one is named.
     """
     document = _document(Path(results_filename))
-    name = objective or document["objective"]
-    direction = objective_higher_is_better
-    if direction is None:
-        direction = document["objective_higher_is_better"]
+    name, maximise = str(document["objective"]), bool(document["objective_higher_is_better"])
+    other = objective_higher_is_better is not None and bool(objective_higher_is_better) is not maximise
+    if other or objective not in (None, name):
+        what = f"its results were chosen for {'more' if maximise else 'less'} {name}"
+        raise InputError(what, str(results_filename), "leave the objective out, or store results for another one")
     boards: dict[str, list[Mapping[str, Any]]] = {}
     for each in document["data"]:
-        boards.setdefault(str(each["device_name"]), []).append(each)
-    best = {board: _best(entries, name, bool(direction)) for board, entries in boards.items()}
+        boards.setdefault(_word(each["device_name"]), []).append(each)
     kernel = comment_text(document["kernel_name"])
     lines = [f"/* {kernel}: parameters by board, chosen for {name}; written by Wattridge {__version__} */"]
     lines += ["#pragma once", "#ifndef kernel_tuner /* a tuner defines its own */"]
     word = "#if"
-    for board, entry in best.items():
-        lines += [f"{word} defined(TARGET_{_word(board)})", *_defines(entry)]
+    for board, entries in boards.items():
+        lines += [f"{word} defined(TARGET_{board})", *_defines(_common(entries, name, maximise))]
         word = "#elif"
-    usual = _defines(_best(list(best.values()), name, bool(direction)))
-    lines += ["#else", *usual, "#endif", "#endif /* kernel_tuner */"]
+    lines += ["#else", *_defines(_common(document["data"], name, maximise)), "#endif", "#endif /* kernel_tuner */"]
     write_text(Path(header_filename), "\n".join(lines) + "\n", overwrite=True)
 
 
@@ -123,12 +143,22 @@ def create_device_targets(
 
 def _json_path(name: str | Path) -> Path:
     path = Path(name)
+    if not path.name:
+        raise InputError(f"'{name}' is no file", "kernel_tuner.file_utils", "name one")
     return path if path.suffix == ".json" else path.with_name(f"{path.name}.json")
 
 
 def _word(board: object) -> str:
     """A board's name as these files have it."""
-    return re.sub(r"[^A-Za-z0-9_]", "_", str(board))
+    return re.sub(r"[^A-Za-z0-9]+", "_", str(board).strip())
+
+
+def _text(source: Any) -> str:
+    """The kernel's text, where it is one or one file of it."""
+    if not isinstance(source, str | Path):
+        return ""
+    found = read_source(source, "CUDA").text  # whatever the language: the text alone counts
+    return found if isinstance(found, str) else ""
 
 
 def _size(given: Any) -> str:
@@ -142,7 +172,7 @@ def _document(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         document = None
     known = isinstance(document, dict) and document.get("version_number") == _VERSION
-    if not known or not isinstance(document.get("data"), list):
+    if not known or not isinstance(document.get("data"), list) or not document["data"]:
         raise InputError("it is no file of stored results", str(path), "name one that store_results wrote")
     document.setdefault("objective_higher_is_better", False)
     return dict(document)
@@ -157,8 +187,13 @@ def _results_of(path: Path, kernel: str, parameters: Mapping[str, Any], objectiv
     return list(document["data"])
 
 
-def _best(entries: Sequence[Mapping[str, Any]], name: str, maximise: bool) -> Mapping[str, Any]:
-    return (max if maximise else min)(entries, key=lambda each: float(each[name]))
+def _common(entries: Sequence[Mapping[str, Any]], name: str, maximise: bool) -> Mapping[str, Any]:
+    """The entry whose parameters most of them have, and of several such the best in sum."""
+    same: dict[str, list[Mapping[str, Any]]] = {}
+    for each in entries:
+        same.setdefault(json.dumps(each["tunable_parameters"]), []).append(each)
+    sign = -1.0 if maximise else 1.0
+    return min(same.values(), key=lambda all_of: (-len(all_of), sign * sum(float(each[name]) for each in all_of)))[0]
 
 
 def _defines(entry: Mapping[str, Any]) -> list[str]:

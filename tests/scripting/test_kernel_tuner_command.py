@@ -45,7 +45,7 @@ best = get_best_config(results, "time")
 store_output_file("output", results, parameters)
 store_metadata_file("metadata.json")
 for size in (1, 2):
-    store_results("stored.json", "vector_add", source, parameters, (size, 7), results, environment, top=40)
+    store_results("stored.json", "vector_add", source, parameters, (size, 7), results, environment, top=1e-3)
 create_device_targets("targets.h", "stored.json")
 print(__name__, sys.argv[1:], beside.WORD, environment["source"], get_config_string(best, ["block_size_x"]))
 print(len(get_nvml_gr_clocks(0, n=5)["nvml_gr_clock"]))
@@ -72,7 +72,7 @@ def test_a_script_runs_as_it_is_and_its_files_are_written(folder: Path, capsys: 
     assert status == 3, err
     assert out.splitlines() == ["__main__ ['3', '--json'] found simulated block_size_x=512", "5"]
     assert read_recording(folder / "output.json").device == "NVIDIA A100-PCIE-40GB"
-    assert json.loads((folder / "metadata.json").read_text())["python"]
+    assert json.loads((folder / "metadata.json").read_text())["metadata"]["operating_system"]
     stored = json.loads((folder / "stored.json").read_text())
     assert [each["problem_size"] for each in stored["data"]] == ["1x7", "2x7"]
     assert stored["data"][0]["tunable_parameters"] == {"block_size_x": 512}
@@ -239,3 +239,93 @@ def test_the_ridge_of_known_power_is_found() -> None:
     assert scales == (600.0, 80.0)
     with pytest.raises(InputError, match="4 clocks"):
         fit_power_frequency_model(clocks[:4].tolist(), truth[:4].tolist())
+
+
+WINDOWS = """
+import numpy as np
+from kernel_tuner import tune_kernel
+from kernel_tuner.observers.nvml import NVMLObserver
+n, x = np.int32(1_000_000), np.zeros(1000, np.float32)
+source = "__global__ void vector_add(float *c, const float *a, const float *b, int n) {}"
+for seconds in (1, 5):
+    results, environment = tune_kernel(
+        "vector_add", source, int(n), [x, x, x, n], {"block_size_x": [128]}, quiet=True,
+        observers=[NVMLObserver(["nvml_power"], device=2, continuous_duration=seconds)],
+    )
+    print(results[0]["benchmark_time"])
+print(environment["notes"][-1])
+"""
+
+
+def test_energy_is_measured_for_as_long_as_an_observer_asks(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(folder, WINDOWS, options=("--gpu", "simulated:a100", "--profile", "vector_add")) == 0
+    usual, longer, note = capsys.readouterr().out.splitlines()
+    assert float(longer) > 5000 > float(usual), "ms on the board's clock"
+    assert note == "NVMLObserver(device=2): the board of the kernel is measured"
+
+
+@pytest.mark.parametrize(("board", "truth_mhz"), [("titan-rtx", 1155), ("a4000", 1298), ("a100", 1028)])
+def test_the_ridge_of_a_board_is_where_its_voltage_begins_to_rise(
+    folder: Path, capsys: pytest.CaptureFixture[str], board: str, truth_mhz: float
+) -> None:
+    text = "from kernel_tuner.energy import energy; print(energy.create_power_frequency_model(n_samples=10)[0])"
+    assert run(folder, text, options=("--gpu", f"simulated:{board}")) == 0
+    assert float(capsys.readouterr().out) == pytest.approx(truth_mhz, abs=15)
+
+
+def test_clocks_and_limits_come_in_kernel_tuners_order(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = """
+from kernel_tuner.observers.nvml import get_nvml_gr_clocks, get_nvml_mem_clocks, get_nvml_pwr_limits
+for each in (get_nvml_gr_clocks(0), get_nvml_gr_clocks(0, n=4), get_nvml_mem_clocks(0), get_nvml_pwr_limits(0, n=3)):
+    print(*list(each.values())[0])
+"""
+    assert run(folder, text, options=("--gpu", "simulated:a4000")) == 0
+    every, four, memory, limits = (list(map(int, each.split())) for each in capsys.readouterr().out.splitlines())
+    assert every == sorted(every, reverse=True)
+    assert four == [every[at] for at in np.ceil(np.linspace(0, len(every) - 1, 4)).astype(int)]
+    assert memory == sorted(memory, reverse=True)
+    assert limits == [100, 120, 140]
+
+
+C_SCRIPT = """
+import numpy as np
+from pathlib import Path
+from kernel_tuner import tune_kernel
+from kernel_tuner.observers.register import RegisterObserver
+more = dict(%s)
+parameters = more.pop("parameters", {"block_size_x": [1]})
+source = 'extern "C" float f(float *x) { return 1; }'
+tune_kernel("f", source, 1, [np.zeros(1, np.float32)], parameters, lang="C", quiet=True, **more)
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "names"),
+    [
+        ("observers=[RegisterObserver()]", "RegisterObserver"),
+        ("parameters={'time': [1]}", "'time'"),
+        ("parameters={'grid_size_x': [1]}", "'grid_size_x'"),
+        ("cache=Path('')", "cache"),
+        ("cache='/'", "cache"),
+        ("cache='', simulation_mode=True", "cache"),
+        ("observers=[lambda given: 3]", "observers[0]"),
+    ],
+)
+def test_what_would_mean_nothing_is_refused_in_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], more: str, names: str
+) -> None:
+    assert run(folder, C_SCRIPT % more) == 2
+    err = capsys.readouterr().err.strip()
+    assert names in err
+    assert "\n" not in err
+
+
+def test_results_of_another_direction_make_no_targets(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = """
+from kernel_tuner import create_device_targets, store_results
+store_results("s.json", "f", "", {"a": [1]}, 1, [{"a": 1, "time": 1.0}], {"device_name": "x"})
+create_device_targets("t.h", "s.json", objective="GFLOP/s")
+"""
+    assert run(folder, text) == 2
+    assert "less time" in capsys.readouterr().err
+    assert not (folder / "t.h").exists()

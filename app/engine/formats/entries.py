@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from operator import itemgetter
@@ -18,8 +20,8 @@ from .names import OwnNames
 OWN = "wattridge"  # the key for what other programs have no place for
 
 # What the tuner itself spent, in ms: the cost of a measurement, not a property of the kernel.
-_COST_MS = ("compile_time", "verification_time", "benchmark_time")
-BOOKKEEPING = frozenset((*_COST_MS, "strategy_time", "framework_time", "timestamp"))
+COST_MS = ("compile_time", "verification_time", "benchmark_time")
+BOOKKEEPING = frozenset((*COST_MS, "strategy_time", "framework_time", "timestamp"))
 
 _MARK = re.compile(r"[A-Za-z]*(?:Failed|Invalid|Error|Timeout)[A-Za-z]*Config")
 _STATE_WORDS = (
@@ -96,6 +98,9 @@ class EntryReader:
         for name in plan.marks:
             failure = _mark(name, entry[name]) if failure is None else failure
         own = entry.get(OWN)
+        if type(own) is str:
+            with suppress(ValueError, RecursionError):
+                own = json.loads(own)
         if type(own) is dict:
             return self._own_facts(entry, own, values, failure)
         if failure is None and (values.get("time", 0.0) >= _FAILED or values.get(self._objective, 0.0) >= _FAILED):
@@ -183,7 +188,7 @@ def _mark(name: str, value: object) -> str | None:
 
 
 def _cost_s(entry: Mapping[str, Any]) -> float:
-    spent = [as_number(entry.get(name, 0.0)) for name in _COST_MS]
+    spent = [as_number(entry.get(name, 0.0)) for name in COST_MS]
     return math.fsum(ms for ms in spent if 0 < ms < math.inf) / 1e3
 
 

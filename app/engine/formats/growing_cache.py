@@ -17,9 +17,10 @@ from ...errors import InputError
 from ...files import read_text, write_text
 from ..measurement import Measurement
 from ..space.search_space import SearchSpace
+from .entries import COST_MS
 from .kernel_tuner import cache_entry, cache_header, their_names
 from .names import DEVICE_SETTINGS
-from .own import About
+from .own import About, OwnHeader
 from .read import read_recording
 from .recording import Recording
 
@@ -33,6 +34,8 @@ class GrowingCache:
 
     def __init__(self, path: Path) -> None:
         """The suffix .json is added where it is missing. Raises InputError where the file is there and no cache."""
+        if not path.name:
+            raise InputError(f"'{path}' is no file", "cache", "name one")
         self.path = path if path.suffix == ".json" else path.with_name(f"{path.name}.json")
         self.recording: Recording | None = None
         self._document: dict[str, Any] = {}
@@ -45,17 +48,20 @@ class GrowingCache:
             self._entries = self._document.pop("cache")
             self._found = frozenset(self._entries)
 
-    def require(self, names: Iterable[str], *, kernel: str, problem_size: str = "", board: str = "") -> None:
+    def require(
+        self, names: Iterable[str], *, kernel: str, problem_size: str = "", board: str = "", known_as: str | None = None
+    ) -> None:
         """Raises InputError where the file is of another kernel, problem size, board or set of parameters.
 
-        What is not known on one side is not compared.
+        What is not known on one side is not compared. `known_as` is the board's name to Kernel Tuner.
         """
         if self.recording is None:
             return
+        device = self._document.get("device_name")
         there = {
             "kernel": self._document.get("kernel_name"),
             "problem size": self.recording.problem_size,
-            "board": self._document.get("device_name"),
+            "board": OwnHeader(self._document).text("device") or (None if device == known_as else device),
             "set of parameters": ", ".join(map(str, self._document.get("tune_params_keys") or ())),
         }
         mine = (kernel, problem_size, board, ", ".join(their_names(tuple(names), str(self.path))))
@@ -76,15 +82,15 @@ class GrowingCache:
         return found
 
     def other_values(self, measurement: Measurement) -> Mapping[str, Any]:
-        """What is no number in the entry of a configuration, such as the single times."""
+        """What is no figure in the entry of a configuration: lists, such as of times, and what was spent on it."""
         entry = self._entries.get(_key(measurement), {})
-        return {name: value for name, value in entry.items() if isinstance(value, list)}
+        return {name: value for name, value in entry.items() if _is_kept(name, value)}
 
     def add(self, measurement: Measurement, about: About, more: Mapping[str, Any]) -> None:
-        """One entry, with what is no number of it; the next `write` writes it. What the file held of it stays."""
+        """One entry, with what is no figure of it; the next `write` writes it. What the file held of it stays."""
         names = their_names(tuple(measurement.configuration), str(self.path))
         entry = cache_entry(measurement, about, names, ()) | {
-            name: value for name, value in more.items() if isinstance(value, list) and name not in names
+            name: value for name, value in more.items() if _is_kept(name, value) and name not in names
         }
         values = measurement.configuration.values()
         key = _key(measurement)
@@ -110,6 +116,10 @@ class GrowingCache:
 
 def _key(measurement: Measurement) -> str:
     return ",".join(str(value) for value in measurement.configuration.values())
+
+
+def _is_kept(name: str, value: Any) -> bool:
+    return isinstance(value, list) or (name in COST_MS and isinstance(value, int | float))
 
 
 def _document(path: Path) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from ...files import write_text
 from ..measurement import Measurement, State
 from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace
-from .entries import OWN, EntryReader, text_of
+from .entries import COST_MS, OWN, EntryReader, text_of
 from .names import THEIR_SETTINGS
 from .own import About, OwnHeader, own_entry, own_header, plain_lists
 from .recording import MAXIMUM_PARAMETERS, Recording, RecordingBuilder
@@ -47,7 +47,7 @@ class CacheHeader:
         self.names = own.names(keys)
         self.listed = plain_lists(self.keys, self.names, document.get("tune_params"))
         self.objective = own.objective(document.get("objective"))
-        self.device = text_of(document.get("device_name"))
+        self.device = own.text("device") or text_of(document.get("device_name"))
         self.kernel = text_of(document.get("kernel_name"))
         self.problem_size = _problem_size(document.get("problem_size"))
         self.units = own.units
@@ -122,7 +122,7 @@ def time_of(seconds: float) -> str:
 
 
 def _pieces(table: ResultTable, about: About, names: list[str]) -> Iterator[str]:
-    header = {**cache_header(table.space, about, names), OWN: own_header(table, about)}
+    header = {**cache_header(table.space, about, names), OWN: own_header(table, about, device=about.device)}
     yield json.dumps(header, indent=0)[:-2] + ',\n"cache": {'  # without the newline and the closing brace
     for index in range(len(table)):
         measurement = table.measurement(index)
@@ -137,12 +137,13 @@ def cache_header(space: SearchSpace, about: About, names: list[str]) -> dict[str
     """What Kernel Tuner expects above the entries; `names` are the parameters as it calls them."""
     goals = [goal.name for goal in about.objective.front] or [about.objective.goal.name]
     return {
-        "device_name": about.device,
+        "device_name": about.device if about.known_as is None else about.known_as,
         "kernel_name": about.kernel,
         **_problem_size_entry(about.problem_size),
         "tune_params_keys": names,
         "tune_params": {n: list(p.values) for n, p in zip(names, space.parameters, strict=True)},
         "objective": goals[0] if len(goals) == 1 else goals,
+        **({} if about.known_as is None else {OWN: {"device": about.device}}),
     }
 
 
@@ -162,12 +163,14 @@ def cache_entry(m: Measurement, about: About, names: Sequence[str], value_names:
     entry: dict[str, Any] = {name: value for name, value in m.values.items() if math.isfinite(value)}
     if m.state is not State.OK:
         mark = _MARKS.get(m.state, "RuntimeFailedConfig")
-        for name in ("__error__", about.objective.goal.name):  # as it is now, and as it was
-            entry.setdefault(name, mark)
+        entry.setdefault("__error__", mark)
     elif "time_s" in entry and "time" not in value_names:
         entry["time"] = entry["time_s"] * 1e3
-    if math.isfinite(m.cost_s):
-        entry.setdefault("benchmark_time", m.cost_s * 1e3)
+    if math.isfinite(m.cost_s):  # which is known as a whole
+        spent = dict(zip(COST_MS, (0.0, 0.0, m.cost_s * 1e3), strict=True))
+        entry |= {name: ms for name, ms in spent.items() if name not in value_names}
     if math.isfinite(m.timestamp_s):
         entry.setdefault("timestamp", time_of(m.timestamp_s))
-    return {name: value for name, value in entry.items() if name not in names} | {OWN: own_entry(m)}
+    return {name: value for name, value in entry.items() if name not in names} | {
+        OWN: json.dumps(own_entry(m))
+    }  # a text: T4 has no objects

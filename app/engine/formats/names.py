@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import platform
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from ...numbers import UNITS_OF_ENDINGS, unit_of_name
+from ..specification.model import OF_THE_HOST, KernelSpec
 
 # Kernel Tuner's names of device settings, and ours.
 DEVICE_SETTINGS = {
@@ -34,6 +36,12 @@ _UNIT_AS_NAME = re.compile(r"[kMGTPE]?(FLOPS?|OPS?|i?B|bit)(/[A-Za-z]+)*|[A-Za-z
 _HAS_UNIT = re.compile(r" \[[^\]\[]*\]$")
 # Names that a heading must quote: they look like JSON, a unit, the end of an interval, or quotes.
 _NEEDS_QUOTES = re.compile(r'^[\s\ufeff]*["\[{]|\]$|% (?:low|high)\)$|[\x00-\x1f]')
+
+
+def their_device(kernel: KernelSpec | None) -> dict[str, str]:
+    """For the origin of a session: what Kernel Tuner calls the device of functions of the host, whichever they use."""
+    of_the_host = kernel is not None and kernel.language in OF_THE_HOST
+    return {"known_as": platform.processor()} if of_the_host else {}
 
 
 class OwnNames:

@@ -29,6 +29,7 @@ class About:
     source: str = ""  # nvml, simulated or recorded
     problem_size: str = ""
     units: Mapping[str, str] = field(default_factory=dict)  # where they do not follow from the names
+    known_as: str | None = None  # the device to Kernel Tuner, where it has another name for it
 
 
 def own_header(table: ResultTable, about: About, **more: object) -> dict[str, Any]:

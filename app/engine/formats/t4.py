@@ -33,6 +33,14 @@ _MS = {
 }
 _SPENT = {"compilation": "compile_time", "compilation_time": "compile_time", "validation": "verification_time"}
 _CORRECT = "correct"
+_TIMES = {  # of a result, and what Kernel Tuner's results call them
+    "compilation": "compile_time",
+    "benchmark": "benchmark_time",
+    "framework": "framework_time",
+    "search_algorithm": "strategy_time",
+    "validation": "verification_time",
+    "runtimes": "times",
+}
 
 
 class T4Entries:
@@ -143,26 +151,43 @@ def _metadata(document: Mapping[str, Any]) -> Mapping[str, Any]:
 # --- writing -------------------------------------------------------------------------------------------------------
 
 
-def write_t4(table: ResultTable, path: Path, about: About, *, overwrite: bool = False) -> Path:
+def write_t4(
+    table: ResultTable,
+    path: Path,
+    about: About,
+    *,
+    overwrite: bool = False,
+    objective: str = "",
+    rows: Mapping[int, Mapping[str, Any]] | None = None,
+) -> Path:
     """Write every measurement of the table, failures too; returns the path. Raises as `write_text` does.
 
     Values keep their names; `time` in ms is added where only `time_s` is there, as the field's tools want it.
+    `objective` is named in place of the session's; `rows` say what was spent on each row, in ms, and its single times.
     """
-    return write_text(path, _pieces(table, about, their_names(table.space.names, str(path))), overwrite=overwrite)
+    names = their_names(table.space.names, str(path))
+    return write_text(path, _pieces(table, about, names, objective, rows or {}), overwrite=overwrite)
 
 
-def _pieces(table: ResultTable, about: About, names: list[str]) -> Iterator[str]:
+def _pieces(
+    table: ResultTable, about: About, names: list[str], objective: str, rows: Mapping[int, Mapping[str, Any]]
+) -> Iterator[str]:
     listed = {p.name: list(p.values) for p in table.space.parameters}
     more = {"device": about.device, "kernel": about.kernel, "problem_size": about.problem_size}
     header = {
         "schema_version": SCHEMA_VERSION,
-        # what a configuration cost is known as a whole, so all of it is under times.benchmark
+        # where no more is known, what a configuration cost as a whole is under times.benchmark
         "metadata": {"timeunit": "milliseconds", "device": about.device, "kernel": about.kernel},
         OWN: own_header(table, about, parameter_values=listed, **more),
     }
     yield json.dumps(header, indent=0)[:-2] + ',\n"results": ['
     for index in range(len(table)):
-        result = _result(table.measurement(index), about, names, table.value_names)
+        measurement = table.measurement(index)
+        result = _result(measurement, about, names, table.value_names)
+        if found := rows.get(measurement.row):
+            result["times"] |= {name: found[spent] for name, spent in _TIMES.items() if spent in found}
+        if objective:
+            result["objectives"] = [objective]
         yield f"{',' if index else ''}\n{json.dumps(result)}"
     yield "]\n}\n"
 

@@ -197,7 +197,7 @@ def export_session(
     stem = stem_in(folder, file_stem(plan.title), wanted, existing)
     paths = {kind: folder / f"{stem}{KINDS[kind]}" for kind in wanted}
     size = plan.origin.get("problem_size", "")
-    about = About(plan.gpu, plan.title, plan.objective, plan.source, size, plan.units)
+    about = About(plan.gpu, plan.title, plan.objective, plan.source, size, plan.units, plan.origin.get("known_as"))
     for kind, path in paths.items():
         if choice is not None and kind in _CHOICES:
             write_text(path, _CHOICES[kind](choice), overwrite=True, executable=kind == "script")

@@ -53,8 +53,13 @@ class SimulatedRunner:
         condition: Condition | None = None,
         *,
         time_alone: bool = False,
+        window_s: float = 0.0,
     ) -> None:
-        """`condition` is the one to state figures for, where the user chose it; `time_alone`: no more is asked for."""
+        """`condition` is the one to state figures for, where the user chose it; `time_alone`: no more is asked for.
+
+        `window_s`: of each energy measurement, at least.
+        """
+        self._window_s = window_s
         self._gpu = gpu
         self._spec = spec
         self._space = space
@@ -147,7 +152,7 @@ class SimulatedRunner:
             self._look_at_reference(str(row), load, stop)
         windows: list[Window] = []
         for _ in range(self._spec.repeats):
-            window = self._meter.measure(load, stop=stop)
+            window = self._meter.measure(load, stop=stop, window_s=self._window_s)
             if window is None:
                 return None
             windows.append(window)

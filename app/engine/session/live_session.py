@@ -77,6 +77,7 @@ class LiveSession:
         self._state = SessionState.RUNNING
         self._clock = SessionClock()
         self._best_cost, self._best_index = math.inf, -1
+        self._strategy_s = 0.0
 
     def pause(self, reason: str = "") -> None:
         """Stop the session's clock and report it."""
@@ -140,6 +141,7 @@ class LiveSession:
             best_index=best,
             best_value=None if best is None else float(self.table.values(self.plan.objective.goal.name)[best]),
             timed=timed,
+            strategy_s=self._strategy_s,
         )
 
 

@@ -22,6 +22,7 @@ from ...sensors.unmetered import NO_ENERGY
 from ..control.guard import DeviceGuard
 from ..expressions.expression import parse
 from ..formats.any_table import TableColumns
+from ..formats.names import their_device
 from ..formats.read import read_recording
 from ..formats.recording import Recording
 from ..measurement import MEASURED, Value
@@ -168,6 +169,7 @@ def plan_specification(
             "sha256": digest_of(spec.path),
             **sources.to_origin(spec),
             "gpu": gpu.info.uuid,
+            **their_device(spec.kernel),
             "sim_seed": str(getattr(gpu, "seed", 0)),
             "problem_size": _problem_size(spec),
             "precision": _precision(spec),

@@ -15,7 +15,7 @@ import numpy as np
 from ...errors import InputError, WattridgeError
 from ...numbers import percent
 from ..analysis.failures import missing_figure
-from ..measurement import Depth, Measurement, State, stated_otherwise
+from ..measurement import Depth, Measurement, State, same, stated_otherwise
 from ..models.energy_cost_store import keep_model, kept_model
 from ..runner.base import (
     ComparesBoards,
@@ -218,14 +218,19 @@ class SessionRun(LiveSession):
     def _drive(self, search: strategies.Search) -> None:
         try:
             self._begin()
-            rows = next(search)
+            outcomes = None
             while True:
+                began = time.perf_counter()
+                try:
+                    rows = search.send(outcomes)  # type: ignore[arg-type]  # None begins it
+                finally:
+                    self._strategy_s += time.perf_counter() - began
                 batch = strategies.Batch.of(rows)
                 if batch.remark:
                     self._on_event(SessionRemark(self.session, batch.remark))
                 if batch.likely and isinstance(self._runner, CompilesAhead):
                     self._runner.expect(batch.likely)
-                rows = search.send(self._outcomes(batch))
+                outcomes = self._outcomes(batch)
         except StopIteration:
             return
         finally:
@@ -354,7 +359,7 @@ class SessionRun(LiveSession):
         stated = [
             replace(new, as_measured=stated_otherwise(old, new.values)) for old, new in zip(before, stated, strict=True)
         ]
-        others = [new for old, new in zip(measured, stated, strict=True) if new != old]
+        others = [new for old, new in zip(measured, stated, strict=True) if not same(old, new)]
         self._store.restate(self.session, others, self.plan.origin)
         self.table = self.table.restated(stated)  # readers keep the old one, whole, until they hear of this
         self._note_costs(range(len(stated)))

@@ -119,7 +119,7 @@ def test_cache_is_one_that_kernel_tuner_knows(tmp_path: Path) -> None:
     assert document["tune_params"]["nvml_gr_clock"] == [900, 1200]
     entry = document["cache"]["32,fast,True,900"]
     assert entry["time"] == pytest.approx(1000 / 3)
-    assert document["cache"]["32,fast,False,1200"]["GFLOPS/W"] == "RuntimeFailedConfig"
+    assert document["cache"]["32,fast,False,1200"]["__error__"] == "RuntimeFailedConfig"
 
 
 def test_a_published_cache_survives_both_formats(shared_data: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import threading
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -83,6 +84,14 @@ class Compiler:
 
         Raises KernelFailed.
         """
+        began = time.monotonic()
+        try:
+            return self._found_or_made(build, here=here)._replace(compiler_s=time.monotonic() - began)
+        except KernelFailed as failure:
+            failure.compiler_s = time.monotonic() - began
+            raise
+
+    def _found_or_made(self, build: Build, *, here: bool) -> Compiled:
         build = self._generated(build)
         if self._folder is None and self.given is None:
             return self._compiled(build)

@@ -29,6 +29,8 @@ KEPT_ERRORS: Final = 64  # lines of what the process and its kernels print
 class KernelFailed(WattridgeError):
     """A configuration's kernel failed. `lost`: the runner process is gone with it."""
 
+    compiler_s: float = 0.0  # what the compiler took, where it is the compiler that failed
+
     def __init__(self, state: State, what: str, *, lost: bool = False) -> None:
         super().__init__(what)
         self.state = state

@@ -127,7 +127,7 @@ class KernelRunner:
         self._few_are_enough = quick and time_alone  # launches of a configuration: the time is all that is wanted
         self.timed = names_at_time(spec, space.names) if quick and not time_alone else frozenset[str]()
         self.settle_s = 0.0  # lower bounds, beyond what the meter takes by itself
-        self.window_s = 0.0
+        self.window_s = 0.0 if script is None else script.window_s
         self._gpu = gpu
         self._spec = spec
         self._space = space
@@ -414,12 +414,7 @@ class KernelRunner:
             candidate.said, candidate.given = compiled.said, compiled.image if compiled.maker else b""
             if not self._kernels.holds(candidate.name):
                 candidate.facts = self._kernels.load(candidate.name, candidate.prepared, compiled.image)
-            wrong = (
-                shortfall(compiled.image, candidate.prepared.instructions)
-                or self._kernels.check(candidate.name)
-                or self._verify(candidate, stop)
-            )
-            if wrong:
+            if wrong := self._wrong(candidate, compiled, stop):
                 return self._failed(candidate, State.CORRECTNESS, wrong)
             if self._few_are_enough and self._script is not None:
                 self._gpu.processes.await_opened()
@@ -441,6 +436,8 @@ class KernelRunner:
             if failure.lost and stop.is_set():
                 self._kernels.replace_process()
                 return None
+            if failure.compiler_s and self._script is not None:
+                self._script.spent(candidate.row, failure.compiler_s, 0.0)
             return self._recovered(candidate, failure)
         self._settle()
         self._look_again(stop)  # at the one before: it is still loaded, and this window lies between
@@ -455,6 +452,19 @@ class KernelRunner:
             if self._language.drift is not None:
                 self._language.drift.count()
         return None
+
+    def _wrong(self, candidate: _Candidate, compiled: Compiled, stop: threading.Event) -> str:
+        """What is wrong with the image or with what its first launch wrote; empty where nothing is."""
+        began = time.monotonic()
+        try:
+            return (
+                shortfall(compiled.image, candidate.prepared.instructions)
+                or self._kernels.check(candidate.name)
+                or self._verify(candidate, stop)
+            )
+        finally:
+            if self._script is not None:
+                self._script.spent(candidate.row, compiled.compiler_s, time.monotonic() - began)
 
     def _load_following(self, candidate: _Candidate) -> bool:
         """Load the next kernel while this one warms up, where it is compiled; False where that has cost the process.

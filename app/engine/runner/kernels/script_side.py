@@ -21,6 +21,7 @@ class ScriptSide(Protocol):
     """What a script adds to a specification."""
 
     time_alone: bool  # it asks for no figure of the board: each configuration is only timed
+    window_s: float  # of each energy measurement, at least
 
     def kernel(self, spec: Specification, limits: DeviceLimits, shared_opt_in: int) -> SourceKernel:
         """The kernel, its text and launch by the script's functions."""
@@ -37,6 +38,10 @@ class ScriptSide(Protocol):
 
         `facts` is what the driver reports of the kernel, by the names of a measurement.
         """
+        ...
+
+    def spent(self, row: int, compiler_s: float, check_s: float) -> None:
+        """Hear what the compiler and the check of the outputs took for that row."""
         ...
 
     def times_s(self, row: int) -> Sequence[float]:

@@ -1,0 +1,142 @@
+"""What scripts are given in place of Kernel Tuner against Kernel Tuner 1.5.0 itself, by the same calls.
+
+Its answers are in `kernel_tuner_1_5_0.json`. Where a Python has it (this one, or the one that WATTRIDGE_KERNEL_TUNER
+names) it is asked again, and opens our caches.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from app.cli import main
+from app.engine.children.python import python_environment
+from app.engine.formats.read import read_recording
+from app.engine.measurement import State
+
+QUESTIONS = Path(__file__).with_name("kernel_tuner_questions.py")
+ANSWERS = json.loads(Path(__file__).with_name("kernel_tuner_1_5_0.json").read_text())
+COMPILED = ("what_a_kernel_and_its_observers_see", "what_a_cache_of_functions_is_for")
+
+
+def peer() -> str:
+    """A Python that has Kernel Tuner."""
+    named = os.environ.get("WATTRIDGE_KERNEL_TUNER", "")
+    if not named and importlib.util.find_spec("kernel_tuner") is None:
+        pytest.skip("Kernel Tuner is not installed; WATTRIDGE_KERNEL_TUNER may name a Python that has it")
+    return named or sys.executable
+
+
+def of_peer(folder: Path, *words: str) -> Any:
+    """What a script prints that Kernel Tuner's Python runs."""
+    python = peer()
+    done = subprocess.run([python, *words], cwd=folder, capture_output=True, text=True, check=False, timeout=240)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1] if words[0] == "-c" else done.stdout)
+
+
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Our answers; those that need a compiler only where there is one."""
+    folder = tmp_path_factory.mktemp("ours")
+    asked = [name for name in ANSWERS if name != "version" and (name not in COMPILED or shutil.which("g++"))]
+    environment = python_environment({"WATTRIDGE_DATA": str(tmp_path_factory.mktemp("data"))})
+    words = ["-m", "app", "kernel-tuner", str(QUESTIONS), str(folder), *asked]
+    done = subprocess.run(
+        [sys.executable, *words], env=environment, capture_output=True, text=True, check=False, timeout=240
+    )
+    assert done.returncode == 0, done.stderr
+    answers: dict[str, Any] = json.loads(done.stdout)
+    return answers
+
+
+@pytest.mark.parametrize("question", ANSWERS)
+def test_the_answer_is_that_of_kernel_tuner(question: str, ours: dict[str, Any]) -> None:
+    if question not in ours:
+        pytest.skip("there is no g++")
+    assert ours[question] == ANSWERS[question]
+
+
+def test_the_answers_that_are_kept_are_those_of_kernel_tuner_itself(tmp_path: Path) -> None:
+    assert of_peer(tmp_path, str(QUESTIONS), str(tmp_path)) == ANSWERS
+
+
+OUR_CACHE = """
+import numpy as np
+from kernel_tuner import tune_kernel
+from kernel_tuner.file_utils import store_metadata_file, store_output_file
+source = '''
+#if u == 3
+#error no
+#endif
+extern "C" float f(float *x, int n) { x[0] = u == 4; return block_size_x * u; }'''
+x, n = np.zeros(64, np.float32), np.int32(64)
+parameters = {"block_size_x": [1, 2, 4], "u": [1, 3, 4]}
+results, environment = tune_kernel(
+    "f", source, 64, [x, n], parameters, lang="C", cache="ours", answer=[x, None], iterations=2, quiet=True
+)
+store_output_file("ours-output", results, parameters)
+store_metadata_file("ours-metadata")
+print(environment["total_compile_time"] > 0, environment["total_verification_time"] > 0)
+"""
+OPENED = """
+import json
+import numpy as np
+from kernel_tuner import store_results, tune_kernel
+from kernel_tuner.file_utils import output_file_schema, store_metadata_file, store_output_file
+from kernel_tuner.util import get_best_config, read_cache
+parameters = {"block_size_x": [1, 2, 4], "u": [1, 3, 4]}
+found = {}
+for simulated in (True, False):
+    results, environment = tune_kernel(
+        "f", "float f(float *x, int n) { return 1; }", 64, [np.zeros(64, np.float32), np.int32(64)], parameters,
+        lang="C", cache="ours", simulation_mode=simulated, quiet=True,
+    )
+    store_output_file("theirs-output", results, parameters)
+    store_results("stored.json", "f", "", parameters, 64, results, {"device_name": "x"}, top=120)
+    found[str(simulated)] = [
+        environment["best_config"]["time"],
+        sorted((each["block_size_x"], each["u"], type(each.get("__error__")).__name__) for each in results),
+        len(json.load(open("stored.json"))["data"]),
+        environment["total_compile_time"] > 0,
+    ]
+store_metadata_file("theirs-metadata")
+found["read"] = len(read_cache("ours.json", open_cache=False)["cache"])
+found["schemas"] = [output_file_schema(each)[1] for each in ("results", "metadata")]
+print(json.dumps(found))
+"""
+
+
+def test_kernel_tuner_opens_our_cache_and_files_and_we_open_its(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    peer()
+    if not shutil.which("g++"):
+        pytest.skip("there is no g++")
+    monkeypatch.chdir(tmp_path)
+    Path("script.py").write_text(OUR_CACHE)
+    assert main(["kernel-tuner", "script.py"]) == 0
+    assert capsys.readouterr().out.split() == ["True", "True"]
+    found = of_peer(tmp_path, "-c", OPENED)
+    failed = {1: "NoneType", 3: "CompilationFailedConfig", 4: "RuntimeFailedConfig"}
+    rows = [[block, u, failed[u]] for block in (1, 2, 4) for u in (1, 3, 4)]
+    assert found["True"] == [1.0, rows, 2, True]
+    assert found["False"] == [1.0, rows, 2, False]
+    assert found["read"] == 9
+    for who in ("ours", "theirs"):
+        for schema, kind in zip(found["schemas"], ("output", "metadata"), strict=True):
+            jsonschema.validate(json.loads(Path(f"{who}-{kind}.json").read_text()), schema)
+    for name in ("ours.json", "ours-output.json", "theirs-output.json"):  # the first one as Kernel Tuner left it
+        table = read_recording(Path(name)).table()
+        states = [table.measurement(at).state for at in range(len(table))]
+        assert states.count(State.OK) == 3, name
+        assert states.count(State.COMPILE) == 3, name
