@@ -25,7 +25,7 @@ _CHANNEL_OF = {
     "graphics_clock_mhz": "requested_graphics_clock_mhz",
 }
 _GUARDIAN_S = 3.0  # the helper's second process may still be putting the board back
-UNLOCKING = "Whether clocks are locked cannot be read from a board: restoring will unlock them."
+UNLOCKING = "Whether clocks are locked cannot be read from a board: where they are set, restoring will unlock them."
 
 
 class Control(Protocol):

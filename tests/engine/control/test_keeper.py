@@ -307,3 +307,42 @@ def test_a_limit_that_cannot_be_read_is_not_set(keeper: Callable[[Driver], Keepe
     with pytest.raises(Failed):
         keeper(driver).set({"power_limit_w": 300})
     assert driver.made == []
+
+
+def test_a_limit_that_cannot_be_read_keeps_nothing_else_from_going_back(
+    keeper: Callable[[Driver], Keeper], records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether another tool has set it since it was confirmed is then not known: it counts as ours."""
+    monkeypatch.setattr("app.engine.control.helper.keeper._BETWEEN_S", 0.0)
+    driver = Driver()
+    before = driver.settings
+    one = keeper(driver)
+    one.set({"power_limit_w": 300, "graphics_clock_mhz": (900, 900)})
+    one.confirm()
+    driver.failing["nvmlDeviceGetPowerManagementLimit"] = TIMEOUT
+    with pytest.raises(Failed):
+        keeper(driver).reset("prior")
+    assert driver.lock is None
+    assert records.read(UUID) is not None
+    driver.failing.clear()
+    keeper(driver).reset("prior")
+    assert driver.settings == before
+    assert records.read(UUID) is None
+
+
+def test_a_setting_is_put_back_alone_though_the_record_cannot_be_written(
+    tmp_path: Path, keeper: Callable[[Driver], Keeper]
+) -> None:
+    driver = Driver()
+    before = driver.settings
+    one = keeper(driver)
+    one.set({"power_limit_w": 300, "graphics_clock_mhz": (900, 900)})
+    folder = tmp_path / "records"
+    for path in folder.iterdir():
+        path.unlink()
+    folder.rmdir()  # as a disk that is gone
+    with pytest.raises(Failed, match="put back, but still recorded as set"):
+        one.reset("start", ("power_limit_w",))
+    assert (driver.limit, driver.lock) == (650_000, (900, 900))
+    one.end()  # no record is there that could stay
+    assert driver.settings == before
