@@ -18,8 +18,8 @@ _SLICE = 100
 class FreedAside(list[_T]):
     """Use it as a list, and share it rather than copy it."""
 
-    def __del__(self) -> None:
-        if len(self) > _MANY:
+    def __del__(self, many: int = _MANY) -> None:  # at the interpreter's end the module's names may be gone
+        if len(self) > many:
             kept = self[:]
             with suppress(RuntimeError):  # the interpreter ends, and starts no thread any more
                 _thread.start_new_thread(_free, (kept,))  # `Thread.start` would wait for it, at the end for ever

@@ -10,6 +10,8 @@ from typing import ClassVar
 
 from app.engine.space.freed_aside import FreedAside
 
+ROOT = Path(__file__).resolve().parents[3]
+
 
 class Counted:
     """Tells on which threads its instances end."""
@@ -52,3 +54,13 @@ def test_the_program_ends_with_one_in_use() -> None:
     program = "from app.engine.space.freed_aside import FreedAside\nkept = FreedAside([[] for _ in range(10_000)])\n"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_nothing_is_printed_where_one_outlives_the_modules_at_the_interpreters_end() -> None:
+    code = (
+        "import builtins, sys\nfrom app.engine.space import freed_aside\n"
+        "builtins.kept = freed_aside.FreedAside([1])\nfreed_aside._MANY = None  # as the interpreter leaves it\n"
+        "del builtins.kept\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
