@@ -77,8 +77,7 @@ def possible(facts: Facts) -> tuple[Facts, tuple[str, ...]]:
 
 def _is_outside(value: float, low: float, high: float) -> bool:
     """Beyond an end of an interval by more than figures are rounded by; unknown ends bound nothing."""
-    slack = 1e-6 * abs(value)
-    return low > high or value < low - slack or value > high + slack
+    return low > high or value < low - 1e-6 * abs(value) or value > high + 1e-6 * abs(value)
 
 
 _Texts = tuple[str, str, str, str, str, int, Depth]  # error, message, power source, source, board, event reasons, depth

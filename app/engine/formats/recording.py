@@ -24,7 +24,6 @@ _MAXIMUM_CARTESIAN = 2**62  # the space names its rows by a key of 64 bits
 MAXIMUM_PARAMETERS = 100
 _SAME = 0.005  # relative; figures in a file are rounded
 _FEWEST = 3  # rows in which two values must agree
-_MOST_LISTED = 4
 _SIMULATED = "the figures were simulated: they come from a model of the board, not from one"
 
 
@@ -169,7 +168,7 @@ class RecordingBuilder:
     def _left_out(self) -> list[str]:
         """What cannot be, in a line."""
         found = [words for each in self._impossible.values() for words in each]
-        listed = ", ".join(list(dict.fromkeys(found))[:_MOST_LISTED])
+        listed = ", ".join(list(dict.fromkeys(found))[:4])
         return [f"{len(found)} figures that were not measured, or cannot be, are left out: {listed}"] if found else []
 
     def _space(self, where: str) -> tuple[SearchSpace, npt.NDArray[np.int64]]:

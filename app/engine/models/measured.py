@@ -69,8 +69,9 @@ class Measured:
 
     @property
     def best(self) -> int:
-        """Where the least energy was measured; a clock with fewer repeats must be lower by what its mean may err."""
-        uncertain = (self.scatter or 0.0) / np.sqrt(self.repeats)
+        """Where the least energy was measured; a clock with fewer repeats must be lower by what its mean may err, and
+        one whose repeats contradict each other by what medians may differ."""
+        uncertain = (self.scatter or 0.0) / np.sqrt(self.repeats) + _HIGHER * self._contradict
         return int((self.energy * (1 + uncertain)).argmin())
 
     @property
@@ -86,7 +87,6 @@ class Measured:
         """
         if not (self.repeats > 1).any():
             return clock_mhz, []
-        contradict = self.span > max(_CONTRADICT, _UNUSUAL * float(np.median(self.span[self.repeats > 1])))
         settable, reasons = self._settable_mhz, []
         at, least = int(np.abs(settable - clock_mhz).argmin()), int(self.energy.argmin())
         error = _MEDIAN * (self.scatter or 0.0) * math.sqrt(1 / self.repeats[at] + 1 / self.repeats[least])
@@ -97,7 +97,7 @@ class Measured:
                 f" {100 * higher:.1f} % above the least one, at {settable[least]:.0f} MHz, which is recommended"
             )
             clock_mhz, at = float(settable[least]), least
-        if contradict[at]:
+        if self._contradict[at]:
             reasons.append(
                 f"the {self.repeats[at]} repeats at {settable[at]:.0f} MHz contradict each other: the highest took "
                 f"{100 * self.span[at]:.0f} % more energy than the lowest; measure it again"
@@ -134,6 +134,12 @@ class Measured:
         else:
             clear = max(_LEAST_REPEATED, self.scatter)
         return excess if excess > clear else None
+
+    @property
+    def _contradict(self) -> Mask:
+        """Where the repeats span far more than at other clocks."""
+        usual = self.span[self.repeats > 1] if (self.repeats > 1).any() else self.span
+        return np.asarray(self.span > max(_CONTRADICT, _UNUSUAL * float(np.median(usual))))
 
     @property
     def _settable_mhz(self) -> Floats:

@@ -67,8 +67,7 @@ def _series_of_columns(roles: Roles, wanted: Mapping[str, str]) -> list[Points]:
         requested = np.where(requested > 0, requested, np.nan)  # tools write 0 or -1 where they locked no clock
         if not np.isfinite(requested).any():
             what = f"no clock was locked: every '{roles.names['requested']}' is 0 or below"
-            remedy = "measure at several locked clocks; a board left to itself shows none to recommend"
-            raise InputError(what, columns.where, remedy)
+            raise InputError(what, columns.where, "measure at several locked clocks: one left to itself shows no best")
         clock = np.where(clock > 0, clock, requested)
     every = Points(
         clock_mhz=clock,
