@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import ClassVar
 
 from app.engine.space.freed_aside import FreedAside
