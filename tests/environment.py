@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 
 _PREFIXES = ("WATTRIDGE_", "XDG_", "LC_", "QT_", "PYTHON", "OPENBLAS_", "OMP_", "MKL_", "CUDA_VISIBLE_", "SUDO_")
@@ -12,10 +13,13 @@ _KEPT = ("WATTRIDGE_SHARED", "PYTHONPATH", "WATTRIDGE_TEST_BOARD", "WATTRIDGE_KE
 
 
 def clear() -> None:
-    """Remove every variable that changes what the program does. Call it before the program or Qt is imported."""
+    """Remove every variable and ignored signal that changes what the program does. Call it before the program or Qt is imported."""
     for name in [name for name in os.environ if name.startswith(_PREFIXES) or name in _NAMES]:
         if name not in _KEPT:
             del os.environ[name]
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    for ignored in (signal.SIGINT, signal.SIGQUIT):  # by nohup and jobs in the background; children would inherit that
+        if signal.getsignal(ignored) is signal.SIG_IGN:
+            signal.signal(ignored, signal.default_int_handler if ignored == signal.SIGINT else signal.SIG_DFL)
     if hasattr(time, "tzset"):
         time.tzset()

@@ -105,7 +105,9 @@ class BoardRow(QFrame):
                 f"times ±{number(1e3 * error_s, 2)} ms" if math.isfinite(error_s) else "times not known yet"
             )
             there = f"{duration(abs(ahead_s))} {'ahead of' if ahead_s >= 0 else 'behind'} this one's"
-            self.times.setToolTip(f"The clock of {self.board.gpu.info.host} is {there}; traces have times of this one")
+            self.times.setToolTip(
+                plain_tip(f"The clock of {self.board.gpu.info.host} is {there}; traces have times of this one")
+            )
         self.spark.refresh()
 
     @Slot()

@@ -35,7 +35,7 @@ from ...engine.board_settings import (
 from ...numbers import UNKNOWN
 from ...sensors.gpu import Gpu
 from ...sensors.power_profiles import NO_PROFILE
-from ..plots.label import PlainLabel
+from ..plots.label import PlainLabel, plain_tip
 
 _FAN = "The fan is shown only: a process that dies would leave it as it had set it, perhaps too low to cool the board."
 _OFFSETS = (
@@ -226,7 +226,7 @@ class SettingRows(QObject):
         why_not = self._choices.why_not.get(name)
         for widget in (box, editor):
             widget.setEnabled(why_not is None)
-            widget.setToolTip(why_not or "")
+            widget.setToolTip(plain_tip(why_not or ""))
         grid.addWidget(box, row, 0)
         grid.addWidget(editor, row, 1)
         grid.addWidget(facts, row + 1, 0, 1, 3)

@@ -19,7 +19,7 @@ from ...engine.specification.toml_section import MAX_BYTES
 from ...files import read_text, write_text
 from ...paths import resources
 from ..file_dialogs import open_file, save_file
-from ..plots.label import PlainLabel
+from ..plots.label import PlainLabel, plain_tip
 from ..threads.tasks import LatestTask, TaskQueue
 from ..widgets import button, hbox, local_time, vbox
 from . import kept_drafts
@@ -228,7 +228,7 @@ class SpecificationEditor(QWidget):
         self.where.setText(
             f"{'not saved' if edited.path is None else 'changed' if edited.modified else 'saved'} · {edited.place}"
         )
-        self.where.setToolTip(str(edited.place))
+        self.where.setToolTip(plain_tip(str(edited.place)))
         self.undo.setEnabled(edited.can_undo)
         self.redo.setEnabled(edited.can_redo)
         self.save_button.setEnabled(edited.modified or edited.path is None)

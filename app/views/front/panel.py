@@ -23,7 +23,7 @@ from ..current_result import Indices
 from ..in_parts import InParts
 from ..plots import theme
 from ..plots.colour_key import ColourKey
-from ..plots.label import PlainLabel
+from ..plots.label import PlainLabel, plain_tip
 from ..plots.parameter_bars import ParameterBars
 from ..plots.row_filter import RowFilter
 from ..result_caption import ResultCaption
@@ -369,7 +369,7 @@ class FrontPanel(QWidget, InParts):
         words += [f"{count_text(failed)} failed"] if failed else []
         words += ["stronger colour: more points"] if self.plot.cloud.faded else []
         self.count.setText(" · ".join(words))
-        self.count.setToolTip(self.count.text())
+        self.count.setToolTip(plain_tip(self.count.text()))
 
     def _describe(self, index: int) -> str:
         assert self._table is not None

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QCheckBox, QLineEdit, QTextBrowser, QWidget
 from ...errors import InputError
 from ..context import Context
 from ..plots.descriptions import rich_text
-from ..plots.label import PlainLabel
+from ..plots.label import PlainLabel, plain_tip
 from ..threads.tasks import LatestTask
 from ..widgets import button, hbox, vbox
 
@@ -136,7 +136,9 @@ class IdlePanel(QWidget):
     def _set_buttons(self) -> None:
         runs = self._context.bridge.activity.title
         self.look.setEnabled(not self._task.busy and not runs)
-        self.look.setToolTip(f"{runs} is under way: the board is not idle" if runs else "Measure the idle board now")
+        self.look.setToolTip(
+            plain_tip(f"{runs} is under way: the board is not idle") if runs else "Measure the idle board now"
+        )
         self.end.setEnabled(self._task.busy)
 
     @Slot(str, int)

@@ -19,7 +19,7 @@ from ...engine.metering.meter_choice import BOARD, MeterChoice
 from ...errors import WattridgeError
 from ..plots import theme
 from ..plots.box import Box
-from ..plots.label import PlainLabel
+from ..plots.label import PlainLabel, plain_tip
 from ..threads.tasks import LatestTask, TaskQueue
 from ..widgets import button, hbox, vbox
 
@@ -222,7 +222,7 @@ class MeterWindow(QDialog):
         for each in found:
             item = QListWidgetItem(each.label)
             item.setData(Qt.ItemDataRole.UserRole, each.selector)
-            item.setToolTip(each.selector)
+            item.setToolTip(plain_tip(each.selector))
             self.found.addItem(item)
         self.found.setCurrentRow(-1)
         blocked.unblock()

@@ -24,7 +24,7 @@ from ...numbers import duration
 from ...sensors.channel import CHANNELS, POWER_SAMPLES
 from ..plots import theme
 from ..plots.figures import energy_text, value_text
-from ..plots.label import PlainLabel
+from ..plots.label import PlainLabel, plain_tip
 from ..shown_reading import ShownReading, beat, shown_reading
 from ..threads.tasks import LatestTask
 from ..widgets import hbox, vbox
@@ -315,7 +315,7 @@ class MonitorPanel(QWidget):
             return
         if marked:
             self._summary.setText(summary_text(summary))
-            self._summary.setToolTip(summary_text(summary))  # where there is no room for all of it
+            self._summary.setToolTip(plain_tip(summary_text(summary)))  # where there is no room for all of it
         if self._readout is not None:
             self._readout.show_statistics(summary.statistics, caption_text(summary))
 

@@ -15,7 +15,7 @@ from ...sensors.channel import POWER_SAMPLES, Channel
 from ...sensors.trace import Statistics
 from ..plots import theme
 from ..plots.figures import value_text
-from ..plots.label import PlainLabel
+from ..plots.label import PlainLabel, plain_tip
 from ..widgets import button, hbox, vbox
 
 NOW, MINIMUM, MEAN, MAXIMUM, CURSOR = 1, 2, 3, 4, 5
@@ -129,7 +129,7 @@ class ReadoutModel(QAbstractTableModel):
             return QBrush(QColor(theme.colours().muted))
         if role == Qt.ItemDataRole.ToolTipRole:
             channel = self.channels[row]
-            return channel.unavailable or self._sources.get(channel.name) or channel.name
+            return plain_tip(channel.unavailable or self._sources.get(channel.name) or channel.name)
         return None
 
 

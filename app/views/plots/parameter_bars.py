@@ -16,6 +16,7 @@ from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ...numbers import counted
 from . import theme
+from .label import plain_tip
 from .row_filter import EVERYTHING, RowFilter
 
 _MOST_BARS = 20  # a parameter of more values has several of them in a bar
@@ -166,7 +167,7 @@ class Histogram(QWidget):
         """Each bar has a tooltip."""
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             text = f"{self.text_of(self._bar_at(event.pos().x()))}\nClick: hide or show · right click: mark"
-            QToolTip.showText(event.globalPos(), text, self)
+            QToolTip.showText(event.globalPos(), plain_tip(text), self)
             return True
         return bool(super().event(event))
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QDialog, QMenu, QSizePolicy, QToolButton, QWidget
 
 from ...sensors.select import gpu_selectors
 from ..context import Context
-from ..plots.label import PlainLabel
+from ..plots.label import PlainLabel, plain_tip
 from ..threads.tasks import TaskQueue
 from ..widgets import hbox
 from .choosing import BoardsDialog, SchedulerDialog
@@ -140,5 +140,5 @@ class RunsOn(QWidget):
         words = pool.opening or pool.words or _SHOWN
         self.choice.setText(words[:1].upper() + words[1:])
         where = f" ({pool.where}, {pool.model})" if pool.open else ""
-        self.choice.setToolTip(_BUSY_TIP if pool.busy else f"{_TIP} Now: {words}{where}.")
+        self.choice.setToolTip(plain_tip(_BUSY_TIP if pool.busy else f"{_TIP} Now: {words}{where}."))
         self.choice.setAccessibleName(f"Runs on: {words}")

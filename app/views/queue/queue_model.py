@@ -10,6 +10,7 @@ from PySide6.QtCore import QAbstractTableModel, QMimeData, QModelIndex, QObject,
 from ...engine.session.queue import QueuedRun, RunQueue
 from ...engine.session_state import SessionState
 from ...numbers import UNKNOWN, count_text, duration, percent
+from ..plots.label import plain_tip
 from ..threads.activity import Activity
 
 AnyIndex = QModelIndex | QPersistentModelIndex
@@ -94,7 +95,8 @@ class QueueModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return self._cell(run, index.column())
         if role == Qt.ItemDataRole.ToolTipRole:
-            return "\n".join(line for line in (run.words, run.reason, run.plan.origin.get("file", "")) if line)
+            lines = (run.words, run.reason, run.plan.origin.get("file", ""))
+            return plain_tip("\n".join(line for line in lines if line))
         return None
 
     def flags(self, index: AnyIndex) -> Qt.ItemFlag:

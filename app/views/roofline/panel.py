@@ -45,7 +45,7 @@ from ..past_sessions import PastSession, PastSessions
 from ..plots import theme
 from ..plots.colour_key import ColourKey
 from ..plots.descriptions import fill_columns, prepare_table
-from ..plots.label import PlainLabel
+from ..plots.label import PlainLabel, plain_tip
 from ..plots.overlay_list import OverlayList, icon_of
 from ..progress_bar import ProgressBar
 from ..provenance import source_words
@@ -260,7 +260,7 @@ class RooflinePanel(QWidget, InParts):
         for sweep in published_sweeps():
             line = published.addAction(f"{sweep.points.gpu} · {precision_words(sweep.points.precision)}")
             line.setData(sweep)
-            line.setToolTip(sweep.origin)
+            line.setToolTip(plain_tip(sweep.origin))
         published.addAction("All of them").setData("published")
         menu.addSection("Past sweeps")
         self.past.add()

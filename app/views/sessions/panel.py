@@ -17,7 +17,7 @@ from ...engine.store.record import Label, SessionRecord
 from ...numbers import counted
 from ..context import Context
 from ..file_dialogs import choose_folder, open_files, save_file
-from ..plots.label import PlainLabel
+from ..plots.label import PlainLabel, plain_tip
 from ..plots.thumbnail import Thumbnail
 from ..plots.toggle import look_pressed
 from ..threads.tasks import TaskQueue
@@ -231,7 +231,7 @@ class SessionsPanel(QWidget):
     def _allow(self, button: QPushButton, why_not: str) -> None:
         """Enabled, or its tip says why not."""
         button.setEnabled(not why_not)
-        button.setToolTip(why_not or self._tips[button])
+        button.setToolTip(plain_tip(why_not or self._tips[button]))
 
     # --- what is done with them ---------------------------------------------------------------------------------------
 

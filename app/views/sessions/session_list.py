@@ -11,6 +11,7 @@ from PySide6.QtGui import QFont
 
 from ...engine.session_state import Progress
 from ...engine.store.record import SessionRecord
+from ..plots.label import plain_tip
 from ..session_words import measured_words
 from ..widgets import local_time
 
@@ -128,9 +129,8 @@ class SessionsModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return _COLUMNS[index.column()][2](record)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return "\n".join(
-                line for line in (record.label.notes, record.reason, record.origin.get("file", "")) if line
-            )
+            lines = (record.label.notes, record.reason, record.origin.get("file", ""))
+            return plain_tip("\n".join(line for line in lines if line))
         if role == Qt.ItemDataRole.AccessibleTextRole and index.column() == FAVOURITE:
             return "favourite" if record.label.favourite else "no favourite"
         if role == Qt.ItemDataRole.FontRole and index.column() == NAME and record.label.favourite:

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from ...engine.space.search_space import PruningStep
 from ...numbers import count_text
 from ..plots import theme
+from ..plots.label import plain_tip
 
 _GAP = 10  # pixels between columns
 _WORDS = 0.42  # of the width is for the text of a restriction
@@ -63,7 +64,8 @@ class PruningPicture(QWidget):
         """The tool tip of the line under the mouse."""
         if isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip:
             line = event.pos().y() // self._height - 1
-            QToolTip.showText(event.globalPos(), self._lines[line][3] if 0 <= line < len(self._lines) else "", self)
+            tip = self._lines[line][3] if 0 <= line < len(self._lines) else ""
+            QToolTip.showText(event.globalPos(), plain_tip(tip), self)
             return True
         return super().event(event)
 

@@ -25,6 +25,7 @@ from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ...engine.space.within_limits import broken, broken_in_words
 from ..plots import theme
+from ..plots.label import plain_tip
 
 Indices = npt.NDArray[np.int64]
 AnyIndex = QModelIndex | QPersistentModelIndex
@@ -193,7 +194,7 @@ class ResultsModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.ForegroundRole and (measurement.state is not State.OK or self._broken(measurement)):
             return QGuiApplication.palette().brush(QPalette.ColorRole.PlaceholderText)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return measurement.error or self._broken(measurement) or measurement.message or None
+            return plain_tip(measurement.error or self._broken(measurement) or measurement.message) or None
         return None
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:

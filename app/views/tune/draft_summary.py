@@ -10,7 +10,7 @@ from ...engine.space.search_space import SearchSpace
 from ...engine.store.record import SessionRecord
 from ...numbers import count_text, counted, duration
 from ..plots import theme
-from ..plots.label import PlainLabel
+from ..plots.label import PlainLabel, plain_tip
 from ..session_words import measured_words
 from ..widgets import button, hbox, vbox
 from .draft import Draft, RunsElsewhere
@@ -61,7 +61,7 @@ class DraftSummary(QWidget):
         """The device that runs what the shown board cannot, a press away; `start`: it is then started at once."""
         self._show(f"{found.what}.", "", None)
         self.elsewhere.setText(f"{'Run it' if start else 'Set it up'} on {found.device}")
-        self.elsewhere.setToolTip(f"Show {found.device} instead of this board; both stay watched")
+        self.elsewhere.setToolTip(plain_tip(f"Show {found.device} instead of this board; both stay watched"))
         self.elsewhere.show()
 
     def show_draft(self, draft: Draft) -> None:

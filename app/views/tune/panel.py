@@ -18,6 +18,7 @@ from ...sensors.gpu import LIVE
 from ..context import Context
 from ..file_dialogs import open_file
 from ..past_sessions import PAST_SHOWN, PastSession, PastSessions
+from ..plots.label import plain_tip
 from ..pool.runs_on import RunsOn
 from ..provenance import provenance
 from ..result_caption import ResultCaption
@@ -566,7 +567,7 @@ class TunePanel(QWidget):
             tip = used_up
         if own and activity.plan is not None:
             tip = _WAITS.format(board=activity.plan.gpu)
-        self.start.setToolTip(tip)
+        self.start.setToolTip(plain_tip(tip))
         self.stop.setEnabled((own and not activity.stopping) or self._starting)
         self.pause.setEnabled((own and activity.can_pause) or (free and self._can_continue()))
         if own and activity.pausing:

@@ -68,7 +68,7 @@ class SessionProgress(QWidget):
         self.bar.setMaximum(max(1, round(step.total_s)))
         self.bar.setValue(round(step.done_s))
         self.bar.setFormat(f"preparing: {round(step.done_s)} of at most {round(step.total_s)} s")
-        self.bar.setToolTip(step.what)
+        self.bar.setToolTip(plain_tip(step.what))
         self.show_remark(step.what)
         self._preparing = True
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from lab import OBJECTIVE, Lab, filled, grid_space, measured, plan_for
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QTextDocument
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
@@ -269,3 +269,16 @@ def test_what_is_marked_of_another_result_is_not(qtbot: QtBot) -> None:
     model.set_session(None, None)
     model.set_marked(np.array([0]), only=True)
     assert model.rowCount() == 0
+
+
+def test_the_message_of_a_compiler_in_a_tool_tip_is_never_html(qtbot: QtBot) -> None:
+    space = grid_space()
+    table = ResultTable(space)
+    error = "no instance of <img src='file:///tmp/x.png'> & <b>vector<int></b>"
+    table.append(Measurement(0, space.configuration(0), State.COMPILE, {}, error=error))
+    model = model_of(table)
+    tip = model.data(model.index(0, 1), Qt.ItemDataRole.ToolTipRole)
+    shown_as = QTextDocument()
+    shown_as.setHtml(tip)
+    assert tip.startswith("<qt>"), "else Qt guesses whether it is HTML"
+    assert shown_as.toPlainText() == error
