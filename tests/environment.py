@@ -13,7 +13,7 @@ _KEPT = ("WATTRIDGE_SHARED", "PYTHONPATH", "WATTRIDGE_TEST_BOARD", "WATTRIDGE_KE
 
 
 def clear() -> None:
-    """Remove every variable and ignored signal that changes what the program does. Call it before the program or Qt is imported."""
+    """Remove what changes what the program does. Call it before the program or Qt is imported."""
     for name in [name for name in os.environ if name.startswith(_PREFIXES) or name in _NAMES]:
         if name not in _KEPT:
             del os.environ[name]
