@@ -479,8 +479,8 @@ def _results(result: SessionResult, figures: Figures, objective: Objective) -> t
     if len(objective.front) > 1:
         front = {table.measurement(at).row for at in front_indices(table, objective.front)}
         best = [each for each, row in zip(results, rows, strict=True) if row in front]
-        for each in best:
-            each["optimal"] = True
+        for optimal in best:
+            optimal["optimal"] = True
         environment["best_config"] = best
     elif worked:
         environment["best_config"] = (max if goal.maximise else min)(worked, key=lambda each: each[name])
