@@ -10,6 +10,7 @@ import re
 import secrets
 import zlib
 from collections.abc import Iterable, Iterator
+from itertools import chain, count
 from pathlib import Path
 from typing import BinaryIO
 
@@ -125,6 +126,12 @@ def decode(decoder: codecs.IncrementalDecoder, data: bytes, lines: int, where: s
     except UnicodeDecodeError as error:
         line = lines + error.object.count(b"\n", 0, error.start) + 1
         raise InputError(f"line {line} is not UTF-8 text", where, "save the file as UTF-8") from None
+
+
+def free_name(path: Path) -> Path:
+    """The path, or where something is there already the same with '-2', '-3' ... before its ending."""
+    names = chain([path.name], (f"{path.stem}-{number}{path.suffix}" for number in count(2)))
+    return next(free for name in names if not is_there(free := path.with_name(name)))
 
 
 def refuse_taken(path: Path, *, force: bool = False) -> None:

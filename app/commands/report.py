@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from itertools import chain, count
 from pathlib import Path
 
 from ..errors import InputError
-from ..files import refuse_taken
-from ..input_files import is_there
+from ..files import free_name, refuse_taken
 from .analyse import limited, load_of, objective_of, preferences_of
 from .arguments import add_choosing, add_force, add_goal, add_table, columns_of
 from .sources import chosen_index, open_session
@@ -51,8 +49,7 @@ def report(arguments: Namespace) -> int:
     opened = open_session(arguments.source, columns)
     others = [open_session(source, columns) for source in arguments.compare]
     sides = [limited(each, arguments).side for each in (opened, *others)]
-    usual = (f"{file_stem(opened.plan.title)}-report{number}.html" for number in chain([""], (-n for n in count(2))))
-    path = Path(arguments.out or next(name for name in usual if not is_there(Path(name))))
+    path = Path(arguments.out) if arguments.out else free_name(Path(f"{file_stem(opened.plan.title)}-report.html"))
     refuse_taken(path, force=arguments.force)
     load = load_of(arguments)
     with Store() as store:

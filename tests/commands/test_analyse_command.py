@@ -337,7 +337,7 @@ def test_the_report_of_a_session(capsys: pytest.CaptureFixture[str], session: in
     assert f"wattridge analyse {session}" in said
     assert "gemm.toml --gpu simulated:a100 --max-evaluations 60" in said, "what the file says already is not repeated"
     assert "block_size_x = [16, 32, 64]" in said, "the specification whole"
-    assert run(capsys, "report", str(session), "--out", str(file))[0] == 0, "an older report is replaced"
+    assert run(capsys, "report", str(session), "--out", str(file), "--force")[0] == 0, "an older report is replaced"
 
 
 def test_the_report_is_printed_whole(capsys: pytest.CaptureFixture[str], session: int, tmp_path: Path) -> None:
@@ -391,7 +391,7 @@ def test_the_report_of_a_recording_with_another_choice(
     assert "block_size_y = 16" in said, "where failures lie"
     assert len(text) < 500_000, "a cloud of thousands of points stays small"
     one = "block_size_y=1,block_size_z=2,M_PER_BLOCK=64,N_PER_BLOCK=64,NBUFFER=2,nvml_gr_clock=1635"
-    words = ["report", str(shared_data / PS3), "--configuration", one, "--out", str(file)]
+    words = ["report", str(shared_data / PS3), "--configuration", one, "--out", str(file), "--force"]
     assert run(capsys, *words)[0] == 0
     assert "chosen by hand" in file.read_text(encoding="utf-8")
 

@@ -16,6 +16,7 @@ from ...engine.children.python import python_command, python_environment
 from ...engine.control.rights import READ_ONLY
 from ...engine.workloads.subprocesses import run_process
 from ...errors import WattridgeError
+from ...files import free_name
 from ...paths import private_folder
 from .allowed import Folders, check_board, json_path, load_allowed
 from .protocol import NOTICE, Tool
@@ -204,7 +205,7 @@ class Tools:
         return _answer({key: found[key] for key in kept})
 
     def _report(self, given: Mapping[str, Any], stop: threading.Event) -> dict[str, Any]:
-        path = Path(private_folder("exports", "assistant")) / f"session-{given['session']}.html"
+        path = free_name(Path(private_folder("exports", "assistant")) / f"session-{given['session']}.html")
         _command(["report", str(given["session"]), "--out", str(path)], stop)
         return {"file": str(path), "bytes": path.stat().st_size}
 

@@ -66,17 +66,18 @@ def gather(
     *,
     record: SessionRecord | None = None,
     chosen: int | None = None,
+    rule: str = "",
     chooser: str | None = None,
     load: Load | None = None,
     comparison: Comparison | None = None,
 ) -> ReportContent:
     """What there is to report of an analysed session, and what else is kept of its board.
 
-    The choice is `chosen`, else what the `chooser` picks, else the best by the objective. Raises InputError for an
-    unknown chooser, or one that finds nothing.
+    The choice is `chosen`, by hand or by the `rule` that is named, else what the `chooser` picks, else the best by the
+    objective. Raises InputError for an unknown chooser, or one that finds nothing.
     """
     plan = with_floor(plan, store)
-    index, why = _choice(analysis, chosen, chooser)
+    index, why = _choice(analysis, chosen, chooser, rule)
     simulated = plan.source == "simulated"  # a simulated board has the name of a real one
     uuid = plan.origin.get("gpu", "")  # none where it was measured elsewhere
     fit = store.latest_fit(plan.gpu, simulated=simulated, uuid=uuid)
@@ -100,10 +101,10 @@ def gather(
     )
 
 
-def _choice(analysis: Analysis, chosen: int | None, chooser: str | None) -> tuple[int | None, str]:
+def _choice(analysis: Analysis, chosen: int | None, chooser: str | None, rule: str) -> tuple[int | None, str]:
     """The configuration, and why in words."""
     if chosen is not None:
-        return chosen, "chosen by hand"
+        return chosen, f"chosen by the rule '{rule}'" if rule else "chosen by hand"
     if chooser is not None:
         picked = next((choice for choice in analysis.choices if choice.name == chooser), None)
         if picked is None:

@@ -36,7 +36,7 @@ class ReportWriter(QObject):
         if plan is None or table is None or not len(table):
             self.failed.emit("there is no session to report", "run one, or open one in Library")
             return
-        chosen = result.index if result.index >= 0 else None
+        chosen, rule = (result.index, result.way) if result.index >= 0 else (None, "")
         store, load = self._services.store, self._settings.load
 
         def gathered() -> ReportContent:
@@ -45,7 +45,7 @@ class ReportWriter(QObject):
 
             record = store.session(session) if session else None
             analysis = analyse(table, plan.objective, load=load)
-            return gather(plan, analysis, store, record=record, chosen=chosen, load=load)
+            return gather(plan, analysis, store, record=record, chosen=chosen, rule=rule, load=load)
 
         self._write(gathered, path)
 
@@ -70,7 +70,7 @@ class ReportWriter(QObject):
         def work() -> Path:
             from ...engine.report.page import write_report
 
-            return write_report(gathered(), path)
+            return write_report(gathered(), path, overwrite=True)  # the dialog has asked
 
         self.started.emit(f"Writing {path.name} …")
         self._tasks.run(work, self.written.emit)

@@ -54,7 +54,7 @@ def session() -> ResultTable:
                 configuration=configuration,
                 state=State.OK if ok else State.TIMEOUT,
                 values={"time_s": 1 / 3 + number, "energy_j": 5.0, "GFLOPS/W": 10.0 + number} if ok else {},
-                intervals={"time_s": (0.3, 0.4)} if number == 1 else {},
+                intervals={"time_s": (1.3, 1.4)} if number == 1 else {},
                 error="" if ok else 'took too long, "really",\nvery long',
                 message="kernel.cu(3): warning: 'x' was set,\nbut never used" if number == 0 else "",
                 window_ns=(10**15, 10**15 + 3 * 10**8) if ok else None,
@@ -293,7 +293,7 @@ def test_script_is_valid_shell() -> None:
 def test_every_kind_is_written_and_written_again(tmp_path: Path) -> None:
     table = session()
     for _ in range(2):
-        files = export_session(plan(table), table, 1, None, tmp_path / "new" / "folder")
+        files = export_session(plan(table), table, 1, None, tmp_path / "new" / "folder", existing="replace")
         assert [f.name for f in files] == [
             "my-kernel-4096.json",
             "my-kernel-4096.h",
@@ -319,7 +319,7 @@ def test_a_file_of_another_origin_is_never_overwritten(tmp_path: Path) -> None:
     foreign = tmp_path / "my-kernel-4096.h"
     foreign.write_text("int mine;\n")
     with pytest.raises(WattridgeError, match="another origin"):
-        export_session(plan(table), table, 1, None, tmp_path)
+        export_session(plan(table), table, 1, None, tmp_path, existing="replace")
     assert foreign.read_text() == "int mine;\n"
     assert list(tmp_path.iterdir()) == [foreign], "nothing was written beside it"
 
@@ -327,9 +327,9 @@ def test_a_file_of_another_origin_is_never_overwritten(tmp_path: Path) -> None:
 def test_what_an_earlier_export_left_and_this_one_lacks_is_named(tmp_path: Path) -> None:
     table, said = session(), list[str]()
     (tmp_path / "my-kernel-4096.cu").write_text("// Written by Wattridge\n")
-    export_session(plan(table), table, 1, None, tmp_path, ["header"], said.append)
+    export_session(plan(table), table, 1, None, tmp_path, ["header"], said.append, existing="replace")
     assert said == [], "one kind was asked for"
-    export_session(plan(table), table, 2, None, tmp_path, on_remark=said.append)
+    export_session(plan(table), table, 2, None, tmp_path, on_remark=said.append, existing="replace")
     assert said == ["Of an earlier export, not of this one: my-kernel-4096.cu."]
     assert (tmp_path / "my-kernel-4096.cu").is_file(), "an export deletes nothing"
 
