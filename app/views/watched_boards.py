@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Of the boards that are not real, in multiples of real time.
 SPEEDS: Final = {1.0: "Real time", 10.0: "10×", 60.0: "60×", 200.0: "As fast as possible (200×)"}
-EXAMPLE_SPEED: Final = 10.0  # of an example that is started at once: it takes half a minute
+EXAMPLE_SPEED: Final = 10.0  # of an example that is started at once
 
 
 def speed_words(speed: float) -> str:
@@ -149,12 +149,17 @@ class WatchedBoards(QObject):
             self.speed = speed
             for board in self.all:
                 board.set_speed(speed)
-            self.speed_changed.emit(speed)
+        self.speed_changed.emit(speed)  # an example keeps to what was chosen, real time too
+
+    @property
+    def example_speed(self) -> float:
+        """At which an example that is started at once runs: faster than real time, unless another speed was chosen."""
+        return self.speed if self._speed_chosen or self.current.real else EXAMPLE_SPEED
 
     def speed_up_example(self) -> None:
-        """What is started at once as an example runs faster than real time, unless another speed was chosen."""
-        if not self._speed_chosen and not self.current.real:
-            self.set_speed(EXAMPLE_SPEED)
+        """Run at the speed of an example."""
+        if self.example_speed != self.speed:
+            self.set_speed(self.example_speed)
 
     def forget(self, board: WatchedBoard) -> None:
         """Watch a board no longer, once the engine has put its settings back. The one that is shown stays."""

@@ -80,7 +80,7 @@ class OneBoard(QObject):
     added, removed, board_changed = Signal(object), Signal(object), Signal(object)
     failed = Signal(str, str)
     speed_changed = Signal(float)
-    speed = 1.0
+    speed = example_speed = 1.0
 
     def __init__(self, bridge: EngineBridge, gpu: Any, trace: Any) -> None:
         super().__init__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,21 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.engine.session.events import Open, SessionChanged
+from app.engine.session.load import load_specification
+from app.engine.session.planning import plan_specification
+from app.engine.session.run import run_session
 from app.engine.session_state import Progress, SessionState
 from app.engine.store.database import Store
 from app.engine.store.record import Label
 from app.paths import resources
+from app.sensors.clock import VirtualClock
 from app.sensors.gpu import Source
-from app.views.home.facts import SESSIONS_SHOWN, Facts, example_on
+from app.sensors.simulated.gpu import SimulatedGpu
+from app.sensors.simulated.twin import load_twin, twin_names
+from app.views.home.facts import SESSIONS_SHOWN, Example, Facts, example_on
 from app.views.home.panel import HomePanel, example_words, watch_words
 from app.views.settings import Settings
+from app.views.shell.window import EXAMPLE
 
 OpenProgram = Callable[..., Any]
 SPACE = grid_space(4, 4)
@@ -72,7 +80,39 @@ def test_at_the_very_first_start_there_are_three_cards_and_nothing_else(open_hom
     assert not home.recent.isVisible()
     assert home.files == []
     assert "simulated" in home.watch.sentence.text()
-    assert "5 min 30 s" in home.example.sentence.text(), "at real time"
+    assert "about 6 min" in home.example.sentence.text(), "at real time"
+
+
+def test_the_example_s_time_is_that_at_the_speed_at_which_it_will_run(qtbot: QtBot, open_program: OpenProgram) -> None:
+    """Started at once it runs ten times as fast as real time, unless another speed was chosen, here or with --speed."""
+    window = ready(qtbot, open_program())
+    window.workspaces.show_workspace("home")
+    home = window.panels["home"]
+    qtbot.waitUntil(lambda: home.isVisible() and not home.busy, timeout=20_000)
+    assert window.board.gpu.clock.speed == 1.0
+    assert "about 36 s" in home.example.sentence.text()
+    for speed, said in ((1.0, "about 6 min"), (60.0, "some seconds"), (10.0, "about 36 s")):
+        window.boards.set_speed(speed)
+        assert said in home.example.sentence.text()
+    window.boards.speed_up_example()
+    assert window.board.gpu.clock.speed == 10.0
+
+
+@pytest.mark.parametrize("name", twin_names())
+def test_the_example_takes_what_is_promised_within_a_half(name: str) -> None:
+    """On the board's own clock; the speed divides it. Twice what is promised at most, on boards of 100 s to 20 min."""
+    gpu = SimulatedGpu(load_twin(name), clock=VirtualClock())
+    plan = plan_specification(load_specification(resources() / "examples" / EXAMPLE), gpu)
+    began_ns = gpu.clock.now_ns()
+    with Store() as store:
+        result = run_session(plan, store, lambda _event: None, threading.Event())
+    taken_s = (gpu.clock.now_ns() - began_ns) / 1e9
+    assert result.progress.evaluated == 250, "as the card says"
+    promised = example_words(gpu.info, 1.0, Example(None)).rpartition("about ")[2].removesuffix(".")
+    units = {"s": 1.0, "min": 60.0}
+    parts = promised.split()
+    promised_s = sum(float(number) * units[unit] for number, unit in zip(parts[::2], parts[1::2], strict=True))
+    assert promised_s / 1.5 < taken_s < promised_s * 1.5
 
 
 def test_each_card_is_pressed_by_mouse_by_space_and_by_its_mnemonic(
@@ -207,7 +247,7 @@ def test_the_example_runs_where_it_can(source: Source, name: str, selector: str 
     example = example_on(gpu, TWINS)
     assert example.selector == selector
     said = example_words(gpu.info, 10.0, example)
-    assert ("about 33 s" if selector is None else f"simulated {selector.partition(':')[2].upper()}") in said
+    assert ("about 36 s" if selector is None else f"simulated {selector.partition(':')[2].upper()}") in said
 
 
 def test_a_real_board_runs_the_example_only_where_kernels_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
