@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 RUN: Final = "--run-own-module"
-_ROOT: Final = Path(__file__).resolve().parents[1]  # the folder that holds the package
+_PACKAGE: Final = Path(__file__).resolve().parent
 
 
 def is_frozen() -> bool:
@@ -40,6 +40,6 @@ def lone_module_command(module: str, *arguments: str, packages: bool = False) ->
     """
     if is_frozen():
         return [sys.executable, RUN, module, *arguments]
-    path = _ROOT.joinpath(*module.split("."))
+    path = _PACKAGE.joinpath(*module.split(".")[1:])  # installed editable, its folder has another name
     flags = ["-P"] if packages else ["-I", "-S", "-B"]
     return [sys.executable, *flags, str(path if path.is_dir() else path.with_suffix(".py")), *arguments]

@@ -8,7 +8,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -70,3 +72,13 @@ def no_thread_left_behind() -> Iterator[None]:
         if time.monotonic() > deadline:
             pytest.fail(f"threads left behind: {', '.join(t.name for t in leaked)}")
         time.sleep(0.02)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """A process of tests that died ends the run, with a failure: others would run on, or wait, for what it had."""
+    if error:
+        running = None
+        with suppress(KeyError):  # it died before it had any
+            running = node.config.pluginmanager.getplugin("dsession").sched.remove_node(node)
+        pytest.exit(f"{node.gateway.id}, a process of tests, died in {running or 'no test'}: {error}", returncode=1)

@@ -213,3 +213,7 @@ def _runs(process: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def test_a_lone_module_is_found_where_the_package_has_another_name_than_its_folder() -> None:
+    assert Path(lone_module_command("wattridge.engine.children.reaper")[4]).is_file()

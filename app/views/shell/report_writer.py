@@ -70,7 +70,7 @@ class ReportWriter(QObject):
         def work() -> Path:
             from ...engine.report.page import write_report
 
-            return write_report(gathered(), path, overwrite=True)  # the dialog has asked
+            return write_report(gathered(), path)  # the dialog has asked
 
         self.started.emit(f"Writing {path.name} …")
         self._tasks.run(work, self.written.emit)
