@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -180,7 +180,7 @@ def a_folder_instead(place: Place) -> dict[str, str]:
 
 
 def bad_row(place: Place) -> dict[str, str]:
-    with sqlite3.connect(place.data / "wattridge.sqlite") as db:
+    with closing(sqlite3.connect(place.data / "wattridge.sqlite")) as db, db:
         db.execute("UPDATE sessions SET objective = 'nonsense', created_s = 'yesterday', tags = x'ff00'")
         db.execute("UPDATE measurements SET measured = '[1', state = 'odd' WHERE ordinal < 9")
     db.close()
@@ -222,7 +222,7 @@ def test_a_damaged_database_is_named_and_left_as_it_is(place: Place) -> None:
 
 def test_one_damaged_session_is_named_and_the_others_are_listed(place: Place) -> None:
     assert run(place.words("tune"))[0] == 0
-    with sqlite3.connect(place.data / "wattridge.sqlite") as db:
+    with closing(sqlite3.connect(place.data / "wattridge.sqlite")) as db, db:
         db.execute("UPDATE sessions SET origin = '{' WHERE id = 1")
     db.close()
     status, output, errors = run(["sessions", "--json"])
@@ -233,7 +233,7 @@ def test_one_damaged_session_is_named_and_the_others_are_listed(place: Place) ->
 
 
 def test_a_damaged_measurement_is_left_out_and_said(place: Place) -> None:
-    with sqlite3.connect(place.data / "wattridge.sqlite") as db:
+    with closing(sqlite3.connect(place.data / "wattridge.sqlite")) as db, db:
         db.execute('UPDATE measurements SET measured = \'{"time_s": "fast"}\' WHERE ordinal = 3')
     db.close()
     status, output, _ = run(["analyse", "1"])
@@ -324,7 +324,7 @@ def test_odd_names_of_files(command: str, name: str, place: Place) -> None:
 def test_a_long_name_of_a_session_is_stored_listed_and_exported(place: Place) -> None:
     spec = place.folder / "long.toml"
     spec.write_text(place.spec.read_text().replace('name = "gemm"', f'name = "{"n" * 300}"'))
-    with sqlite3.connect(place.data / "wattridge.sqlite") as db:
+    with closing(sqlite3.connect(place.data / "wattridge.sqlite")) as db, db:
         db.execute("UPDATE sessions SET name = ?, title = ?, tags = ?", ("n" * 300, "t" * 300, json.dumps(["g" * 300])))
     db.close()
     for words in (["sessions"], ["analyse", "1"], ["export", "1"], ["report", "1", "--out", "r.html"]):

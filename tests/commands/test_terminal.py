@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import unicodedata
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -105,7 +106,7 @@ def test_hostile_names_of_boards_kernels_sessions_and_tags(
         if words[0] == "tune" and len(words) > 2:
             with Store() as store:
                 path = store.path
-            with sqlite3.connect(path) as db:
+            with closing(sqlite3.connect(path)) as db, db:
                 tags = json.dumps([HOSTILE])
                 db.execute("UPDATE sessions SET name = ?, tags = ?, notes = ?", (IN_FILES, tags, IN_FILES))
             db.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -136,7 +137,7 @@ def test_restating_and_copies_leave_counters_where_they_are(store: Store, board:
     result = profile_session(store, session, Wanted(Which.BEST, 2), board)
     loaded = store.load(session)
     store.restate(session, [loaded.table.measurement(at) for at in range(len(loaded.table))], loaded.record.origin)
-    with sqlite3.connect(store.path) as db:
+    with closing(sqlite3.connect(store.path)) as db, db:
         texts = [text for (text,) in db.execute("SELECT measured FROM measurements WHERE session = ?", (session,))]
     assert not any("dram_read_byte" in text for text in texts)
     copy = store.duplicate(session)
@@ -149,13 +150,13 @@ def test_restating_and_copies_leave_counters_where_they_are(store: Store, board:
 def test_a_store_without_the_table_gets_it_and_a_read_only_one_needs_none(store: Store, board: Gpu) -> None:
     session = tuned(store, board)
     store.close()
-    with sqlite3.connect(store.path) as db:
+    with closing(sqlite3.connect(store.path)) as db, db:
         db.execute("DROP TABLE counters")
     with Store(store.path) as again:
         assert again.metrics(session) == {}
         again.keep_counters(session, {0: {"dram__bytes_read.sum": 1.0}}, "test")
         assert again.metrics(session) == {0: {"dram__bytes_read.sum": 1.0}}
-    with sqlite3.connect(store.path) as db:
+    with closing(sqlite3.connect(store.path)) as db, db:
         db.execute('UPDATE counters SET metrics = \'{"x": "damaged"}\'')
     with Store(store.path) as again:
         assert again.metrics(session) == {}

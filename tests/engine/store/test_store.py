@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -70,7 +71,7 @@ def test_what_is_written_stays_though_something_else_in_the_process_has_looked_i
     """As a file dialog does, which ends SQLite's own locks; other processes come and go meanwhile."""
     ended = subprocess.run([sys.executable, "-c", _LOOKED_INTO], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    with sqlite3.connect(own_data_folder / "wattridge.sqlite") as db:
+    with closing(sqlite3.connect(own_data_folder / "wattridge.sqlite")) as db, db:
         assert db.execute("SELECT count(*) FROM kept").fetchone() == (2000,)
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
@@ -279,7 +280,7 @@ def test_a_file_that_is_no_database_is_one_clear_line(tmp_path: Path) -> None:
 
 def test_a_newer_schema_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "wattridge.sqlite"
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("PRAGMA user_version = 99")
     db.close()
     with pytest.raises(WattridgeError, match="newer version"):
@@ -290,7 +291,7 @@ def test_a_file_of_the_first_schema_is_taken_over(own_data_folder: Path) -> None
     with Store() as store:
         session, path = new_session(store, max_evaluations=50), store.path
         store.append(session, [measurement_of(SPACE, row) for row in range(5)])
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("DROP TABLE stated")
         db.execute("ALTER TABLE sessions DROP COLUMN patience")
         db.execute("ALTER TABLE measurements DROP COLUMN message")
@@ -375,7 +376,7 @@ def test_deleting_can_be_undone_until_it_is_purged(own_data_folder: Path) -> Non
         assert store.purge(older_than_s=-1.0) == 1
         with pytest.raises(InputError, match="no session"):
             store.session(session)
-    with sqlite3.connect(own_data_folder / "wattridge.sqlite") as db:
+    with closing(sqlite3.connect(own_data_folder / "wattridge.sqlite")) as db, db:
         assert db.execute("SELECT count(*) FROM measurements").fetchone() == (0,)
     db.close()
 
@@ -388,7 +389,7 @@ def test_a_damaged_session_is_named_by_its_number_and_the_others_stay(column: st
         whole, damaged = new_session(store), new_session(store)
         for session in (whole, damaged):
             store.finish(session, SessionState.DONE)
-        with sqlite3.connect(store.path) as other:
+        with closing(sqlite3.connect(store.path)) as other, other:
             other.execute(f"UPDATE sessions SET {column} = ? WHERE id = ?", (value, damaged))
         assert [record.id for record in store.sessions()] == [whole]
         [line] = store.unreadable
@@ -437,7 +438,7 @@ def test_wherever_a_store_is_damaged_its_sessions_are_not_listed_in_silence(own_
 
 def test_a_measurement_that_is_no_json_or_gone_is_counted_by_its_session(own_data_folder: Path) -> None:
     path = with_three_sessions()
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("UPDATE measurements SET measured = '{broken' WHERE session = 2 AND row < 2")
         db.execute("DELETE FROM measurements WHERE session = 3 AND row = 7")
     db.close()
@@ -500,7 +501,7 @@ def test_the_newest_fit_of_a_board_is_kept_with_its_points() -> None:
         }
         store.save_fit(dataclasses.replace(fit(1000.0), simulated=False), "a real sweep")
         for bad in ("", "[]", "{}", '{"gpu": "Fake GPU"}', "nonsense"):
-            with sqlite3.connect(store.path) as other:
+            with closing(sqlite3.connect(store.path)) as other, other:
                 other.execute(
                     "INSERT INTO fits (created_s, gpu, source, fit) VALUES (0, 'Fake GPU', 'a damaged row', ?)", (bad,)
                 )

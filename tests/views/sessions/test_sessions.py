@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ def test_without_a_session_it_says_what_to_do_first(qtbot: QtBot, store: Store) 
 
 def test_a_session_that_is_damaged_is_named_in_the_banner(qtbot: QtBot, store: Store) -> None:
     session = keep(store, "gemm")
-    with sqlite3.connect(store.path) as db:
+    with closing(sqlite3.connect(store.path)) as db, db:
         db.execute("UPDATE measurements SET measured = '{broken' WHERE row < 2")
     db.close()
     lab, faults = Lab(store=store), list[EngineFault]()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from lab import ready
 from pytestqt.qtbot import QtBot
 
 from app.paths import resources
 from app.sensors.select import open_gpu
+
+pytestmark = pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="needs a C compiler")
 
 
 def test_what_a_start_runs_is_shown_before_it(qtbot: QtBot, open_program: Callable[..., Any]) -> None:
