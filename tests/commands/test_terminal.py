@@ -88,8 +88,8 @@ def test_hostile_names_of_boards_kernels_sessions_and_tags(
         ["tune", HOSTILE.replace("\x00", "")],
         ["analyse", "1"],
         ["sessions"],
-        ["export", "1", "--out", str(tmp_path / "out")],
-        ["report", "1", "--out", str(tmp_path / "r.html")],
+        ["export", "1", "--out", str(tmp_path / "out"), "--force"],
+        ["report", "1", "--out", str(tmp_path / "r.html"), "--force"],
         ["compare", "1", "1"],
     ]
     for words in commands:
@@ -109,7 +109,6 @@ def test_hostile_names_of_boards_kernels_sessions_and_tags(
             with closing(sqlite3.connect(path)) as db, db:
                 tags = json.dumps([HOSTILE])
                 db.execute("UPDATE sessions SET name = ?, tags = ?, notes = ?", (IN_FILES, tags, IN_FILES))
-            db.close()
 
 
 # --- widths -----------------------------------------------------------------------------------------------------------

@@ -76,8 +76,12 @@ class Store:
         self._ordinals: dict[int, int] = {}  # of the held sessions: the next one
         with self._translated():
             self._db, self.read_only = open_database(self.path)
-        self._locks = LastingLocks(self.path)
-        self._mark_interrupted()
+        try:
+            self._locks = LastingLocks(self.path)
+            self._mark_interrupted()
+        except BaseException:
+            self._db.close()
+            raise
 
     # --- writing ----------------------------------------------------------------------------------------------------
 
