@@ -74,6 +74,8 @@ def _guarded(words: list[str], as_json: bool) -> int:
     except OSError as error:
         return _failed(_of_system(error), as_json)
     except Exception as error:
+        if isinstance(error.__cause__, SystemExit):  # of a signal's handler, within code in C
+            raise error.__cause__ from None
         if os.environ.get(_TRACEBACK) == "1":
             raise
         what = f"a fault in Wattridge: {type(error).__name__}: {error}"

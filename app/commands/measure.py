@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from argparse import REMAINDER, SUPPRESS, ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from statistics import fmean, stdev
@@ -42,7 +42,6 @@ def measure_arguments(parser: ArgumentParser) -> None:
         "wattridge measure [--gpu G[,G]] [--repeats N] [--subtract-idle] [--meter METER] [--json]"
         " -- PROGRAM [ARGUMENT ...]"
     )
-    parser.add_argument("misplaced", nargs=REMAINDER, help=SUPPRESS)  # what is not behind a --
     parser.add_argument("--gpu", metavar="GPU,...", help="one GPU or several: an index, a UUID, simulated:NAME, ...")
     parser.add_argument(
         "--meter", action="append", default=[], metavar="METER", help="also by this meter: see `wattridge meters`"
@@ -59,9 +58,6 @@ def measure_arguments(parser: ArgumentParser) -> None:
 
 def measure(arguments: Namespace) -> int:
     """Run a program and report what the boards drew meanwhile. A program that fails is status 1."""
-    if arguments.misplaced:
-        remedy = f"wattridge measure [OPTIONS] -- {shlex.join([*arguments.misplaced, *arguments.program])}"
-        raise InputError(f"'{arguments.misplaced[0]}' is no option", "measure", f"a program stands behind --: {remedy}")
     if not arguments.program:
         raise InputError("no program", "measure", "name one: wattridge measure -- PROGRAM [ARGUMENT ...]")
     names = [text.strip() for text in arguments.gpu.split(",")] if arguments.gpu else [None]

@@ -100,3 +100,18 @@ def test_an_example_is_tuned_by_its_name_from_any_folder(
     assert json.loads(capsys.readouterr().out)["evaluated"] == 3
     assert main(["space", "rtx5090_clocks", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["valid"] == 108
+
+
+def test_a_signal_that_reaches_code_in_c_ends_the_command_as_it_does_elsewhere(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Qt does while its modules load: the exception of the handler becomes the cause of a SystemError."""
+
+    def interrupted(_arguments: object) -> int:
+        raise SystemError("returned a result with an exception set") from SystemExit(143)
+
+    monkeypatch.setattr("app.commands.strategies.strategies", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        main(["strategies"])
+    assert ended.value.code == 143
+    assert "fault" not in capsys.readouterr().err
