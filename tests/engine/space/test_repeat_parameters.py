@@ -192,7 +192,8 @@ def test_what_is_exported_is_a_configuration_and_every_reading(
     assert "REPEAT" not in files["k.h"]
     assert json.loads(files["k.json"])["parameters"] == {"block_size_x": 64}
     assert len(json.loads(files["k-cache.json"])["cache"]) == 15, "nothing is lost"
-    words = ("export", str(path), "--out", str(tmp_path / "other"), "--kind", "json", "--configuration", "block_size_x=128")
+    folder = str(tmp_path / "other")
+    words = ("export", str(path), "--out", folder, "--kind", "json", "--configuration", "block_size_x=128")
     [chosen] = run(capsys, *words)["files"]
     assert json.loads(Path(chosen).read_text())["parameters"] == {"block_size_x": 128}
     alone = cache(tmp_path / "alone.json", table(("REPEAT",)))
