@@ -197,6 +197,7 @@ class ControlPanel(QWidget):
         self.rows.setParent(place)
         self.rows.choose(self._ticked.get(self._gpu.info.uuid, {}))
         self.rows.changed.connect(self._set_buttons)
+        self.rows.refused.connect(self._say)
         buttons = (self.apply, self.keep, self.back, self.restore, self.profiles, self.save, self.delete)
         last = (self.script, self.unit, self.helper.button, self.log.tabs, self.log.table)
         for above, below in pairwise((self.switch, *self.rows.in_order, *buttons, *last)):

@@ -5,11 +5,14 @@ What is shown and cannot be set has a row too, with the reason.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
 from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtGui import QValidator
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -42,6 +45,7 @@ _OFFSETS = (
     "Clock offsets are not set: they change the voltage at every clock, and kernels may then compute wrong results "
     "without an error."
 )
+_NUMBER: Final = re.compile(r"[-+]?\d{1,12}([.,]\d*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +68,35 @@ def choices_of(gpu: Gpu) -> Choices:
     return Choices(*clocks, step_mhz(gpu), why_not, profiles, requested)
 
 
-class ClockBox(QSpinBox):
+class _Ranged:
+    """A field in which any number can be typed: one outside its range is refused in a line, not cut to what fits."""
+
+    def validate(self: Any, text: str, position: int) -> Any:
+        """Qt's hook, which would drop every digit that leaves the range."""
+        state, *where = super().validate(text, position)
+        typed = state == QValidator.State.Invalid and _NUMBER.fullmatch(text.removesuffix(self.suffix()).strip())
+        return (QValidator.State.Intermediate if typed else state, *where)
+
+    def fixup(self: Any, text: str) -> Any:
+        """Qt's hook for a text that is no value when the field is left: the one before stays."""
+        typed = text.removesuffix(self.suffix()).strip()
+        if _NUMBER.fullmatch(typed):
+            unit, kept = self.suffix().strip(), self.textFromValue(self.value())
+            ends = f"{self.textFromValue(self.minimum())} to {self.textFromValue(self.maximum())} {unit}"
+            self.refused.emit(f"{typed} {unit} is outside {ends}: {kept} {unit} stays")
+        return super().fixup(text)
+
+
+class LimitBox(_Ranged, QDoubleSpinBox):
+    """A power limit in W."""
+
+    refused = Signal(str)
+
+
+class ClockBox(_Ranged, QSpinBox):
     """A clock on the supported steps: the arrows go from one to the next, and what is typed becomes the nearest."""
+
+    refused = Signal(str)
 
     def __init__(self, clocks_mhz: Sequence[int], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -96,6 +127,7 @@ class SettingRows(QObject):
     """
 
     changed = Signal()
+    refused = Signal(str)  # what was typed and cannot be, in one line
 
     def __init__(self, gpu: Gpu, choices: Choices, grid: QGridLayout) -> None:
         super().__init__()
@@ -109,7 +141,7 @@ class SettingRows(QObject):
         self.low.setValue(graphics[0])
         self.high.setValue(graphics[-1])
         self.memory.setValue(memory[-1])
-        self.limit = QDoubleSpinBox()
+        self.limit = LimitBox()
         self.limit.setDecimals(0)
         self.limit.setSuffix(" W")
         self.limit.setRange(self._limit.minimum_w or 0.0, self._limit.maximum_w or 0.0)
@@ -150,10 +182,11 @@ class SettingRows(QObject):
         self.profile.activated.connect(lambda _: self._edited(PROFILE))
         for name, boxes in self._editors().items():
             for each in boxes:
+                each.refused.connect(lambda words, name=name: self._refuse(name, words))
                 each.valueChanged.connect(lambda _, name=name: self._edited(name))
                 each.lineEdit().textEdited.connect(lambda _, name=name: self._edited(name))
 
-    def _editors(self) -> dict[str, tuple[QSpinBox | QDoubleSpinBox, ...]]:
+    def _editors(self) -> dict[str, tuple[ClockBox | LimitBox, ...]]:
         return {
             "graphics_clock_mhz": (self.low, self.high),
             "memory_clock_mhz": (self.memory,),
@@ -165,6 +198,11 @@ class SettingRows(QObject):
         """What the user operates, from the top to the bottom."""
         fields: dict[str, tuple[QWidget, ...]] = {**self._editors(), PROFILE: (self.profile,)}
         return [each for name, boxes in fields.items() for each in (self.boxes[name], *boxes)]
+
+    def _refuse(self, name: str, words: str) -> None:
+        """Nothing is asked of a setting whose value cannot be."""
+        self.boxes[name].setChecked(False)
+        self.refused.emit(words)
 
     def show_requested(self, names: str) -> None:
         """The workload power profiles that are requested now."""

@@ -166,6 +166,33 @@ def test_a_typed_value_ticks_its_row_at_once_and_counts_before_the_field_is_left
     assert set(rows.settings()) == {"power_limit_w"}
 
 
+@pytest.mark.parametrize(
+    ("field", "name", "words"),
+    [
+        ("low", "graphics_clock_mhz", "99999 MHz is outside 210 to 1410 MHz: 210 MHz stays"),
+        ("limit", "power_limit_w", "99999 W is outside 150 to 250 W: 225 W stays"),
+    ],
+)
+def test_what_is_typed_beyond_the_range_is_refused_in_a_line_and_not_cut_to_what_fits(
+    panel_of: Any, qtbot: QtBot, field: str, name: str, words: str
+) -> None:
+    lab, panel = panel_of(Board())
+    lab.engine.tell(events.ControlChanged("GPU-1", True, 77))
+    box = getattr(panel.rows, field)
+    before = box.value()
+    box.selectAll()
+    qtbot.keyClicks(box, "99999")
+    assert box.cleanText() == "99999"
+    panel.apply.click()
+    assert panel.outcome.text() == words
+    assert (box.value(), panel.rows.boxes[name].isChecked()) == (before, False)
+    assert lab.engine.commands == [], "nothing was asked of the board"
+    box.selectAll()
+    qtbot.keyClicks(box, "240")
+    panel.apply.click()
+    assert len(lab.engine.commands) == 1
+
+
 def test_a_value_that_cannot_be_set_is_never_ticked(panel_of: Any) -> None:
     _, panel = panel_of(Board(why_not={"power_limit_w": "fixed"}))
     panel.rows.choose({"power_limit_w": 200.0, "memory_clock_mhz": 810.0})
