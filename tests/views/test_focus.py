@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -74,3 +75,12 @@ def test_going_to_a_panel_leaves_its_widgets_to_their_parents(
         qtbot.waitUntil(partial(is_in, window, spec.name), timeout=20_000)  # once the panel knows what it shows
     held = [*(window.panels[spec.name] for spec in PANELS), window.panels["front"].show_menu]
     assert [type(widget).__name__ for widget in held if not is_with_its_own(widget)] == []
+
+
+def test_tab_leaves_every_table() -> None:
+    """Qt's tables keep it for their cells unless they are asked not to."""
+    tables = r"QTable(?:View|Widget)\((?!QTable)|class \w+\(QTable(?:View|Widget)[,)]"
+    sources = {path: path.read_text(encoding="utf-8") for path in VIEWS.rglob("*.py")}
+    with_tables = [path for path, text in sources.items() if re.search(tables, text)]
+    assert len(with_tables) > 10
+    assert [p.name for p in with_tables if not re.search("setTabKeyNavigation|set_up_table", sources[p])] == []

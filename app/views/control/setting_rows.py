@@ -73,7 +73,7 @@ class _Ranged:
 
     def validate(self: Any, text: str, position: int) -> Any:
         """Qt's hook, which would drop every digit that leaves the range."""
-        state, *where = super().validate(text, position)
+        state, *where = super().validate(text, position)  # type: ignore[misc]  # of the box
         typed = state == QValidator.State.Invalid and _NUMBER.fullmatch(text.removesuffix(self.suffix()).strip())
         return (QValidator.State.Intermediate if typed else state, *where)
 
@@ -84,7 +84,7 @@ class _Ranged:
             unit, kept = self.suffix().strip(), self.textFromValue(self.value())
             ends = f"{self.textFromValue(self.minimum())} to {self.textFromValue(self.maximum())} {unit}"
             self.refused.emit(f"{typed} {unit} is outside {ends}: {kept} {unit} stays")
-        return super().fixup(text)
+        return super().fixup(text)  # type: ignore[misc]
 
 
 class LimitBox(_Ranged, QDoubleSpinBox):

@@ -141,6 +141,7 @@ class ReadoutTable(QTableView):
         self.readings = readings
         self.setModel(readings)
         self.setAccessibleName("Every channel")
+        self.setTabKeyNavigation(False)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

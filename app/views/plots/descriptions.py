@@ -105,6 +105,7 @@ class ListingTable(QTableWidget):
         super().__init__(parent)
         prepare_table(self, name)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setTabKeyNavigation(False)
         self.setAlternatingRowColors(True)
         self.setWordWrap(False)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)

@@ -142,6 +142,7 @@ class WinsTable(QTableWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setTabKeyNavigation(False)
         self.setAccessibleName("On how many spaces one strategy beats another significantly")
         self.setToolTip(
             "On how many spaces the row's strategy is significantly better than the column's (Mann-Whitney, 5 %)"

@@ -157,7 +157,9 @@ class Tour(QFrame):
     @Slot()
     def stay_in_sight(self) -> None:
         """What is in sight has changed: a dock that comes to the front lies over what floats above the window."""
-        if self.isVisible():
+        if self.isVisible() and self._target is not None and not self._target.isVisible():
+            self.leave()  # the user went to another page
+        elif self.isVisible():
             self._put()
 
     def _put(self) -> None:

@@ -137,6 +137,19 @@ def on_top(window: QWidget, card: QWidget) -> bool:
     return all(each is not None and (each is card or card.isAncestorOf(each)) for each in seen)
 
 
+def test_the_tour_ends_where_the_user_goes_to_another_page(qtbot: QtBot, open_program: Open) -> None:
+    window = ready(qtbot, open_program(FakeGpu(working)))
+    window.actions_by_name["tour"].trigger()
+    assert window.tour.step == 0
+    window.workspaces.show_workspace("library")
+    qtbot.waitUntil(lambda: window.tour.step is None, timeout=5_000)
+    window.actions_by_name["tour"].trigger()
+    window.tour.go_on()
+    assert window.tour.step == 1, "its own steps change the page"
+    qtbot.wait(50)
+    assert window.tour.step == 1
+
+
 def test_the_tour_stays_above_what_comes_to_the_front_below_the_menus_and_off_its_target(
     qtbot: QtBot, open_program: Open
 ) -> None:
