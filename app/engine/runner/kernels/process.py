@@ -161,7 +161,8 @@ class AskedProcess:
                 elif time.monotonic() >= deadline:
                     if stopped:
                         self._process.kill()
-                    raise KernelFailed(State.TIMEOUT, f"no answer within {timeout_s:g} s", lost=True) from None
+                    what = "stopped" if stopped else f"no answer within {timeout_s:g} s"
+                    raise KernelFailed(State.TIMEOUT, what, lost=True) from None
                 continue
             if frame is None:
                 self._inbox.put(None)  # for the next request: what has ended does not answer later

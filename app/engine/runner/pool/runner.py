@@ -201,7 +201,7 @@ class PoolRunner:
         """Compile workers make their images meanwhile; without such nothing is done."""
         self._help.expect(rows)
 
-    def features(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
+    def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
         """What the boards' compilers know of the rows; NaN where none answered."""
         found = np.full((len(rows), len(self.feature_names)), np.nan)
         seats = self._ready()
