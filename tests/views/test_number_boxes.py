@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab import Lab, grid_space, plan_for
+from lab import OBJECTIVE, Lab, grid_space, plan_for
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtWidgets import QDoubleSpinBox, QGridLayout, QSpinBox, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
@@ -54,7 +54,7 @@ def session_form() -> SessionForm:
 FORMS: dict[str, Callable[[], QWidget]] = {
     "the editor's device settings": lambda: DeviceSettings(EditedSpecification()),
     "the form of Tune": session_form,
-    "several runs": lambda: VariantsWindow(Lab().context, lambda: None, lambda: plan_for(grid_space())),
+    "several runs": lambda: VariantsWindow(Lab().context, lambda: None, lambda: plan_for(grid_space(), OBJECTIVE)),
     "the chooser": lambda: ChooserBar(Lab().context, Settings()),
     "a load": lambda: LoadForm(Settings()),
     "a log": LogWindow,
@@ -198,7 +198,7 @@ def test_a_number_within_the_range_counts_at_once(qtbot: QtBot) -> None:
 
 
 def test_return_presses_no_button_with_a_number_that_was_refused(qtbot: QtBot) -> None:
-    form = VariantsWindow(Lab().context, lambda: None, lambda: plan_for(grid_space()))
+    form = VariantsWindow(Lab().context, lambda: None, lambda: plan_for(grid_space(), OBJECTIVE))
     qtbot.addWidget(form)
     form.show()
     form.add.setEnabled(True)
