@@ -164,9 +164,9 @@ class Ring:
         """Absolute number of the first row after `time_ns` (at or after it, where not inclusive)."""
         return self._find(time_ns, inclusive, self.count)
 
-    def between(self, t0_ns: int, t1_ns: int) -> tuple[int, int]:
-        """Absolute rows [a, b) with t0_ns <= time <= t1_ns."""
-        count = self.count
+    def between(self, t0_ns: int, t1_ns: int, count: int | None = None) -> tuple[int, int]:
+        """Absolute rows [a, b) with t0_ns <= time <= t1_ns, of the first `count`."""
+        count = self.count if count is None else count
         start = self._find(t0_ns, False, count)
         return start, max(start, self._find(t1_ns, True, count))
 
@@ -200,22 +200,25 @@ class Ring:
 
         The integral is that of the step curve on which each value stands for the time since the row before it.
         """
-        out = Summary()
-        start, stop = self.between(t0_ns, t1_ns)
+        out, count = Summary(), self.count  # a row that comes meanwhile is not after the span
+        first = max(0, count - self._shown)
+        start, stop = self.between(t0_ns, t1_ns, count)
         if start < stop:
-            self._add_row(out, column, start, t0_ns, t1_ns, inside=True)
+            self._add_row(out, column, start, t0_ns, t1_ns, covers=start > first, inside=True)
             self._add_rows(out, column, start + 1, stop)
-        if stop < self.count:  # the row after the span covers the span's end
-            self._add_row(out, column, stop, t0_ns, t1_ns, inside=False)
+        if stop < count:  # the row after the span covers the span's end
+            self._add_row(out, column, stop, t0_ns, t1_ns, covers=stop > first, inside=False)
         return out
 
-    def _add_row(self, out: Summary, column: int, row: int, t0_ns: int, t1_ns: int, inside: bool) -> None:
-        """One row, as far as the time it covers lies in the span."""
+    def _add_row(
+        self, out: Summary, column: int, row: int, t0_ns: int, t1_ns: int, *, covers: bool, inside: bool
+    ) -> None:
+        """One row, as far as the time it covers lies in the span: none for the oldest one."""
         value = float(self._value[row % self.length, column])
         if math.isnan(value):
             return
         seconds = 0.0
-        if row > self.first:
+        if covers:
             before, at = (int(time_ns) for time_ns in self.times(row - 1, row + 1))
             if at - before <= self.gap_ns:
                 seconds = max(0, min(at, t1_ns) - max(before, t0_ns)) * 1e-9

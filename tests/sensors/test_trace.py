@@ -429,10 +429,11 @@ READERS: dict[str, Callable[[Trace], Iterator[str]]] = {
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("copies", [1, 2, 3])
+@pytest.mark.parametrize("appended", [1, ROUND])
 def test_a_reader_that_is_overtaken_between_two_copies_reads_again(
-    monkeypatch: pytest.MonkeyPatch, reader: str, copies: int
+    monkeypatch: pytest.MonkeyPatch, reader: str, copies: int, appended: int
 ) -> None:
-    """The writer comes round the whole ring after the reader's first, second or third look at it."""
+    """A row comes, or the writer comes round the whole ring, after the reader's first, second or third look at it."""
     trace = numbered_trace()
     looks = 0
 
@@ -444,7 +445,7 @@ def test_a_reader_that_is_overtaken_between_two_copies_reads_again(
             looked = original(ring, *given)
             looks += 1
             if looks == copies:
-                for reading in rows_of(ROUND, ROUND):
+                for reading in rows_of(ROUND, appended):
                     trace.append(reading)
             return looked
 
