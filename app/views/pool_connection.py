@@ -16,7 +16,6 @@ from .threads.tasks import TaskQueue
 
 if TYPE_CHECKING:
     from ..engine.runner.pool.boards import PoolBoard
-    from ..engine.runner.pool.compilers import PoolCompiler
     from ..engine.runner.pool.gpu import PooledGpu
     from ..engine.session.pool.opening import OpenedPool
 
@@ -84,11 +83,6 @@ class PoolConnection(QObject):
         """All boards that are there now, of every model. Any thread may ask."""
         opened = self._opened
         return opened.pool.boards() if opened is not None else ()
-
-    def compilers(self) -> tuple[PoolCompiler, ...]:
-        """The machines that only compile for them."""
-        opened = self._opened
-        return opened.pool.compilers() if opened is not None else ()
 
     def models(self) -> list[str]:
         """The models of the boards that are there now."""

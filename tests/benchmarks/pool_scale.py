@@ -3,7 +3,7 @@
     python tests/benchmarks/pool_scale.py [--boards 1,10,100,1000] [--measurement 0.35] [--strategy random_sample,auto]
     python tests/benchmarks/pool_scale.py --dask 1,10,100 [--measurement 0.35]
 
-The first form is the session as it is: strategy, `PoolRunner`, `OneScale`, store on disk, and the lines of JSON of the
+The first form is the session as it is: strategy, `PoolRunner`, store on disk, and the lines of JSON of the
 pool's protocol. The boards are coroutines of another process, each of which takes `--measurement` seconds of real time
 for a configuration; what carries the lines is a pipe in place of Dask. `0` seconds shows what the session's own thread
 can do. `thread` is the processor time of that thread over the wall time, and `ms each` over the configurations: it
@@ -41,7 +41,6 @@ import numpy as np  # noqa: E402
 
 from app.engine.control.serving import hello_of  # noqa: E402
 from app.engine.measurement import Measurement, State  # noqa: E402
-from app.engine.runner.one_scale import OneScale  # noqa: E402
 from app.engine.runner.pool.boards import PoolBoard  # noqa: E402
 from app.engine.runner.pool.bundle import Bundle  # noqa: E402
 from app.engine.runner.pool.messages import (  # noqa: E402
@@ -148,12 +147,6 @@ class PipePool:
             while True:
                 self._heard.put(Said(*self._pipe.recv()))
 
-    def compilers(self) -> tuple[()]:
-        return ()
-
-    def tell(self, board: str, line: bytes) -> None:
-        """Nothing is compiled here."""
-
     def boards(self) -> tuple[PoolBoard, ...]:
         return self._boards
 
@@ -201,7 +194,7 @@ def one_session(boards: int, strategy: str, measurement_s: float) -> None:
     runner = PoolRunner(pool, pool.model, "simulated", plan.space, Bundle("k.toml", {"k.toml": b""}))
     while len(runner.boards) < boards:
         runner._hear(0.05)
-    plan = replace(plan, make_runner=lambda: OneScale(runner, spec, plan.space))
+    plan = replace(plan, make_runner=lambda: runner)
     with tempfile.TemporaryDirectory() as folder, CountingStore(Path(folder) / "store.sqlite") as store:
         wall, cpu, process = time.perf_counter(), time.thread_time(), time.process_time()
         result = run_session(plan, store, lambda _: None, threading.Event())

@@ -57,9 +57,6 @@ class ScriptedSide:
     def key(self) -> str:
         return self.board.key
 
-    def take_image(self, line: bytes) -> None:
-        """It compiles nothing."""
-
     def answer(self, line: bytes, say: Callable[[bytes], None]) -> bytes:
         request = parse_request(line)
         self.verbs.append(request.do)

@@ -113,28 +113,23 @@ def _pool_runner_on(
     spec: Specification, gpu: PooledGpu, space: SearchSpace, condition: Condition | None
 ) -> Callable[[], Runner]:
     """What makes the runner over the boards of a pool. Raises as `bundle_of`."""
-    from ..runner.one_scale import OneScale
     from ..runner.pool.bundle import bundle_of
     from ..runner.pool.runner import PoolRunner
 
     bundle, words = bundle_of(spec), condition.option if condition is not None else ""
     source, reports = gpu.info.source, gpu.reports
 
-    def make() -> Runner:
-        pool = PoolRunner(
-            gpu.pool,
-            gpu.model,
-            source,
-            space,
-            bundle,
-            repeats=spec.repeats,
-            condition=words,
-            on_remark=reports.remark,
-            on_status=reports.status,
-        )
-        return OneScale(pool, spec, space)
-
-    return make
+    return lambda: PoolRunner(
+        gpu.pool,
+        gpu.model,
+        source,
+        space,
+        bundle,
+        repeats=spec.repeats,
+        condition=words,
+        on_remark=reports.remark,
+        on_status=reports.status,
+    )
 
 
 def _service_notes(spec: Specification, gpu: Gpu) -> tuple[str, ...]:

@@ -38,6 +38,7 @@ from ..service_figures import OF_ENERGY
 from ..session_state import Purpose
 from ..space.build import build_space
 from ..space.device_settings import resolve_device_settings
+from ..space.result_table import DECIDED_ON
 from ..space.search_space import SearchSpace
 from ..specification.check import returned_value
 from ..specification.model import Specification
@@ -275,7 +276,7 @@ def plan_resume(
     beside: Callable[[], AbstractContextManager[Any]] = nullcontext
     starts: tuple[int, ...] = ()
     suggestions: tuple[int, ...] = ()
-    origin = record.origin
+    origin = {name: text for name, text in record.origin.items() if name != DECIDED_ON}  # it is open again
     if record.origin.get("kind") == "replay":
         recording = read_recording(path, TableColumns.parse(origin.get("parameters"), origin.get("figures")))
         space, make_runner = recording.space(), lambda: ReplayRunner.of(recording)

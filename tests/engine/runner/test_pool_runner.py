@@ -15,7 +15,6 @@ from fake_pool import FakePool
 from pool_sides import BUNDLE, MODEL, ScriptedSide, board
 
 from app.engine.measurement import Depth, State
-from app.engine.runner.base import OverBoards
 from app.engine.runner.pool.gpu import boards_of_origin
 from app.engine.runner.pool.messages import BoardBusy, error_line, parse_answer
 from app.engine.runner.pool.runner import PoolRunner
@@ -245,17 +244,6 @@ def test_when_no_board_takes_part_any_more_the_session_fails_at_once_with_the_re
         with pytest.raises(WattridgeError, match="a word that is none of those known"):
             list(runner.measure(ROWS, threading.Event()))
     assert len(said) == 2
-
-
-def test_rows_are_measured_on_a_named_board_and_no_longer_once_that_left() -> None:
-    sides = [side("a"), side("b")]
-    with running(*sides) as (pool, runner, _):
-        assert isinstance(runner, OverBoards)
-        found = list(runner.measure_on(once([("b", row) for row in (3, 4, 5)]), threading.Event()))
-        assert [(each.row, each.board) for each in found] == [(3, "b"), (4, "b"), (5, "b")]
-        pool.lose("b")
-        assert list(runner.measure_on(once([("b", 6)]), threading.Event())) == []
-        assert 6 not in sides[0].measured
 
 
 def test_what_was_measured_is_measured_again_on_the_same_board() -> None:

@@ -24,7 +24,7 @@ from app.engine.runner.pool.status import (
     boards_to_json,
     status_of_origin,
 )
-from app.engine.session.board_offsets import describe_board_work
+from app.engine.session.description import describe_board_work
 
 SPACE = grid()
 ROWS = list(range(SPACE.size))

@@ -21,10 +21,9 @@ from ....sensors.remote.fields import Garbled
 from . import tasks
 from .boards import PoolBoard, parse_board
 from .certificates import Certificates
-from .compilers import PoolCompiler, parse_compiler
 from .messages import error_line
 from .network import security_of, settle
-from .pool import Came, CompilerCame, Failure, Heard, Left, Remark, Said, Unanswered
+from .pool import Came, Failure, Heard, Left, Remark, Said, Unanswered
 
 LOOK_S: Final = 0.5  # between looks at who is there
 CONNECT_S: Final = 10.0
@@ -74,7 +73,6 @@ class DaskPool:
         self._heard: queue.SimpleQueue[Heard] = queue.SimpleQueue()
         self._mutex = threading.Lock()
         self._boards: dict[str, PoolBoard] = {}
-        self._compilers: dict[str, PoolCompiler] = {}
         # Of the thread alone from here on.
         self._name = f"wattridge-{secrets.token_hex(8)}"
         self._client: Client | None = None
@@ -103,15 +101,8 @@ class DaskPool:
         with self._mutex:
             return tuple(self._boards.values())
 
-    def compilers(self) -> tuple[PoolCompiler, ...]:
-        with self._mutex:
-            return tuple(self._compilers.values())
-
     def send(self, board: str, number: int, line: bytes) -> None:
         self._call(self._submit, board, number, line)
-
-    def tell(self, board: str, line: bytes) -> None:
-        self._call(self._tell, board, line)
 
     def cancel(self, number: int) -> None:
         self._call(self._cancel, number)
@@ -261,29 +252,24 @@ class DaskPool:
         if not isinstance(announced, str):
             return
         try:
-            line = announced.encode()
-            member = parse_compiler(line) or parse_board(line)
+            board = parse_board(announced.encode())
         except (Garbled, WattridgeError) as error:
             self._heard.put(Remark(f"a worker at {shortened(address)} is left out: {error}"))
             return
-        before = self._addresses.get(member.key)
+        before = self._addresses.get(board.key)
         if before is not None:  # its worker was started again, and the scheduler has not noticed yet
             self._forget_worker(before)
             self._known[before] = ""
-        self._known[address] = member.key
-        self._addresses[member.key] = address
+        self._known[address] = board.key
+        self._addresses[board.key] = address
         with self._mutex:
-            if isinstance(member, PoolBoard):
-                self._boards[member.key] = member
-            else:
-                self._compilers[member.key] = member
-        self._heard.put(Came(member) if isinstance(member, PoolBoard) else CompilerCame(member))
+            self._boards[board.key] = board
+        self._heard.put(Came(board))
 
     def _left(self, key: str, why: str) -> None:
         del self._addresses[key]
         with self._mutex:
             self._boards.pop(key, None)
-            self._compilers.pop(key, None)
         self._heard.put(Left(key, why))
 
     # --- requests -----------------------------------------------------------------------------------------------------
@@ -302,7 +288,7 @@ class DaskPool:
                 key=f"{self._name}-{number}",
                 workers=[address],
                 allow_other_workers=False,
-                resources={tasks.COMPILER_RESOURCE if board in self._compilers else tasks.GPU_RESOURCE: 1},
+                resources={tasks.GPU_RESOURCE: 1},
                 pure=False,
                 retries=0,
             )
@@ -357,14 +343,9 @@ class DaskPool:
             if sent is not None and isinstance(line, bytes):
                 self._heard.put(Said(number, sent.board, line))
 
-    def _tell(self, board: str, line: bytes) -> None:
-        address = self._addresses.get(board)
-        if address is not None:
-            self._begin(self._broadcast({"op": tasks.TAKE_IMAGE, "line": line}, [address]))
-
-    async def _broadcast(self, message: dict[str, Any], workers: list[str] | None = None) -> None:
-        """To those workers, else to all of them."""
-        workers = list(self._addresses.values()) if workers is None else workers
+    async def _broadcast(self, message: dict[str, Any]) -> None:
+        """To all workers."""
+        workers = list(self._addresses.values())
         if self._client is not None and workers:
             with suppress(OSError, asyncio.TimeoutError):
                 await self._client.scheduler.broadcast(msg=message, workers=workers, on_error="ignore")

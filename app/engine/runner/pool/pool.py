@@ -7,7 +7,6 @@ from enum import Enum
 from typing import Protocol
 
 from .boards import PoolBoard
-from .compilers import PoolCompiler
 
 
 class Failure(Enum):
@@ -44,15 +43,8 @@ class Came:
 
 
 @dataclass(frozen=True, slots=True)
-class CompilerCame:
-    """A compile worker that joined the pool, also where it had left."""
-
-    compiler: PoolCompiler
-
-
-@dataclass(frozen=True, slots=True)
 class Left:
-    """A board, or compile worker, that is gone; each request that it had is `Unanswered` besides."""
+    """A board that is gone; each request that it had is `Unanswered` besides."""
 
     board: str
     why: str
@@ -65,7 +57,7 @@ class Remark:
     text: str
 
 
-Heard = Said | Unanswered | Came | CompilerCame | Left | Remark
+Heard = Said | Unanswered | Came | Left | Remark
 
 
 class Pool(Protocol):
@@ -75,16 +67,8 @@ class Pool(Protocol):
         """Those that are there now."""
         ...
 
-    def compilers(self) -> tuple[PoolCompiler, ...]:
-        """The compile workers that are there now."""
-        ...
-
     def send(self, board: str, number: int, line: bytes) -> None:
-        """Send a request to a board, or compile worker; it takes its turn there behind those that were sent before."""
-        ...
-
-    def tell(self, board: str, line: bytes) -> None:
-        """Send a board something that waits for no turn and has no answer. It may be lost."""
+        """Send a request to a board; it takes its turn there behind those that were sent before."""
         ...
 
     def cancel(self, number: int) -> None:

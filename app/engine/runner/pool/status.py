@@ -25,7 +25,6 @@ class Doing(StrEnum):
     BUSY = "busy with another session"
     LEFT = "left"
     REFUSED = "takes no part"
-    COMPILING = "compiling"  # for the boards: it has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,6 @@ class BoardStatus:
     opening_s: float = 0.0  # of that, until it could measure rows of the session
     preparing_s: float = 0.0  # of `worked_s`, before its first row: a look at its sensor, arguments, first images
     first_s: float | None = None  # from joining until its first result
-    compiles: bool = False  # a machine that only compiles for the boards: what it `measured` are images
 
     @property
     def there(self) -> bool:
@@ -67,15 +65,9 @@ class BoardStatus:
 
 @dataclass(frozen=True, slots=True)
 class PoolStatus:
-    """All boards that were seen in a session, in the order in which they joined, and who compiles for them now."""
+    """All boards that were seen in a session, in the order in which they joined."""
 
     boards: tuple[BoardStatus, ...] = ()
-    compilers: tuple[BoardStatus, ...] = ()
-
-    @property
-    def workers(self) -> tuple[BoardStatus, ...]:
-        """All of them."""
-        return (*self.boards, *self.compilers)
 
     @property
     def there(self) -> int:

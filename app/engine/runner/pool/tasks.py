@@ -8,9 +8,7 @@ from distributed import get_worker
 
 GPU_RESOURCE = "GPU"  # each worker has as many as it has requests at once; its board is at one after the other
 ANNOUNCED = "wattridge"  # under which a worker's startup information has what it says of its board
-COMPILER_RESOURCE = "COMPILER"  # a compile worker has as many as it compiles images at once
 END_UNTIL = "wattridge_end_until"  # a worker's handler
-TAKE_IMAGE = "wattridge_take_image"  # another
 
 
 class AnswersRequests(Protocol):

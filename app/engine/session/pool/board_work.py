@@ -24,10 +24,7 @@ from ...control.guard import DeviceGuard
 from ...control.serving import hello_of
 from ...metering.condition import Condition
 from ...runner.base import KnowsFeatures, PreparationFailed, Prepares, Runner, StatesFigures, Times
-from ...runner.kernels.given_images import TakesImages
-from ...runner.kernels.image_target import ImageTarget
 from ...runner.pool.boards import PoolBoard, board_message
-from ...runner.pool.compilers import parse_given, target_document
 from ...runner.pool.messages import (
     Abilities,
     BoardBusy,
@@ -61,7 +58,6 @@ class _Session:
         self.folder = folder
         self.prepared = False
         self.measuring: Measuring | None = None
-        self.images: ImageTarget | None = runner.take_images_from(folder) if isinstance(runner, TakesImages) else None
 
     def end_measuring(self) -> None:
         measuring, self.measuring = self.measuring, None
@@ -182,14 +178,6 @@ class BoardWork:
             if self._now is not None and self._now[0] == session and self._now[1] <= number:
                 self._now[2].set()
 
-    def take_image(self, line: bytes) -> None:
-        """An image for the session that has the board; one that is none, or for another, is dropped. Of any thread."""
-        with suppress(Garbled):
-            name, given = parse_given(line)
-            session = self._session
-            if session is not None and session.name == name and isinstance(session.runner, TakesImages):
-                session.runner.give_image(given)
-
     def abandon(self) -> None:
         """Nobody waits for the request that is answered now: it ends early."""
         with self._mutex:
@@ -234,7 +222,7 @@ class BoardWork:
             features=runner.feature_names if isinstance(runner, KnowsFeatures) else (),
             batch=runner.batch,
         )
-        return {**abilities_document(abilities), "images": target_document(self._session.images)}
+        return abilities_document(abilities)
 
     def _opened(self, work: SessionWork) -> _Session:
         folder = scratch_folder()
@@ -289,7 +277,7 @@ class BoardWork:
         if measuring.is_over:
             session.measuring = None
         self.measured += len(found)
-        return {"measured": rows_of(found), "preparing_s": preparing_s, **_of_images(runner)}
+        return {"measured": rows_of(found), "preparing_s": preparing_s}
 
     def _measuring(self, session: _Session, first: Coming, stop: threading.Event) -> Measuring:
         """Raises WattridgeError."""
@@ -337,9 +325,3 @@ class BoardWork:
         self._known(request)
         self._let_go()
         return {}
-
-
-def _of_images(runner: Runner) -> dict[str, Any]:
-    """What came of images that were made elsewhere."""
-    given = runner.given if isinstance(runner, TakesImages) else None
-    return {} if given is None else {"images": {"used": given.used, "refused": dict(given.refused)}}

@@ -50,12 +50,6 @@ def worker_children(
     ]
 
 
-def compiling_child(scheduler: str, certificates: Certificates, jobs: int) -> Child:
-    """A worker without a board, which compiles so many images at once."""
-    task = {"scheduler": scheduler, "certificates": str(certificates.folder), "compile": jobs}
-    return Child("compile worker", f"{_PACKAGE}.worker_process", task)
-
-
 class LocalPool:
     """Runs until it is closed; what dies of it is started again."""
 

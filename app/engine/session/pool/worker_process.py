@@ -1,4 +1,4 @@
-"""A member of a pool, as a process: a Dask worker that answers requests for its board, or for what it compiles."""
+"""A board of a pool, as a process: a Dask worker that answers requests for it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from ...runner.pool.messages import AHEAD
 from ...runner.pool.network import security_of, settle
 from .board_work import BoardWork
 from .child import run_child
-from .compile_work import CompileWork
 
 _SAY_S: Final = 3.0  # without a scheduler, until the user hears of it
 _IDLE_LOOK_S: Final = 5.0
@@ -35,31 +34,25 @@ _CLOSE_S: Final = 3.0
 _AGAIN_S: Final = 0.5
 
 
-Work = BoardWork | CompileWork
-
-
 class PoolWorker(Worker):  # type: ignore[misc]  # Dask has no types
-    """A Dask worker with a board, or one that compiles so many images at once; it has as many threads as requests.
+    """A Dask worker with a board; it has as many threads as requests.
 
     Of the requests for a board one is answered and the next waits beside it, whose rows the board knows meanwhile.
     """
 
-    def __init__(self, work: Work, scheduler: str, **options: Any) -> None:
+    def __init__(self, work: BoardWork, scheduler: str, **options: Any) -> None:
         self._work = work
         announced = {tasks.ANNOUNCED: lambda _worker: work.announcement}
-        compiles = isinstance(work, CompileWork)
-        jobs = work.compiler.jobs if isinstance(work, CompileWork) else AHEAD
         super().__init__(
             scheduler,
-            nthreads=jobs,
-            resources={tasks.COMPILER_RESOURCE if compiles else tasks.GPU_RESOURCE: jobs},
+            nthreads=AHEAD,
+            resources={tasks.GPU_RESOURCE: AHEAD},
             startup_information=announced,
             dashboard=False,
             memory_limit=0,
             **options,
         )
         self.handlers[tasks.END_UNTIL] = self.end_until
-        self.handlers[tasks.TAKE_IMAGE] = self.take_image
 
     def start_http_server(self, *_: Any, **__: Any) -> None:
         """None is started: nothing listens that TLS does not guard."""
@@ -74,12 +67,6 @@ class PoolWorker(Worker):  # type: ignore[misc]  # Dask has no types
             self._work.end_until(session, number)
         return "OK"
 
-    def take_image(self, line: bytes = b"") -> str:
-        """A handler: an image that another machine made for the board."""
-        if isinstance(line, bytes):
-            self._work.take_image(line)
-        return "OK"
-
 
 async def serve(task: Mapping[str, Any], end: asyncio.Event, ready: Callable[[Mapping[str, Any]], None]) -> None:
     """Offer what the task names to the scheduler, whenever that is there, until the parent is gone.
@@ -90,14 +77,11 @@ async def serve(task: Mapping[str, Any], end: asyncio.Event, ready: Callable[[Ma
     certificates = find_certificates(Path(task["certificates"]))
     host = platform.node() or "a machine without a name"
     with ExitStack() as stack:
-        if "compile" in task:
-            work: Work = CompileWork(host=host, key=f"compiler@{host}/{secrets.token_hex(4)}", jobs=task["compile"])
-        else:
-            _keep_to_share(task["number"], task["workers"])
-            gpu = stack.enter_context(closing(open_gpu(task["gpu"], seed=task["seed"], speed=task["speed"])))
-            guard = DeviceGuard(gpu, allow_control=task["allow_control"], by="pool")
-            key = gpu.info.uuid if gpu.info.live else f"{gpu.info.uuid}@{host}/{task['number']}"
-            work = BoardWork(gpu, guard, host=host, key=key)
+        _keep_to_share(task["number"], task["workers"])
+        gpu = stack.enter_context(closing(open_gpu(task["gpu"], seed=task["seed"], speed=task["speed"])))
+        guard = DeviceGuard(gpu, allow_control=task["allow_control"], by="pool")
+        key = gpu.info.uuid if gpu.info.live else f"{gpu.info.uuid}@{host}/{task['number']}"
+        work = BoardWork(gpu, guard, host=host, key=key)
         try:
             while not end.is_set():
                 with suppress(OSError, ValueError, RuntimeError):  # the scheduler is not there, or was lost
@@ -117,7 +101,7 @@ def _keep_to_share(number: int, workers: int) -> None:
 
 
 async def _offer(
-    work: Work,
+    work: BoardWork,
     scheduler: str,
     certificates: Certificates,
     end: asyncio.Event,
@@ -135,7 +119,7 @@ async def _offer(
     )
     try:
         if await _has_started(worker, scheduler, end):
-            ready({"member": work.label, "address": worker.address})
+            ready({"board": work.label, "address": worker.address})
             await _until_over(worker, work, end)
     finally:
         work.abandon()
@@ -167,7 +151,7 @@ async def _started(worker: PoolWorker) -> None:
     await worker
 
 
-async def _until_over(worker: PoolWorker, work: Work, end: asyncio.Event) -> None:
+async def _until_over(worker: PoolWorker, work: BoardWork, end: asyncio.Event) -> None:
     ended = [asyncio.create_task(worker.finished()), asyncio.create_task(end.wait())]
     while not any(each.done() for each in ended):
         await asyncio.wait(ended, timeout=_IDLE_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
