@@ -363,7 +363,7 @@ def test_a_damaged_image_on_disk_is_made_anew(compiler: Compiler, tmp_path: Path
     [kept] = (tmp_path / "cubins").iterdir()
     for damage in (b"", b"\x7fELF without what was said", b"{\n"):
         kept.write_bytes(damage)
-        assert compiler.compile(build)[:3] == made[:3], "all but what it took"
+        assert compiler.compile(build)[:2] == made[:2], "all but what it took"
     assert compiler.compiled == 4
 
 
