@@ -14,8 +14,7 @@ from .arguments import add_board
 from .terminal import print_json, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
-    from ..engine.runner.pool.certificates import Certificates
-    from ..engine.runner.pool.gpu import PooledGpu
+    from ..engine.runner.pool.pool import Certificates, PooledGpu
     from ..engine.session.pool.opening import OpenedPool
 
 _LISTEN = "127.0.0.1:8786"
@@ -57,7 +56,7 @@ def pool(arguments: Namespace) -> int:
 
 
 def _make_certificates(arguments: Namespace) -> int:
-    from ..engine.runner.pool.certificates import make_certificates
+    from ..engine.session.pool.opening import make_certificates
 
     made = make_certificates(_folder(arguments))
     if arguments.json:
@@ -72,8 +71,8 @@ def _make_certificates(arguments: Namespace) -> int:
 def _run_scheduler(arguments: Namespace) -> int:
     import asyncio
 
-    from ..engine.runner.pool.address import parse_pool_address
-    from ..engine.runner.pool.scheduler import start_scheduler
+    from ..engine.runner.pool.dask_pool import start_scheduler
+    from ..engine.session.pool.opening import parse_pool_address
 
     address, certificates = parse_pool_address(arguments.listen), certificates_of(arguments)
 
@@ -128,8 +127,7 @@ def worker(arguments: Namespace) -> int:
 
     require_dask()
     from ..engine.children.supervised import Supervisor
-    from ..engine.runner.pool.address import parse_pool_address
-    from ..engine.session.pool.local import worker_children
+    from ..engine.session.pool.opening import parse_pool_address, worker_children
 
     address, certificates = parse_pool_address(arguments.scheduler), certificates_of(arguments)
     children = worker_children(
@@ -198,7 +196,7 @@ def selectors_of(text: str | None) -> list[str] | None:
 @contextmanager
 def pooled_gpus(arguments: Namespace, speed: float) -> Iterator[list[PooledGpu]]:
     """The boards that are asked for, those of each model as one: of `--pool`, or of a pool of this machine's own."""
-    from ..engine.runner.pool.gpu import PooledGpu
+    from ..engine.runner.pool.pool import PooledGpu
 
     with closing(_opened(arguments, speed)) as opened:
         yield [PooledGpu(pool, boards) for pool, boards in opened.by_model(arguments.model)]
@@ -207,7 +205,7 @@ def pooled_gpus(arguments: Namespace, speed: float) -> Iterator[list[PooledGpu]]
 @contextmanager
 def pooled_gpu(arguments: Namespace, speed: float) -> Iterator[PooledGpu]:
     """The boards of one model that are asked for, as one. Raises InputError where there are several models."""
-    from ..engine.runner.pool.gpu import PooledGpu
+    from ..engine.runner.pool.pool import PooledGpu
     from ..engine.session.pool.opening import chosen_model
 
     with closing(_opened(arguments, speed)) as opened:
@@ -226,7 +224,7 @@ def _opened(arguments: Namespace, speed: float) -> OpenedPool:
 
 def certificates_of(arguments: Namespace) -> Certificates:
     """The certificates that the options name. Raises InputError."""
-    from ..engine.runner.pool.certificates import find_certificates
+    from ..engine.session.pool.opening import find_certificates
 
     return find_certificates(_folder(arguments))
 

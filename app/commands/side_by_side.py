@@ -15,7 +15,7 @@ from .sources import specification_path
 from .terminal import ProgressBar, print_description, print_json, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
-    from ..engine.runner.pool.gpu import PooledGpu
+    from ..engine.runner.pool.pool import PooledGpu
     from ..engine.session.opened import Opened
     from ..engine.session.plan import SessionPlan
     from ..engine.specification.model import Specification

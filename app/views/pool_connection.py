@@ -15,8 +15,7 @@ from .threads.bridge import EngineBridge
 from .threads.tasks import TaskQueue
 
 if TYPE_CHECKING:
-    from ..engine.runner.pool.boards import PoolBoard
-    from ..engine.runner.pool.gpu import PooledGpu
+    from ..engine.runner.pool.pool import PoolBoard, PooledGpu
     from ..engine.session.pool.opening import OpenedPool
 
 _LOOK_MS: Final = 1000  # between two looks at who is there
@@ -98,7 +97,7 @@ class PoolConnection(QObject):
 
     def gpu(self) -> PooledGpu:
         """The boards as one, as they are now, to plan a session for. Any thread may ask. Raises WattridgeError."""
-        from ..engine.runner.pool.gpu import PooledGpu
+        from ..engine.runner.pool.pool import PooledGpu
         from ..engine.session.pool.opening import chosen_model
 
         opened = self._opened  # it may be let go of meanwhile
@@ -188,7 +187,7 @@ class PoolConnection(QObject):
 
     def _let_go(self) -> None:
         """What waits in the queue for the boards cannot run."""
-        from ..engine.runner.pool.gpu import SELECTOR
+        from ..engine.runner.pool.pool import SELECTOR
         from ..engine.session.events import BoardReleased
 
         opened, self._opened = self._opened, None

@@ -23,12 +23,12 @@ from pathlib import Path
 
 from app.engine.children.python import python_command, python_environment
 from app.engine.measurement import State
-from app.engine.runner.pool.certificates import Certificates, make_certificates
 from app.engine.runner.pool.dask_pool import DaskPool
-from app.engine.runner.pool.gpu import PooledGpu
+from app.engine.runner.pool.pool import Certificates, PooledGpu
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
+from app.engine.session.pool.opening import make_certificates
 from app.engine.session.run import run_session
 from app.engine.store.database import Store
 from app.paths import resources

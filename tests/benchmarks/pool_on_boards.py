@@ -30,14 +30,13 @@ from dataclasses import dataclass, replace
 from app.engine.control.guard import DeviceGuard
 from app.engine.measurement import State
 from app.engine.runner.pool.dask_pool import DaskPool
-from app.engine.runner.pool.gpu import PooledGpu
-from app.engine.runner.pool.status import status_of_origin
+from app.engine.runner.pool.pool import PooledGpu, status_of_origin
 from app.engine.session.events import Event, FiguresRestated, MeasurementsAdded, SessionStarted
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions, SessionPlan
 from app.engine.session.planning import plan_specification
-from app.engine.session.pool.local import LocalPool
+from app.engine.session.pool.opening import LocalPool
 from app.engine.session.run import run_session
 from app.engine.specification.model import Specification
 from app.engine.store.database import Store

@@ -18,7 +18,7 @@ from app.engine.runner.cuda import open as cuda
 from app.engine.runner.kernels.compiler import Compiler
 from app.engine.runner.kernels.image_maker import Compiled, NotCompiled
 from app.engine.session.load import load_specification
-from app.engine.session.pool.board_work import BoardWork
+from app.engine.session.pool.worker import BoardWork
 from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
 from app.engine.specification.model import Specification

@@ -10,8 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
-from app.engine.runner.pool.boards import PoolBoard
-from app.engine.runner.pool.pool import Came, Failure, Heard, Left, Said, Unanswered
+from app.engine.runner.pool.pool import Came, Failure, Heard, Left, PoolBoard, Said, Unanswered
 
 
 class FarSide(Protocol):

@@ -9,10 +9,9 @@ from engine_fakes import measurement_of
 
 from app.engine.control.serving import hello_of
 from app.engine.measurement import Depth, Measurement
-from app.engine.runner.pool.boards import PoolBoard
-from app.engine.runner.pool.bundle import Bundle
 from app.engine.runner.pool.messages import (
     Abilities,
+    Bundle,
     UnknownSession,
     abilities_document,
     answer_line,
@@ -22,6 +21,7 @@ from app.engine.runner.pool.messages import (
     parse_request,
     rows_of,
 )
+from app.engine.runner.pool.pool import PoolBoard
 from app.engine.space.search_space import SearchSpace
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu

@@ -15,8 +15,7 @@ from ..formats.names import unit_of
 from ..measurement import Measurement, scattered
 from ..metering.meter_choice import BOARD
 from ..runner.baseline import Baseline
-from ..runner.pool.gpu import boards_of_origin
-from ..runner.pool.status import status_of_origin
+from ..runner.pool.pool import boards_of_origin, status_of_origin
 from ..runner.stating import Statement
 from ..session_state import Purpose
 from ..space.repeats import fold

@@ -17,7 +17,7 @@ from ..control.guard import DeviceGuard
 from ..metering.condition import Condition
 from ..metering.launching import require_here, require_launching
 from ..runner.base import Runner
-from ..runner.pool.gpu import PooledGpu
+from ..runner.pool.pool import PooledGpu
 from ..runner.settings_order import setting_names
 from ..space.device_settings import SettingValues
 from ..space.search_space import SearchSpace
@@ -113,7 +113,7 @@ def _pool_runner_on(
     spec: Specification, gpu: PooledGpu, space: SearchSpace, condition: Condition | None
 ) -> Callable[[], Runner]:
     """What makes the runner over the boards of a pool. Raises as `bundle_of`."""
-    from ..runner.pool.bundle import bundle_of
+    from ..runner.pool.messages import bundle_of
     from ..runner.pool.runner import PoolRunner
 
     bundle, words = bundle_of(spec), condition.option if condition is not None else ""

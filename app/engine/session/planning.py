@@ -31,7 +31,7 @@ from ..metering.condition import Condition
 from ..metering.meter_choice import BOARD
 from ..objectives import Goal, Limit, Objective
 from ..runner.base import Runner
-from ..runner.pool.gpu import PooledGpu
+from ..runner.pool.pool import PooledGpu
 from ..runner.replay import ReplayRunner
 from ..runner.settings_order import setting_names
 from ..service_figures import OF_ENERGY

@@ -15,7 +15,7 @@ from ..metering.gain_store import gain_to_json
 from ..objectives import Goal, Limit
 from ..pareto import front
 from ..runner.baseline import Baseline
-from ..runner.pool.status import boards_to_json, status_of_origin
+from ..runner.pool.pool import boards_to_json, status_of_origin
 from ..runner.stating import Statement
 from ..service_figures import START
 from ..session_state import SessionState

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QButtonGroup, QComboBox, QHBoxLayout, QSizePolicy,
 from ...engine.analysis.quantities import Quantity, quantities_of, quantity
 from ...engine.analysis.usual_goals import usual_goals
 from ...engine.objectives import Goal, likely_goal
-from ...engine.runner.pool.boards import board_name
+from ...engine.runner.pool.pool import board_name
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import BOARD_NUMBER, ResultTable
 from ..plots.label import PlainLabel

@@ -9,8 +9,7 @@ from typing import Any, Final
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 from PySide6.QtGui import QColor
 
-from ...engine.runner.pool.boards import board_name
-from ...engine.runner.pool.status import BoardStatus, Doing, PoolStatus
+from ...engine.runner.pool.pool import BoardStatus, Doing, PoolStatus, board_name
 from ...numbers import UNKNOWN, count_text, counted, percent
 from ..plots import theme
 from ..plots.label import plain_tip

@@ -11,8 +11,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QSizePolicy, QTableView, QWidget
 
-from ...engine.runner.pool.boards import board_name
-from ...engine.runner.pool.status import BoardStatus, Doing, PoolStatus, status_of_origin
+from ...engine.runner.pool.pool import BoardStatus, Doing, PoolStatus, board_name, status_of_origin
 from ...engine.session import events
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import DECIDED_ON

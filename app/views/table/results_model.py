@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QWidget
 
 from ...engine.analysis.quantities import Quantity, parameter_text, quantities_of, quantity
 from ...engine.measurement import Measurement, State
-from ...engine.runner.pool.boards import board_name
+from ...engine.runner.pool.pool import board_name
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import BOARD_NUMBER, ResultTable
 from ...engine.space.within_limits import broken, broken_in_words

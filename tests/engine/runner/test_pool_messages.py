@@ -19,9 +19,8 @@ from pool_sides import BUNDLE, board
 
 from app.engine.measurement import Depth, Measurement, State
 from app.engine.runner.pool import messages
-from app.engine.runner.pool.boards import PoolBoard, board_message, models_of, parse_board
-from app.engine.runner.pool.bundle import Bundle, bundle_message, bundle_of, parse_bundle
-from app.engine.runner.pool.messages import Request, SessionWork
+from app.engine.runner.pool.messages import Bundle, Request, SessionWork, bundle_message, bundle_of, parse_bundle
+from app.engine.runner.pool.pool import PoolBoard, board_message, models_of, parse_board
 from app.engine.session.load import load_specification
 from app.engine.workloads.source_kernel import SourceKernel
 from app.errors import InputError, WattridgeError
@@ -150,7 +149,7 @@ def test_what_comes_with_wattridge_does_not_travel_with_files_of_others(tmp_path
 
 def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     example = resources() / "examples" / "gemm.toml"
-    monkeypatch.setattr("app.engine.runner.pool.bundle.MOST_BYTES", 100)
+    monkeypatch.setattr("app.engine.runner.pool.messages.MOST_BYTES", 100)
     with pytest.raises(InputError, match="too large"):
         bundle_of(load_specification(example))
 

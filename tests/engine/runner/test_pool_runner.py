@@ -15,8 +15,8 @@ from fake_pool import FakePool
 from pool_sides import BUNDLE, MODEL, ScriptedSide, board
 
 from app.engine.measurement import Depth, State
-from app.engine.runner.pool.gpu import boards_of_origin
 from app.engine.runner.pool.messages import BoardBusy, error_line, parse_answer
+from app.engine.runner.pool.pool import boards_of_origin
 from app.engine.runner.pool.runner import PoolRunner
 from app.engine.session.run import run_session
 from app.engine.session_state import SessionState

@@ -18,16 +18,15 @@ from fake_pool import FakePool
 from app.engine.control.guard import DeviceGuard
 from app.engine.measurement import State
 from app.engine.runner.pool import messages
-from app.engine.runner.pool.bundle import Bundle, bundle_of
-from app.engine.runner.pool.gpu import PooledGpu, boards_of_origin
-from app.engine.runner.pool.messages import Request, SessionWork
+from app.engine.runner.pool.messages import Bundle, Request, SessionWork, bundle_of
+from app.engine.runner.pool.pool import PooledGpu, boards_of_origin
 from app.engine.runner.pool.runner import BEST, FRONT
 from app.engine.session.load import load_specification
 from app.engine.session.on_board import limits_on
 from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_resume, plan_specification, space_of
-from app.engine.session.pool import board_work
-from app.engine.session.pool.board_work import BoardWork
+from app.engine.session.pool import worker
+from app.engine.session.pool.worker import BoardWork
 from app.engine.session.run import AGAIN, run_session
 from app.engine.session_state import SessionState
 from app.engine.store.database import Store
@@ -239,7 +238,7 @@ def test_one_session_has_the_board_until_it_ends_or_asks_for_nothing(monkeypatch
     busy = ask(board, Request("open", other, 2, work=replace(work(), session=other))).error
     assert busy is not None
     assert isinstance(busy, messages.BoardBusy)
-    monkeypatch.setattr(board_work, "IDLE_S", -1.0)
+    monkeypatch.setattr(worker, "IDLE_S", -1.0)
     assert ask(board, Request("open", other, 3, work=replace(work(), session=other))).answer is not None
     unknown = ask(board, Request("measure", SESSION, 4, (1,))).error
     assert isinstance(unknown, messages.UnknownSession)
@@ -261,7 +260,7 @@ def test_a_new_session_of_the_same_client_ends_the_one_before() -> None:
 
 
 def test_a_client_that_asks_again_and_again_gets_the_board_of_one_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(board_work, "IDLE_S", 0.2)
+    monkeypatch.setattr(worker, "IDLE_S", 0.2)
     board, other = side(), "cd" * 16
     ask(board, Request("open", SESSION, 1, work=work()))
     again, until = Request("open", other, 2, work=replace(work(), session=other)), time.monotonic() + 60

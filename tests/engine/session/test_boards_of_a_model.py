@@ -21,7 +21,7 @@ from app.engine.description import Figure
 from app.engine.measurement import Measurement, State
 from app.engine.objectives import Goal, Limit, Objective
 from app.engine.runner.pool import messages
-from app.engine.runner.pool.gpu import PooledGpu
+from app.engine.runner.pool.pool import PooledGpu
 from app.engine.runner.pool.runner import BEST, FRONT, MOST_BEST, finalists
 from app.engine.session.description import describe_session
 from app.engine.session.events import Event, MeasurementsAdded
@@ -31,7 +31,7 @@ from app.engine.session.on_board import runner_on
 from app.engine.session.opening import open_session
 from app.engine.session.plan import SearchOptions, SessionPlan
 from app.engine.session.planning import plan_resume, plan_specification
-from app.engine.session.pool.board_work import BoardWork
+from app.engine.session.pool.worker import BoardWork
 from app.engine.session.run import run_session
 from app.engine.session.summary import session_summary
 from app.engine.session_state import SessionState

@@ -24,13 +24,13 @@ from tcp_network import Network
 from app import cli
 from app.engine.children.python import python_command, python_environment
 from app.engine.measurement import Measurement, State
-from app.engine.runner.pool.certificates import Certificates, make_certificates
 from app.engine.runner.pool.dask_pool import DaskPool
-from app.engine.runner.pool.gpu import PooledGpu, boards_of_origin
+from app.engine.runner.pool.pool import Certificates, PooledGpu, boards_of_origin
 from app.engine.session.events import Event, MeasurementsAdded, PoolReported
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
+from app.engine.session.pool.opening import make_certificates
 from app.engine.session.run import run_session
 from app.engine.session_state import SessionState
 from app.engine.store.database import Store

@@ -16,12 +16,12 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.control.guard import DeviceGuard
 from app.engine.report.reproduce import run_command
-from app.engine.runner.pool.status import STATUS, BoardReports, BoardStatus, Doing, PoolStatus
+from app.engine.runner.pool.pool import STATUS, BoardReports, BoardStatus, Doing, PoolStatus
 from app.engine.session import events
 from app.engine.session.plan import SessionPlan
 from app.engine.session.pool import opening
-from app.engine.session.pool.board_work import BoardWork
 from app.engine.session.pool.opening import OpenedPool
+from app.engine.session.pool.worker import BoardWork
 from app.engine.session.tuner import Tuner
 from app.engine.session_state import SessionState
 from app.engine.space.result_table import BOARD_NUMBER, ResultTable

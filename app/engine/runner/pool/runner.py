@@ -31,16 +31,13 @@ from ...space.result_table import DECIDED_ON
 from ...space.search_space import SearchSpace
 from ...workloads.kernel_features import FEATURES
 from ..settings_order import settings_of
-from .boards import PoolBoard
-from .bundle import Bundle
-from .gpu import ORIGIN, boards_document
-from .ledger import Ledger
 from .messages import (
     AHEAD,
     MOST_ROWS,
     Abilities,
     Answer,
     BoardBusy,
+    Bundle,
     Request,
     SessionWork,
     UnknownSession,
@@ -52,8 +49,22 @@ from .messages import (
     request_line,
     rows_of,
 )
-from .pool import Came, Failure, Left, Pool, Remark, Said, Unanswered
-from .status import STATUS, PoolStatus, boards_to_json
+from .pool import (
+    ORIGIN,
+    STATUS,
+    Came,
+    Failure,
+    Ledger,
+    Left,
+    Pool,
+    PoolBoard,
+    PoolStatus,
+    Remark,
+    Said,
+    Unanswered,
+    boards_document,
+    boards_to_json,
+)
 
 MOST_AT_ONCE: Final = 32  # rows in one request
 MOST_AT_FIRST: Final = 2  # rows in one request until it has reported any: it may have to look at its sensor first
