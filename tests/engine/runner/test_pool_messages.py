@@ -203,7 +203,7 @@ def _read_answer(line: bytes) -> None:
 
 
 ANSWER = {
-    **messages.abilities_document(messages.Abilities(frozenset({"time_s"}), ("registers",), 16, ("a note",))),
+    **messages.abilities_document(messages.Abilities(frozenset({"time_s"}), ("registers",), 16)),
     "features": [[1.0], [None]],
     "origin": {"condition": "55 °C"},
 }

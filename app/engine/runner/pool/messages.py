@@ -200,7 +200,6 @@ class Abilities:
     timed: frozenset[str]
     features: tuple[str, ...]
     batch: int
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,7 +374,6 @@ def abilities_document(abilities: Abilities) -> dict[str, Any]:
         "timed": sorted(abilities.timed),
         "features": list(abilities.features),
         "batch": abilities.batch,
-        "notes": list(abilities.notes),
     }
 
 
@@ -385,8 +383,7 @@ def parse_abilities(answer: Mapping[str, Any]) -> Abilities:
     if not batch:
         raise Garbled("a batch of nothing")
     timed, features = (_names(answer.get(name)) for name in ("timed", "features"))
-    notes = tuple(text_of(note) for note in list_of(answer.get("notes"), 64))
-    return Abilities(frozenset(timed), features, batch, notes)
+    return Abilities(frozenset(timed), features, batch)
 
 
 def parse_features(answer: Mapping[str, Any], rows: int, features: int) -> list[list[float]]:
