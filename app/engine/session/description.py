@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
 from ...numbers import duration, percent
 from ..analysis.failures import missing_figure, most_frequent
 from ..analysis.peak_share import peak_share
@@ -130,7 +132,7 @@ def describe_energy_search(plan: SessionPlan, table: ResultTable) -> Iterator[Fi
         return
     note = f"k of the last round {log.rounds[-1].k:.2f}" if log.rounds else ""
     yield Figure("Energies measured", f"{log.measured} of {log.offered} candidates, {log.saved} saved", note=note)
-    measured = [table.measurement(index).values for index in range(len(table))]
+    measured = [table.measurement(int(index)).values for index in np.flatnonzero(table.comparable)]
     known = [(each["energy_j"], each["time_s"]) for each in measured if {"energy_j", "time_s"} <= each.keys()]
     if known:
         (energy, time), fastest = min(known), min(known, key=lambda each: each[1])

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.engine.children.scratch import scratch_folder
 from app.engine.expressions.arrays import evaluate_array
 from app.engine.expressions.bfloat16 import number_type, widened
 from app.engine.measurement import State
@@ -355,6 +356,18 @@ def test_what_a_compiler_says_without_end_is_cut(compiler: Compiler) -> None:
     with pytest.raises(KernelFailed) as failed:
         compiler.compile(fails)
     assert failed.value.what == "x" * MAX_MESSAGE
+
+
+def test_the_same_files_in_another_temporary_folder_are_the_same_image_and_other_files_are_not(
+    compiler: Compiler,
+) -> None:
+    keys = []
+    for text in ("int x;", "int x;", "int y;"):
+        folder = scratch_folder()
+        (folder / "k.cu").write_text('#include "k.h"\n')
+        (folder / "k.h").write_text(text)
+        keys.append(compiler.key(Build(f'#include "{folder / "k.cu"}"\n', (folder / "k.cu",), (folder,), ("-O3",))))
+    assert keys[0] == keys[1] != keys[2]
 
 
 def test_a_damaged_image_on_disk_is_made_anew(compiler: Compiler, tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """Compiling ahead: kernels become images on the other cores while the GPU measures, and stay on disk for next time.
 
-An image's key is the SHA-256 of its text, the files it includes, options, the compiler and the device. The cache in
-the data folder is bounded: what was not used for longest goes first. A kept file is what the compiler said, as one line
-of JSON, and the image.
+An image's key is the SHA-256 of its text, the files it includes, options, the compiler and the device; not of the name
+of a temporary folder, which is another one in each session of a pool. The cache in the data folder is bounded: what was
+not used for longest goes first. A kept file is what the compiler said, as one line of JSON, and the image.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Final
 
 from ....errors import WattridgeError
 from ....paths import make_folder, open_private, private_folder
+from ...children.scratch import without_scratch
 from ...measurement import State
 from ...workloads.included_files import included
 from ...workloads.source_kernel import Build
@@ -180,9 +181,9 @@ def _key(identity: str, build: Build) -> str:
     digest = hashlib.sha256()
     parts = (identity, build.text, *build.options, *map(str, build.include))
     for part in (*parts, build.kernel) if build.kernel else parts:
-        digest.update(part.encode() + b"\0")
+        digest.update(without_scratch(part).encode() + b"\0")
     for path, text in included(build):
-        digest.update(str(path).encode() + b"\0" + text + b"\0")
+        digest.update(without_scratch(str(path)).encode() + b"\0" + text + b"\0")
     return digest.hexdigest()
 
 
