@@ -81,6 +81,7 @@ _RESTATED: Final = 256  # measurements in one request
 BEST: Final = 6  # finalists by the goal,
 MOST_BEST: Final = 16  # ... or one of each board, where there are more,
 FRONT: Final = 8  # ... and from the fronts
+TRIES: Final = 3  # times that a board is lost with the finalists, until it is no more asked
 _DEATHS: Final = 2  # of workers, until a row counts as the reason
 _REPORT_S: Final = 0.25  # between two reports of what the boards do, while that changes,
 _AT_LEAST_S: Final = 1.0  # and while it does not: their counts and shares do
@@ -239,7 +240,7 @@ class PoolRunner:
         """Measure the finalists of all boards on one of them, which decides: figures compare within a board only.
 
         It is the board that measured most of the session; where it is lost, another one takes over. None decides where
-        one board measured all, `stop` is set, or no board is there any more.
+        one board measured all, `stop` is set, or no board is there within OPEN_S.
 
         Parameters
         ----------
@@ -257,18 +258,17 @@ class PoolRunner:
         self._decided_on = ""
         count = Counter(each.board for each in measurements if each.state is State.OK and each.board)
         candidates = finalists(measurements, objective) if len(count) > 1 else []
-        tried, until = set[str](), time.monotonic() + OPEN_S
+        tried, until = Counter[str](), time.monotonic() + OPEN_S
         while candidates and not stop.is_set():
-            seats = [each for each in self._seats.values() if each.board.key not in tried and not each.refused]
-            ready = [each.board.key for each in seats if each.abilities is not None]
-            if not ready and any(not each.busy for each in seats) and time.monotonic() < until:
-                self._hear(TURN_S)  # one gets ready
+            ready = [seat.board.key for seat in self._ready() if tried[seat.board.key] < TRIES]
+            if not ready and time.monotonic() < until:
+                self._hear(TURN_S)  # one may get ready, or come again
                 continue
             if not ready:
                 self.on_remark("no board of the pool is left to decide between the finalists")
                 break
-            board = max(ready, key=lambda each: count[each])
-            tried.add(board)
+            board = max(ready, key=lambda each: (-tried[each], count[each]))
+            tried[board] += 1
             asked = [each.row for each in candidates if each.board != board]
             found = {each.row: each for each in self._look_at(asked, Depth.ENERGY, stop, only=board)}
             if found.keys() >= set(asked):
