@@ -2,9 +2,9 @@
 
     PYTHONPATH=. .venv/bin/python tests/benchmarks/pool_kills.py [KILLS]
 
-A session ends with every row measured once, and with a board that decided, whatever was killed meanwhile; the next one
-begins until there were so many kills. The scheduler and the parent of the workers are processes of their own, which this
-script starts again as an operator would; the parent itself starts killed workers again.
+A session ends with every row measured once, and with a board that decided, whatever was killed meanwhile; the next
+one begins until there were so many kills. The scheduler and the parent of the workers are processes of their own, which
+this script starts again as an operator would; the parent itself starts killed workers again.
 """
 
 from __future__ import annotations
