@@ -158,15 +158,16 @@ def finalists(measurements: Sequence[Measurement], objective: Objective) -> list
     ranked = [sorted(own, key=lambda each: objective.goal.cost(each.values))[:BEST] for own in known]
     choose(ranked, min(MOST_BEST, max(BEST, len(ranked))))
     if objective.front:
-        choose([_front_of(own, objective.front) for own in of_boards.values()], FRONT)
+        share = max(1, FRONT // max(1, len(of_boards)))
+        choose([_front_of(own, objective.front, share) for own in of_boards.values()], FRONT)
     return list(chosen.values())
 
 
-def _front_of(own: Sequence[Measurement], goals: Sequence[Goal]) -> list[Measurement]:
-    """Some points of a board's front, evenly spaced."""
+def _front_of(own: Sequence[Measurement], goals: Sequence[Goal], most: int) -> list[Measurement]:
+    """So many points of a board's front, evenly spaced."""
     values = [[each.values.get(goal.name, math.nan) for goal in goals] for each in own]
     points = front(values, [goal.maximise for goal in goals])
-    places = np.unique(np.linspace(0, len(points) - 1, min(FRONT, len(points))).round().astype(int))
+    places = np.unique(np.linspace(0, len(points) - 1, min(most, len(points))).round().astype(int))
     return [own[points[place]] for place in places]
 
 
