@@ -161,7 +161,7 @@ _MOST_PARAMETERS: Final = 512
 _MOST_VALUES: Final = 1 << 16  # of one parameter
 _MOST_FIGURES: Final = 1024
 _LONGEST_ERROR: Final = 8192
-SESSION: Final = re.compile(r"[0-9a-f]{32}\Z")
+_SESSION: Final = re.compile(r"[0-9a-f]{32}\Z")
 _NAME: Final = re.compile(r"[^\x00-\x1f\x7f]{1,200}\Z")
 _VERBS: Final = ("open", "measure", "features", "restate", "conclude", "close")
 _DTYPES: Final = ("|u1", "<u2", "<u4", "<u8")
@@ -231,7 +231,7 @@ def request_line(request: Request) -> bytes:
     """As it is sent."""
     message: dict[str, Any] = {"do": request.do, "session": request.session, "number": request.number}
     if request.work is not None:
-        message |= work_message(request.work)
+        message |= _work_message(request.work)
     if request.rows:
         message |= {"rows": list(request.rows), "depth": request.depth.value}
     if request.measurements:
@@ -239,7 +239,7 @@ def request_line(request: Request) -> bytes:
     return line_of(message)
 
 
-def work_message(work: SessionWork) -> dict[str, Any]:
+def _work_message(work: SessionWork) -> dict[str, Any]:
     """What a request to open says of the session."""
     described, codes = space_to_row(work.space)
     return {
@@ -255,10 +255,10 @@ def parse_request(line: bytes) -> Request:
     """What is asked. Raises Garbled."""
     message = parse_line(line, LONGEST_REQUEST)
     do, session, number = message.get("do"), message.get("session"), whole_of(message.get("number"), 1 << 62)
-    if do not in _VERBS or not isinstance(session, str) or not SESSION.match(session):
+    if do not in _VERBS or not isinstance(session, str) or not _SESSION.match(session):
         raise Garbled("a request for what nobody does")
     if do == "open":
-        return Request(do, session, number, work=parse_work(session, message))
+        return Request(do, session, number, work=_parse_work(session, message))
     if do == "restate":
         measurements = [object_of(each) for each in list_of(message.get("measurements"), MOST_ROWS)]
         return Request(do, session, number, measurements=tuple(measurements))
@@ -268,7 +268,7 @@ def parse_request(line: bytes) -> Request:
     return Request(do, session, number, rows, _one_of(_DEPTHS, message.get("depth")))
 
 
-def parse_work(session: str, message: Mapping[str, Any]) -> SessionWork:
+def _parse_work(session: str, message: Mapping[str, Any]) -> SessionWork:
     """What a request to open has of the session. Raises Garbled."""
     repeats = whole_of(message.get("repeats"), 1 << 20)
     if repeats < 1:

@@ -190,7 +190,6 @@ class PoolRunner:
         condition: str = "",
         on_remark: Callable[[str], None] = lambda _: None,
         on_status: Callable[[PoolStatus], None] = lambda _: None,
-        stop: threading.Event | None = None,
     ) -> None:
         """Waits until one board is ready. Raises WattridgeError where none becomes so.
 
@@ -215,7 +214,7 @@ class PoolRunner:
             pass  # what happened between two sessions
         for board in pool.boards():
             self._welcome(board)
-        first = self._first_ready(stop or threading.Event())
+        first = self._first_ready()
         self.timed: frozenset[str] = first.timed
         self.feature_names: tuple[str, ...] = tuple(name for name in first.features if name in FEATURES)
         there = sum(not seat.refused for seat in self._seats.values())
@@ -398,7 +397,7 @@ class PoolRunner:
         """Give the free boards rows, in turns, as long as there are both."""
         if not job.waiting:
             return
-        seats = self._ready() if not job.only else [seat for seat in (self._seats[job.only],) if seat.abilities]
+        seats = [seat for seat in self._ready() if job.only in ("", seat.board.key)]
         here = {seat.board.key for seat in seats}
         coming = sum(seat.abilities is None and not seat.refused and not seat.busy for seat in self._seats.values())
         sharing = len(self._ready()) + coming
@@ -435,15 +434,11 @@ class PoolRunner:
     # --- requests -----------------------------------------------------------------------------------------------------
 
     def _send(self, seat: _Seat, request: Request, job: _Job | None = None) -> int:
-        number = self._next_number()
+        self._last = number = self._last + 1
         numbered = replace(request, session=self._work.session, number=number)
         self._sent[number] = _Sent(seat.board.key, request.do, dict.fromkeys(request.rows), job)
         self._pool.send(seat.board.key, number, request_line(numbered))
         return number
-
-    def _next_number(self) -> int:
-        self._last += 1
-        return self._last
 
     def _ask(
         self, requests: Sequence[tuple[_Seat, Request]], timeout_s: float = CONCLUDE_S
@@ -654,11 +649,11 @@ class PoolRunner:
                 sent.failed = why
                 self._again(sent)
 
-    def _first_ready(self, stop: threading.Event) -> Abilities:
+    def _first_ready(self) -> Abilities:
         """Those of the first board that is ready. Raises WattridgeError."""
         until = time.monotonic() + OPEN_S
         while not (ready := self._ready()):
-            if time.monotonic() > until or stop.is_set():
+            if time.monotonic() > until:
                 raise WattridgeError("no board of the pool got ready", self._model, "see to its workers")
             self._hear(TURN_S)
         abilities = ready[0].abilities
