@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
-from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QWidget
 
 from ...engine.board_settings import PROFILE, WORDS, unit
+from ..number_boxes import WholeBox
 from ..plots.label import PlainLabel
 from .cells import shown_values, typed_values
 from .complaint import Complaint
@@ -62,7 +63,7 @@ class SettingRow(QWidget):
         self._edited, self._place = edited, ("device_settings", name)
         words = WORDS[name].capitalize()
         self.label = PlainLabel(f"{words} ({unit(name)})" if unit(name) else words)
-        self.kind, self.points, self.values = QComboBox(), QSpinBox(), QLineEdit()
+        self.kind, self.points, self.values = QComboBox(), WholeBox(), QLineEdit()
         self.complaint = Complaint(self.kind)
         for key, text in _KINDS.items():
             if (key != "ridge" or name == "graphics_clock_mhz") and (key != "points" or name != PROFILE):

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QDialog,
     QMenu,
     QSizePolicy,
-    QSpinBox,
     QSplitter,
     QToolButton,
     QWidget,
@@ -23,6 +22,7 @@ from PySide6.QtWidgets import (
 from ...engine.analysis.score_runs import ScorePlan, Scores, score
 from ...engine.strategies import base as strategies
 from ..file_dialogs import open_files
+from ..number_boxes import WholeBox
 from ..plots.label import PlainLabel
 from ..progress_bar import ProgressBar
 from ..threads.tasks import LatestTask
@@ -63,7 +63,7 @@ class ScoreWindow(QDialog):
         self.strategies = QToolButton()
         self.strategies.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.strategies.setMenu(_StayingMenu(self.strategies))
-        self.repeats = QSpinBox()
+        self.repeats = WholeBox()
         self.repeats.setRange(1, 1000)
         self.repeats.setValue(_REPEATS)
         self.repeats.setToolTip("Runs of each strategy on each space")

@@ -20,13 +20,14 @@ from pathlib import Path
 from typing import Final
 
 from ....errors import WattridgeError
+from ....interrupts import current_stop
 from ....paths import make_folder, open_private, private_folder
 from ...children.scratch import without_scratch
 from ...measurement import State
 from ...workloads.included_files import included
 from ...workloads.source_kernel import Build
 from ...workloads.subprocesses import MOST_OUTPUT, run_process
-from .image_maker import COMPILE_S, MAX_MESSAGE, Compiled, ImageMaker, NotCompiled, session_ended
+from .image_maker import COMPILE_S, MAX_MESSAGE, Compiled, ImageMaker, NotCompiled, once_compiled, session_ended
 from .process import KernelFailed
 
 MAX_CACHE_BYTES: Final = 512 << 20
@@ -71,7 +72,7 @@ class Compiler:
 
     def image(self, build: Build) -> bytes:
         """The image alone. Raises KernelFailed."""
-        return self.compile(build).image
+        return once_compiled(self.submit(build), current_stop()).image
 
     def compile(self, build: Build) -> Compiled:
         """The image and what was said of it, from the cache or compiled now. Raises KernelFailed."""
