@@ -71,7 +71,8 @@ MOST_AT_FIRST: Final = 2  # rows in one request until it has reported any: it ma
 BATCHES: Final = 8  # of each board's own in one of ours: at its end boards wait for the last row
 MOST_BATCH: Final = 1024
 TURN_S: Final = 0.05
-DRAIN_S: Final = 10.0  # for what is being measured when the session stops
+DRAIN_S: Final = 2.5  # after a stop: for what is being measured,
+STOPPED_S: Final = 4.0  # ... and for that and all that the boards conclude: a signal ends a command within 5 s
 BUSY_S: Final = 3.0  # between two questions whether another session has ended
 OPEN_S: Final = 180.0  # for the first board to be ready for the session
 PATIENCE_S: Final = 600.0  # without any board
@@ -210,6 +211,7 @@ class PoolRunner:
         self._decided_on = ""  # the board on which the finalists were compared
         self._origins: dict[str, dict[str, str]] = {}  # what each board that took part says of its figures
         self._alone_since = time.monotonic()  # without a board that is ready
+        self._stopped_s = math.inf  # when the session was stopped
         while pool.heard(0.0) is not None:
             pass  # what happened between two sessions
         for board in pool.boards():
@@ -357,9 +359,15 @@ class PoolRunner:
                 self._hear(TURN_S)
                 while job.found:
                     yield job.found.popleft()
+            self._look_whether_stopped(stop)
             yield from self._drained(job)
         finally:
+            self._look_whether_stopped(stop)
             self._give_up(job)
+
+    def _look_whether_stopped(self, stop: threading.Event) -> None:
+        if stop.is_set():
+            self._stopped_s = min(self._stopped_s, time.monotonic())
 
     def _goes_on(self, job: _Job) -> bool:
         if job.only and (job.only not in self._seats or self._seats[job.only].refused):
@@ -372,7 +380,7 @@ class PoolRunner:
             return
         self._pool.end_until(self._work.session, self._last)
         job.waiting.clear()
-        until = time.monotonic() + DRAIN_S
+        until = min(time.monotonic(), self._stopped_s) + DRAIN_S
         while job.under_way and time.monotonic() < until:
             self._hear(TURN_S)
             while job.found:
@@ -449,7 +457,7 @@ class PoolRunner:
         """The answers to requests of several boards, waited for; None for each that there is none to."""
         numbers = [self._send(seat, request) for seat, request in requests]
         sent = [self._sent[number] for number in numbers]
-        until = time.monotonic() + timeout_s
+        until = min(time.monotonic() + timeout_s, self._stopped_s + STOPPED_S)
         while any(each.answer is None and not each.failed for each in sent) and time.monotonic() < until:
             if stop is not None and stop.is_set():
                 break
