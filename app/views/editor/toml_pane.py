@@ -20,7 +20,7 @@ from PySide6.QtGui import (
     QTextDocument,
     QTextFormat,
 )
-from PySide6.QtWidgets import QCompleter, QPlainTextEdit, QTextEdit, QToolTip, QWidget
+from PySide6.QtWidgets import QCompleter, QListView, QPlainTextEdit, QTextEdit, QToolTip, QWidget
 
 from ..plots import theme
 from ..plots.label import plain_tip
@@ -68,6 +68,8 @@ class TomlPane(QPlainTextEdit):
         self._names = QStringListModel(self)
         self.completer = QCompleter(self._names, self)
         self.completer.setWidget(self)
+        self.offered = QListView()
+        self.completer.setPopup(self.offered)
         self.completer.activated.connect(self.complete)
         self._highlighter = TomlHighlighter(self.document())
         self._margin = _Margin(self)
@@ -98,7 +100,7 @@ class TomlPane(QPlainTextEdit):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Offer what a word can become; while it is offered, Return, Tab and Escape are of the list."""
-        popup, keys = self.completer.popup(), Qt.Key
+        popup, keys = self.offered, Qt.Key
         if popup.isVisible() and event.key() in (keys.Key_Return, keys.Key_Enter, keys.Key_Tab, keys.Key_Escape):
             event.ignore()
             return
@@ -139,7 +141,7 @@ class TomlPane(QPlainTextEdit):
 
     def focusNextPrevChild(self, forwards: bool) -> bool:
         """Tab is of the list while something is offered."""
-        return not self.completer.popup().isVisible() and super().focusNextPrevChild(forwards)
+        return not self.offered.isVisible() and super().focusNextPrevChild(forwards)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -242,7 +242,7 @@ def test_keys_are_completed_as_they_are_typed(editor: SpecificationEditor, qtbot
     with qtbot.waitActive(editor):
         editor.show()
         editor.activateWindow()
-    popup = editor.text.completer.popup()
+    popup = editor.text.offered
     editor.text.moveCursor(QTextCursor.MoveOperation.End)
     QTest.keyClicks(editor.text, "max_ev")
     assert popup.isVisible()
@@ -265,7 +265,7 @@ def test_ctrl_space_lists_the_keys_of_the_table(editor: SpecificationEditor, qtb
         editor.activateWindow()
     editor.text.moveCursor(QTextCursor.MoveOperation.End)
     QTest.keyClick(editor.text, Qt.Key.Key_Space, Qt.KeyboardModifier.ControlModifier)
-    popup = editor.text.completer.popup()
+    popup = editor.text.offered
     assert popup.isVisible()
     model = editor.text.completer.completionModel()
     offered = [model.index(row, 0).data() for row in range(model.rowCount())]
