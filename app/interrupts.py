@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import _thread
+import os
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Final
+
+_AGAIN_S: Final = 0.05  # from an exception that was lost to the next
 
 
 class Stop(threading.Event):
@@ -14,8 +21,9 @@ class Stop(threading.Event):
     interrupted = False
 
     def handle(self, number: int) -> None:
+        """For a signal's handler. It may interrupt a wait for this event that holds the event's lock: not set here."""
         self.interrupted = number == signal.SIGINT
-        self.set()
+        _thread.start_new_thread(self.set, ())
 
 
 _stops: list[Stop] = []
@@ -42,18 +50,37 @@ def stop_on_interrupt() -> Iterator[Stop]:
 def end_on_signals() -> Iterator[None]:
     """While inside, SIGTERM and SIGHUP end the program as an exception does: its contexts are closed.
 
-    The exit status is the one that a shell shows for that signal.
+    The exit status is the one that a shell shows for that signal. An exception that is lost, as those in destructors
+    and callbacks are, is raised again.
     """
-    seen = False
+    raised: SystemExit | None = None
+    report = sys.unraisablehook
 
     def end(number: int) -> None:
-        nonlocal seen
-        if not seen:  # a second one must not break off that
-            seen = True
-            raise SystemExit(128 + number)
+        nonlocal raised
+        if raised is None:  # a second one must not break off that
+            raised = SystemExit(128 + number)
+            raise raised
+
+    def raise_again(lost: sys.UnraisableHookArgs) -> None:
+        nonlocal raised
+        if raised is None or lost.exc_value is not raised:
+            report(lost)
+            return
+        _thread.start_new_thread(_send_later, (int(str(raised)) - 128,))
+        raised = None
 
     with _handling(_ending(), end):
-        yield
+        sys.unraisablehook = raise_again
+        try:
+            yield
+        finally:
+            sys.unraisablehook = report
+
+
+def _send_later(number: int) -> None:
+    time.sleep(_AGAIN_S)
+    os.kill(os.getpid(), number)
 
 
 def _ending() -> tuple[signal.Signals, ...]:

@@ -306,3 +306,33 @@ def test_a_process_that_was_started_to_ignore_hang_ups_stays(started: Started) -
     time.sleep(0.5)
     assert all(alive(each) for each in started.began)
     started.end(signal.SIGTERM)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_window_whose_session_runs_ends_by_itself_and_what_was_measured_is_kept(
+    started: Started, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from app.engine.session_state import SessionState
+    from app.engine.store.database import Store
+
+    monkeypatch.setenv("WATTRIDGE_DATA", str(started.folder / "data"))
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
+    process = started.process = subprocess.Popen(
+        [sys.executable, "-m", "app", "demo"], cwd=ROOT, env=environment, stderr=subprocess.PIPE
+    )
+
+    def measured() -> int:
+        assert process.poll() is None, process.communicate()[1]
+        with Store() as store:
+            return max((record.evaluated for record in store.sessions()), default=0)
+
+    wait_for(lambda: measured() >= 3, "the example measures nothing")
+    before = measured()
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, errors
+    assert b"Traceback" not in errors
+    with Store() as store:
+        (record,) = store.sessions()
+        assert record.state is SessionState.STOPPED
+        assert len(store.load(record.id).table) >= record.evaluated >= before

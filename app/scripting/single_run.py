@@ -46,10 +46,13 @@ def run_once(
         loaded = stack.enter_context(closing(LoadedKernels(gpu, language, described.timeout_s, lambda: None)))
         try:
             prepared = scripted.prepare(dict(parameters))
-            loaded.load(spec.name, prepared, language.compiler.submit(prepared.build).result().image)
+            loaded.load(spec.name, prepared, language.compiler.image(prepared.build))
             loaded.check(spec.name)
         except (KernelFailed, KernelRefused) as failure:
             raise WattridgeError(f"{failure.state}: {failure}", spec.name) from None
+        except BaseException:  # a signal's: the launch may still take long
+            gpu.stop.set()
+            raise
         written = loaded.outputs()
     given = {each.name: each for each in described.arguments}
     return [written[n] if n in written else np.dtype(given[n].type).type(given[n].value) for n in kernel.names]

@@ -58,6 +58,11 @@ class AlarmWatch:
         self._raised: set[AlarmKind] = set()  # not over yet
         self._calm_since_ns: dict[AlarmKind, int] = {}
 
+    @property
+    def active(self) -> frozenset[AlarmKind]:
+        """The kinds that were raised and are not over yet."""
+        return frozenset(self._raised)
+
     def check(self, rules: AlarmRules, *, lost: bool = False) -> list[Alarm]:
         """The crossings since the last check. `lost`: the board does not answer now."""
         newest = self._trace.last_ns

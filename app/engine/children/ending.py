@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import multiprocessing
 import os
+import signal
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typing import Final
 from ...own_modules import lone_module_command
 
 _STOP_S: Final = 2.0
+NOT_KNOWN: Final = "this program ignores SIGCHLD, so how it ended is not known"
 
 
 @contextmanager
@@ -24,6 +26,11 @@ def ends_with_us(process: int, *, group: bool) -> Iterator[None]:
         yield
     finally:
         _reaper.say(f"-{process}")
+
+
+def status_is_lost(status: int | None) -> bool:
+    """Whether a child that seems to have ended well may have failed: this program, a user's script, ignores SIGCHLD."""
+    return status == 0 and os.name == "posix" and signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN
 
 
 def prepare_for_the_end() -> None:

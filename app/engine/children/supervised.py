@@ -22,6 +22,7 @@ LONGEST_WAIT_S: Final = 5.0
 STEADY_S: Final = 20.0  # a child that lived so long starts again at once
 STOP_S: Final = 4.0  # a signal ends all within 5 s
 _LOOK_S: Final = 0.05
+_DRAIN_S: Final = 0.5  # for what a child left in its output, which a program that it started may hold open
 _LONGEST_LINE: Final = 1 << 16
 GIVES_UP: Final = 2  # exit status of a child that would only fail again
 
@@ -80,7 +81,7 @@ class Supervisor:
                     child.process.kill()
                     child.process.wait()
             if child.reader is not None:
-                child.reader.join()
+                child.reader.join(_DRAIN_S)
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -133,7 +134,7 @@ class Supervisor:
             if status is None:
                 return
             if child.reader is not None:
-                child.reader.join()
+                child.reader.join(_DRAIN_S)
             if process.stdin is not None:
                 with suppress(OSError):
                     process.stdin.close()

@@ -50,8 +50,9 @@ class KnowsFeatures(Protocol):
 
     feature_names: tuple[str, ...]  # of `workloads.kernel_features.FEATURES`
 
-    def features(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
-        """Of those rows, shape (rows, names); NaN where unknown. May compile what was not timed or measured before."""
+    def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
+        """Of those rows, shape (rows, names); NaN where unknown. May compile what was not timed or measured before,
+        and waits for none of that once `stop` is set."""
         ...
 
 

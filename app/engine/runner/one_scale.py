@@ -130,9 +130,9 @@ class OneScale:
         if isinstance(self._runner, CompilesAhead):
             self._runner.expect(rows)
 
-    def features(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
+    def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
         assert isinstance(self._runner, KnowsFeatures)
-        return self._runner.features(rows)
+        return self._runner.features(rows, stop)
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
         """What was measured, by the offsets that all of it shows; of a row of several boards, the reference's."""

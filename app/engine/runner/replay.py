@@ -56,7 +56,7 @@ class ReplayRunner:
         for measurement in self.measure(rows, stop):
             yield at_time(measurement, self.timed)
 
-    def features(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
+    def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
         """What the recording holds of the rows' compiled kernels."""
         values = [self._measurement(row).values for row in rows]
         known = [{RECORDED[name]: each[name] for name in self._recorded if name in each} for each in values]

@@ -95,7 +95,7 @@ class SimulatedRunner:
                 return
             yield measurement
 
-    def features(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
+    def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
         """What a compiler would report of the rows' kernels; nothing of what the board is made to do with them."""
         found = [self._kernel.features(self._space.configuration(row)) for row in rows]
         return as_rows(self.feature_names, found)

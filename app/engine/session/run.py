@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -77,7 +78,7 @@ def run_session(
     options = strategies.make_options(chosen, dict(plan.strategy_options))
     with plan.beside() as beside, _reporting(plan, on_event):
         runner = plan.make_runner()
-        chosen = chosen.informed(background_of(runner, plan))
+        chosen = chosen.informed(background_of(runner, plan, stop))
         try:
             run = SessionRun(plan, store, on_event, runner, stop, attend, () if beside is None else beside.of_the_board)
             search = chosen.search(plan.space, np.random.default_rng(plan.seed), runner.batch, options)
@@ -93,14 +94,14 @@ def _reporting(plan: SessionPlan, on_event: Callable[[Event], None]) -> Abstract
     return plan.reports.heard_by(lambda status, remark: on_event(PoolReported(status, remark)))
 
 
-def background_of(runner: Runner, plan: SessionPlan) -> strategies.Background:
+def background_of(runner: Runner, plan: SessionPlan, stop: threading.Event | None = None) -> strategies.Background:
     """What a strategy may know of the runner's rows and, unless it is resumed, of earlier sessions of the kernel."""
     prior = None if plan.resume is not None else lambda: kept_model(plan.board, plan.space.names)
     boards = (lambda: len(runner.boards)) if isinstance(runner, OverBoards) else lambda: 1
     starts = (*plan.starts, *plan.suggestions)
     if not isinstance(runner, KnowsFeatures) or not runner.feature_names:
         return strategies.Background(prior=prior, boards=boards, starts=starts)
-    return strategies.Background(runner.feature_names, runner.features, prior, boards, starts)
+    return strategies.Background(runner.feature_names, partial(runner.features, stop=stop), prior, boards, starts)
 
 
 class _Ended(Exception):

@@ -23,6 +23,7 @@ from .evaluations import Evaluations, delegate
 Q = TypeVar("Q")
 A = TypeVar("A")
 Measure = Callable[[list[int]], Sequence[float]]
+_END_S = 2.0  # for an optimiser to come to its next question, at which it is unwound
 _STUCK = 5  # requests in a row, per dimension, of which all was known already
 
 
@@ -66,7 +67,7 @@ def questions(call: Callable[[Callable[[Q], A]], object]) -> Generator[Q, A, Non
     finally:
         over.set()
         answered.put(None)  # type: ignore[arg-type]  # wakes the optimiser, which ignores it
-        thread.join()
+        thread.join(_END_S)
 
 
 class Landscape:

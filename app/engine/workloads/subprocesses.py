@@ -16,10 +16,11 @@ from typing import IO, Final
 
 from ...blas_threads import original_environment
 from ...interrupts import current_stop
-from ..children.ending import ends_with_us, prepare_for_the_end
+from ..children.ending import NOT_KNOWN, ends_with_us, prepare_for_the_end, status_is_lost
 from ..children.reaper import ASK_S, Family
 
 MOST_OUTPUT: Final = 1 << 20  # bytes kept of each stream, the last ones
+LOST: Final = 1 << 16  # no exit status: it is not known, so it counts as a failure
 _CHUNK: Final = 1 << 16
 _LOOK_S: Final = 0.05  # between looks at the time limit and `stop`; the end itself is stamped at once
 DRAIN_S: Final = 1.0  # for output that a program left in its pipes
@@ -41,6 +42,8 @@ class Ended:
     @property
     def how(self) -> str:
         """Why it failed, in words."""
+        if self.exit_status == LOST:
+            return NOT_KNOWN
         if self.exit_status >= 0:
             return f"exit status {self.exit_status}"
         with suppress(ValueError):
@@ -147,7 +150,8 @@ def _finished(
     end_ns, ended = end[0]
     texts = [tail.text() for tail in tails] or ["", ""]
     stopped = stopped or (stop is not None and stop.is_set() and process.returncode != 0)
-    return Ended(process.returncode, start_ns, end_ns, ended - begun, texts[0], texts[1], timed_out, stopped)
+    status = LOST if status_is_lost(process.returncode) else process.returncode
+    return Ended(status, start_ns, end_ns, ended - begun, texts[0], texts[1], timed_out, stopped)
 
 
 class _Tail:

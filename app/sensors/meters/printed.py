@@ -92,7 +92,7 @@ class PrintedMeter:
     def read(self) -> Samples:
         if self._lines is None:
             raise SensorError("the meter is closed", self._where)
-        came, self._waiting = [*self._waiting, *self._lines.new()], []
+        came, self._waiting = self._waiting or self._lines.new(), []
         stamps: list[int] = []
         watts: list[float] = []
         for line, arrived_ns in came:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QComboBox, QSpinBox, QWidget
+from PySide6.QtWidgets import QComboBox, QWidget
 
 from ...engine.session import events
 from ...engine.session.profiling_choice import USUAL_COUNT, Wanted, Which
 from ...engine.session_state import Purpose
 from ...errors import WattridgeError
 from ..context import Context
+from ..number_boxes import WholeBox
 from ..plots.label import PlainLabel
 from ..widgets import button, hbox, vbox
 
@@ -26,7 +27,7 @@ class CountersBar(QWidget):
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self.which, self.count = QComboBox(), QSpinBox()
+        self.which, self.count = QComboBox(), WholeBox()
         for which, words in _CHOICES.items():
             self.which.addItem(words, which)
         self.which.setAccessibleName("Configurations to profile")

@@ -58,6 +58,7 @@ class ControlPanel(QWidget):
         self._session = ""  # the name of the board on which a session runs
         self._ticked: dict[str, dict[str, Setting]] = {}  # by the UUIDs of boards that were left
         self._said = ""  # of the last change, while nothing waits
+        self._refused = ""  # what was typed last and cannot be, in words
         self._arming = Arming(context.boards.current, context.bridge, self)
         self.rows: SettingRows | None = None
         self.armed, self.switch = PlainLabel(), QPushButton()
@@ -197,7 +198,8 @@ class ControlPanel(QWidget):
         self.rows.setParent(place)
         self.rows.choose(self._ticked.get(self._gpu.info.uuid, {}))
         self.rows.changed.connect(self._set_buttons)
-        self.rows.refused.connect(self._say)
+        self.rows.changed.connect(self._refusal_over)
+        self.rows.refused.connect(self._refuse)
         buttons = (self.apply, self.keep, self.back, self.restore, self.profiles, self.save, self.delete)
         last = (self.script, self.unit, self.helper.button, self.log.tabs, self.log.table)
         for above, below in pairwise((self.switch, *self.rows.in_order, *buttons, *last)):
@@ -247,6 +249,17 @@ class ControlPanel(QWidget):
         if self.rows is not None and self.rows.boxes[PROFILE].isEnabled():
             gpu = self._gpu
             self._profiles_asker.run(lambda _stop: requested_profiles(gpu))
+
+    @Slot(str)
+    def _refuse(self, words: str) -> None:
+        self._refused = words
+        self._say(words)
+
+    @Slot()
+    def _refusal_over(self) -> None:
+        """Another value is typed or ticked."""
+        if self._said == self._refused:
+            self._say("")
 
     @Slot(object)
     def _show_requested(self, names: str) -> None:

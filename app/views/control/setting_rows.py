@@ -5,22 +5,17 @@ What is shown and cannot be set has a row too, with the reason.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
 
 from PySide6.QtCore import QObject, Signal, Slot
-from PySide6.QtGui import QValidator
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QDoubleSpinBox,
     QGridLayout,
     QHBoxLayout,
     QLabel,
-    QSpinBox,
     QWidget,
 )
 
@@ -38,6 +33,7 @@ from ...engine.board_settings import (
 from ...numbers import UNKNOWN
 from ...sensors.gpu import Gpu
 from ...sensors.power_profiles import NO_PROFILE
+from ..number_boxes import NumberBox, WholeBox
 from ..plots.label import PlainLabel, plain_tip
 
 _FAN = "The fan is shown only: a process that dies would leave it as it had set it, perhaps too low to cool the board."
@@ -45,7 +41,6 @@ _OFFSETS = (
     "Clock offsets are not set: they change the voltage at every clock, and kernels may then compute wrong results "
     "without an error."
 )
-_NUMBER: Final = re.compile(r"[-+]?\d{1,12}([.,]\d*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,35 +63,8 @@ def choices_of(gpu: Gpu) -> Choices:
     return Choices(*clocks, step_mhz(gpu), why_not, profiles, requested)
 
 
-class _Ranged:
-    """A field in which any number can be typed: one outside its range is refused in a line, not cut to what fits."""
-
-    def validate(self: Any, text: str, position: int) -> Any:
-        """Qt's hook, which would drop every digit that leaves the range."""
-        state, *where = super().validate(text, position)  # type: ignore[misc]  # of the box
-        typed = state == QValidator.State.Invalid and _NUMBER.fullmatch(text.removesuffix(self.suffix()).strip())
-        return (QValidator.State.Intermediate if typed else state, *where)
-
-    def fixup(self: Any, text: str) -> Any:
-        """Qt's hook for a text that is no value when the field is left: the one before stays."""
-        typed = text.removesuffix(self.suffix()).strip()
-        if _NUMBER.fullmatch(typed):
-            unit, kept = self.suffix().strip(), self.textFromValue(self.value())
-            ends = f"{self.textFromValue(self.minimum())} to {self.textFromValue(self.maximum())} {unit}"
-            self.refused.emit(f"{typed} {unit} is outside {ends}: {kept} {unit} stays")
-        return super().fixup(text)  # type: ignore[misc]
-
-
-class LimitBox(_Ranged, QDoubleSpinBox):
-    """A power limit in W."""
-
-    refused = Signal(str)
-
-
-class ClockBox(_Ranged, QSpinBox):
+class ClockBox(WholeBox):
     """A clock on the supported steps: the arrows go from one to the next, and what is typed becomes the nearest."""
-
-    refused = Signal(str)
 
     def __init__(self, clocks_mhz: Sequence[int], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -141,7 +109,7 @@ class SettingRows(QObject):
         self.low.setValue(graphics[0])
         self.high.setValue(graphics[-1])
         self.memory.setValue(memory[-1])
-        self.limit = LimitBox()
+        self.limit = NumberBox()
         self.limit.setDecimals(0)
         self.limit.setSuffix(" W")
         self.limit.setRange(self._limit.minimum_w or 0.0, self._limit.maximum_w or 0.0)
@@ -186,7 +154,7 @@ class SettingRows(QObject):
                 each.valueChanged.connect(lambda _, name=name: self._edited(name))
                 each.lineEdit().textEdited.connect(lambda _, name=name: self._edited(name))
 
-    def _editors(self) -> dict[str, tuple[ClockBox | LimitBox, ...]]:
+    def _editors(self) -> dict[str, tuple[ClockBox | NumberBox, ...]]:
         return {
             "graphics_clock_mhz": (self.low, self.high),
             "memory_clock_mhz": (self.memory,),

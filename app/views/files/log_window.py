@@ -6,12 +6,13 @@ from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent
-from PySide6.QtWidgets import QComboBox, QDialog, QDoubleSpinBox, QSplitter, QTextBrowser, QWidget
+from PySide6.QtWidgets import QComboBox, QDialog, QSplitter, QTextBrowser, QWidget
 
 from ...engine.metering.recorded_energy import RecordedEnergy, describe_energy, recorded_energy
 from ...sensors.recorded.logs.read import Log
 from ...sensors.recorded.open import read_any
 from ...sensors.recorded.recording import Recording
+from ..number_boxes import NumberBox
 from ..plots import theme
 from ..plots.descriptions import rich_text
 from ..plots.label import PlainLabel
@@ -201,8 +202,8 @@ def _label(board: Recording) -> str:
     return f"{board.name} · GPU {number}" if number and number not in board.name else board.name
 
 
-def _seconds(name: str) -> QDoubleSpinBox:
-    made = QDoubleSpinBox()
+def _seconds(name: str) -> NumberBox:
+    made = NumberBox()
     made.setRange(0.0, _LONGEST_S)
     made.setDecimals(3)
     made.setSuffix(" s")

@@ -41,6 +41,7 @@ class AnswerBar(QWidget):
         self._lay_out()
         self.apply.changed.connect(self._say)
         self.export.changed.connect(self._say)
+        self.apply.clicked.connect(self._follow)
         self.export.started.connect(self._writing)
         self.export.written.connect(self._exported)
         self.export.failed.connect(self._failed)

@@ -7,11 +7,12 @@ import time
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QActionGroup, QShowEvent
-from PySide6.QtWidgets import QDoubleSpinBox, QMenu, QPushButton, QSlider, QWidget
+from PySide6.QtWidgets import QMenu, QPushButton, QSlider, QWidget
 
 from ...engine.analysis import choosers
 from ...engine.session.events import FiguresRestated, MeasurementsAdded
 from ..context import Context
+from ..number_boxes import NumberBox
 from ..plots.label import PlainLabel
 from ..settings import Settings
 from ..widgets import hbox, vbox
@@ -37,7 +38,7 @@ class ChooserBar(QWidget):
         self.menu = QMenu(self.choose_button)
         self._actions: dict[str, QAction] = {}
         self.current = PlainLabel(wrap=True)
-        self.limit = QDoubleSpinBox()
+        self.limit = NumberBox()
         self.weight = QSlider(Qt.Orientation.Horizontal)
         self._weight_words = PlainLabel()
         self.load = LoadForm(settings)

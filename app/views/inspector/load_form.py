@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import (
-    QDoubleSpinBox,
     QFormLayout,
     QHBoxLayout,
     QLineEdit,
     QMenu,
-    QSpinBox,
     QWidget,
     QWidgetAction,
 )
 
 from ...engine.analysis.tradeoff import HOURS_PER_YEAR, Load
+from ..number_boxes import NumberBox, WholeBox
 from ..settings import MOST_BOARDS, Settings
 
 
@@ -27,7 +26,7 @@ class LoadForm(QWidget):
         super().__init__(parent)
         self._settings = settings
         self.hours = _number(HOURS_PER_YEAR, 100, 0, " h a year")
-        self.boards = QSpinBox()
+        self.boards = WholeBox()
         self.boards.setRange(1, MOST_BOARDS)
         self.boards.setGroupSeparatorShown(True)
         self.price = _number(100_000.0, 0.01, 3, " per kWh")
@@ -90,8 +89,8 @@ def menu_with(form: QWidget, parent: QWidget) -> QMenu:
     return menu
 
 
-def _number(most: float, step: float, decimals: int, unit: str) -> QDoubleSpinBox:
-    field = QDoubleSpinBox()
+def _number(most: float, step: float, decimals: int, unit: str) -> NumberBox:
+    field = NumberBox()
     field.setDecimals(decimals)
     field.setRange(0.0, most)
     field.setSingleStep(step)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
-from PySide6.QtWidgets import QCheckBox, QDialog, QDoubleSpinBox, QFormLayout, QListWidget, QWidget
+from PySide6.QtWidgets import QCheckBox, QDialog, QFormLayout, QListWidget, QWidget
 
 from ...sensors.alarms import Alarm, AlarmRules
 from ...sensors.gpu import Gpu
+from ..number_boxes import NumberBox
 from ..plots.label import PlainLabel, plain_tip
 from ..widgets import button, hbox, vbox
 from .alarms import Alarms
@@ -110,8 +111,8 @@ def _words(alarm: Alarm) -> str:
     return f"{alarm.text}: {alarm.value}" if alarm.value else alarm.text
 
 
-def _figure(unit: str, most: float, usual: float) -> QDoubleSpinBox:
-    field = QDoubleSpinBox()
+def _figure(unit: str, most: float, usual: float) -> NumberBox:
+    field = NumberBox()
     field.setDecimals(0)
     field.setRange(1.0, most)
     field.setValue(usual)

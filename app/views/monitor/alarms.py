@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QLine, QObject, QPointF, QTimer, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
 
-from ...sensors.alarms import Alarm, AlarmRules, AlarmWatch
+from ...sensors.alarms import Alarm, AlarmKind, AlarmRules, AlarmWatch
 from ..plots.theme import Colours
 from ..settings import Settings
 from .lane_layout import Layout
@@ -26,6 +26,7 @@ class Alarms(QObject):
     """The rules are those of the settings, for every board alike."""
 
     raised = Signal(str)  # one line that names the board too
+    over = Signal(str)  # the line of one that was raised
 
     def __init__(self, sampler: Sampler, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -33,6 +34,7 @@ class Alarms(QObject):
         self._settings = Settings()
         self._watch = AlarmWatch(sampler.trace)
         self.raised_so_far: deque[tuple[datetime, Alarm]] = deque(maxlen=_KEPT)  # when, on the wall; oldest first
+        self._lines: dict[AlarmKind, str] = {}  # of those that are not over
         self._timer = QTimer(self, interval=_TICK_MS)
         self._timer.timeout.connect(self.check)
         self._timer.start()
@@ -51,7 +53,10 @@ class Alarms(QObject):
         """Look at what was read since the last time."""
         for alarm in self._watch.check(self.rules, lost=self._sampler.lost):
             self.raised_so_far.append((datetime.now().astimezone(), alarm))
-            self.raised.emit(f"Alarm: {alarm.text} · {self._sampler.gpu.info.label}")
+            self._lines[alarm.kind] = f"Alarm: {alarm.text} · {self._sampler.gpu.info.label}"
+            self.raised.emit(self._lines[alarm.kind])
+        for kind in self._lines.keys() - self._watch.active:
+            self.over.emit(self._lines.pop(kind))
 
     def paint(self, painter: QPainter, layout: Layout, bounds: tuple[int, int], colours: Colours) -> None:
         """A flagged line in every lane for each alarm within bounds: an overlay of the traces."""

@@ -9,13 +9,13 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
     QDialog,
-    QDoubleSpinBox,
     QGroupBox,
     QListWidget,
     QListWidgetItem,
     QWidget,
 )
 
+from ..number_boxes import NumberBox
 from ..plots.label import PlainLabel
 from ..widgets import button, hbox, vbox
 from .lane_choice import LaneChoice, Range
@@ -57,8 +57,8 @@ class LanesWindow(QDialog):
         self.list.model().rowsMoved.connect(self._reordered)
         self.fixed.toggled.connect(self._scaled)
 
-    def _end(self, name: str) -> QDoubleSpinBox:
-        field = QDoubleSpinBox()
+    def _end(self, name: str) -> NumberBox:
+        field = NumberBox()
         field.setAccessibleName(name)
         field.setDecimals(1)
         field.setRange(-_MOST, _MOST)

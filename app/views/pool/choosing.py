@@ -14,11 +14,11 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QListWidget,
     QListWidgetItem,
-    QSpinBox,
     QWidget,
 )
 
 from ..file_dialogs import choose_folder
+from ..number_boxes import WholeBox
 from ..plots.label import PlainLabel, plain_tip
 from ..settings import Settings
 from ..watched_board import is_real
@@ -59,7 +59,7 @@ class BoardsDialog(QDialog):
                 self.real.addItem(item)
         has_real = self.real.count() > 0
         self.real.setVisible(has_real)
-        self.simulated, self.twin, self.speed = QSpinBox(), QComboBox(), QComboBox()
+        self.simulated, self.twin, self.speed = WholeBox(), QComboBox(), QComboBox()
         self.simulated.setRange(0, _MOST_SIMULATED)
         self.simulated.setValue(0 if has_real else 4)
         self.simulated.setToolTip("How many simulated boards; each differs a little, as boards of one model do")

@@ -79,6 +79,7 @@ class Program(QObject):
     @Slot(str, object)
     def _offer_findings(self, what: str, found: Found) -> None:
         self.window.banner.offer(what, "Show", lambda: self.window.side_windows.show_doctor(found))
+        self.window.actions_by_name["doctor"].triggered.connect(lambda: self.window.banner.withdraw(what))
 
     def show_fault(self, what: str) -> None:
         """A fault of the program, on any thread: one line over the traces; all of it is in the log."""

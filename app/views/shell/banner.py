@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from PySide6.QtCore import QEvent, QObject, Qt, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, SignalInstance, Slot
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QStatusBar, QToolButton, QWidget
 
@@ -15,10 +16,13 @@ from ..widgets import button
 from .log import LOG
 
 _KEPT = 20
+_SEEN_MS = 15_000  # what needs no action goes once the window has been in use for so long
 
 
 class Banner(QFrame):
     """Shows the newest message; closing it shows the one before. A message that is there already only moves up.
+
+    One stays until it is closed or its cause is gone (`withdraw`); one that only informs goes by itself (`inform`).
 
     It lies over the line below the window, left of what stays there: nothing moves when it comes and goes. One that
     needs several lines reaches up from there. What that line says meanwhile is seen for as long as it says so.
@@ -28,6 +32,9 @@ class Banner(QFrame):
         super().__init__(line.window())
         self._messages: list[tuple[str, str]] = []
         self._line, self._stays = line, stays
+        self._informing: set[tuple[str, str]] = set()
+        self._seen = QTimer(self, interval=_SEEN_MS, singleShot=True)
+        self._seen.timeout.connect(self._let_go)
         self.setAccessibleName("Message")
         self.setObjectName("banner")
         self._text = PlainLabel(wrap=True, selectable=True)
@@ -35,19 +42,19 @@ class Banner(QFrame):
         self._offers: dict[tuple[str, str], tuple[str, Callable[[], None]]] = {}
         self.offered = button("", clicked=self._accept_offer)
         self.offered.hide()
-        self._close = QToolButton()
-        self._close.setText("Dismiss")
-        self._close.setAutoRaise(True)
-        self._close.clicked.connect(self.dismiss)
+        self.close_button = QToolButton()
+        self.close_button.setText("Dismiss")
+        self.close_button.setAutoRaise(True)
+        self.close_button.clicked.connect(self.dismiss)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(10, 1, 6, 1)
         layout.addWidget(self._text, 1)
         layout.addWidget(self.offered, 0, Qt.AlignmentFlag.AlignTop)
-        layout.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
+        layout.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
         self._recolour()
         theme.notifier().changed.connect(self._recolour)
-        line.setMinimumHeight(max(self._close.sizeHint().height(), self.offered.sizeHint().height()) + 4)
-        for each in (line, stays):
+        line.setMinimumHeight(max(self.close_button.sizeHint().height(), self.offered.sizeHint().height()) + 4)
+        for each in (line, stays, line.window()):
             each.installEventFilter(self)
         line.messageChanged.connect(self._line_says)
         self.hide()
@@ -75,17 +82,45 @@ class Banner(QFrame):
         self._offers[what, ""] = (label, do)
         self.show_message(what)
 
+    @Slot(str)
+    def inform(self, what: str) -> None:
+        """Show one line that needs no action: it goes once the user has had the time to read it."""
+        self.show_message(what)
+        self._informing.add((what, ""))
+        self._wait_until_seen()
+
+    def withdraw(self, what: str, remedy: str = "") -> None:
+        """The cause of a message is gone, wherever it is among them."""
+        if (what, remedy) in self._messages:
+            self._messages.remove((what, remedy))
+            self._show()
+        self._offers.pop((what, remedy), None)
+
+    def withdraw_on(self, signal: SignalInstance, is_over: Callable[[Any], bool], what: str, remedy: str = "") -> None:
+        """Withdraw a message with the first signal of which that is true."""
+        signal.connect(lambda sent=None: self.withdraw(what, remedy) if is_over(sent) else None)
+
+    def _wait_until_seen(self) -> None:
+        if self._informing and self.window().isActiveWindow():
+            self._seen.start()
+
+    @Slot()
+    def _let_go(self) -> None:
+        for what, remedy in self._informing:
+            self.withdraw(what, remedy)
+        self._informing.clear()
+
     @Slot()
     def _accept_offer(self) -> None:
-        _, do = self._offers.pop(self._messages[-1])
+        _, do = self._offers[self._messages[-1]]
         self.dismiss()
         do()
 
     @Slot()
     def dismiss(self) -> None:
         """Close the newest message."""
-        self._messages = self._messages[:-1]
-        self._show()
+        if self._messages:
+            self.withdraw(*self._messages[-1])
 
     def _show(self) -> None:
         if self._messages:
@@ -109,6 +144,8 @@ class Banner(QFrame):
         """Follow the line that it lies over."""
         if event.type() in (QEvent.Type.Resize, QEvent.Type.Move):
             self._place()
+        elif event.type() == QEvent.Type.WindowActivate:
+            self._wait_until_seen()
         return False
 
     def _place(self) -> None:

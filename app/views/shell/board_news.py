@@ -31,11 +31,13 @@ class BoardNews(QObject):
         boards = services.boards
         self._services, self._boards, self._banner = services, boards, banner
         self._notifications, self._actions = notifications, actions
+        self._failing: dict[tuple[WatchedBoard, str], str] = {}  # what of a board is not reported -> the message
         self._asking = LatestTask(self)
         self._asking.done.connect(self.known)
         self._asking.failed.connect(services.bridge.report)
         boards.sensor_event.connect(self._sensor_event)
         boards.added.connect(self._listen_to)
+        boards.removed.connect(self._board_removed)
         boards.board_changed.connect(self._board_changed)
         boards.failed.connect(banner.show_message)
         services.meters.failed.connect(banner.show_message)
@@ -52,12 +54,21 @@ class BoardNews(QObject):
         board.recorder.failed.connect(self._banner.show_message)
         board.recorder.changed.connect(self._recorder_changed)
         board.alarms.raised.connect(self._alarm_raised)
+        board.alarms.over.connect(self._banner.inform)
+
+    @Slot(object)
+    def _board_removed(self, board: WatchedBoard) -> None:
+        for of_board, what in list(self._failing):
+            if of_board is board:
+                self._banner.withdraw(self._failing.pop((board, what)))
 
     @Slot(object, object)
     def _sensor_event(self, board: WatchedBoard, event: SensorEvent) -> None:
         shown = board is self._boards.current
         message = event.message if shown else f"{board.gpu.info.label}: {event.message}"
+        self._banner.withdraw(self._failing.pop((board, event.what), ""))
         if event.kind in ("lost", "failed"):
+            self._failing[board, event.what] = message
             self._banner.show_message(message)
         else:
             self.said.emit(message)

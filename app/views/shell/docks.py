@@ -8,6 +8,7 @@ from PySide6.QtCore import QByteArray, QDataStream, QEvent, QIODevice, QObject, 
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QAbstractButton, QDockWidget, QMainWindow, QTabBar
 
+from ..focus import lies_behind
 from ..plots import theme
 from .icons import icon_of
 from .page import Page
@@ -204,7 +205,19 @@ class Docks(QObject):
     def _visibility_changed(self, _: bool) -> None:
         self._tidy_tabs()
         self._dress_soon.start()
+        self._pass_focus()
         self.changed.emit()
+
+    def _pass_focus(self) -> None:
+        """From a dock that another one hides to that one: keys would still press what nobody sees."""
+        focused = self._window.window().focusWidget()
+        if focused is None or not lies_behind(focused):
+            return
+        for dock in self.by_name.values():
+            above = self._window.tabifiedDockWidgets(dock) if dock.isAncestorOf(focused) else []
+            for each in above:
+                if self.in_front(each.objectName()):
+                    self.pages[each.objectName()].focus_inside()
 
     @Slot(bool)
     def _floats(self, _: bool) -> None:

@@ -37,6 +37,7 @@ def handlers_of(window: Host) -> dict[str, Handler]:
         "strip": window.show_strip,
         "narrow_docks": lambda _: places.share(_NARROW),
         "wide_docks": lambda _: places.share(_WIDE),
+        "dismiss": lambda _: window.banner.dismiss(),
         "full_screen": window.set_full_screen,
         INSPECTOR: window.show_inspector,
         "live_traces": places.set_strip,

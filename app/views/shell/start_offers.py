@@ -15,21 +15,24 @@ from .banner import Banner
 if TYPE_CHECKING:
     from ...engine.control.left_over import LeftOver
     from ...engine.store.record import SessionRecord
+    from ..threads.bridge import EngineBridge
 
 _RECOVERY = "recovery"
 
 
-def offer_left_over(banner: Banner, found: LeftOver | None, gpu: Gpu, submit: Callable[[Apply], None]) -> None:
-    """Offer to restore, in one click, what a crash left set."""
+def offer_left_over(banner: Banner, found: LeftOver | None, gpu: Gpu, bridge: EngineBridge) -> None:
+    """Offer to restore, in one click, what a crash left set, until that is done wherever."""
     if found is None or not found.unfinished:
         return
-    if found.unreadable:
+    uuid, unknown = gpu.info.uuid, bool(found.unreadable)
+    if unknown:
         what = f"{gpu.info.label} may still be set, and its settings before are not known: {found.unreadable}."
-        banner.offer(what, "Unlock, default limit", lambda: submit(Apply(gpu.info.uuid, reset=True, defaults=True)))
-        return
-    differences = "; ".join(found.differences(gpu)) or "it looks as before"
-    what = f"A session that ended badly left {gpu.info.label} set ({differences})."
-    banner.offer(what, "Put back", lambda: submit(Apply(gpu.info.uuid, reset=True)))
+    else:
+        differences = "; ".join(found.differences(gpu)) or "it looks as before"
+        what = f"A session that ended badly left {gpu.info.label} set ({differences})."
+    label = "Unlock, default limit" if unknown else "Put back"
+    banner.offer(what, label, lambda: bridge.submit(Apply(uuid, reset=True, defaults=unknown)))
+    banner.withdraw_on(bridge.setting_applied, lambda event: event.board == uuid and not event.prior, what)
 
 
 def offer_recovery(
@@ -39,8 +42,12 @@ def offer_recovery(
     settings: Settings,
     open_session: Callable[[int], None],
     resume_session: Callable[[int], None],
+    bridge: EngineBridge,
 ) -> None:
-    """Offer, once, the newest session that was running when its program ended; `board` is the label of the window's."""
+    """Offer, once, the newest session that was running when its program ended; `board` is the label of the window's.
+
+    What is shown or continued otherwise is offered no more.
+    """
     cut_off = next((record for record in records if record.state is SessionState.INTERRUPTED), None)
     if cut_off is None:
         return
@@ -52,9 +59,11 @@ def offer_recovery(
         f"Session {cut_off.id}, {cut_off.shown_name}, was running when the program ended: "
         f"{measured_words(cut_off.evaluated, cut_off.budget, cut_off.timed)}, nothing of it is lost."
     )
-    if cut_off.purpose is Purpose.ROOFLINE:
-        banner.offer(what, "Open", lambda: open_session(cut_off.id))
-    elif cut_off.purpose is Purpose.REPLAY or cut_off.board == board:
-        banner.offer(what, "Resume", lambda: resume_session(cut_off.id))
-    else:
-        banner.offer(f"{what} It was measured on {cut_off.board}.", "Open", lambda: open_session(cut_off.id))
+    here = cut_off.purpose is Purpose.REPLAY or cut_off.board == board
+    resumed = here and cut_off.purpose is not Purpose.ROOFLINE
+    if not here and cut_off.purpose is not Purpose.ROOFLINE:
+        what += f" It was measured on {cut_off.board}."
+    label, do = ("Resume", resume_session) if resumed else ("Open", open_session)
+    banner.offer(what, label, lambda: do(cut_off.id))
+    for started in (bridge.session_started, bridge.roofline.started):
+        banner.withdraw_on(started, lambda event: event.session == cut_off.id, what)

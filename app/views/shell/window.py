@@ -145,6 +145,9 @@ class MainWindow(QMainWindow, InParts):
 
     def _connect(self) -> None:
         self.bridge.fault.connect(self.banner.show_fault)
+        self.bridge.resolved.connect(self.banner.withdraw)
+        activity = self.bridge.activity
+        self.banner.withdraw_on(activity.changed, lambda _: not activity.busy, "a session is running", "stop it first")
         self.bridge.activity.changed.connect(self._activity_changed)
         self._activity_changed()
         self.quit_bar.confirmed.connect(self.close, Qt.ConnectionType.QueuedConnection)
@@ -159,7 +162,7 @@ class MainWindow(QMainWindow, InParts):
         self.monitor.view.window_changed.connect(self._window_of_time_changed)
         self.traces.strip.view.menu_asked.connect(self._open_strip_menu)
         self.traces.first_frame.connect(self._load_panels, Qt.ConnectionType.QueuedConnection)
-        self.notifications.follow(self.bridge, self.banner.show_message, self.say)
+        self.notifications.follow(self.bridge, self.banner.inform, self.say)
         self.files.chosen.connect(self.open_specification)
         self.reports.started.connect(self.statusBar().showMessage)
         self.reports.written.connect(self._report_written)
@@ -239,7 +242,9 @@ class MainWindow(QMainWindow, InParts):
         self._ready = True
         sessions, gpu = self._loaded.sessions, self.board.gpu
         self._loaded = None
-        offer_recovery(self.banner, sessions, gpu.info.label, self.settings, self.open_session, self.resume_session)
+        offer_recovery(
+            self.banner, sessions, gpu.info.label, self.settings, self.open_session, self.resume_session, self.bridge
+        )
         self.setAcceptDrops(True)
         for selector in self._others:
             self.boards.watch(selector)
@@ -350,7 +355,7 @@ class MainWindow(QMainWindow, InParts):
     @Slot(object)
     def _show_known(self, known: Known) -> None:
         """What was kept of the shown board: settings that a crash left, and the fit that estimates its voltage."""
-        offer_left_over(self.banner, known.left_over, known.board.gpu, self.bridge.submit)
+        offer_left_over(self.banner, known.left_over, known.board.gpu, self.bridge)
         if known.fit is not None and known.board is self.board:
             from ...engine.models.voltage_estimate import VoltageEstimate
 

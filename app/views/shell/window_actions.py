@@ -192,6 +192,7 @@ _VIEW = (
         "Power, clock and limit in a small window above all others",
         checkable=True,
     ),
+    ActionSpec("dismiss", "Dis&miss message", "&View", "Ctrl+M", "Close the newest message below the window"),
     ActionSpec("narrow_docks", "&Narrow docks", "&View", "F2", "More room for the middle", separator=True),
     ActionSpec("wide_docks", "&Wide docks", "&View", "F3", "More room for the docks of this workspace"),
     ActionSpec("reset_layout", "Reset layou&t", "&View", "", "Every workspace as at the first start"),

@@ -73,6 +73,7 @@ class EngineBridge(QObject):
     device_changed = Signal(object)  # events.DeviceChanged
     board_released = Signal(object)  # events.BoardReleased
     fault = Signal(object)  # events.EngineFault
+    resolved = Signal(str, str)  # what a view reported, and its remedy: the cause is gone
     queue_changed = Signal()
 
     _arrived = Signal()

@@ -58,7 +58,7 @@ class Draft:
         """Answered from a recording: the GPU in the window takes no part."""
         return self.plan.purpose is Purpose.REPLAY
 
-    def why_used_up(self, evaluations: int, seconds: int) -> str:
+    def why_used_up(self, evaluations: float, seconds: float) -> str:
         """Why the stored session cannot go on within these limits (0: none); '' where it can."""
         if self.stored is None:
             return ""

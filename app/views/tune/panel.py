@@ -74,6 +74,7 @@ class TunePanel(QWidget):
         self._opened: tuple[Path, Path | None] | int | None = None  # a file, and what was taken over; or a session
         self._prepared_for = ""  # UUID of the board
         self._kept: dict[str, Any] | None = None  # what was chosen in the form, while it is prepared for another board
+        self._amiss = ("", "")  # what was reported last, and its remedy
         self._asked = True  # whether the user asked for what is being prepared
         self.space_window: SpaceWindow | None = None  # once it was asked for
         self.state: SessionState | None = None  # of the running or last session
@@ -306,6 +307,7 @@ class TunePanel(QWidget):
         self._opened, self._prepared_for = opened, target.name
         self._start_when_ready, self._kept, self._asked = start, kept, asked
         self._draft = None
+        self._context.bridge.resolved.emit(*self._amiss)
         if isinstance(opened, int):
             session = opened
             self._say(f"Reading session {session} …")
@@ -382,7 +384,7 @@ class TunePanel(QWidget):
     def _start_prepared(self, draft: Draft) -> None:
         """Start what was asked to run as soon as it is ready, or report why it does not."""
         if draft.refused is not None:
-            self._context.bridge.report(*draft.refused)
+            self._report(*draft.refused)
         else:
             self.start_session()
 
@@ -399,7 +401,12 @@ class TunePanel(QWidget):
         self.header.show_text("This cannot be tuned")
         self.summary.complain(what, remedy)
         if self._asked:
-            self._context.bridge.report(what, remedy)
+            self._report(what, remedy)
+
+    def _report(self, what: str, remedy: str) -> None:
+        """Show it in the banner until the next attempt."""
+        self._amiss = (what, remedy)
+        self._context.bridge.report(what, remedy)
 
     @Slot()
     def show_space(self) -> None:
@@ -452,8 +459,9 @@ class TunePanel(QWidget):
         try:
             plan = self.plan_as_set_up()
         except WattridgeError as error:
-            self._context.bridge.report(error.what, error.remedy)
+            self._report(error.what, error.remedy)
             return
+        self._context.bridge.resolved.emit(*self._amiss)
         self._starting = True
         self._context.bridge.submit(events.Start(plan))
         self._set_buttons()

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QGridLayout,
     QSizePolicy,
-    QSpinBox,
     QToolButton,
     QWidget,
 )
@@ -20,7 +19,8 @@ from ...engine.analysis.quantities import quantity
 from ...engine.objectives import Goal, likely_goal
 from ...engine.session.plan import SessionPlan
 from ...engine.strategies import base as strategies
-from ...numbers import count_text, counted
+from ...numbers import counted
+from ..number_boxes import ShortNumberBox
 from ..plots.label import PlainLabel
 from ..plots.toggle import look_pressed
 from ..widgets import vbox
@@ -28,7 +28,7 @@ from .draft import Draft
 from .form_history import FormHistory
 from .strategy_options import StrategyOptions
 
-_LARGEST = 2_000_000_000
+_LARGEST = 2**53  # whole numbers up to here are exact in a field
 
 
 class SessionForm(QWidget):
@@ -40,16 +40,16 @@ class SessionForm(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._draft: Draft | None = None
+        self._filled: dict[str, Any] = {}  # what is chosen in the draft itself
         self.strategy, self.objective, self.direction = QComboBox(), QComboBox(), QComboBox()
         self.direction.addItem("maximise", True)
         self.direction.addItem("minimise", False)
         self.evaluations = _count("whole space", "Measure at most so many configurations")
-        self.seconds = _count("no limit", "End after so many seconds")
+        self.seconds = _count("no limit", "End after so many seconds", decimals=3)
         self.seconds.setSuffix(" s")
         self.patience = _count("no limit", "End after so many evaluations without an improvement")
-        self.seed = QSpinBox()
-        self.seed.setRange(0, _LARGEST)
-        self.seed.setToolTip("The same seed repeats the strategy's choices")
+        self.seed = _count("", "The same seed repeats the strategy's choices")
+        self.seed.setGroupSeparatorShown(False)
         self.more = QToolButton()
         self.more.setText("Options")
         self.more.setCheckable(True)
@@ -125,13 +125,14 @@ class SessionForm(QWidget):
         self.direction.setCurrentIndex(0 if plan.objective.goal.maximise else 1)
         self.evaluations.setMaximum(plan.space.size)
         self.evaluations.setValue(min(plan.max_evaluations or 0, plan.space.size))
-        self.seconds.setValue(round(plan.max_seconds or 0))
+        self.seconds.setValue(plan.max_seconds or 0)
         self.patience.setValue(plan.patience or 0)
         self.seed.setValue(plan.seed)
         self._strategy_chosen()
         self.setEnabled(True)
         self.lock(())
         self._filling = False
+        self._filled = self.state()
         self.draft_shown.emit()
 
     @property
@@ -159,8 +160,9 @@ class SessionForm(QWidget):
 
     def words(self) -> str:
         """What is chosen, in a few words: strategy, objective and budget."""
-        limits = [counted(self.evaluations.value(), "evaluation")] if self.evaluations.value() else ["whole space"]
-        limits += [f"{count_text(self.seconds.value())} s at most"] if self.seconds.value() else []
+        count = int(self.evaluations.value())
+        limits = [counted(count, "evaluation")] if count else ["whole space"]
+        limits += [f"{self.seconds.text()} at most"] if self.seconds.value() else []
         goal = f"{self.direction.currentText()} {self.objective.currentText()}"
         return " · ".join((self.strategy.currentText(), goal, *limits))
 
@@ -171,10 +173,10 @@ class SessionForm(QWidget):
             "options": self.options.values(),
             "objective": self.objective.currentData(),
             "maximise": self.direction.currentData(),
-            "evaluations": self.evaluations.value(),
-            "seconds": self.seconds.value(),
-            "patience": self.patience.value(),
-            "seed": self.seed.value(),
+            "max_evaluations": int(self.evaluations.value()) or None,
+            "max_seconds": self.seconds.value() or None,
+            "patience": int(self.patience.value()) or None,
+            "seed": int(self.seed.value()),
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -185,12 +187,12 @@ class SessionForm(QWidget):
         self.objective.setCurrentIndex(max(0, self.objective.findData(state["objective"])))
         self.direction.setCurrentIndex(0 if state["maximise"] else 1)
         for count, name in (
-            (self.evaluations, "evaluations"),
-            (self.seconds, "seconds"),
+            (self.evaluations, "max_evaluations"),
+            (self.seconds, "max_seconds"),
             (self.patience, "patience"),
             (self.seed, "seed"),
         ):
-            count.setValue(state[name])
+            count.setValue(state[name] or 0)
         self._filling = False
 
     @Slot()
@@ -199,22 +201,19 @@ class SessionForm(QWidget):
             self.edited.emit()
 
     def plan(self) -> SessionPlan:
-        """The draft's plan with what was chosen here. Raises InputError where an option is out of its range."""
+        """The draft's plan with what was changed here. Raises InputError where an option is out of its range."""
         assert self._draft is not None
-        plan = self._draft.plan
-        name = str(self.strategy.currentData())
-        options = self.options.values()
-        strategies.make_options(strategies.get(name), dict(options))
-        goal = Goal(str(self.objective.currentData()), bool(self.direction.currentData()))
+        plan, before, state = self._draft.plan, self._filled, self.state()
+        same = state["strategy"] == before["strategy"]
+        own, shown = (plan.strategy_options, before["options"]) if same else ({}, {})
+        options = {**own, **{name: at for name, at in state.pop("options").items() if shown.get(name, ...) != at}}
+        strategies.make_options(strategies.get(state["strategy"]), dict(options))
+        goal = Goal(state.pop("objective"), state.pop("maximise"))
         return dataclasses.replace(
             plan,
-            strategy=name,
-            strategy_options=options,
             objective=dataclasses.replace(plan.objective, goal=goal),
-            max_evaluations=self.evaluations.value() or None,
-            max_seconds=float(self.seconds.value()) or None,
-            patience=self.patience.value() or None,
-            seed=self.seed.value(),
+            strategy_options=options,
+            **{name: value for name, value in state.items() if value != before[name]},
         )
 
     @Slot()
@@ -243,9 +242,10 @@ def _named(text: str, field: QWidget) -> PlainLabel:
     return label
 
 
-def _count(none: str, help_text: str) -> QSpinBox:
+def _count(none: str, help_text: str, decimals: int = 0) -> ShortNumberBox:
     """A count whose zero stands for no limit, and says so."""
-    box = QSpinBox()
+    box = ShortNumberBox()
+    box.setDecimals(decimals)
     box.setRange(0, _LARGEST)
     box.setSpecialValueText(none)
     box.setGroupSeparatorShown(True)

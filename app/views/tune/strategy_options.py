@@ -6,10 +6,13 @@ import dataclasses
 from typing import Any
 
 from PySide6.QtCore import Signal, SignalInstance
-from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QLineEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLineEdit, QWidget
 
 from ...engine.strategies.base import LARGEST, Strategy, choices_of, description
+from ..number_boxes import NumberBox, ShortNumberBox, WholeBox
 from ..plots.label import PlainLabel
+
+_DECIMALS = 12
 
 
 class StrategyOptions(QWidget):
@@ -32,7 +35,7 @@ class StrategyOptions(QWidget):
         self.editors = {}
         self._form.addRow(PlainLabel(description(strategy), wrap=True))
         for field in dataclasses.fields(strategy.Options):
-            editor = _editor(given.get(field.name, field.default), choices_of(field))
+            editor = _editor(given.get(field.name, field.default), field.default, choices_of(field))
             label = PlainLabel(field.name.replace("_", " ").capitalize())
             for widget in (editor, label):
                 widget.setToolTip(str(field.metadata.get("help", "")))
@@ -54,13 +57,13 @@ def _changes(editor: QWidget) -> SignalInstance:
         return editor.toggled
     if isinstance(editor, QComboBox):
         return editor.currentIndexChanged
-    if isinstance(editor, QSpinBox | QDoubleSpinBox):
+    if isinstance(editor, WholeBox | NumberBox):
         return editor.valueChanged
     assert isinstance(editor, QLineEdit)
     return editor.textChanged
 
 
-def _editor(value: Any, choices: tuple[str, ...]) -> QWidget:
+def _editor(value: Any, default: Any, choices: tuple[str, ...]) -> QWidget:
     if choices:
         several = QComboBox()
         several.addItems(choices)
@@ -70,26 +73,19 @@ def _editor(value: Any, choices: tuple[str, ...]) -> QWidget:
         box = QCheckBox()
         box.setChecked(value)
         return box
-    if isinstance(value, int):
-        whole = QSpinBox()
-        whole.setRange(-LARGEST, LARGEST)
-        whole.setValue(value)
-        return whole
-    if isinstance(value, float):
-        number = _Number()
-        number.setDecimals(6)
+    if isinstance(default, float) and isinstance(value, int | float):
+        number = ShortNumberBox()
+        number.setDecimals(_DECIMALS)
         number.setRange(-LARGEST, LARGEST)
-        number.setStepType(QDoubleSpinBox.StepType.AdaptiveDecimalStepType)
+        number.setStepType(ShortNumberBox.StepType.AdaptiveDecimalStepType)
         number.setValue(value)
         return number
+    if isinstance(value, int | float):
+        whole = WholeBox()
+        whole.setRange(-LARGEST, LARGEST)
+        whole.setValue(int(value))
+        return whole
     return QLineEdit(str(value))
-
-
-class _Number(QDoubleSpinBox):
-    """Shows no more digits than it needs."""
-
-    def textFromValue(self, value: float) -> str:
-        return f"{value:g}"
 
 
 def _value(editor: QWidget) -> Any:
@@ -97,7 +93,7 @@ def _value(editor: QWidget) -> Any:
         return editor.isChecked()
     if isinstance(editor, QComboBox):
         return editor.currentText()
-    if isinstance(editor, QSpinBox | QDoubleSpinBox):
+    if isinstance(editor, WholeBox | NumberBox):
         return editor.value()
     assert isinstance(editor, QLineEdit)
     return editor.text()

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
-from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QSpinBox, QWidget
+from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QWidget
 
 from ...engine.session.plan import SessionPlan
 from ...engine.session.queue import MOST_WAITING, chosen_as, variants
 from ...engine.strategies import base as strategies
 from ...errors import InputError, WattridgeError
 from ..context import Context
+from ..number_boxes import WholeBox
 from ..plots.label import PlainLabel, plain_tip
 from ..threads.tasks import TaskQueue
 from ..widgets import button, hbox, vbox
@@ -49,7 +50,7 @@ class VariantsWindow(QDialog):
         self.resize(560, 420)
         self.what, self.count = PlainLabel(wrap=True), PlainLabel(wrap=True)
         self.strategies, self.boards = _ticked_list("Strategies"), _ticked_list("Boards")
-        self.first, self.seeds = QSpinBox(), QSpinBox()
+        self.first, self.seeds = WholeBox(), WholeBox()
         self.first.setRange(0, _LARGEST)
         self.first.setAccessibleName("First seed")
         self.seeds.setRange(1, _SEEDS)

@@ -139,14 +139,18 @@ def test_the_feasible_set_over_concurrency_and_arguments_is_that_of_brute_force(
     assert len(starts(tmp_path)) == 2, "one start for each of the server's arguments"
     assert sum("service_start_s" in table.measurement(at).values for at in range(4)) == 2
     figures = table.measurement(0).values
-    cost = figures["power_w"] / figures["output_tokens_per_s"]
-    assert figures["energy_per_token_j"] == pytest.approx(cost, rel=0.05), (
-        "power is a plain mean, the cost a smooth one"
-    )
-    assert figures["energy_j"] == pytest.approx(figures["energy_per_token_j"])
+    if "power_w" in figures:
+        cost = figures["power_w"] / figures["output_tokens_per_s"]
+        assert figures["energy_per_token_j"] == pytest.approx(cost, rel=0.05), (
+            "power is a plain mean, the cost a smooth one"
+        )
+        assert figures["energy_j"] == pytest.approx(figures["energy_per_token_j"])
+    else:  # on a busy machine no reading may fall into so short a window
+        assert "energy is not known" in table.measurement(0).message
     unknown = {"energy_j", "energy_per_token_j", "output_tokens_per_s"}
     assert not unknown & set(table.measurement(0).intervals), "a second says too little: not what the sensor is off by"
-    assert set(SERVICE_FIGURES) - {"service_start_s"} <= set(figures)
+    of_energy = set() if "power_w" in figures else {name for name in SERVICE_FIGURES if "energy" in name}
+    assert set(SERVICE_FIGURES) - {"service_start_s"} - of_energy <= set(figures)
 
 
 def within_by_hand(limit_s: float, options: Sequence[str]) -> set[tuple[int, int]]:

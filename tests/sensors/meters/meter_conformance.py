@@ -11,10 +11,10 @@ from app.sensors.meters.meter import PowerMeter, Samples
 
 
 def collect(meter: PowerMeter, seconds: float) -> Samples:
-    """All that a meter reports in so long."""
-    parts = []
+    """All that a meter reports in so long; on a busy machine in longer, until it has reported two samples."""
+    parts: list[Samples] = []
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while (now := time.monotonic()) < end or (sum(len(part.time_ns) for part in parts) < 2 and now < end + 60):
         parts.append(meter.read())
         time.sleep(meter.info.poll_s)
     return Samples(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

@@ -16,6 +16,7 @@ from powersensor2_device import PowerSensor2Device
 from powersensor3_device import PowerSensor3Device, steady
 
 from app.sensors.clock import HostClock
+from app.sensors.meters import rapl
 from app.sensors.meters.meter import PowerMeter, Samples
 from app.sensors.meters.pm_counters import PmCounters
 from app.sensors.meters.pmt import Pmt
@@ -114,10 +115,9 @@ class TestPmCounters(MeterConformance):
 
 class TestRapl(MeterConformance):
     seconds = 0.25
-    off_w = 75.0  # a busy machine writes the stand-in's files late
 
     @pytest.fixture
-    def meter(self, tmp_path: Path) -> PowerMeter:
+    def meter(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PowerMeter:
         zones = {
             "intel-rapl:0": ("package-0", 90.0),
             "intel-rapl:0:0": ("core", 60.0),
@@ -126,13 +126,19 @@ class TestRapl(MeterConformance):
         zones |= {"intel-rapl:1": ("package-1", 50.0), "intel-rapl:2": ("psys", 300.0)}
         for name, (called, _) in zones.items():
             replace_text(tmp_path / name / "name", f"{called}\n")
-            replace_text(tmp_path / name / "max_energy_range_uj", "9999999\n")
-        begun = time.monotonic()
+            replace_text(tmp_path / name / "max_energy_range_uj", "999999999999\n")
+        begun_ns = counted_ns = time.monotonic_ns()
 
         def count() -> None:
-            seconds = time.monotonic() - begun
+            """They begin again at 0 within a hundredth of a second, once."""
+            nonlocal counted_ns
+            counted_ns = time.monotonic_ns()
             for name, (_, watts) in zones.items():
-                replace_text(tmp_path / name / "energy_uj", f"{round(9.9e6 + watts * seconds * 1e6) % 10_000_000}\n")
+                counted_uj = 10**12 - 10**5 + round(watts * (counted_ns - begun_ns) / 1e3)
+                replace_text(tmp_path / name / "energy_uj", f"{counted_uj % 10**12}\n")
+
+        # read when they were counted, however long a busy machine takes from one to the other
+        monkeypatch.setattr(rapl, "time", SimpleNamespace(monotonic_ns=lambda: counted_ns))
 
         count()
         return counted_when_read(Rapl(tmp_path), count)

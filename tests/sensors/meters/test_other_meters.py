@@ -83,12 +83,13 @@ def read_on(meter: PrintedMeter, seconds: float) -> None:
 
 def test_a_program_that_ends_is_lost_and_started_again(tmp_path: Path) -> None:
     program = tmp_path / "meter.py"
-    program.write_text("import time\nfor _ in range(6):\n    print(50.0, flush=True)\n    time.sleep(0.01)\n")
+    program.write_text("import time\nprint('50.0\\n' * 6, flush=True)\ntime.sleep(0.1)\n")
     meter = command_meter(f"{sys.executable} {program}")
     try:
         with pytest.raises(MeterLost, match="has ended"):
             read_on(meter, 5.0)
         meter.reopen()
+        time.sleep(0.3)  # by now it has ended again: the lines that it printed are read all the same
         assert meter.read().power_w[:, 0].tolist()[:1] == [50.0]
     finally:
         meter.close()

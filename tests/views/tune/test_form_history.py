@@ -31,7 +31,7 @@ def test_undo_and_redo_of_what_is_set_up(qtbot: QtBot) -> None:
     history.undo()
     assert form.state() == brute
     history.undo()
-    assert form.state() == {**first, "evaluations": 123}
+    assert form.state() == {**first, "max_evaluations": 123}
     history.undo()
     assert form.state() == first
     assert not history.can_undo

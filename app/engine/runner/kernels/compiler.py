@@ -20,13 +20,14 @@ from pathlib import Path
 from typing import Final
 
 from ....errors import WattridgeError
+from ....interrupts import current_stop
 from ....paths import make_folder, open_private, private_folder
 from ...measurement import State
 from ...workloads.included_files import included
 from ...workloads.source_kernel import Build
 from ...workloads.subprocesses import MOST_OUTPUT, run_process
 from .given_images import GivenImages
-from .image_maker import COMPILE_S, MAX_MESSAGE, Compiled, ImageMaker, NotCompiled, session_ended
+from .image_maker import COMPILE_S, MAX_MESSAGE, Compiled, ImageMaker, NotCompiled, once_compiled, session_ended
 from .process import KernelFailed
 
 MAX_CACHE_BYTES: Final = 512 << 20
@@ -77,7 +78,7 @@ class Compiler:
 
     def image(self, build: Build) -> bytes:
         """The image alone. Raises KernelFailed."""
-        return self.compile(build).image
+        return once_compiled(self.submit(build), current_stop()).image
 
     def compile(self, build: Build, *, here: bool = False) -> Compiled:
         """The image and what was said of it: from the cache, given by another machine, or compiled now.

@@ -16,7 +16,7 @@ from ...metering.stopwatch import Stopwatch
 from ...metering.window import Run, Window
 from ..reference import ReferenceLooks
 from .gpu import ProcessGpu
-from .image_maker import Compiled
+from .image_maker import Compiled, once_compiled
 from .process import KernelFailed
 
 LOAD: Final = Load("reference kernel", "fp32", 0.0, 0.0)
@@ -39,10 +39,10 @@ class Drift(ReferenceLooks):
         """Run the reference kernel; None when stopped or where it does not run. Raises KernelFailed when lost."""
         self.looked()
         try:
-            gpu.ask({"do": "drift", "id": LOAD.name, "launch": self._launch}, [self._image.result().image])
+            gpu.ask({"do": "drift", "id": LOAD.name, "launch": self._launch}, [once_compiled(self._image, stop).image])
             return meter.run(LOAD, stop=stop)
         except KernelFailed as failure:
-            self._broken = True
+            self._broken = not stop.is_set()
             if failure.lost:
                 raise
             return None

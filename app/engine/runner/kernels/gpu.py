@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from ....errors import WattridgeError
+from ....interrupts import current_stop
 from ....sensors.channel import PowerSample, Reading
 from ....sensors.device_limits import DeviceLimits
 from ....sensors.gpu import Gpu, Held, HoldsValues
@@ -43,7 +44,8 @@ class ProcessGpu:
         self.channels = sensors.channels
         self.clock = sensors.clock
         self.timeout_s = 10.0  # of one launch
-        self.stop = threading.Event()  # of the session that runs: no process is waited for any longer once it is set
+        # of the command or the session that runs: no process is waited for any longer once it is set
+        self.stop: threading.Event = current_stop() or threading.Event()
         self.sensors = sensors
         self.backend = backend
         self._device = device

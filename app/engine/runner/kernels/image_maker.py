@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Sequence
+from concurrent.futures import Future, wait
 from typing import Final, NamedTuple, Protocol
 
 from ...measurement import State
@@ -11,6 +13,7 @@ from .process import KernelFailed
 
 COMPILE_S: Final = 300.0
 MAX_MESSAGE: Final = 4000  # characters of what a compiler says
+_LOOK_S: Final = 0.05  # between looks at a stop
 ENDED: Final = "the session ended"
 _ERROR: Final = re.compile(r"\berror\b", re.IGNORECASE)
 
@@ -47,6 +50,14 @@ class ImageMaker(Protocol):
     def close(self) -> None:
         """End what compiles."""
         ...
+
+
+def once_compiled(image: Future[Compiled], stop: threading.Event | None) -> Compiled:
+    """Wait for an image, until a stop comes. Raises KernelFailed."""
+    while not wait((image,), _LOOK_S).done:
+        if stop is not None and stop.is_set():
+            raise session_ended()
+    return image.result()
 
 
 def took_too_long(seconds: float) -> KernelFailed:

@@ -14,6 +14,7 @@ from ...measurement import State
 from ...workloads.cuda_arguments import Array, CallPlan, Launch, read_array
 from ...workloads.source_kernel import Prepared
 from .gpu import ProcessGpu
+from .image_maker import once_compiled
 from .language import Language
 from .process import KernelFailed
 from .reporting import Reader
@@ -65,7 +66,7 @@ class LoadedKernels:
         ]
         if self._comparer is not None:
             with suppress(KernelFailed, WattridgeError):  # without it the host compares
-                messages.insert(0, ({"do": "comparer"}, [self._comparer.result().image]))
+                messages.insert(0, ({"do": "comparer"}, [once_compiled(self._comparer, self._gpu.stop).image]))
         self._calls, self.last = calls, None
         self._loaded.clear()
         self._gpu.prepare(messages)

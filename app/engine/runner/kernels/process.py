@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import IO, Final
 
 from ....errors import InputError, WattridgeError
+from ...children.ending import NOT_KNOWN, status_is_lost
 from ...children.python import python_command, python_environment
 from ...measurement import State
 from .wire import Message, WireError, receive, send
@@ -161,7 +162,8 @@ class AskedProcess:
                 elif time.monotonic() >= deadline:
                     if stopped:
                         self._process.kill()
-                    raise KernelFailed(State.TIMEOUT, f"no answer within {timeout_s:g} s", lost=True) from None
+                    what = "stopped" if stopped else f"no answer within {timeout_s:g} s"
+                    raise KernelFailed(State.TIMEOUT, what, lost=True) from None
                 continue
             if frame is None:
                 self._inbox.put(None)  # for the next request: what has ended does not answer later
@@ -182,12 +184,12 @@ class AskedProcess:
             self._process.wait(5.0)
         self._threads[1].join(1.0)
         code = self._process.returncode
-        how = f"exit status {code}"
+        how = NOT_KNOWN if status_is_lost(code) else f"exit status {code}"
         if code is not None and code < 0:
             with suppress(ValueError):
                 how = signal.Signals(-code).name
         last = " ".join(list(self._errors)[-3:]).strip()
-        return f"the {self.what} ended by {how}" + (f": {last}" if last else "")
+        return f"the {self.what} ended{':' if how == NOT_KNOWN else ' by'} {how}" + (f": {last}" if last else "")
 
     def _read(self, stream: IO[bytes]) -> None:
         while True:

@@ -44,7 +44,7 @@ from ..stating import Stating
 from .drift import LOAD, reference_figures
 from .given_images import GivenImage, GivenImages
 from .gpu import ProcessGpu
-from .image_maker import Compiled
+from .image_maker import Compiled, once_compiled
 from .image_target import ImageTarget
 from .language import Language
 from .loaded import LoadedKernels
@@ -239,7 +239,7 @@ class KernelRunner:
             self._unsettled.clear()
             self._looked = None
 
-    def features(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
+    def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
         """What the rows' images tell: compiled already where they were timed or measured. NaN where one fails."""
         waiting: dict[int, tuple[Prepared, Future[Compiled]]] = {}
         for row in rows:
@@ -250,8 +250,11 @@ class KernelRunner:
                     waiting[row] = prepared, self._compiler.submit(prepared.build)
         for row, (prepared, image) in waiting.items():
             with suppress(KernelFailed):
-                self._features[row] = self._language.features(image.result().image, prepared)
-        return as_rows(self.feature_names, [self._features[row] for row in rows])
+                self._features[row] = self._language.features(once_compiled(image, stop).image, prepared)
+        found = as_rows(self.feature_names, [self._features[row] for row in rows])
+        if stop is not None and stop.is_set():  # some were not waited for
+            self._features.clear()
+        return found
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
         return self._stating.restate(measurements) if self._metered else measurements

@@ -31,7 +31,8 @@ CONNECT_S: Final = 10.0
 ANSWER_S: Final = 30.0  # of the scheduler, until it counts as gone
 _AGAIN_S: Final = 1.0
 _STOP_LOOK_S: Final = 0.1
-_CLOSE_S: Final = 5.0
+_CLOSE_S: Final = 1.5
+_END_S: Final = 4.0  # for all of it: a signal ends a command within 5 s
 
 
 @dataclass(slots=True)
@@ -127,7 +128,7 @@ class DaskPool:
 
     def close(self) -> None:
         self._call(self._closing.set)
-        self._thread.join()
+        self._thread.join(_END_S)  # what Dask waits for may be a name server that does not answer
 
     # --- the thread ---------------------------------------------------------------------------------------------------
 

@@ -201,7 +201,7 @@ class PoolRunner:
         """Compile workers make their images meanwhile; without such nothing is done."""
         self._help.expect(rows)
 
-    def features(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
+    def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
         """What the boards' compilers know of the rows; NaN where none answered."""
         found = np.full((len(rows), len(self.feature_names)), np.nan)
         seats = self._ready()
@@ -211,7 +211,7 @@ class PoolRunner:
             (seat, Request("features", "", 0, tuple(int(row) for row in rows[start : start + size])))
             for start, seat in zip(starts, cycle(seats), strict=False)
         ]
-        for start, (seat, request), answer in zip(starts, asked, self._ask(asked), strict=True):
+        for start, (seat, request), answer in zip(starts, asked, self._ask(asked, stop=stop), strict=True):
             if answer is None or seat.abilities is None:
                 continue
             try:
@@ -384,13 +384,18 @@ class PoolRunner:
         return self._last
 
     def _ask(
-        self, requests: Sequence[tuple[_Seat, Request]], timeout_s: float = CONCLUDE_S
+        self,
+        requests: Sequence[tuple[_Seat, Request]],
+        timeout_s: float = CONCLUDE_S,
+        stop: threading.Event | None = None,
     ) -> list[Mapping[str, Any] | None]:
         """The answers to requests of several boards, waited for; None for each that there is none to."""
         numbers = [self._send(seat, request) for seat, request in requests]
         sent = [self._sent[number] for number in numbers]
         until = time.monotonic() + timeout_s
         while any(each.answer is None and not each.failed for each in sent) and time.monotonic() < until:
+            if stop is not None and stop.is_set():
+                break
             self._hear(TURN_S)
         for number, (seat, _), each in zip(numbers, requests, sent, strict=True):
             if number in self._sent:

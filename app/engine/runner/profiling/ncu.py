@@ -32,6 +32,7 @@ from ..cuda.gpu import CudaGpu
 from ..cuda.language import CudaLanguage
 from ..cuda.toolchain import Toolchain
 from ..cuda.toolkit import toolkits
+from ..kernels.image_maker import once_compiled
 from ..kernels.process import KernelFailed
 from .launching import Task, launched, write_job
 from .ncu_output import NcuOutput, ProfiledLaunch, read_ncu
@@ -151,10 +152,11 @@ class NcuProfiler:
                     if stop.is_set():
                         return
                     try:
-                        image = future.result().image
+                        image = once_compiled(future, stop).image
                         symbol = language.symbol(image, prepared.launch.name)
                     except KernelFailed as failure:
-                        yield Profile(row, error=failure.what)
+                        if not stop.is_set():
+                            yield Profile(row, error=failure.what)
                         continue
                     launch = replace(prepared.launch, name=symbol)
                     yield Task(row, prepared.calls, launch, image, prepared.launch.name)

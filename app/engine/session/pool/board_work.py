@@ -318,7 +318,7 @@ class BoardWork:
         session, rows = self._rows(request)
         if not isinstance(session.runner, KnowsFeatures):
             raise WattridgeError("it knows no features", self.board.label)
-        found = session.runner.features(rows).tolist()
+        found = session.runner.features(rows, stop).tolist()
         return {"features": [[each if math.isfinite(each) else None for each in row] for row in found]}
 
     def _restate(self, request: Request, say: Say, stop: threading.Event) -> dict[str, Any]:
