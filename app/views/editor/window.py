@@ -19,7 +19,7 @@ from ...engine.specification.toml_section import MAX_BYTES
 from ...files import read_text, write_text
 from ...paths import resources
 from ..file_dialogs import open_file, save_file
-from ..plots.label import PlainLabel, plain_tip
+from ..plots.label import ElidedLabel
 from ..threads.tasks import LatestTask, TaskQueue
 from ..widgets import button, hbox, local_time, vbox
 from . import kept_drafts
@@ -84,7 +84,7 @@ class SpecificationEditor(QWidget):
         self._draft: Draft | None = None  # that is offered
         self.ask_bar, self.beside = AskBar(), Beside()
         self.message = Complaint()
-        self.where = PlainLabel(muted=True, selectable=True)
+        self.where = ElidedLabel(muted=True)
         self._reader, self._measurer, self._files = LatestTask(self), LatestTask(self), TaskQueue(self)
         self._read_timer, self._keep_timer = QTimer(self), QTimer(self)
         self._lay_out()
@@ -223,7 +223,6 @@ class SpecificationEditor(QWidget):
         self.where.setText(
             f"{'not saved' if edited.path is None else 'changed' if edited.modified else 'saved'} · {edited.place}"
         )
-        self.where.setToolTip(plain_tip(str(edited.place)))
         self.save_button.setEnabled(edited.modified or edited.path is None)
 
     @Slot()

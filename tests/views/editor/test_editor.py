@@ -414,3 +414,16 @@ def test_it_fits_a_small_screen(editor: SpecificationEditor) -> None:
     size = editor.minimumSizeHint()
     assert size.width() <= 1200
     assert size.height() <= 640
+
+
+def test_a_long_path_is_cut_and_does_not_widen_the_window(
+    qtbot: QtBot, editor: SpecificationEditor, tmp_path: Path
+) -> None:
+    before = editor.minimumSizeHint().width()
+    path = tmp_path / ("long-" * 40 + ".toml")
+    path.write_text(TEXT)
+    editor.open(path)
+    qtbot.waitUntil(lambda: editor.edited.path == path)
+    settle(qtbot, editor)
+    assert editor.minimumSizeHint().width() == before <= 900
+    assert str(path) in editor.where.toolTip()
