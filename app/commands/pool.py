@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..input_files import is_there
-from .arguments import add_board, positive_int
+from .arguments import add_board
 from .terminal import print_json, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
-    from ..engine.runner.pool.certificates import Certificates
-    from ..engine.runner.pool.gpu import PooledGpu
+    from ..engine.runner.pool.pool import Certificates, PooledGpu
     from ..engine.session.pool.opening import OpenedPool
 
 _LISTEN = "127.0.0.1:8786"
@@ -57,7 +56,7 @@ def pool(arguments: Namespace) -> int:
 
 
 def _make_certificates(arguments: Namespace) -> int:
-    from ..engine.runner.pool.certificates import make_certificates
+    from ..engine.session.pool.opening import make_certificates
 
     made = make_certificates(_folder(arguments))
     if arguments.json:
@@ -72,8 +71,8 @@ def _make_certificates(arguments: Namespace) -> int:
 def _run_scheduler(arguments: Namespace) -> int:
     import asyncio
 
-    from ..engine.runner.pool.address import parse_pool_address
-    from ..engine.runner.pool.scheduler import start_scheduler
+    from ..engine.runner.pool.dask_pool import start_scheduler
+    from ..engine.session.pool.opening import parse_pool_address
 
     address, certificates = parse_pool_address(arguments.listen), certificates_of(arguments)
 
@@ -120,14 +119,6 @@ def worker_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--allow-control", action="store_true", help="sessions may set these boards' clocks and caps, which return"
     )
-    parser.add_argument(
-        "--compile",
-        metavar="JOBS",
-        nargs="?",
-        type=positive_int,
-        const=0,
-        help="offer no board, only processors: compile for the pool's boards, JOBS images at once (default: all cores)",
-    )
 
 
 def worker(arguments: Namespace) -> int:
@@ -136,22 +127,17 @@ def worker(arguments: Namespace) -> int:
 
     require_dask()
     from ..engine.children.supervised import Supervisor
-    from ..engine.runner.pool.address import parse_pool_address
-    from ..engine.session.pool.local import compiling_child, worker_children
+    from ..engine.session.pool.opening import parse_pool_address, worker_children
 
     address, certificates = parse_pool_address(arguments.scheduler), certificates_of(arguments)
-    if arguments.compile is not None:
-        children = [compiling_child(address, certificates, _jobs(arguments))]
-    else:
-        selectors = selectors_of(arguments.gpu) or ([arguments.gpu] if arguments.gpu else boards_here())
-        children = worker_children(
-            selectors,
-            address,
-            certificates,
-            seed=arguments.sim_seed,
-            speed=arguments.speed,
-            allow_control=arguments.allow_control,
-        )
+    children = worker_children(
+        selectors_of(arguments.gpu) or ([arguments.gpu] if arguments.gpu else boards_here()),
+        address,
+        certificates,
+        seed=arguments.sim_seed,
+        speed=arguments.speed,
+        allow_control=arguments.allow_control,
+    )
     with stop_on_interrupt() as stop:
         supervisor = Supervisor(children, say)
         try:
@@ -160,25 +146,12 @@ def worker(arguments: Namespace) -> int:
                 for child in children:
                     if child.ready is not None and child.name not in announced:
                         announced.add(child.name)
-                        say(f"{child.ready['member']} is offered to {address}")
+                        say(f"{child.ready['board']} is offered to {address}")
                 if all(child.failed for child in children):
                     return 1
         finally:
             supervisor.close()
     return 0
-
-
-def _jobs(arguments: Namespace) -> int:
-    """How many images a compile worker makes at once. Raises InputError where it is to have boards too, and
-    WattridgeError where there is no compiler."""
-    from ..engine.runner.cuda.toolchain import find_toolchain
-    from ..engine.runner.kernels.compiler import cores
-    from ..engine.runner.pool.compilers import MOST_JOBS
-
-    if arguments.gpu is not None:
-        raise InputError("both --compile and --gpu", "usage", "boards need a worker of their own: start two")
-    find_toolchain()
-    return min(arguments.compile or cores(), MOST_JOBS)
 
 
 def boards_here() -> list[str]:
@@ -223,7 +196,7 @@ def selectors_of(text: str | None) -> list[str] | None:
 @contextmanager
 def pooled_gpus(arguments: Namespace, speed: float) -> Iterator[list[PooledGpu]]:
     """The boards that are asked for, those of each model as one: of `--pool`, or of a pool of this machine's own."""
-    from ..engine.runner.pool.gpu import PooledGpu
+    from ..engine.runner.pool.pool import PooledGpu
 
     with closing(_opened(arguments, speed)) as opened:
         yield [PooledGpu(pool, boards) for pool, boards in opened.by_model(arguments.model)]
@@ -232,7 +205,7 @@ def pooled_gpus(arguments: Namespace, speed: float) -> Iterator[list[PooledGpu]]
 @contextmanager
 def pooled_gpu(arguments: Namespace, speed: float) -> Iterator[PooledGpu]:
     """The boards of one model that are asked for, as one. Raises InputError where there are several models."""
-    from ..engine.runner.pool.gpu import PooledGpu
+    from ..engine.runner.pool.pool import PooledGpu
     from ..engine.session.pool.opening import chosen_model
 
     with closing(_opened(arguments, speed)) as opened:
@@ -251,7 +224,7 @@ def _opened(arguments: Namespace, speed: float) -> OpenedPool:
 
 def certificates_of(arguments: Namespace) -> Certificates:
     """The certificates that the options name. Raises InputError."""
-    from ..engine.runner.pool.certificates import find_certificates
+    from ..engine.session.pool.opening import find_certificates
 
     return find_certificates(_folder(arguments))
 

@@ -113,7 +113,7 @@ def tune(arguments: Namespace) -> int:
 
 def _resume(arguments: Namespace, session: int) -> int:
     """Go on with a stored session on its own kind of board; what it has measured is not measured again."""
-    from ..engine.runner.pool.gpu import SELECTOR as POOL
+    from ..engine.runner.pool.pool import SELECTOR as POOL
     from ..engine.session.planning import plan_resume
     from ..engine.store.database import Store
     from ..sensors.select import open_gpu

@@ -15,7 +15,7 @@ from .sources import specification_path
 from .terminal import ProgressBar, print_description, print_json, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
-    from ..engine.runner.pool.gpu import PooledGpu
+    from ..engine.runner.pool.pool import PooledGpu
     from ..engine.session.opened import Opened
     from ..engine.session.plan import SessionPlan
     from ..engine.specification.model import Specification
@@ -100,7 +100,7 @@ def _tuned(plans: Sequence[Sequence[SessionPlan]], places: str, *, quiet: bool) 
 def show_comparison(sessions: Sequence[Opened], arguments: Namespace) -> None:
     """Several sessions side by side: fronts, kernels by boards, averages over the boards of a model.
 
-    Boards that shared a session are shown with the ratios between them.
+    Of a session that boards shared, the one that decided is named.
     """
     from ..engine.analysis.compare import compare_sessions
     from ..engine.analysis.crossed import describe_kernels_by_boards, kernels_by_boards
@@ -108,21 +108,21 @@ def show_comparison(sessions: Sequence[Opened], arguments: Namespace) -> None:
     from ..engine.analysis.machines import describe_machines, figures_of, over_machines
     from ..engine.description import Description
     from ..engine.objectives import parse_front
-    from ..engine.session.board_offsets import describe_offsets, offsets_document
+    from ..engine.session.description import describe_decision
 
     sides = [side for opened in sessions for side in opened.side.by_kernel()]
     found = compare_sessions(sides, parse_front(arguments.front) if arguments.front else ())
     crossed, machines = kernels_by_boards(found), over_machines(sides, figures_of(found))
     if arguments.json:
         document = {**as_json(found), "kernels_by_boards": as_json(crossed), "over_machines": as_json(machines)}
-        shared = {each.side.name: offsets for each in sessions if (offsets := offsets_document(each.plan.origin))}
-        print_json({**document, "boards_of_sessions": shared})
+        decided = {each.side.name: board for each in sessions if (board := each.side.table.decided_on)}
+        print_json({**document, "decided_on": decided})
         return
     print_description(describe_comparison(found))
     shared_by = (
-        (Description(f"{opened.side.gpu}, {opened.side.name}", "several boards", (), [listing]),)
+        (Description(f"{opened.side.gpu}, {opened.side.name}", "several boards", [decision]),)
         for opened in sessions
-        for listing in describe_offsets(opened.plan.origin)
+        for decision in describe_decision(opened.plan, opened.side.table)
     )
     described = (describe_kernels_by_boards(crossed), *map(describe_machines, machines), *shared_by)
     for each in chain.from_iterable(described):

@@ -36,19 +36,13 @@ def of_sources(names: Collection[str]) -> set[str]:
     return found
 
 
-# What a board itself reports, where figures of several boards are given as one of them would report them.
-OWN_FIGURES = {"time_s": "time_own_s", "power_w": "power_own_w", "energy_j": "energy_own_j"}
-
 THERMAL_CORRECTION = "thermal_correction"  # power and energy stated for a thermal condition, over those that were drawn
 
-# What a figure stated for one thermal condition, or for one board, keeps of its measurement: of the session, not of the
-# configuration.
+# What a figure stated for one thermal condition keeps of its measurement: of the session, not of the configuration.
 STATED_FROM = frozenset(
     {
         *("energy_raw_j", "power_raw_w", THERMAL_CORRECTION, "thermal_uncertainty"),
         *("recent_power_1s_w", "recent_power_30s_w"),
-        *OWN_FIGURES.values(),
-        *("board_number", "board_correction", "board_uncertainty_time", "board_uncertainty_power"),
     }
 )
 

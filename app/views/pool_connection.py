@@ -15,9 +15,7 @@ from .threads.bridge import EngineBridge
 from .threads.tasks import TaskQueue
 
 if TYPE_CHECKING:
-    from ..engine.runner.pool.boards import PoolBoard
-    from ..engine.runner.pool.compilers import PoolCompiler
-    from ..engine.runner.pool.gpu import PooledGpu
+    from ..engine.runner.pool.pool import PoolBoard, PooledGpu
     from ..engine.session.pool.opening import OpenedPool
 
 _LOOK_MS: Final = 1000  # between two looks at who is there
@@ -85,11 +83,6 @@ class PoolConnection(QObject):
         opened = self._opened
         return opened.pool.boards() if opened is not None else ()
 
-    def compilers(self) -> tuple[PoolCompiler, ...]:
-        """The machines that only compile for them."""
-        opened = self._opened
-        return opened.pool.compilers() if opened is not None else ()
-
     def models(self) -> list[str]:
         """The models of the boards that are there now."""
         return sorted({board.model for board in self.boards()})
@@ -104,7 +97,7 @@ class PoolConnection(QObject):
 
     def gpu(self) -> PooledGpu:
         """The boards as one, as they are now, to plan a session for. Any thread may ask. Raises WattridgeError."""
-        from ..engine.runner.pool.gpu import PooledGpu
+        from ..engine.runner.pool.pool import PooledGpu
         from ..engine.session.pool.opening import chosen_model
 
         opened = self._opened  # it may be let go of meanwhile
@@ -194,7 +187,7 @@ class PoolConnection(QObject):
 
     def _let_go(self) -> None:
         """What waits in the queue for the boards cannot run."""
-        from ..engine.runner.pool.gpu import SELECTOR
+        from ..engine.runner.pool.pool import SELECTOR
         from ..engine.session.events import BoardReleased
 
         opened, self._opened = self._opened, None

@@ -2,9 +2,9 @@
 
     PYTHONPATH=. .venv/bin/python tests/benchmarks/pool_kills.py [KILLS]
 
-A session ends with every row measured once, whatever was killed meanwhile; the next one begins until there were so many
-kills. The scheduler and the parent of the workers are processes of their own, which this script starts again as an
-operator would; the parent itself starts killed workers again.
+A session ends with every row measured once, and with a board that decided, whatever was killed meanwhile; the next
+one begins until there were so many kills. The scheduler and the parent of the workers are processes of their own, which
+this script starts again as an operator would; the parent itself starts killed workers again.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from pathlib import Path
 
 from app.engine.children.python import python_command, python_environment
 from app.engine.measurement import State
-from app.engine.runner.pool.certificates import Certificates, make_certificates
 from app.engine.runner.pool.dask_pool import DaskPool
-from app.engine.runner.pool.gpu import PooledGpu
+from app.engine.runner.pool.pool import Certificates, PooledGpu
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
+from app.engine.session.pool.opening import make_certificates
 from app.engine.session.run import run_session
 from app.engine.store.database import Store
 from app.paths import resources
@@ -130,17 +130,17 @@ def main(kills: int) -> int:
             thread.join()
             table = store.load(result.session).table
             rows = table.rows().tolist()
-            good = result.state == "done" and len(rows) == ROWS == len(set(rows))
+            good = result.state == "done" and len(rows) == ROWS == len(set(rows)) and table.decided_on in table.boards
             died = [m for at in range(len(table)) if (m := table.measurement(at)).state is State.RUNTIME]
             sessions, stored, failed, wrong = sessions + 1, stored + len(rows), failed + len(died), wrong + (not good)
             took = time.monotonic() - began
             if not good:
-                print(f"session {sessions}: {result.reason}")
+                print(f"session {sessions}: {result.reason}; decided on {table.decided_on or 'no board'}")
             print(f"{took:6.0f} s  session {sessions}: {result.state}, {len(rows)} rows; killed so far {dict(killed)}")
     pool.close()
     parts.close()
     print(f"{killed.total()} kills {dict(killed)}, {sessions} sessions, {stored} rows stored, {failed} of them failed")
-    print(f"{wrong} sessions with a row lost or stored twice")
+    print(f"{wrong} sessions with a row lost or stored twice, or that no board decided")
     return 1 if wrong else 0
 
 

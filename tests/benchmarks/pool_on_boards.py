@@ -30,15 +30,13 @@ from dataclasses import dataclass, replace
 from app.engine.control.guard import DeviceGuard
 from app.engine.measurement import State
 from app.engine.runner.pool.dask_pool import DaskPool
-from app.engine.runner.pool.gpu import PooledGpu
-from app.engine.runner.pool.status import status_of_origin
-from app.engine.session.board_offsets import board_labels, offsets_of_origin
+from app.engine.runner.pool.pool import PooledGpu, status_of_origin
 from app.engine.session.events import Event, FiguresRestated, MeasurementsAdded, SessionStarted
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions, SessionPlan
 from app.engine.session.planning import plan_specification
-from app.engine.session.pool.local import LocalPool
+from app.engine.session.pool.opening import LocalPool
 from app.engine.session.run import run_session
 from app.engine.specification.model import Specification
 from app.engine.store.database import Store
@@ -93,9 +91,9 @@ def measured(name: str, plan: SessionPlan, store: Store) -> Ran:
 
 
 def print_boards(result: SessionResult) -> None:
-    """What each board of a pool did, and its offset."""
+    """What each board of a pool did, and which one decided."""
     origin = result.plan.origin
-    status, (offsets, reference), labels = status_of_origin(origin), offsets_of_origin(origin), board_labels(origin)
+    status = status_of_origin(origin)
     for each in status.boards if status is not None else ():
         measuring_s = each.worked_s - each.preparing_s
         print(
@@ -104,10 +102,8 @@ def print_boards(result: SessionResult) -> None:
             f"preparing {each.preparing_s:.1f} s, measuring {measuring_s:.1f} s, waiting {each.waited_s:.1f} s; "
             f"{measuring_s / max(1, each.measured):.3f} s a result"
         )
-    for key, offset in offsets.items():
-        if key != reference:
-            said = ", ".join(f"{name} {ratio.words}" for name, ratio in offset.ratios.items())
-            print(f"  {labels.get(key, key)} over the reference, by {offset.shared} configurations: {said}")
+    if result.table.decided_on:
+        print(f"  decided on {result.table.decided_on}")
 
 
 def alone(name: str, rows: int, selector: str, speed: float, store: Store) -> Ran:

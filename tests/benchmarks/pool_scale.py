@@ -3,7 +3,7 @@
     python tests/benchmarks/pool_scale.py [--boards 1,10,100,1000] [--measurement 0.35] [--strategy random_sample,auto]
     python tests/benchmarks/pool_scale.py --dask 1,10,100 [--measurement 0.35]
 
-The first form is the session as it is: strategy, `PoolRunner`, `OneScale`, store on disk, and the lines of JSON of the
+The first form is the session as it is: strategy, `PoolRunner`, store on disk, and the lines of JSON of the
 pool's protocol. The boards are coroutines of another process, each of which takes `--measurement` seconds of real time
 for a configuration; what carries the lines is a pipe in place of Dask. `0` seconds shows what the session's own thread
 can do. `thread` is the processor time of that thread over the wall time, and `ms each` over the configurations: it
@@ -41,11 +41,9 @@ import numpy as np  # noqa: E402
 
 from app.engine.control.serving import hello_of  # noqa: E402
 from app.engine.measurement import Measurement, State  # noqa: E402
-from app.engine.runner.one_scale import OneScale  # noqa: E402
-from app.engine.runner.pool.boards import PoolBoard  # noqa: E402
-from app.engine.runner.pool.bundle import Bundle  # noqa: E402
 from app.engine.runner.pool.messages import (  # noqa: E402
     Abilities,
+    Bundle,
     abilities_document,
     answer_line,
     begun_line,
@@ -53,7 +51,11 @@ from app.engine.runner.pool.messages import (  # noqa: E402
     parse_request,
     rows_of,
 )
-from app.engine.runner.pool.pool import Heard, Said  # noqa: E402
+from app.engine.runner.pool.pool import (  # noqa: E402
+    Heard,
+    PoolBoard,
+    Said,
+)
 from app.engine.runner.pool.runner import PoolRunner  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.session.plan import SearchOptions  # noqa: E402
@@ -148,12 +150,6 @@ class PipePool:
             while True:
                 self._heard.put(Said(*self._pipe.recv()))
 
-    def compilers(self) -> tuple[()]:
-        return ()
-
-    def tell(self, board: str, line: bytes) -> None:
-        """Nothing is compiled here."""
-
     def boards(self) -> tuple[PoolBoard, ...]:
         return self._boards
 
@@ -201,7 +197,7 @@ def one_session(boards: int, strategy: str, measurement_s: float) -> None:
     runner = PoolRunner(pool, pool.model, "simulated", plan.space, Bundle("k.toml", {"k.toml": b""}))
     while len(runner.boards) < boards:
         runner._hear(0.05)
-    plan = replace(plan, make_runner=lambda: OneScale(runner, spec, plan.space))
+    plan = replace(plan, make_runner=lambda: runner)
     with tempfile.TemporaryDirectory() as folder, CountingStore(Path(folder) / "store.sqlite") as store:
         wall, cpu, process = time.perf_counter(), time.thread_time(), time.process_time()
         result = run_session(plan, store, lambda _: None, threading.Event())
@@ -235,9 +231,9 @@ def workers_process(address: str, folder: str, count: int, measurement_s: float,
     """Real Dask workers, coroutines of one process, each with one thread and a board that takes its time."""
     from distributed import Worker
 
-    from app.engine.runner.pool import tasks
-    from app.engine.runner.pool.certificates import find_certificates
-    from app.engine.runner.pool.network import security_of, settle
+    from app.engine.runner.pool import dask_pool
+    from app.engine.runner.pool.dask_pool import security_of, settle
+    from app.engine.session.pool.opening import find_certificates
 
     class SleepingWorker(Worker):  # type: ignore[misc]
         def start_http_server(self, *_: Any, **__: Any) -> None:
@@ -257,7 +253,7 @@ def workers_process(address: str, folder: str, count: int, measurement_s: float,
             return await SleepingWorker(
                 address,
                 nthreads=1,
-                resources={tasks.GPU_RESOURCE: 1},
+                resources={dask_pool.GPU_RESOURCE: 1},
                 dashboard=False,
                 memory_limit=0,
                 security=security,
@@ -279,17 +275,16 @@ def through_dask(count: int, measurement_s: float, seconds: float) -> None:
     import psutil
 
     from app.engine.children.supervised import Child, Supervisor
-    from app.engine.runner.pool import tasks
-    from app.engine.runner.pool.certificates import find_certificates, make_certificates
-    from app.engine.runner.pool.network import security_of, settle
-    from app.engine.session.pool.local import _free_port
+    from app.engine.runner.pool import dask_pool
+    from app.engine.runner.pool.dask_pool import security_of, settle
+    from app.engine.session.pool.opening import _free_port, find_certificates, make_certificates
 
     settle()
     folder = tempfile.mkdtemp()
     certificates = make_certificates(Path(folder) / "certificates")
     child = Child(
         "scheduler",
-        "app.engine.session.pool.scheduler_process",
+        "app.engine.session.pool.worker",
         {"address": f"tls://127.0.0.1:{_free_port()}", "certificates": str(certificates.folder)},
     )
     supervisor = Supervisor([child], lambda _: None)
@@ -306,9 +301,8 @@ def through_dask(count: int, measurement_s: float, seconds: float) -> None:
         assert here.poll(300), "the workers do not start"
         here.recv()
         started_s = time.monotonic() - begun
-        scheduler = next(
-            p for p in psutil.process_iter(["cmdline"]) if "scheduler_process" in " ".join(p.info["cmdline"] or [])
-        )
+        assert child.process is not None
+        scheduler = psutil.Process(child.process.pid)
         asyncio.run(
             _load(
                 address,
@@ -319,7 +313,7 @@ def through_dask(count: int, measurement_s: float, seconds: float) -> None:
                 psutil.Process(workers.pid),
                 scheduler,
                 started_s,
-                tasks,
+                dask_pool,
             )
         )
         workers.terminate()
@@ -337,7 +331,7 @@ async def _load(
     workers: Any,
     scheduler: Any,
     started_s: float,
-    tasks: Any,
+    dask_pool: Any,
 ) -> None:
     from distributed import Client
 
@@ -360,12 +354,12 @@ async def _load(
             while time.monotonic() < until:
                 number += 1
                 await client.submit(
-                    tasks.answer,
+                    dask_pool.answer,
                     number,
                     line,
                     "scale",
                     workers=[worker],
-                    resources={tasks.GPU_RESOURCE: 1},
+                    resources={dask_pool.GPU_RESOURCE: 1},
                     pure=False,
                     retries=0,
                 )

@@ -1,11 +1,10 @@
-"""A board on which kernels are compiled and measured, and machines that compile for it: CUDA is not there, all else is.
+"""A board on which kernels are compiled and measured: CUDA is not there, all else is.
 
-Compilers are functions of the test, so that it knows what is made where, and when.
+The compiler is a function of the test, so that it knows what is made, and when.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,9 +18,7 @@ from app.engine.runner.cuda import open as cuda
 from app.engine.runner.kernels.compiler import Compiler
 from app.engine.runner.kernels.image_maker import Compiled, NotCompiled
 from app.engine.session.load import load_specification
-from app.engine.session.pool import compile_work
-from app.engine.session.pool.board_work import BoardWork
-from app.engine.session.pool.compile_work import CompileWork
+from app.engine.session.pool.worker import BoardWork
 from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
 from app.engine.specification.model import Specification
@@ -56,7 +53,7 @@ class TestMaker:
 
 
 class Bench:
-    """A specification of so many kernels, a board's side and any number of sides that compile."""
+    """A specification of so many kernels, and a board's side."""
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch, board: Gpu, parameters: str, own: TestMaker) -> None:
         (folder / "scale.cu").write_text("// what the fake compiler reads are the defines\n")
@@ -66,25 +63,8 @@ class Bench:
         self.space: SearchSpace = build_space(
             self.spec.parameters, self.spec.restrictions, self.spec.constants, limits_of((9, 0), 132)
         )
-        self.own = own
-        self._folder, self._patch = folder, patch
         patch.setattr(cuda, "require_cuda", lambda *_: None)
         opened = partial(cuda.open_cuda_runner, backend="fake_cuda")
         patch.setattr(cuda, "open_cuda_runner", opened)
         patch.setattr(cuda, "cuda_compiler", lambda *_a, **_k: Compiler(own, folder=folder / "own", jobs=1))
         self.board = BoardWork(board, DeviceGuard(board), host="bench", key="board")
-
-    def compiler(self, maker: TestMaker, host: str = "node1", jobs: int = 1) -> CompileWork:
-        """A machine that compiles with that. Those of one test have the same compiler."""
-        folder = self._folder / host
-        self._patch.setattr(compile_work, "cuda_compiler", lambda *_a, **_k: Compiler(maker, folder=folder, jobs=1))
-        return CompileWork(host=host, key=f"compiler@{host}", jobs=jobs)
-
-
-def gate(event: threading.Event) -> Callable[[dict[str, str]], None]:
-    """A compiler that makes nothing before `event`."""
-
-    def wait(_defines: dict[str, str]) -> None:
-        assert event.wait(60)
-
-    return wait

@@ -10,18 +10,16 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
-from app.engine.runner.pool.boards import PoolBoard
-from app.engine.runner.pool.compilers import PoolCompiler
-from app.engine.runner.pool.pool import Came, CompilerCame, Failure, Heard, Left, Said, Unanswered
+from app.engine.runner.pool.pool import Came, Failure, Heard, Left, PoolBoard, Said, Unanswered
 
 
 class FarSide(Protocol):
-    """What answers requests beside a board, or compiles: `BoardWork`, `CompileWork`, or a test's own."""
+    """What answers requests beside a board: `BoardWork`, or a test's own."""
+
+    board: PoolBoard
 
     @property
     def key(self) -> str: ...
-
-    def take_image(self, line: bytes) -> None: ...
 
     def answer(self, line: bytes, say: Callable[[bytes], None]) -> bytes: ...
 
@@ -38,7 +36,6 @@ class FakePool:
     def __init__(self, *sides: FarSide) -> None:
         self.sides: dict[str, FarSide] = {}
         self.sent: list[tuple[str, int, bytes]] = []
-        self.told: list[tuple[str, bytes]] = []  # beside the requests
         self._heard: queue.SimpleQueue[Heard] = queue.SimpleQueue()
         self._queues: dict[str, queue.SimpleQueue[tuple[int, bytes] | None]] = {}
         self._under_way: dict[int, str] = {}
@@ -62,8 +59,7 @@ class FakePool:
             thread = threading.Thread(target=self._work, args=(key, side, waiting), name=f"board {key}", daemon=True)
             self._threads.append(thread)
             thread.start()
-            board, compiler = getattr(side, "board", None), getattr(side, "compiler", None)
-            self._heard.put(Came(board) if isinstance(board, PoolBoard) else CompilerCame(compiler))
+            self._heard.put(Came(side.board))
 
     def kill(self, key: str) -> None:
         """The worker of a board dies with all that it has; nobody hears more of it."""
@@ -76,17 +72,7 @@ class FakePool:
     # --- the seam -----------------------------------------------------------------------------------------------------
 
     def boards(self) -> tuple[PoolBoard, ...]:
-        return tuple(side.board for side in self.sides.values() if hasattr(side, "board"))
-
-    def compilers(self) -> tuple[PoolCompiler, ...]:
-        return tuple(side.compiler for side in self.sides.values() if hasattr(side, "compiler"))
-
-    def tell(self, board: str, line: bytes) -> None:
-        with self._lock:
-            side = self.sides.get(board)
-        if side is not None:
-            side.take_image(self.garble(board, line))
-        self.told.append((board, line))
+        return tuple(side.board for side in self.sides.values())
 
     def send(self, board: str, number: int, line: bytes) -> None:
         with self._lock:

@@ -9,10 +9,9 @@ from engine_fakes import measurement_of
 
 from app.engine.control.serving import hello_of
 from app.engine.measurement import Depth, Measurement
-from app.engine.runner.pool.boards import PoolBoard
-from app.engine.runner.pool.bundle import Bundle
 from app.engine.runner.pool.messages import (
     Abilities,
+    Bundle,
     UnknownSession,
     abilities_document,
     answer_line,
@@ -22,6 +21,7 @@ from app.engine.runner.pool.messages import (
     parse_request,
     rows_of,
 )
+from app.engine.runner.pool.pool import PoolBoard
 from app.engine.space.search_space import SearchSpace
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
@@ -56,9 +56,6 @@ class ScriptedSide:
     @property
     def key(self) -> str:
         return self.board.key
-
-    def take_image(self, line: bytes) -> None:
-        """It compiles nothing."""
 
     def answer(self, line: bytes, say: Callable[[bytes], None]) -> bytes:
         request = parse_request(line)

@@ -241,7 +241,7 @@ class _Measured:
     @classmethod
     def of(cls, session: Compared) -> _Measured:
         measured = costs_of(session.table)
-        costs = within_limits(measured, feasible(session.table, session.limits)) if session.limits else measured
+        costs = within_limits(measured, feasible(session.table, session.limits))
         first, frugal = fastest(costs.time_s, costs.energy_j), least_energy(costs.time_s, costs.energy_j)
         if first is None or frugal is None:
             if fastest(measured.time_s, measured.energy_j) is not None:
@@ -276,8 +276,7 @@ def _averaged(table: ResultTable) -> ResultTable:
 def _cloud(session: Compared, goals: Sequence[Goal]) -> Floats:
     """What a session has of the goals, shape (n, goals); NaN where one failed or breaks a limit."""
     cloud = np.column_stack([values_of(session.table, goal.name) for goal in goals])
-    if session.limits:
-        cloud[~feasible(session.table, session.limits)] = np.nan
+    cloud[~feasible(session.table, session.limits)] = np.nan
     return cloud
 
 

@@ -110,8 +110,7 @@ def plane_of(table: ResultTable, goals: tuple[Goal, Goal], limits: Sequence[Limi
     """The cloud over two goals, with all that is drawn into it; of its points only those within the limits count."""
     table = table.so_far()
     values = np.column_stack([values_of(table, goal.name) for goal in goals])
-    if limits:
-        values[~feasible(table, limits)] = np.nan
+    values[~feasible(table, limits)] = np.nan
     maximise = [goal.maximise for goal in goals]
     hull = convex_hull(values[:, 0], values[:, 1])
     cut = quadrants(values, maximise)

@@ -41,11 +41,7 @@ class Quantity:
 _LABELS: Final = {
     "energy_raw_j": "Energy as drawn",
     "power_raw_w": "Power as drawn",
-    "energy_own_j": "Energy by its own board",
-    "power_own_w": "Power by its own board",
-    "time_own_s": "Time on its own board",
     "board_number": "Board",
-    "board_correction": "Correction of the board",
     "recent_power_1s_w": "Recent power, 1 s",
     "recent_power_30s_w": "Recent power, 30 s",
     "requests": "Requests",

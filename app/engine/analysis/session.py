@@ -87,7 +87,7 @@ def analyse(
     goals = goals_of(table, objective)
     plane = plane_of(table, goals, objective.limits) if goals is not None else None
     within = feasible(table, objective.limits)
-    allowed = within_limits(costs, within) if objective.limits else costs
+    allowed = within_limits(costs, within)
     goal_values = np.where(within, values_of(table, objective.goal.name), np.nan)
     speed, efficiency = 1 / costs.time_s, 1 / costs.energy_j
     observed = observed_in(table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -23,6 +24,13 @@ def scratch_folder() -> Path:
     """A new empty folder, for the caller to remove when it is done with it. Raises OSError."""
     with _lock:
         return Path(tempfile.mkdtemp(dir=_own_folder(os.getpid())))
+
+
+def without_scratch(text: str) -> str:
+    """A text that names files, with '<scratch>' for each of these folders: the same files in another are the same."""
+    for place in {tempfile.gettempdir(), os.path.realpath(tempfile.gettempdir())}:
+        text = re.sub(rf"{re.escape(place)}[\\/]{_PREFIX}\w+[\\/]\w+", "<scratch>", text)
+    return text
 
 
 @lru_cache(maxsize=1)

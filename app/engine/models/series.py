@@ -135,7 +135,8 @@ def _series_of_table(table: ResultTable, where: str, gpu: str, wanted: Mapping[s
     setting = next((name for name in CLOCK_SETTINGS if name in space.names), None)
     every = _points_of_table(table, setting, named)
     states = table.states()[: len(every.clock_mhz)]
-    usable = (states == STATES.index(State.OK)) & np.isfinite(every.clock_mhz) & np.isfinite(every.power_w)
+    comparable = table.comparable[: len(states)]  # the boards that shared a session draw differently
+    usable = comparable & (states == STATES.index(State.OK)) & np.isfinite(every.clock_mhz) & np.isfinite(every.power_w)
     if not usable.any():
         remedy = "the model needs measurements at several graphics clocks, with their power"
         raise InputError("no measurement has a clock and a power", where, remedy)

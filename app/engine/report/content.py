@@ -23,6 +23,7 @@ from ..pareto import best
 from ..session.plan import SessionPlan
 from ..session.references import with_floor
 from ..space.result_table import ResultTable
+from ..space.within_limits import feasible
 from ..store.record import SessionRecord
 from ..tuning_methods.roofline_sweeps import PlacedKernel, Sweep, kernel_of, sweeps_on_file
 
@@ -114,7 +115,8 @@ def _choice(analysis: Analysis, chosen: int | None, chooser: str | None, rule: s
             raise InputError(f"'{picked.label}' finds no configuration", "--choose", "choose another way")
         return picked.index, picked.label
     goal = analysis.objective.goal
-    values = np.where(analysis.broken, np.nan, values_of(analysis.table, goal.name))
+    table = analysis.table.so_far()
+    values = np.where(feasible(table, analysis.objective.limits), values_of(table, goal.name), np.nan)
     index = best(values, goal.maximise)
     words = "largest" if goal.maximise else "smallest"
     worked = int(np.isfinite(values).sum())

@@ -17,7 +17,7 @@ from ...sensors.gpu import LIVE
 from ..formats.any_table import TableColumns
 from ..formats.read import read_recording
 from ..objectives import Goal, Limit
-from ..runner.pool.gpu import SELECTOR
+from ..runner.pool.pool import SELECTOR
 from ..runner.settings_order import setting_names
 from ..session.load import load_specification
 from ..session.opening import best_of

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ...errors import WattridgeError
 from ..measurement import Depth, Measurement
+from ..objectives import Objective
 
 
 class Runner(Protocol):
@@ -74,51 +75,24 @@ def once(rows: Sequence[int]) -> Callable[[], Sequence[int]]:
     return lambda: left.pop() if left else ()
 
 
-class SharedBoard(Protocol):
-    """One of several boards."""
-
-    @property
-    def key(self) -> str:
-        """What its measurements name as their board."""
-        ...
-
-
 @runtime_checkable
 class OverBoards(Protocol):
     """A runner that measures on several boards at the same time."""
 
     @property
-    def boards(self) -> Sequence[SharedBoard]:
+    def boards(self) -> Sequence[object]:
         """Those that can be used now."""
-        ...
-
-    @property
-    def reference(self) -> str:
-        """The key of the board on whose scale figures are given; empty where each has its own."""
-        ...
-
-    def measure_on(
-        self, wanted: Callable[[], Sequence[tuple[str, int]]], stop: threading.Event
-    ) -> Iterator[Measurement]:
-        """Measure each row on the board of that key, on any where that is empty, the boards in parallel.
-
-        `wanted` is asked again and again for what is wanted besides, as where a board has joined, until nothing is left
-        to do. A measurement comes for each pair, in any order; pairs of a board that is lost are left out. Ends early
-        when `stop` is set.
-        """
         ...
 
 
 @runtime_checkable
-class ComparesBoards(Protocol):
-    """A runner over boards that fits how they differ to what several of them measured."""
+class Finishes(Protocol):
+    """A runner with something to measure once more at the end of a session, before its figures are compared."""
 
-    def shared(self, rows: Sequence[int]) -> list[int]:
-        """Which of these rows every board measures."""
-        ...
-
-    def leave_out(self, rows: Sequence[int]) -> None:
-        """These rows say nothing of it from now on: they were chosen for what one board reported of them."""
+    def finish(
+        self, measurements: Sequence[Measurement], objective: Objective, stop: threading.Event
+    ) -> Sequence[Measurement]:
+        """All that was measured, each once, with what was measured in its place now. Ends early when `stop` is set."""
         ...
 
 

@@ -16,17 +16,18 @@ from typing import Final
 from ...errors import InputError
 from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import GpuInfo
-from ..measurement import THERMAL_CORRECTION, Measurement, State
+from ..measurement import SPREADS, THERMAL_CORRECTION, Measurement, State
 from ..metering.condition import Condition
+from ..metering.confidence import not_negative
 from ..metering.learning import BoardLearning
 from ..metering.thermal import ThermalModel
 from ..metering.thermal_store import model_from_json, model_to_json
 from ..metering.window import Window
-from ..specification.model import Specification
-from .rescaling import rescaled
+from ..specification.model import Specification, evaluate_metrics
 
 UNCERTAINTY: Final = "thermal_uncertainty"  # what that adds to the interval of power; 95 %, relative
 _DRAWN: Final = {"energy_j": "energy_raw_j", "power_w": "power_raw_w"}
+_NOT_NEGATIVE: Final = ("time_s", "energy_j", "power_w", "energy_raw_j", "power_raw_w")
 _CONDITION: Final = {  # fields of a condition -> of a measurement
     "gpu_c": "temperature_c",
     "memory_c": "memory_temperature_c",
@@ -137,5 +138,36 @@ def _scaled(measurement: Measurement, spec: Specification, factor: float, uncert
 
     A negative uncertainty takes away what was added before.
     """
-    factors, error = dict.fromkeys(_DRAWN, factor), dict.fromkeys(_DRAWN, abs(uncertainty))
-    return rescaled(measurement, spec, factors, [error], narrower=uncertainty < 0)
+    values = _at(measurement, spec, factor)
+    low, high = (_at(measurement, spec, factor * (1 + sign * abs(uncertainty))) for sign in (-1.0, 1.0))
+    widen = _without if uncertainty < 0 else math.hypot
+    intervals = {}
+    for name, ends in measurement.intervals.items():
+        before, now = measurement.values.get(name, math.nan), values.get(name, math.nan)
+        share = now / before if before else 1.0
+        below, above = ((end - before) * share for end in sorted(ends))
+        added = abs(high.get(name, now) - low.get(name, now)) / 2
+        around = now - widen(below, added), now + widen(above, added)
+        if name in _NOT_NEGATIVE:  # what was below 0 is not kept: an interval that reached down to it does so still
+            around = not_negative((0.0 if min(ends) == 0 else around[0], around[1]))
+        intervals[name] = around
+    return replace(measurement, values=values, intervals=intervals)
+
+
+def _at(measurement: Measurement, spec: Specification, factor: float) -> dict[str, float]:
+    """The figures with so many times the power and energy, the scatter of repeats as theirs."""
+    own = {name: value for name, value in measurement.values.items() if name not in spec.metrics}
+    scaled = {**own, **{name: own[name] * factor for name in _DRAWN if name in own}}
+    found = {**scaled, **evaluate_metrics(spec, measurement.configuration, scaled)}
+    for name, before in measurement.values.items():
+        if f"std_{name}" not in own or not before:
+            continue
+        least, most, scatter = (own[f"{kind}_{name}"] * (found[name] / before) for kind in SPREADS)
+        ends = {"min": min(least, found[name]), "max": max(most, found[name]), "std": scatter}
+        found |= {f"{kind}_{name}": value for kind, value in ends.items()}
+    return {name: found[name] for name in measurement.values if name in found}
+
+
+def _without(both: float, added: float) -> float:
+    """What together with `added` makes `both`, in squares."""
+    return math.sqrt(max(0.0, both * both - added * added))

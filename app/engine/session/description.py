@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+
+import numpy as np
 
 from ...numbers import duration, percent
 from ..analysis.failures import missing_figure, most_frequent
@@ -15,7 +17,7 @@ from ..formats.names import unit_of
 from ..measurement import Measurement, scattered
 from ..metering.meter_choice import BOARD
 from ..runner.baseline import Baseline
-from ..runner.board_correction import BOARD_CORRECTION
+from ..runner.pool.pool import boards_of_origin, status_of_origin
 from ..runner.stating import Statement
 from ..session_state import Purpose
 from ..space.repeats import fold
@@ -23,7 +25,6 @@ from ..space.result_table import ResultTable
 from ..space.within_limits import broken_in_words, feasible, nearest, unsure_in_words
 from ..strategies.energy_log import EnergyLog
 from ..tuning_methods.operator_floor import OperatorFloor
-from .board_offsets import board_labels, describe_board_work, describe_offsets
 from .gains import choice_of_origin, describe_gain
 from .plan import SessionPlan
 from .references import Kind, references_of
@@ -62,6 +63,7 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
         *describe_starts(table),
         *describe_windows(table),
         *describe_boards(plan),
+        *describe_decision(plan, table),
         Figure("Search", f"{plan.strategy}, seed {plan.seed}"),
         Figure("Budget", budget or "none"),
         *describe_statement(plan),
@@ -93,7 +95,7 @@ def describe_session(
     repeats = fold(table)
     compared = repeats.table if repeats is not None else table  # of repeats none is better than another
     best = next(iter(by_goal(compared, plan.objective.goal, plan.objective.limits)), None)
-    listings: list[Listing] = [*describe_offsets(plan.origin), *describe_board_work(plan.origin)]
+    listings: list[Listing] = [*describe_board_work(plan.origin)]
     if best is None:
         outcome = list(_none_feasible(plan, compared) or _failure(table))
     else:
@@ -130,7 +132,7 @@ def describe_energy_search(plan: SessionPlan, table: ResultTable) -> Iterator[Fi
         return
     note = f"k of the last round {log.rounds[-1].k:.2f}" if log.rounds else ""
     yield Figure("Energies measured", f"{log.measured} of {log.offered} candidates, {log.saved} saved", note=note)
-    measured = [table.measurement(index).values for index in range(len(table))]
+    measured = [table.measurement(int(index)).values for index in np.flatnonzero(table.comparable)]
     known = [(each["energy_j"], each["time_s"]) for each in measured if {"energy_j", "time_s"} <= each.keys()]
     if known:
         (energy, time), fastest = min(known), min(known, key=lambda each: each[1])
@@ -169,6 +171,28 @@ def describe_boards(plan: SessionPlan) -> Iterator[Figure]:
         yield Figure("Boards of the service", named, note="their energy adds up; settings are made on all of them")
 
 
+def describe_decision(plan: SessionPlan, table: ResultTable) -> Iterator[Figure]:
+    """The board whose figures were compared; nothing where one board measured the session."""
+    if table.decided_on:
+        facts = boards_of_origin(plan.origin).get(table.decided_on, {})
+        board = facts.get("label", table.decided_on)
+        yield Figure("Decided on", board, note="it measured the finalists of all boards; only its figures are compared")
+    elif len(table.boards) > 1:
+        yield Figure("Decided on", None, unknown="no board: figures of several are compared as each reported them")
+
+
+def describe_board_work(origin: Mapping[str, str]) -> Iterator[Listing]:
+    """What each board did; nothing of a session on one board."""
+    status = status_of_origin(origin)
+    if status is None or len(status.boards) < 2:
+        return
+    rows: list[list[Cell]] = [
+        [board.label, board.measured, board.failed, percent(board.share, 0), board.lost] for board in status.boards
+    ]
+    title = "What the boards did: results that they reported, and the share of their time with rows to measure"
+    yield Listing(title, ("board", "results", "failed", "at work", "times lost"), rows)
+
+
 def _none_feasible(plan: SessionPlan, table: ResultTable) -> list[Figure]:
     """That nothing keeps the limits, and what comes nearest; empty where that is not why nothing is best."""
     index = nearest(table, plan.objective.limits)
@@ -198,10 +222,6 @@ def _best(plan: SessionPlan, best: Measurement) -> Iterator[Figure]:
     yield Figure("Its configuration", chosen)
     if unsure := unsure_in_words(plan.objective.limits, best):
         yield Figure("Not certain to keep", unsure)
-    if BOARD_CORRECTION in best.values:
-        board = board_labels(plan.origin).get(best.board, best.board)
-        note = f"energy times {best.values[BOARD_CORRECTION]:.4f}, as the reference board reports it"
-        yield Figure("Measured on", board, note=note)
     share = peak_share(plan, best)
     if share is not None:
         yield Figure("It reaches", share.words)

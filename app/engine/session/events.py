@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..control.device_log import Change
     from ..models.caps import CapFit
     from ..models.frequency import FrequencyFit
-    from ..runner.pool.status import PoolStatus
+    from ..runner.pool.pool import PoolStatus
     from ..space.result_table import ResultTable
     from .plan import SessionPlan
     from .profiling_choice import Wanted

@@ -17,7 +17,7 @@ from ..control.guard import DeviceGuard
 from ..metering.condition import Condition
 from ..metering.launching import require_here, require_launching
 from ..runner.base import Runner
-from ..runner.pool.gpu import PooledGpu
+from ..runner.pool.pool import BoardReports, PooledGpu
 from ..runner.settings_order import setting_names
 from ..space.device_settings import SettingValues
 from ..space.search_space import SearchSpace
@@ -113,28 +113,23 @@ def _pool_runner_on(
     spec: Specification, gpu: PooledGpu, space: SearchSpace, condition: Condition | None
 ) -> Callable[[], Runner]:
     """What makes the runner over the boards of a pool. Raises as `bundle_of`."""
-    from ..runner.one_scale import OneScale
-    from ..runner.pool.bundle import bundle_of
+    from ..runner.pool.messages import bundle_of
     from ..runner.pool.runner import PoolRunner
 
     bundle, words = bundle_of(spec), condition.option if condition is not None else ""
     source, reports = gpu.info.source, gpu.reports
 
-    def make() -> Runner:
-        pool = PoolRunner(
-            gpu.pool,
-            gpu.model,
-            source,
-            space,
-            bundle,
-            repeats=spec.repeats,
-            condition=words,
-            on_remark=reports.remark,
-            on_status=reports.status,
-        )
-        return OneScale(pool, spec, space)
-
-    return make
+    return lambda: PoolRunner(
+        gpu.pool,
+        gpu.model,
+        source,
+        space,
+        bundle,
+        repeats=spec.repeats,
+        condition=words,
+        on_remark=reports.remark,
+        on_status=reports.status,
+    )
 
 
 def _service_notes(spec: Specification, gpu: Gpu) -> tuple[str, ...]:
@@ -207,10 +202,16 @@ def _models_services(gpu: Gpu) -> ModelledBoard | None:
 def allowed_settings(
     wanted: Mapping[str, SettingValues], gpu: Gpu, guard: DeviceGuard
 ) -> tuple[dict[str, SettingValues], tuple[str, ...]]:
-    """The settings that may be made on this board, the rights for them obtained, and notes on the others."""
+    """The settings that may be made on this board, the rights for them obtained, and notes on the others.
+
+    Raises WattridgeError, and InputError for clocks that a pool would have to sweep first.
+    """
     if not wanted or gpu.info.source == "recorded":
         return dict(wanted), ()
     if isinstance(gpu, PooledGpu):
+        if "ridge" in wanted.values():
+            remedy = "give graphics_clock_mhz as a list or as { points = n }"
+            raise InputError("a pool sweeps no clocks before a session", "graphics_clock_mhz = 'ridge'", remedy)
         fixed = {name: reason for name in wanted if (reason := gpu.why_not(name))}
         return {name: values for name, values in wanted.items() if name not in fixed}, _as_they_are(fixed)
     if not guard.allowed:
@@ -218,6 +219,22 @@ def allowed_settings(
     notes = guard.open() if gpu.info.live else ()
     refused = {name: why for name in wanted if (why := guard.why_not(name))}
     return {name: values for name, values in wanted.items() if name not in refused}, (*notes, *_as_they_are(refused))
+
+
+def require_settings(names: Sequence[str], gpu: Gpu, guard: DeviceGuard | None) -> None:
+    """Obtain the rights for settings that a session needs: it fails now rather than at its first measurement.
+
+    Raises WattridgeError.
+    """
+    if isinstance(gpu, PooledGpu):
+        gpu.require_settings(names)
+    elif names and gpu.info.live:
+        (guard or DeviceGuard(gpu)).open()
+
+
+def reports_of(gpu: Gpu) -> BoardReports | None:
+    """Where the boards of a pool report what they do; None of one board."""
+    return gpu.reports if isinstance(gpu, PooledGpu) else None
 
 
 def _as_they_are(refused: Mapping[str, str]) -> tuple[str, ...]:
@@ -231,9 +248,6 @@ def model_range(
     stop: Event | None,
 ) -> tuple[float, float]:
     """The clocks within 10 % of the model's optimum, from a sweep made now."""
-    if isinstance(gpu, PooledGpu):
-        remedy = "give graphics_clock_mhz as a list or as { points = n }"
-        raise InputError("a pool sweeps no clocks before a session", "graphics_clock_mhz = 'ridge'", remedy)
     fit, _ = fit_of_sweep(gpu, on_progress=on_progress, stop=stop, guard=guard)
     if fit.range_mhz is None:
         raise WattridgeError(

@@ -67,8 +67,7 @@ def _spent_s(table: ResultTable) -> float:
 def best_of(table: ResultTable, goal: Goal, limits: Sequence[Limit] = ()) -> int | None:
     """The index of the best measurement within the limits; None where none has a value of the goal."""
     costs = values_of(table, goal.name) * (-1.0 if goal.maximise else 1.0)
-    if limits:
-        costs[~feasible(table, limits)] = np.nan
+    costs[~feasible(table, limits)[: len(costs)]] = np.nan
     return int(np.nanargmin(costs)) if np.isfinite(costs).any() else None
 
 

@@ -13,7 +13,7 @@ from ..metering.condition import Condition
 from ..metering.meter_choice import MeterChoice
 from ..objectives import Goal, Limit
 from ..runner.base import Runner
-from ..runner.pool.status import BoardReports
+from ..runner.pool.pool import BoardReports
 from ..store.record import NewSession
 
 

@@ -31,13 +31,14 @@ from ..metering.condition import Condition
 from ..metering.meter_choice import BOARD
 from ..objectives import Goal, Limit, Objective
 from ..runner.base import Runner
-from ..runner.pool.gpu import PooledGpu
+from ..runner.pool.pool import BoardReports
 from ..runner.replay import ReplayRunner
 from ..runner.settings_order import setting_names
 from ..service_figures import OF_ENERGY
 from ..session_state import Purpose
 from ..space.build import build_space
 from ..space.device_settings import resolve_device_settings
+from ..space.result_table import DECIDED_ON
 from ..space.search_space import SearchSpace
 from ..specification.check import returned_value
 from ..specification.model import Specification
@@ -50,7 +51,15 @@ from ..workloads.hardware_counters import counter_units
 from . import sources
 from .gains import choice_of_origin, choice_to_origin
 from .load import load_specification
-from .on_board import allowed_settings, limits_on, model_range, require_runnable, runner_on
+from .on_board import (
+    allowed_settings,
+    limits_on,
+    model_range,
+    reports_of,
+    require_runnable,
+    require_settings,
+    runner_on,
+)
 from .plan import SearchOptions, SessionPlan
 from .service_boards import as_it_ran, require_boards
 from .starts import start_rows, with_starts
@@ -156,7 +165,7 @@ def plan_specification(
         objective=objective,
         strategy=spec.strategy,
         make_runner=runner_on(spec, gpu, space, guard, options.condition),
-        reports=gpu.reports if isinstance(gpu, PooledGpu) else None,
+        reports=reports_of(gpu),
         beside=lambda: put_beside(gpu, meters),
         strategy_options=strategy_options,
         max_evaluations=_budget(spec, space),
@@ -275,7 +284,8 @@ def plan_resume(
     beside: Callable[[], AbstractContextManager[Any]] = nullcontext
     starts: tuple[int, ...] = ()
     suggestions: tuple[int, ...] = ()
-    origin = record.origin
+    reports: BoardReports | None = None
+    origin = {name: text for name, text in record.origin.items() if name != DECIDED_ON}  # it is open again
     if record.origin.get("kind") == "replay":
         recording = read_recording(path, TableColumns.parse(origin.get("parameters"), origin.get("figures")))
         space, make_runner = recording.space(), lambda: ReplayRunner.of(recording)
@@ -284,14 +294,12 @@ def plan_resume(
             gpu = open_gpu(record.origin.get("gpu"), seed=int(record.origin.get("sim_seed", "0")))
         require_board(record, gpu)
         space, spec = loaded.space, as_it_ran(measured_specification(loaded), origin)
-        if isinstance(gpu, PooledGpu):
-            gpu.require_settings(setting_names(space))
-        elif setting_names(space) and gpu.info.live:
-            (guard or DeviceGuard(gpu)).open()  # fails now rather than at the first measurement
+        require_settings(setting_names(space), gpu, guard)
         require_runnable(spec, gpu)
         said = tuple(line for line in programs_of(spec) if line not in space.notes)
         boards = {loaded.table.measurement(index).board for index in range(len(loaded.table))} - {"", gpu.info.uuid}
-        if boards and not isinstance(gpu, PooledGpu):
+        reports = reports_of(gpu)
+        if boards and reports is None:
             others = ", ".join(sorted(boards))
             said = (*said, f"partly measured on {others}, not on {gpu.info.uuid}: boards of one model differ")
         starts, suggestions = (start_rows(each, space) for each in (spec.starts, spec.suggestions))
@@ -304,9 +312,7 @@ def plan_resume(
         origin = {**origin, "gpu": gpu.info.uuid}  # another one of the same name
     budget = options.budget() if options is not None else {}
     plan = replace(plan_of(loaded), space=space, origin=origin, make_runner=make_runner, beside=beside)
-    plan = replace(plan, starts=starts, suggestions=suggestions)  # the same search goes the same way
-    if isinstance(gpu, PooledGpu):
-        plan = replace(plan, reports=gpu.reports)
+    plan = replace(plan, starts=starts, suggestions=suggestions, reports=reports)  # the same search goes the same way
     return checked_plan(replace(plan, **budget))
 
 

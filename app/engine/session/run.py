@@ -19,8 +19,8 @@ from ..analysis.failures import missing_figure
 from ..measurement import Depth, Measurement, State, same, stated_otherwise
 from ..models.energy_cost_store import keep_model, kept_model
 from ..runner.base import (
-    ComparesBoards,
     CompilesAhead,
+    Finishes,
     KnowsFeatures,
     OverBoards,
     PreparationFailed,
@@ -30,7 +30,7 @@ from ..runner.base import (
     Times,
 )
 from ..session_state import SessionState
-from ..space.result_table import ResultTable
+from ..space.result_table import DECIDED_ON, ResultTable
 from ..store.database import Store
 from ..strategies import base as strategies
 from .events import (
@@ -52,7 +52,6 @@ FLUSH_S = 0.05  # measurements are written and reported together, at most this o
 FLUSH_COUNT = 4096  # ... or this many at once
 AGAIN: Final = 8  # of the first configurations are measured again at the end, on a board as warm as it became,
 AGAIN_SHARE: Final = 3  # one of so many at most
-FINALISTS: Final = 6  # configurations that are measured on the reference board, where boards share a session
 SAME_TIME: Final = 0.01  # a second look at a time per launch that differs by more is worth a word
 
 
@@ -352,9 +351,14 @@ class SessionRun(LiveSession):
             return
         again = self._look_again() if self.plan.looks_again and not self._stop.is_set() else {}
         taken_over = {each.row for each in self.plan.known}
-        restated = self._runner.restated([each for each in measured if each.row not in taken_over])
-        own = map(self.plan.complete, restated)
-        stated = [each if each.row in taken_over else _compared(next(own), again.get(each.row)) for each in measured]
+        own: Sequence[Measurement] = [
+            _compared(each, again.get(each.row)) for each in measured if each.row not in taken_over
+        ]
+        if isinstance(self._runner, Finishes) and not self._stop.is_set():
+            with suppress(WattridgeError):  # the session itself is complete
+                own = self._runner.finish(own, self.plan.objective, self._stop)
+        restated = map(self.plan.complete, self._runner.restated(own))
+        stated = [each if each.row in taken_over else next(restated) for each in measured]
         self.plan = replace(self.plan, origin={**self.plan.origin, **self._runner.conclude(), **gain})
         before = [{**each.values, **each.as_measured} for each in measured]
         stated = [
@@ -362,7 +366,8 @@ class SessionRun(LiveSession):
         ]
         others = [new for old, new in zip(measured, stated, strict=True) if not same(old, new)]
         self._store.restate(self.session, others, self.plan.origin)
-        self.table = self.table.restated(stated)  # readers keep the old one, whole, until they hear of this
+        decided_on = self.plan.origin.get(DECIDED_ON, "")
+        self.table = self.table.restated(stated, decided_on)  # readers keep the old one, whole, until they hear of this
         self._note_costs(range(len(stated)))
         self._on_event(FiguresRestated(self.session, self.plan, self.table, self._progress()))
 
@@ -377,32 +382,9 @@ class SessionRun(LiveSession):
         ]
         worked = [each.row for each in alike if each.state is State.OK]
         rows = worked[: min(AGAIN, self._evaluated // AGAIN_SHARE)]
-        if isinstance(self._runner, OverBoards):  # what is best is settled on one board
-            settled, shared = self._finalists(but_of=self._runner.reference), list[int]()
-            if isinstance(self._runner, ComparesBoards):
-                self._runner.leave_out(settled)
-                shared = self._runner.shared(worked)[: len(rows)]
-            others = rows[: max(0, len(rows) - len(settled))]
-            rows = list(dict.fromkeys([*settled, *shared, *others, *self._of_boards_gone(self._runner)]))
         with suppress(WattridgeError):  # the session itself is complete
             return {each.row: each for each in self._runner.measure(rows, self._stop)} if rows else {}
         return {}
-
-    def _finalists(self, *, but_of: str) -> list[int]:
-        """The rows that are best by the objective so far, but those that this board measured."""
-        full = [outcome for outcome in self._known.values() if outcome.final and math.isfinite(outcome.cost)]
-        best = {outcome.row for outcome in sorted(full, key=lambda outcome: outcome.cost)[:FINALISTS]}
-        found = [self.table.measurement(index) for index in range(len(self.table))]
-        return [each.row for each in found if each.row in best and (not but_of or each.board != but_of)]
-
-    def _of_boards_gone(self, runner: OverBoards) -> list[int]:
-        """Some rows of each board that is no longer there, as in a session that is resumed: others are to link it."""
-        here, found = {board.key for board in runner.boards}, dict[str, list[int]]()
-        for index in range(len(self.table)):
-            each = self.table.measurement(index)
-            if each.board not in here and each.state is State.OK and each.depth is Depth.ENERGY:
-                found.setdefault(each.board, []).append(each.row)
-        return [row for rows in found.values() for row in rows[:AGAIN]]
 
     # --- keeping ----------------------------------------------------------------------------------------------------
 
@@ -461,7 +443,8 @@ class SessionRun(LiveSession):
         """Remember the best of these entries, if it is the best so far; of all of them from scratch."""
         if len(indices) == len(self.table):
             self._best_cost, self._best_index = math.inf, -1
-        for index in indices:
+        comparable = self.table.comparable
+        for index in (each for each in indices if comparable[each]):
             self._note_cost(strategies.Outcome.of(self.table.measurement(index), self.plan.objective).cost, index)
 
     def _flush(self) -> None:

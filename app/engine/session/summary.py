@@ -15,7 +15,7 @@ from ..metering.gain_store import gain_to_json
 from ..objectives import Goal, Limit
 from ..pareto import front
 from ..runner.baseline import Baseline
-from ..runner.pool.status import boards_to_json, status_of_origin
+from ..runner.pool.pool import boards_to_json, status_of_origin
 from ..runner.stating import Statement
 from ..service_figures import START
 from ..session_state import SessionState
@@ -23,7 +23,6 @@ from ..space.repeats import fold
 from ..space.result_table import STATES, ResultTable
 from ..space.within_limits import broken, broken_in_words, feasible, nearest
 from ..tuning_methods.operator_floor import OperatorFloor
-from .board_offsets import offsets_document
 from .gains import gain_of_origin
 from .plan import SessionPlan
 from .service_boards import boards_of_service
@@ -78,7 +77,7 @@ def session_summary(
         "compiler": plan.origin.get("compiler"),
         "stated_for": _stated_for(plan),
         "boards": None if (status := status_of_origin(plan.origin)) is None else boards_to_json(status),
-        "board_offsets": offsets_document(plan.origin),
+        "decided_on": table.decided_on or None,
         "sensor_gain": None if (gain := gain_of_origin(plan.origin)) is None else gain_to_json(gain),
         "vendor_library": None if (baseline := Baseline.of_origin(plan.origin)) is None else baseline.to_json(),
         "roofline_floor": None if (floor := OperatorFloor.of_origin(plan.origin)) is None else floor.to_json(),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,10 @@ from .search_space import SearchSpace
 
 STATES: tuple[State, ...] = tuple(State)
 _STATE_CODE = {state: code for code, state in enumerate(STATES)}
+BOARD_NUMBER: Final = (
+    "board_number"  # a column where several boards measured the session: something to colour points by
+)
+DECIDED_ON: Final = "decided_on"  # key of a session's origin: the board on which its finalists were compared
 
 
 class ResultTable:
@@ -32,6 +37,9 @@ class ResultTable:
         self._row = np.empty(self._capacity, dtype=np.int64)
         self._state = np.empty(self._capacity, dtype=np.uint8)
         self._timed = np.zeros(self._capacity, dtype=np.bool_)
+        self._board = np.zeros(self._capacity, dtype=np.int64)  # its number, from 1; 0 where it is not known
+        self._number_of: dict[str, int] = {}  # boards, by their keys
+        self.decided_on = ""  # key of the board whose figures alone are compared, where several measured the session
         self._index_of_timed: dict[int, int] = {}  # row -> index, of those that may be measured in full yet
         self._columns: dict[str, npt.NDArray[np.float64]] = {}
         self._details: FreedAside[Measurement] = FreedAside()
@@ -47,6 +55,22 @@ class ResultTable:
         """Names of the value columns, in the order in which they first appeared."""
         return tuple(self._columns)
 
+    @property
+    def figure_names(self) -> tuple[str, ...]:
+        """The same, and BOARD_NUMBER where several boards measured the session."""
+        return (*self.value_names, BOARD_NUMBER) if len(self._number_of) > 1 else self.value_names
+
+    @property
+    def boards(self) -> tuple[str, ...]:
+        """Keys of the boards that measured the session, in the order of their numbers."""
+        return tuple(self._number_of)
+
+    @property
+    def comparable(self) -> npt.NDArray[np.bool_]:
+        """Whether each can be compared with the others, shape (n,): all, unless one board decided between several."""
+        numbers = self._board[: self._length]
+        return numbers == self._number_of.get(self.decided_on, -1) if self.decided_on else numbers >= 0
+
     def so_far(self) -> ResultTable:
         """What is there now, as a table that does not grow: for who reads several columns. Copies no column."""
         evaluations, length = self._evaluations, self._length  # what was evaluated was appended before
@@ -54,9 +78,10 @@ class ResultTable:
         kept._evaluations, kept._length = evaluations, length
         return kept
 
-    def restated(self, measurements: Iterable[Measurement]) -> ResultTable:
+    def restated(self, measurements: Iterable[Measurement], decided_on: str = "") -> ResultTable:
         """A table of the same entries with other figures: one measurement for each, in their order."""
         table = ResultTable(self.space)
+        table.decided_on = decided_on
         table.extend(measurements)
         table._evaluated, table._evaluations = self._evaluated.copy(), self._evaluations
         return table
@@ -105,6 +130,7 @@ class ResultTable:
         self._row[start:stop] = [m.row for m in added]
         self._state[start:stop] = [_STATE_CODE[m.state] for m in added]
         self._timed[start:stop] = [m.depth is Depth.TIME for m in added]
+        self._board[start:stop] = [self._number(m.board) for m in added]
         new = dict.fromkeys(name for m in added for name in m.values if name not in self._columns)
         if new:
             self._columns = {**self._columns, **{name: self._unknown() for name in new}}
@@ -118,16 +144,21 @@ class ResultTable:
         if not deeper:
             return
         self._state, self._timed, self._details = self._state.copy(), self._timed.copy(), FreedAside(self._details)
+        self._board = self._board.copy()
         names = dict.fromkeys((*self._columns, *(name for m in deeper.values() for name in m.values)))
         columns = {n: self._columns[n].copy() if n in self._columns else self._unknown() for n in names}
         for at, measurement in deeper.items():
             self._state[at] = _STATE_CODE[measurement.state]
             self._timed[at] = measurement.depth is Depth.TIME
+            self._board[at] = self._number(measurement.board)
             self._details[at] = measurement
             for name, column in columns.items():
                 column[at] = measurement.values.get(name, math.nan)
         self._columns = columns
         self.deepened += len(deeper)
+
+    def _number(self, board: str) -> int:
+        return self._number_of.setdefault(board, len(self._number_of) + 1) if board else 0
 
     def _unknown(self) -> npt.NDArray[np.float64]:
         return np.full(self._capacity, np.nan)
@@ -157,6 +188,9 @@ class ResultTable:
         length = self._length
         if name in self._columns:
             return self._columns[name][start:length]
+        if name == BOARD_NUMBER:
+            numbers = self._board[start:length].astype(np.float64)
+            return np.where(numbers > 0, numbers, math.nan)
         if name in self.space.names:
             column = self.space.column(name, self._row[start:length])
             try:
@@ -176,6 +210,7 @@ class ResultTable:
         self._row = np.resize(self._row, self._capacity)
         self._state = np.resize(self._state, self._capacity)
         self._timed = np.resize(self._timed, self._capacity)
+        self._board = np.resize(self._board, self._capacity)
         self._evaluated = np.resize(self._evaluated, self._capacity)
         grown = {name: self._unknown() for name in self._columns}
         for name, column in self._columns.items():

@@ -17,11 +17,12 @@ _OK = STATES.index(State.OK)
 
 
 def feasible(table: ResultTable, limits: Sequence[Limit]) -> Mask:
-    """Those that worked and keep every limit, shape (n,); a figure that was not measured keeps none.
+    """Those that worked, are comparable and keep every limit, shape (n,); a figure that was not measured keeps none.
 
     The repeats of a configuration keep them in the mean, or not at all.
     """
-    found: Mask = table.states()[: len(table)] == _OK
+    found: Mask = table.comparable
+    found = found & (table.states()[: len(found)] == _OK)
     for limit in limits:
         column = of_each_reading(table, np.asarray(table.values(limit.name)[: len(found)], dtype=np.float64))
         found = found & ((column <= limit.bound) if limit.most else (column >= limit.bound))
@@ -29,9 +30,9 @@ def feasible(table: ResultTable, limits: Sequence[Limit]) -> Mask:
 
 
 def broken(table: ResultTable, limits: Sequence[Limit]) -> Mask:
-    """Those that worked and do not keep every limit, shape (n,); of what was only timed that is not known yet."""
+    """Those that could be chosen but for a limit, shape (n,); of what was only timed that is not known yet."""
     within = feasible(table, limits)
-    found: Mask = (table.states()[: len(within)] == _OK) & ~table.timed()[: len(within)] & ~within
+    found: Mask = feasible(table, ())[: len(within)] & ~table.timed()[: len(within)] & ~within
     return found
 
 
@@ -46,7 +47,7 @@ def nearest(table: ResultTable, limits: Sequence[Limit]) -> int | None:
     for limit in limits:
         column = np.asarray(table.values(limit.name)[: len(table)], dtype=np.float64)
         excess = np.maximum(excess, [limit.excess(value) for value in column.tolist()])
-    excess[table.states()[: len(table)] != _OK] = np.nan
+    excess[~feasible(table, ())] = np.nan
     return None if np.isnan(excess).all() else int(np.nanargmin(excess))
 
 

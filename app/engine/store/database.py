@@ -22,7 +22,7 @@ from ..models.documents import fit_from_document, fit_to_document
 from ..models.frequency import FrequencyFit
 from ..session_state import Purpose, SessionState
 from ..space.packing import space_from_row
-from ..space.result_table import ResultTable
+from ..space.result_table import DECIDED_ON, ResultTable
 from ..space.search_space import SearchSpace
 from ..workloads.hardware_counters import counters_of
 from .lasting_locks import LastingLocks
@@ -329,6 +329,7 @@ class Store:
             space = replace(space, notes=(*space.notes, note))
         table = ResultTable(space)
         table.extend(measurements)
+        table.decided_on = record.origin.get(DECIDED_ON, "")
         return LoadedSession(record, space, table, left_out)
 
     def metrics(self, session: int) -> dict[int, Mapping[str, float]]:
@@ -350,17 +351,19 @@ class Store:
         statement = "SELECT DISTINCT tool FROM counters WHERE session = ? ORDER BY tool"
         return [str(tool) for (tool,) in self._query(statement, (session,))]
 
-    def values(self, session: int) -> Iterator[list[Mapping[str, float]]]:
+    def values(self, session: int, board: str = "") -> Iterator[list[Mapping[str, float]]]:
         """The figures of a session's successful measurements by name, some at a time, by their rows in the space.
 
-        Much sooner read than the whole session; others may use the store between two parts. Damaged ones are left out.
+        `board` leaves those of other boards out. Much sooner read than the whole session; others may use the store
+        between two parts. Damaged ones are left out.
         """
         statement = (
             f"SELECT m.row, state, coalesce(s.measured, m.measured) FROM {SHOWN}"
-            f" WHERE m.session = ? AND m.row > ? ORDER BY m.row LIMIT {VALUES_AT_ONCE}"
+            f" WHERE m.session = ? AND m.row > ? AND ? IN ('', coalesce(s.board, m.board))"
+            f" ORDER BY m.row LIMIT {VALUES_AT_ONCE}"
         )
         last = -1
-        while rows := self._query(statement, (session, last)):
+        while rows := self._query(statement, (session, last, board)):
             last = rows[-1][0]
             yield values_from_rows([text for _, state, text in rows if state == State.OK.value])
 

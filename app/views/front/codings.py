@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...engine.analysis.costs import readings_of
-from ...engine.runner.board_correction import BOARD_NUMBER
-from ...engine.space.result_table import ResultTable
+from ...engine.space.result_table import BOARD_NUMBER, ResultTable
 from ..plots.markers import Coding, ShapeCoding, Styles, with_shapes
 from .points import FrontPoints
 
@@ -62,9 +61,7 @@ def _known_values(table: ResultTable, name: str) -> Floats | None:
     """Values of which each has a marker of its own: a parameter's, and the numbers of boards. None for a figure."""
     if name != BOARD_NUMBER:
         return parameter_values(table, name)
-    numbers = table.values(name)
-    known = numbers[np.isfinite(numbers)]
-    return np.arange(1.0, known.max() + 1.0) if len(known) else None
+    return np.arange(1.0, len(table.boards) + 1.0)
 
 
 def parameter_values(table: ResultTable, name: str) -> Floats | None:

@@ -8,11 +8,9 @@ from PySide6.QtWidgets import QButtonGroup, QComboBox, QHBoxLayout, QSizePolicy,
 from ...engine.analysis.quantities import Quantity, quantities_of, quantity
 from ...engine.analysis.usual_goals import usual_goals
 from ...engine.objectives import Goal, likely_goal
-from ...engine.runner.board_correction import BOARD_NUMBER
-from ...engine.runner.pool.boards import board_name
-from ...engine.session.board_offsets import boards_by_number
+from ...engine.runner.pool.pool import board_name
 from ...engine.session.plan import SessionPlan
-from ...engine.space.result_table import ResultTable
+from ...engine.space.result_table import BOARD_NUMBER, ResultTable
 from ..plots.label import PlainLabel
 from ..plots.toggle import Toggle
 from ..widgets import hbox
@@ -104,10 +102,10 @@ class FigureChoices(QWidget):
 
     def offer(self, table: ResultTable, plan: SessionPlan) -> bool:
         """Offer every figure there is, keeping what the user has chosen; True where the axes were chosen just now."""
-        if self.offered == table.value_names:
+        if self.offered == table.figure_names:
             return False
         first = not self.offered
-        self._plan, self._table, self.offered = plan, table, table.value_names
+        self._plan, self._table, self.offered = plan, table, table.figure_names
         self._quantities = {
             **{name: quantity(name, units=plan.units) for name in self.offered},
             **quantities_of(plan),
@@ -189,7 +187,7 @@ class FigureChoices(QWidget):
     def words_of(self, name: str) -> tuple[str, ...]:
         """The words of a parameter of words, by their codes, and boards by their numbers; empty for other figures."""
         if name == BOARD_NUMBER and self._table is not None:
-            return tuple(board_name(key) for key in boards_by_number(self._table))
+            return ("", *map(board_name, self._table.boards))
         for parameter in self._plan.space.parameters if self._plan is not None else ():
             if parameter.name == name and any(isinstance(value, str) for value in parameter.values):
                 return tuple(str(value) for value in parameter.values)

@@ -79,7 +79,7 @@ class FrontPoints:
             np.concatenate([before, np.log10(values[start:])]) if log else values
             for before, values, log in zip((self.plot_x, self.plot_y), (self.x, self.y), self.log, strict=True)
         )
-        kept = feasible(self.table, self.limits) if self.limits else np.ones(length, dtype=np.bool_)
+        kept = feasible(self.table, self.limits)
         self.within = np.concatenate([self.within, kept[known + self.seen]])
         self.seen = length
         if len(known):

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from ...engine.analysis.peak_share import peak_share
 from ...engine.analysis.quantities import format_number, parameter_text, quantities_of, quantity
 from ...engine.measurement import SPREADS, THERMAL_CORRECTION, Measurement, State, scattered, spreads
-from ...engine.runner.board_correction import BOARD_CORRECTION, BOARD_NUMBER, BOARD_UNCERTAINTIES
 from ...engine.runner.stating import UNCERTAINTY
 from ...engine.session.description import describe_statement
 from ...engine.session.gains import describe_gain
@@ -34,9 +33,6 @@ _SHOWN_ELSEWHERE = {
     "observed_clock_mhz",
     THERMAL_CORRECTION,
     UNCERTAINTY,
-    BOARD_CORRECTION,
-    BOARD_NUMBER,
-    *BOARD_UNCERTAINTIES,
 }
 
 
@@ -166,9 +162,8 @@ def _circumstances(measurement: Measurement) -> Rows:
         settled = "" if measurement.values.get("settled", 1.0) else "; not settled"
         rows.append(("Clock events", reasons + settled))
         rows.append(("Window", duration((end_ns - start_ns) / 1e9)))
-    if BOARD_CORRECTION in measurement.values:  # of several boards
+    if measurement.board:
         rows.append(("Board", measurement.board))
-        rows.append(("Correction", f"energy times {measurement.values[BOARD_CORRECTION]:.4f}"))
     if measurement.power_source:
         rows.append(("Power from", measurement.power_source))
     if measurement.cost_s:

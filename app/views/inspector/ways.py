@@ -91,8 +91,7 @@ def candidates_of(table: ResultTable, objective: Objective, shown: RowFilter) ->
     goal = objective.goal
     costs, values = costs_of(table), values_of(table, goal.name)
     hidden = ~shown.passes(table.space, table.rows()) if shown else np.zeros(len(table), dtype=np.bool_)
-    if objective.limits:
-        hidden = hidden | ~feasible(table, objective.limits)
+    hidden |= ~feasible(table, objective.limits)
     time_s, energy_j, power_w, values = (
         np.where(hidden, np.nan, column) for column in (costs.time_s, costs.energy_j, costs.power_w, values)
     )

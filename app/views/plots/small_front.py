@@ -13,6 +13,7 @@ from ...engine.analysis.quantities import quantity
 from ...engine.analysis.usual_goals import usual_goals
 from ...engine.objectives import Goal
 from ...engine.pareto import best, front
+from ...engine.space.result_table import DECIDED_ON
 from ...errors import WattridgeError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def read_small_front(store: Store, record: SessionRecord, stop: threading.Event 
     columns: tuple[Goal, Goal, Goal] | None = None
     parts: list[Floats] = []
     try:
-        for values in store.values(record.id):
+        for values in store.values(record.id, record.origin.get(DECIDED_ON, "")):
             if stop is not None and stop.is_set():
                 break
             if columns is None and values and values[0]:

@@ -9,8 +9,7 @@ from typing import Any, Final
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 from PySide6.QtGui import QColor
 
-from ...engine.runner.pool.boards import board_name
-from ...engine.runner.pool.status import BoardStatus, Doing, PoolStatus
+from ...engine.runner.pool.pool import BoardStatus, Doing, PoolStatus, board_name
 from ...numbers import UNKNOWN, count_text, counted, percent
 from ..plots import theme
 from ..plots.label import plain_tip
@@ -18,7 +17,6 @@ from ..plots.label import plain_tip
 AnyIndex = QModelIndex | QPersistentModelIndex
 _NO_PARENT = QModelIndex()
 _ORDER: Final = tuple(Doing)
-_COMPILES: Final = "compiler"
 _OVER: Final = "took part"  # of a session that is stored
 
 
@@ -36,7 +34,7 @@ class BoardModel(QAbstractTableModel):
     def show_status(self, status: PoolStatus, *, stored: bool = False) -> None:
         """Boards keep their rows where they are not sorted; those that joined are appended. `stored`: it is over."""
         self._stored = stored
-        self._joined = status.workers
+        self._joined = status.boards
         self._arrange()
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
@@ -144,10 +142,10 @@ def _share(board: BoardStatus) -> str:
 COLUMNS: Final = (
     _Column(
         "Board",
-        "The beginning of the board's UUID; of a simulated board, its machine and number. A compiler has no board",
+        "The beginning of the board's UUID; of a simulated board, its machine and number",
         "GPU-0000",
-        lambda b: _COMPILES if b.compiles else board_name(b.key),
-        lambda b: (b.compiles, b.key),
+        lambda b: board_name(b.key),
+        lambda b: b.key,
         number=False,
     ),
     _Column(
@@ -160,7 +158,7 @@ COLUMNS: Final = (
     ),
     _Column(
         "Done",
-        "Results that it reported, or images that it made. Some rows are measured on several boards, to compare these",
+        "Results that it reported. Some rows are measured on several boards",
         "10 000",
         lambda b: count_text(b.measured),
         lambda b: b.measured,

@@ -1,4 +1,4 @@
-"""The boards that share a session: which, what each of them does and has done, how they differ, what happened."""
+"""The boards that share a session: which, what each of them does and has done, which one decided, what happened."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QSizePolicy, QTableView, QWidget
 
-from ...engine.runner.pool.boards import board_name
-from ...engine.runner.pool.status import BoardStatus, Doing, PoolStatus, status_of_origin
+from ...engine.runner.pool.pool import BoardStatus, Doing, PoolStatus, board_name, status_of_origin
 from ...engine.session import events
-from ...engine.session.board_offsets import describe_offsets
 from ...engine.session.plan import SessionPlan
+from ...engine.space.result_table import DECIDED_ON
 from ...numbers import count_text, counted, percent
 from ..context import Context
-from ..plots.descriptions import ListingTable
 from ..plots.label import PlainLabel
 from ..pool_connection import PoolConnection
 from ..watched_boards import speed_words
@@ -30,7 +28,7 @@ _MOST_LINES: Final = 500
 _ROWS, _LINES = 4, 4  # in sight at least: of a table, of what happened
 _EMPTY = (
     "One session can run on several boards of one model at once: those of this computer, or of a pool of machines.\n"
-    "Each measures a part of the configurations; figures are given on one board's scale.\n"
+    "Each measures a part of the configurations; at the end one of them measures the best of each, and decides.\n"
     "Choose the boards above, or in Session (F6)."
 )
 
@@ -49,8 +47,7 @@ class PoolPanel(QWidget):
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.boards = BoardModel(self)
         self.table = QTableView()
-        self.correction_title = PlainLabel(wrap=True)
-        self.correction = ListingTable("How the boards differ")
+        self.decided = PlainLabel(wrap=True)
         self.happened = QListWidget()
         self._set_up()
         self._pool.changed.connect(self._pool_changed)
@@ -82,8 +79,7 @@ class PoolPanel(QWidget):
             (self.empty, 1),
             self.totals,
             (self.table, 3),
-            self.correction_title,
-            self.correction,
+            self.decided,
             self.happened,
             of=self,
             margins=6,
@@ -118,14 +114,9 @@ class PoolPanel(QWidget):
         plan = self._context.result.plan
         if plan is not None:
             self.boards.words_of_row = lambda row: configuration_words(plan, row)
-        listing = next(describe_offsets(plan.origin, board_name), None) if plan is not None else None
-        self.correction.setVisible(listing is not None)
-        self.correction_title.setVisible(listing is not None)
-        if listing is not None:
-            self.correction_title.setText(listing.title)
-            self.correction.show_listing(listing)
-            shown = min(_ROWS, len(listing.rows)) + 1
-            self.correction.setFixedHeight(shown * (self.fontMetrics().height() + 6) + 24)
+        board = plan.origin.get(DECIDED_ON, "") if plan is not None else ""
+        self.decided.setVisible(bool(board))
+        self.decided.setText(f"Decided on {board_name(board)}: it measured the finalists, and its figures are compared")
         self._look()
 
     @Slot()
@@ -146,7 +137,7 @@ class PoolPanel(QWidget):
             self._show(kept or PoolStatus(), stored=True)
 
     def _show(self, status: PoolStatus, *, stored: bool = False) -> None:
-        known = bool(status.workers)
+        known = bool(status.boards)
         self.boards.show_status(status, stored=stored)
         self.empty.setVisible(not known)
         self.table.setVisible(known)
@@ -233,5 +224,4 @@ def with_those_there(status: PoolStatus, pool: PoolConnection) -> PoolStatus:
             boards.append(replace(board, doing=Doing.WAITING, reason="", row=None, next_rows=0))
         else:
             boards.append(board)
-    idle = (BoardStatus(c.key, c.label, c.host, Doing.WAITING, compiles=True) for c in pool.compilers())
-    return PoolStatus(tuple(boards), tuple(idle))
+    return PoolStatus(tuple(boards))

@@ -19,10 +19,9 @@ from PySide6.QtWidgets import QWidget
 
 from ...engine.analysis.quantities import Quantity, parameter_text, quantities_of, quantity
 from ...engine.measurement import Measurement, State
-from ...engine.runner.board_correction import BOARD_NUMBER
-from ...engine.runner.pool.boards import board_name
+from ...engine.runner.pool.pool import board_name
 from ...engine.session.plan import SessionPlan
-from ...engine.space.result_table import ResultTable
+from ...engine.space.result_table import BOARD_NUMBER, ResultTable
 from ...engine.space.within_limits import broken, broken_in_words
 from ..plots import theme
 from ..plots.label import plain_tip
@@ -76,9 +75,9 @@ class ResultsModel(QAbstractTableModel):
         if self._table is None:
             return
         length = len(self._table)  # first: columns are filled before the length moves
-        if self._offered != self._table.value_names:  # a new figure appeared: rare, at a session's start
+        if self._offered != self._table.figure_names:  # a new figure appeared: rare, at a session's start
             self.beginResetModel()
-            self._offered, self._sorted_by = self._table.value_names, None
+            self._offered, self._sorted_by = self._table.figure_names, None
             self._order = np.sort(self._order)
             self._columns = self._arranged()
             self.endResetModel()

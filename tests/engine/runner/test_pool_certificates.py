@@ -12,9 +12,8 @@ import pytest
 pytest.importorskip("distributed", reason="needs the extra [pool]")
 pytest.importorskip("cryptography", reason="needs the extra [pool]")
 
-from app.engine.runner.pool.address import parse_pool_address
-from app.engine.runner.pool.certificates import find_certificates, make_certificates
-from app.engine.runner.pool.network import security_of
+from app.engine.runner.pool.dask_pool import security_of
+from app.engine.session.pool.opening import find_certificates, make_certificates, parse_pool_address
 from app.errors import InputError
 
 

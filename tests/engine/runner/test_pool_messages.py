@@ -18,25 +18,9 @@ from engine_fakes import grid, measurement_of
 from pool_sides import BUNDLE, board
 
 from app.engine.measurement import Depth, Measurement, State
-from app.engine.runner.kernels.given_images import GivenImage
-from app.engine.runner.kernels.image_target import ImageTarget
 from app.engine.runner.pool import messages
-from app.engine.runner.pool.boards import PoolBoard, board_message, models_of, parse_board
-from app.engine.runner.pool.bundle import Bundle, bundle_message, bundle_of, parse_bundle
-from app.engine.runner.pool.compilers import (
-    MOST_IMAGE,
-    CompileRequest,
-    PoolCompiler,
-    compile_request_line,
-    compiler_message,
-    given_line,
-    image_document,
-    parse_compile_request,
-    parse_compiler,
-    parse_given,
-    parse_image,
-)
-from app.engine.runner.pool.messages import Request, SessionWork
+from app.engine.runner.pool.messages import Bundle, Request, SessionWork, bundle_message, bundle_of, parse_bundle
+from app.engine.runner.pool.pool import PoolBoard, board_message, models_of, parse_board
 from app.engine.session.load import load_specification
 from app.engine.workloads.source_kernel import SourceKernel
 from app.errors import InputError, WattridgeError
@@ -70,47 +54,6 @@ REQUESTS = (
     Request("conclude", SESSION, 5),
     Request("close", SESSION, 6),
 )
-
-
-TARGET = ImageTarget((9, 0), limits_of((9, 0), 132), 232448, "NVRTC 12.9 for (9, 0)")
-COMPILE_REQUESTS = (
-    CompileRequest("open", SESSION, 1, work=WORK, target=TARGET),
-    CompileRequest("compile", SESSION, 2, 17),
-    CompileRequest("close", SESSION, 3),
-)
-IMAGE = GivenImage("0" * 64, "node1", bytes(range(256)), "kernel.cu(3): warning")
-
-
-def test_compile_requests_and_images_arrive_as_they_were_sent() -> None:
-    for request in COMPILE_REQUESTS[1:]:
-        assert parse_compile_request(compile_request_line(request)) == request
-    opened = parse_compile_request(compile_request_line(COMPILE_REQUESTS[0]))
-    assert opened.target == TARGET
-    assert opened.work is not None
-    assert opened.work.bundle == BUNDLE
-    compiler = PoolCompiler("compiler@node1", "node1", 8)
-    assert parse_compiler(line_of(compiler_message(compiler))) == compiler
-    assert parse_compiler(line_of(board_message(board("GPU-1")))) is None
-    assert parse_given(given_line(SESSION, IMAGE)) == (SESSION, IMAGE)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"sha256": "0" * 64},
-        {"image": "???"},
-        {"image": ""},
-        {"image": "A" * (MOST_IMAGE * 4 // 3 + 8)},
-        {"key": "../../k"},
-        {"key": None},
-        {"said": 5},
-    ],
-)
-def test_an_image_that_is_not_what_it_says_is_none(change: dict[str, Any]) -> None:
-    document = image_document(IMAGE.key, IMAGE.image, IMAGE.said)
-    parse_image(document, "node1")
-    with pytest.raises(Garbled):
-        parse_image({**document, **change}, "node1")
 
 
 def test_requests_arrive_as_they_were_sent() -> None:
@@ -191,7 +134,7 @@ def test_a_specification_travels_with_the_files_that_it_needs(tmp_path: Path) ->
 def test_an_example_runs_where_its_files_arrive(tmp_path: Path) -> None:
     example = load_specification(resources() / "examples" / "gemm.toml")
     arrived = load_specification(bundle_of(example).unpack(tmp_path))
-    kernel = SourceKernel.of(arrived, TARGET.limits)
+    kernel = SourceKernel.of(arrived, limits_of((9, 0), 132))
     built = kernel.prepare({name: values[0] for name, values in arrived.parameters.items()}).build
     assert [path.name for path in built.sources] == ["gemm.cu"]
     assert all(path.is_relative_to(tmp_path) for path in built.sources)
@@ -206,7 +149,7 @@ def test_what_comes_with_wattridge_does_not_travel_with_files_of_others(tmp_path
 
 def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     example = resources() / "examples" / "gemm.toml"
-    monkeypatch.setattr("app.engine.runner.pool.bundle.MOST_BYTES", 100)
+    monkeypatch.setattr("app.engine.runner.pool.messages.MOST_BYTES", 100)
     with pytest.raises(InputError, match="too large"):
         bundle_of(load_specification(example))
 
@@ -259,14 +202,8 @@ def _read_answer(line: bytes) -> None:
         messages.parse_origin(answer.answer)
 
 
-def _read_image(line: bytes) -> None:
-    answer = messages.parse_answer(line, "there")
-    if answer.answer is not None:
-        parse_image(answer.answer, "node1")
-
-
 ANSWER = {
-    **messages.abilities_document(messages.Abilities(frozenset({"time_s"}), ("registers",), 16, ("a note",))),
+    **messages.abilities_document(messages.Abilities(frozenset({"time_s"}), ("registers",), 16)),
     "features": [[1.0], [None]],
     "origin": {"condition": "55 °C"},
 }
@@ -277,10 +214,6 @@ LINES: list[tuple[Callable[[bytes], object], bytes]] = [
     (_read_answer, messages.measured_line(3, measurement_of(SPACE, 3))),
     (_read_answer, messages.error_line(3, WattridgeError("it failed", "there", "try again"))),
     (parse_board, line_of(board_message(board("GPU-1")))),
-    (parse_compiler, line_of(compiler_message(PoolCompiler("compiler@a", "a", 4)))),
-    *((parse_compile_request, compile_request_line(request)) for request in COMPILE_REQUESTS),
-    (_read_image, messages.answer_line(3, image_document("0" * 64, b"an image", "a warning"))),
-    (parse_given, given_line(SESSION, GivenImage("0" * 64, "node1", b"an image", "a warning"))),
 ]
 
 

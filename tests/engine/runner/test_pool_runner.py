@@ -15,9 +15,9 @@ from fake_pool import FakePool
 from pool_sides import BUNDLE, MODEL, ScriptedSide, board
 
 from app.engine.measurement import Depth, State
-from app.engine.runner.base import OverBoards
-from app.engine.runner.pool.gpu import boards_of_origin
+from app.engine.runner.pool import runner as pool_runner
 from app.engine.runner.pool.messages import BoardBusy, error_line, parse_answer
+from app.engine.runner.pool.pool import boards_of_origin
 from app.engine.runner.pool.runner import PoolRunner
 from app.engine.session.run import run_session
 from app.engine.session_state import SessionState
@@ -247,17 +247,6 @@ def test_when_no_board_takes_part_any_more_the_session_fails_at_once_with_the_re
     assert len(said) == 2
 
 
-def test_rows_are_measured_on_a_named_board_and_no_longer_once_that_left() -> None:
-    sides = [side("a"), side("b")]
-    with running(*sides) as (pool, runner, _):
-        assert isinstance(runner, OverBoards)
-        found = list(runner.measure_on(once([("b", row) for row in (3, 4, 5)]), threading.Event()))
-        assert [(each.row, each.board) for each in found] == [(3, "b"), (4, "b"), (5, "b")]
-        pool.lose("b")
-        assert list(runner.measure_on(once([("b", 6)]), threading.Event())) == []
-        assert 6 not in sides[0].measured
-
-
 def test_what_was_measured_is_measured_again_on_the_same_board() -> None:
     with running(side("a"), side("b")) as (_, runner, _):
         boards = {each.row: each.board for each in runner.measure(ROWS, threading.Event())}
@@ -272,7 +261,8 @@ def test_timing_is_at_its_own_depth() -> None:
     assert sorted(each.row for each in found) == ROWS[:9]
 
 
-def test_when_the_session_stops_what_is_measured_by_then_is_kept() -> None:
+def test_when_the_session_stops_what_is_measured_by_then_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_runner, "DRAIN_S", 60.0)  # however busy the host is
     stop = threading.Event()
 
     def before(_row: int) -> None:
@@ -286,6 +276,25 @@ def test_when_the_session_stops_what_is_measured_by_then_is_kept() -> None:
     measured = [row for each in sides for row in each.measured]
     assert sorted(each.row for each in found) == sorted(measured)
     assert 0 < len(measured) < len(ROWS)
+
+
+def test_after_a_stop_no_board_that_is_silent_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_runner, "DRAIN_S", 0.1)
+    monkeypatch.setattr(pool_runner, "STOPPED_S", 0.2)
+    monkeypatch.setattr(pool_runner, "CONCLUDE_S", 600.0)
+    stop, released = threading.Event(), threading.Event()
+
+    def hang(row: int) -> None:
+        if row == 3:
+            stop.set()
+            released.wait(60)
+
+    with running(side("a", hang)) as (_, runner, _):
+        found = list(runner.measure(ROWS, stop))
+        assert list(runner.restated(found)) == found, "stated as it was measured"
+        runner.conclude()
+        assert not released.is_set()
+        released.set()
 
 
 def test_a_session_over_boards_is_stored_with_the_board_of_every_row_and_what_each_board_says() -> None:

@@ -12,19 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pool_sides import BUNDLE, MODEL, ScriptedSide, board
 
-from app.engine.runner.pool.ledger import Ledger
 from app.engine.runner.pool.messages import BoardBusy, error_line
-from app.engine.runner.pool.runner import PoolRunner
-from app.engine.runner.pool.status import (
+from app.engine.runner.pool.pool import (
     STATUS,
     BoardReports,
     BoardStatus,
     Doing,
+    Ledger,
     PoolStatus,
     boards_to_json,
     status_of_origin,
 )
-from app.engine.session.board_offsets import describe_board_work
+from app.engine.runner.pool.runner import PoolRunner
+from app.engine.session.description import describe_board_work
 
 SPACE = grid()
 ROWS = list(range(SPACE.size))

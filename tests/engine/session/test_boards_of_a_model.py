@@ -1,46 +1,55 @@
-"""Several boards of one model in one session: what each differs by is found, and the winner is that of one board."""
+"""Boards of one model in one session: whatever each reports, the finalists are compared on one of them."""
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
-from engine_fakes import Listener
-from several_boards import SeveralBoards, simulated_board, twin_with_gain
+from engine_fakes import measurement_of
+from fake_pool import FakePool
+from several_boards import twin_with_gain
 
+from app.engine.analysis.quantities import quantity
+from app.engine.control.guard import DeviceGuard
+from app.engine.description import Figure
 from app.engine.measurement import Measurement, State
-from app.engine.metering.condition import Condition
-from app.engine.objectives import Goal, Objective
-from app.engine.runner.board_comparison import SHARED
-from app.engine.runner.one_scale import OneScale
-from app.engine.session.board_offsets import offsets_of_origin
+from app.engine.objectives import Goal, Limit, Objective
+from app.engine.runner.pool import messages
+from app.engine.runner.pool.pool import PooledGpu
+from app.engine.runner.pool.runner import BEST, FRONT, MOST_BEST, finalists
 from app.engine.session.description import describe_session
+from app.engine.session.events import Event, MeasurementsAdded
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SessionPlan
-from app.engine.session.planning import plan_specification
+from app.engine.session.on_board import runner_on
+from app.engine.session.opening import open_session
+from app.engine.session.plan import SearchOptions, SessionPlan
+from app.engine.session.planning import plan_resume, plan_specification
+from app.engine.session.pool.worker import BoardWork
 from app.engine.session.run import run_session
 from app.engine.session.summary import session_summary
 from app.engine.session_state import SessionState
+from app.engine.space.result_table import ResultTable
 from app.engine.specification.model import Specification
 from app.engine.store.database import Store
 from app.engine.workloads.profiled import ProfiledKernel
 from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated import laws
-from app.sensors.simulated.figures import Twin
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.profiles import LaunchRefused
 from app.sensors.simulated.twin import load_twin
+from app.views.plots.small_front import read_small_front
 
-CONDITION = Condition.parse("50C", "test")  # all boards are stated for the same
 MODEL = load_twin("a100")
-OVER, UNDER = 1.04, 0.96  # what the sensors of two other boards report of what they draw
+GOALS = Goal("energy_j", False), Goal("time_s", False)
+STEPS = 24  # rows of a session
 
 
 @cache
@@ -53,46 +62,6 @@ def whole_plan() -> SessionPlan:
     return plan_specification(specification(), SimulatedGpu(MODEL, clock=VirtualClock()))
 
 
-def plan_over(runner: object, rows: Sequence[int], **changes: object) -> SessionPlan:
-    """Every one of these rows of the whole space, for the least energy."""
-    whole = whole_plan()
-    goals = Goal("energy_j", False), Goal("time_s", False)
-    made = replace(
-        whole,
-        space=whole.space.subset(np.array(sorted(rows))),
-        objective=Objective(goals[0], goals),
-        strategy="brute_force",
-        max_evaluations=None,
-        make_runner=lambda: runner,
-    )
-    return replace(made, **changes)  # type: ignore[arg-type]
-
-
-def boards(rows: Sequence[int], seed: int, **twins: Twin) -> SeveralBoards:
-    space = whole_plan().space.subset(np.array(sorted(rows)))
-    made = {key: simulated_board(twin, specification(), space, seed, CONDITION) for key, twin in twins.items()}
-    return SeveralBoards(made, seed)
-
-
-def one_scale(pool: SeveralBoards, rows: Sequence[int]) -> OneScale:
-    return OneScale(pool, specification(), whole_plan().space.subset(np.array(sorted(rows))))
-
-
-def run(plan: SessionPlan) -> SessionResult:
-    with Store() as store:
-        return run_session(plan, store, Listener(), threading.Event())
-
-
-def three(rows: Sequence[int], seed: int = 3) -> SeveralBoards:
-    others = {"over": twin_with_gain(MODEL, OVER, 1), "under": twin_with_gain(MODEL, UNDER, 2)}
-    return boards(rows, seed, exact=MODEL, **others)
-
-
-def candidates(count: int) -> list[int]:
-    """Rows from all over the space."""
-    return list(range(0, whole_plan().space.size, whole_plan().space.size // count))
-
-
 def true_figures(row: int) -> tuple[float, float]:
     """Energy of a launch, J, and power, W, of a row: by the laws alone. Raises LaunchRefused."""
     configuration = whole_plan().space.configuration(row)
@@ -103,158 +72,246 @@ def true_figures(row: int) -> tuple[float, float]:
     return drawn_w * point.launch_s, drawn_w
 
 
-def out_of_the_limits_reach(seed: int, count: int) -> list[int]:
-    """Rows that also a sensor that reports too much leaves below the limit: beside it, a clock may dip unseen."""
-    rows: list[int] = []
-    for row in np.random.default_rng(seed).permutation(whole_plan().space.size).tolist():
-        with suppress(LaunchRefused):
-            if true_figures(row)[1] * OVER < 0.99 * MODEL.power.limit_default_w:
-                rows.append(row)
-        if len(rows) == count:
-            return rows
-    raise AssertionError("the space has too few such rows")
-
-
 @cache
-def ladder(steps: int = 30, least: float = 0.012) -> tuple[int, ...]:
-    """Rows by their true energy, the least first, each at least so much above the one before: by the laws alone."""
+def ladder(least: float = 0.012) -> tuple[int, ...]:
+    """Rows far from the power limit by their true energy, the least first, each so much above the one before."""
     energies = {}
     for row in range(0, whole_plan().space.size, 3):
         with suppress(LaunchRefused):
-            energies[row] = true_figures(row)[0]
+            energy, power = true_figures(row)
+            if power < 0.9 * MODEL.power.limit_default_w:
+                energies[row] = energy
     chosen: list[int] = []
     for row in sorted(energies, key=lambda row: energies[row]):
         if not chosen or energies[row] > energies[chosen[-1]] * (1 + least):
             chosen.append(row)
-    return tuple(chosen[:steps])
+    return tuple(chosen[:STEPS])
 
 
-def winner(result: SessionResult) -> Measurement:
-    table = result.table
-    return table.measurement(int(np.nanargmin(table.values("energy_j"))))
+class Side:
+    """A worker with a board that reports so many times what it draws."""
+
+    def __init__(self, key: str, gain: float) -> None:
+        number = ord(key)
+        gpu = SimulatedGpu(twin_with_gain(MODEL, gain, number), seed=number, clock=VirtualClock())
+        self.work = BoardWork(gpu, DeviceGuard(gpu), host="here", key=key)
+        self.board, self.key = self.work.board, key
+        self.asked: list[int] = []  # rows
+        self.on_rows: Callable[[], object] = lambda: None
+        self.before_opening: Callable[[], object] = lambda: None
+
+    def answer(self, line: bytes, say: Callable[[bytes], None]) -> bytes:
+        request = messages.parse_request(line)
+        if request.do == "open":
+            self.before_opening()
+        if request.do == "measure":
+            self.asked += request.rows
+            self.on_rows()
+        return self.work.answer(line, say)
+
+    def end_until(self, session: str, number: int) -> None:
+        self.work.end_until(session, number)
 
 
-def test_the_interval_of_an_offset_holds_the_truth_in_about_95_of_100_sessions() -> None:
-    held = []
-    for seed in range(60):
-        rows = out_of_the_limits_reach(seed, SHARED)
-        pool = boards(rows, seed, exact=MODEL, over=twin_with_gain(MODEL, OVER, 1))
-        runner = one_scale(pool, rows)
-        list(runner.measure(range(SHARED), threading.Event()))
-        low, high = runner.offsets["over"].ratios["energy_j"].interval
-        held.append(low <= OVER <= high)
-        assert runner.offsets["over"].ratios["time_s"].value == pytest.approx(1.0, abs=1e-6), "the sensor alone errs"
-    assert 0.87 <= np.mean(held) <= 1.0, "60 draws of 95 %: below 0.87 once in 200"
+@contextmanager
+def pooled(*sides: Side) -> Iterator[PooledGpu]:
+    pool = FakePool(*sides)
+    try:
+        yield PooledGpu(pool, pool.boards())
+    finally:
+        pool.close()
+        for side in sides:
+            side.work.close()
 
 
-def test_the_winner_over_boards_is_that_of_one_board_and_without_correction_it_is_not() -> None:
-    rows = ladder()
-    best = whole_plan().space.configuration(rows[0])
-    misled = 0
-    for seed in range(4):
-        alone = winner(run(plan_over(boards(rows, seed, exact=MODEL), rows, seed=seed)))
-        uncorrected = winner(run(plan_over(three(rows, seed), rows, seed=seed)))
-        together = run(plan_over(one_scale(three(rows, seed), rows), rows, seed=seed))
-        assert together.state is SessionState.DONE
-        assert winner(together).configuration == alone.configuration == best
-        assert winner(together).values["energy_j"] == pytest.approx(alone.values["energy_j"], rel=0.02)
-        misled += uncorrected.configuration != best
-    assert misled >= 2, "which board measures which row is chance"
+def plan_over(gpu: PooledGpu) -> SessionPlan:
+    """Every row of the ladder, for the least energy."""
+    space = whole_plan().space.subset(np.array(sorted(ladder())))
+    made = plan_specification(specification(), gpu, SearchOptions(strategy="brute_force"))
+    make = runner_on(specification(), gpu, space, None)
+    return replace(made, space=space, objective=Objective(GOALS[0], GOALS), max_evaluations=None, make_runner=make)
 
 
-def test_what_a_board_reported_stays_beside_what_the_reference_would_have() -> None:
-    rows = candidates(24)
-    pool = three(rows)
-    result = run(plan_over(one_scale(pool, rows), rows))
-    table = result.table
-    found = [table.measurement(at) for at in range(len(table))]
-    assert sorted(each.row for each in found) == list(range(len(rows))), "each row once"
-    offsets, reference = offsets_of_origin(result.plan.origin)
-    assert reference == "exact"
-    for each in found:
-        assert each.board in ("exact", "over", "under")
-        ratio = offsets[each.board].ratios["energy_j"].value
-        own, given = each.values["energy_own_j"], each.values["energy_j"]
-        assert each.values["board_correction"] == pytest.approx(1.0 if each.event_reasons & 4 else 1 / ratio)
-        assert given == pytest.approx(own * each.values["board_correction"])
-        assert each.values["GFLOPS/W"] == pytest.approx(each.values["GFLOP/s"] / each.values["power_w"], rel=1e-6)
-        (low, high), (own_low, own_high) = each.intervals["energy_j"], each.intervals["energy_own_j"]
-        wider = (high - low) / given - (own_high - own_low) / own
-        assert wider > 0 if each.board != "exact" else wider == pytest.approx(0.0, abs=1e-9)
-    best = winner(result)
-    assert best.board == "exact", "what is best is settled on one board"
-    with Store() as store:
-        kept = store.load(result.session).table
-    assert [(m.board, m.values["energy_own_j"]) for m in map(kept.measurement, range(len(kept)))] == [
-        (each.board, each.values["energy_own_j"]) for each in found
-    ]
+def run(plan: SessionPlan, store: Store, stop: threading.Event | None = None) -> SessionResult:
+    return run_session(plan, store, lambda _: None, stop or threading.Event())
 
 
-def test_the_offsets_are_shown_with_their_intervals() -> None:
-    rows = candidates(20)
-    result = run(plan_over(one_scale(three(rows), rows), rows))
-    document = session_summary(result.table, result.plan)
-    energy = document["board_offsets"]["boards"]["under"]["energy_j"]
-    assert energy["ratio"] == pytest.approx(UNDER, abs=0.01)
-    assert energy["ratio_interval"][0] < energy["ratio"] < energy["ratio_interval"][1]
-    assert document["best"]["board"] == "exact"
-    described = describe_session(result.plan, result.table)
-    [listing] = [each for each in described.listings if each.title.startswith("Boards")]
-    assert [row[1] for row in listing.rows] == ["exact", "over", "under"]
-    over = document["board_offsets"]["boards"]["over"]["energy_j"]["ratio"]
-    assert over == pytest.approx(OVER, abs=0.01)
-    assert f"{over:.4f}" in str(listing.rows[1][2])
-    numbers = {each.board: each.values["board_number"] for each in map(result.table.measurement, range(len(rows)))}
-    assert numbers == {"exact": 1, "over": 2, "under": 3}, "what the front may be coloured by"
+def measured_in_parts(store: Store, parts: Mapping[str, tuple[float, Sequence[int]]]) -> int:
+    """A session that is stopped when each board, by its key and gain, has measured its places of the ladder."""
+    session, total = 0, 0
+    for key, (gain, places) in parts.items():
+        total += len(places)
+        stop = threading.Event()
+
+        def hear(event: Event, total: int = total, stop: threading.Event = stop) -> None:
+            if isinstance(event, MeasurementsAdded) and event.progress.evaluated >= total:
+                stop.set()
+
+        with pooled(Side(key, gain)) as gpu:
+            plan = plan_resume(store, session, gpu=gpu) if session else plan_over(gpu)
+            starts = tuple(sorted(ladder()).index(ladder()[place]) for place in places)
+            session = run_session(replace(plan, starts=starts, max_evaluations=total), store, hear, stop).session
+    return session
 
 
-def test_a_board_that_joins_later_is_compared_before_its_figures_are_given() -> None:
-    rows = candidates(24)
-    pool = three(rows)
-    late = pool.runners.pop("under")
-    runner, stop = one_scale(pool, rows), threading.Event()
-    early = list(runner.measure(list(range(SHARED)), stop))
-    pool.runners["under"] = late
-    later = list(runner.measure(list(range(SHARED, len(rows))), stop))
-    found = {each.row: each for each in (*early, *later)}
-    assert set(found) == set(range(len(rows)))
-    assert runner.offsets["under"].shared >= SHARED - 2
-    by_late = [each for each in found.values() if each.board == "under" and not each.event_reasons & 4]
-    assert by_late
-    for each in by_late:
-        assert each.values["board_correction"] == pytest.approx(1 / UNDER, abs=0.01)
+def ended(store: Store, session: int, *sides: Side, stop: threading.Event | None = None) -> SessionResult:
+    """The session, of which everything is measured, with these boards at its end."""
+    with pooled(*sides) as gpu:
+        return run(plan_resume(store, session, SearchOptions(max_evaluations=STEPS), gpu=gpu), store, stop)
 
 
-def test_a_lost_board_leaves_what_it_measured_and_the_session_goes_on() -> None:
-    rows = candidates(24)
-    pool = three(rows)
-    runner, stop = one_scale(pool, rows), threading.Event()
-    first = list(runner.measure(list(range(12)), stop))
-    del pool.runners["exact"]  # the reference
-    second = list(runner.measure(list(range(12, len(rows))), stop))
-    assert {each.board for each in second} <= {"over", "under"}
-    restated = runner.restated([*first, *second])
-    assert [each.row for each in restated] == [each.row for each in (*first, *second)]
-    assert all("board_correction" in each.values for each in restated if each.state is State.OK)
+def found_in(table: ResultTable) -> list[Measurement]:
+    return [table.measurement(at) for at in range(len(table))]
 
 
-def test_rows_that_a_board_was_to_look_at_again_are_measured_on_another_where_it_leaves(
-    monkeypatch: pytest.MonkeyPatch,
+def best_of(result: SessionResult) -> Measurement:
+    assert result.progress.best_index is not None
+    return result.table.measurement(result.progress.best_index)
+
+
+def decided_on(result: SessionResult) -> Figure | None:
+    figures = describe_session(result.plan, result.table).figures
+    return next((each for each in figures if each.label == "Decided on"), None)
+
+
+EVEN, ODD = range(0, STEPS, 2), range(1, STEPS, 2)  # places of the ladder: the best of all is the first
+
+
+@pytest.mark.parametrize(
+    ("gain", "of_a", "of_b"),
+    [
+        pytest.param(0.97, EVEN, ODD, id="the other board reports 3 % less, and its second best looks best"),
+        pytest.param(1.03, ODD, EVEN, id="the board that measured the best reports 3 % more"),
+    ],
+)
+@pytest.mark.parametrize("there", ["ab", "b"])
+def test_the_decision_is_right_whatever_each_board_reports(
+    gain: float, of_a: Sequence[int], of_b: Sequence[int], there: str
 ) -> None:
-    rows = candidates(24)
-    pool = three(rows)
-    runner, stop = one_scale(pool, rows), threading.Event()
-    first = list(runner.measure(list(range(12)), stop))
-    answers, measure_on = [iter(())], pool.measure_on  # it left just then
-    monkeypatch.setattr(pool, "measure_on", lambda *asked: answers.pop() if answers else measure_on(*asked))
-    again = list(runner.measure(list(range(12)), stop))
-    assert {each.row for each in again} == {each.row for each in first} == set(range(12))
+    best = whole_plan().space.configuration(ladder()[0])
+    with Store() as store:
+        session = measured_in_parts(store, {"a": (1.0, of_a), "b": (gain, of_b)})
+        before = found_in(store.load(session).table)
+        assert min(before, key=lambda each: each.values["energy_j"]).configuration != best, "as each board reported it"
+        sides = [Side(key, {"a": 1.0, "b": gain}[key]) for key in there]
+        result = ended(store, session, *sides)
+        loaded = store.load(session).table
+        shown = open_session(store, session)[1].progress
+        small = read_small_front(store, store.session(session))
+    assert result.state is SessionState.DONE, result.reason
+    decided = result.table.decided_on
+    assert decided in there
+    assert best_of(result).configuration == best
+    assert best_of(result).board == decided
+    asked = next(set(side.asked) for side in sides if side.key == decided)
+    others = [each for each in before if each.board != decided and each.row in asked]
+    assert 0 < len(others) <= BEST + FRONT, "finalists of the other board, a few"
+    assert sorted(each.row for each in found_in(result.table)) == list(range(STEPS)), "each once"
+    assert result.progress.evaluated == STEPS
+    assert set(result.table.boards) == {"a", "b"}, "each figure names its board"
+    assert loaded.decided_on == decided
+    assert shown.best_index == result.progress.best_index
+    document = session_summary(result.table, result.plan)
+    assert document["decided_on"] == document["best"]["board"] == decided
+    assert {each["board"] for each in document["front"]} == {decided}
+    said = decided_on(result)
+    assert said is not None
+    assert str(said.value).endswith(f"({decided})")
+    assert small.best == quantity("energy_j", units={}).text(best_of(result).values["energy_j"])
 
 
-def test_shared_configurations_count_once_however_many_boards_measured_them() -> None:
-    rows = candidates(20)
-    pool = three(rows)
-    result = run(plan_over(one_scale(pool, rows), rows, max_evaluations=10))
-    shared = [row for row in range(len(rows)) if len({key for key, of in pool.measured if of == row}) == 3]
-    assert len(shared) >= SHARED
-    assert result.progress.evaluated == len(set(result.table.rows().tolist())) == 10
+def test_another_board_decides_where_the_one_that_measures_the_finalists_is_lost() -> None:
+    parts = {"a": (1.0, range(12)), "b": (0.97, range(12, 18)), "c": (1.0, range(18, STEPS))}
+    with Store() as store:
+        session = measured_in_parts(store, parts)
+        sides = [Side(key, gain) for key, (gain, _) in parts.items()]
+        with pooled(*sides) as gpu:
+            pool = gpu.pool
+            assert isinstance(pool, FakePool)
+            asked = threading.Event()
+
+            def die() -> None:
+                asked.set()
+                pool.kill("a")
+
+            sides[0].on_rows = die
+            for side in sides[1:]:  # the first is ready first
+                side.before_opening = lambda: asked.wait(60)
+            plan = plan_resume(store, session, SearchOptions(max_evaluations=STEPS), gpu=gpu)
+            result = run(replace(plan, looks_again=False), store)
+    assert sides[0].asked, "it was ready first"
+    assert result.state is SessionState.DONE, result.reason
+    assert result.table.decided_on in ("b", "c")
+    assert best_of(result).board == result.table.decided_on
+    assert best_of(result).configuration == whole_plan().space.configuration(ladder()[0]), "found by the one that died"
+
+
+def test_where_the_session_is_stopped_no_board_decides_and_that_is_said() -> None:
+    stop = threading.Event()
+    with Store() as store:
+        session = measured_in_parts(store, {"a": (1.0, EVEN), "b": (0.97, ODD)})
+        sides = [Side("a", 1.0), Side("b", 0.97)]
+        for side in sides:
+            side.on_rows = stop.set
+        result = ended(store, session, *sides, stop=stop)
+    assert stop.is_set()
+    assert session_summary(result.table, result.plan)["decided_on"] is None
+    said = decided_on(result)
+    assert said is not None
+    assert said.unknown.startswith("no board")
+
+
+def test_one_board_measures_nothing_more_and_decides_nothing() -> None:
+    side = Side("a", 1.0)
+    with Store() as store, pooled(side) as gpu:
+        result = run(replace(plan_over(gpu), looks_again=False), store)
+    assert result.state is SessionState.DONE, result.reason
+    assert sorted(side.asked) == list(range(STEPS))
+    assert result.table.decided_on == ""
+    assert decided_on(result) is None
+    assert best_of(result).configuration == whole_plan().space.configuration(ladder()[0])
+
+
+def test_a_session_that_was_decided_is_open_again_when_it_is_resumed() -> None:
+    with Store() as store:
+        session = measured_in_parts(store, {"a": (1.0, range(12)), "b": (0.97, range(12, 18))})
+        with pooled(Side("a", 1.0), Side("b", 0.97)) as gpu:
+            decided = run(plan_resume(store, session, SearchOptions(max_evaluations=18), gpu=gpu), store)
+            assert decided.table.decided_on in ("a", "b")
+            again = plan_resume(store, session, SearchOptions(max_evaluations=STEPS), gpu=gpu)
+        assert "decided_on" not in again.origin
+        result = ended(store, session, Side("c", 1.0))
+    assert result.table.decided_on == "c"
+    assert best_of(result).board == "c"
+    assert best_of(result).configuration == whole_plan().space.configuration(ladder()[0])
+
+
+def test_of_many_boards_the_finalists_are_few_and_the_best_of_each_comes_first() -> None:
+    space = whole_plan().space
+    measured = [
+        replace(measurement_of(space, row), board=f"b{row % 100}", state=State.OK, values={"energy_j": 1.0 + row})
+        for row in range(400)
+    ]
+    chosen = finalists(measured, Objective(GOALS[0]))
+    assert [each.row for each in chosen] == list(range(MOST_BEST))
+    two = [each for each in measured if each.board in ("b3", "b4")]
+    assert [each.row for each in finalists(two, Objective(GOALS[0]))] == [3, 4, 103, 104, 203, 204]
+
+
+def test_finalists_keep_the_limits_and_have_points_of_each_boards_front() -> None:
+    space = whole_plan().space
+    measured = [
+        replace(
+            measurement_of(space, row),
+            board="ab"[row % 2],
+            state=State.OK,
+            values={"energy_j": 1.0 + row, "time_s": 1.0 / (1 + row), "power_w": math.nan if row == 0 else 1.0},
+        )
+        for row in range(100)
+    ]
+    chosen = finalists(measured, Objective(GOALS[0], GOALS, (Limit("power_w", True, 2.0),)))
+    assert 0 not in {each.row for each in chosen}, "what breaks a limit can be neither best nor on the front"
+    places = sorted(each.row for each in chosen if each.board == "b")
+    assert {1, 99} <= set(places), "both ends of the front of a board"
+    assert any(30 < row < 70 for row in places), "and between them"
+    assert len(chosen) <= MOST_BEST + FRONT

@@ -13,9 +13,8 @@ from engine_fakes import FakeRunner, FakeTimer, grid, measurement_of
 from virtual_cuda import VirtualBoard
 
 from app.engine.measurement import Depth, Measurement
-from app.engine.runner.pool.bundle import bundle_of
-from app.engine.runner.pool.messages import Request, SessionWork, parse_answer, request_line
-from app.engine.session.pool.measuring import Coming, Measuring
+from app.engine.runner.pool.messages import Request, SessionWork, bundle_of, parse_answer, request_line
+from app.engine.session.pool.worker import Coming, Measuring
 
 SPACE = grid()
 SESSION = "ab" * 16

@@ -16,16 +16,15 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.control.guard import DeviceGuard
 from app.engine.report.reproduce import run_command
-from app.engine.runner.board_correction import BOARD_NUMBER
-from app.engine.runner.pool.status import STATUS, BoardReports, BoardStatus, Doing, PoolStatus
+from app.engine.runner.pool.pool import STATUS, BoardReports, BoardStatus, Doing, PoolStatus
 from app.engine.session import events
 from app.engine.session.plan import SessionPlan
 from app.engine.session.pool import opening
-from app.engine.session.pool.board_work import BoardWork
 from app.engine.session.pool.opening import OpenedPool
+from app.engine.session.pool.worker import BoardWork
 from app.engine.session.tuner import Tuner
 from app.engine.session_state import SessionState
-from app.engine.space.result_table import ResultTable
+from app.engine.space.result_table import BOARD_NUMBER, ResultTable
 from app.engine.store.database import Store
 from app.errors import WattridgeError
 from app.paths import resources
@@ -199,8 +198,8 @@ def test_a_session_runs_on_the_boards_that_were_chosen_and_one_that_dies_costs_n
     qtbot.waitUntil(lambda: sum(done()) >= 60, timeout=20_000)  # those that both measured count for both
     assert done()[1] > 0
     assert any("sim-b" in line and "left the pool" in line for line in lines(panel))
-    assert panel.correction.isVisibleTo(panel)
-    assert panel.correction.rowCount() == 2
+    assert panel.decided.text().startswith("Decided on sim-a: "), "the other one is gone"
+    assert panel.decided.isVisibleTo(panel)
     assert not window.faults
     tune.runs_on.shown.trigger()
     qtbot.waitUntil(lambda: opened.closed == 1, timeout=20_000)
@@ -326,15 +325,6 @@ def test_boards_that_get_ready_for_a_session_stay_before_it_has_begun(lab: Lab, 
     assert not lab.context.pool.busy
 
 
-def test_machines_that_only_compile_have_a_row_and_do_not_count_as_boards(lab: Lab, panel: PoolPanel) -> None:
-    lab.session(ResultTable(SPACE), pooled_plan())
-    compiler = replace(board("compiler@node9", Doing.COMPILING, measured=40), compiles=True, host="node9")
-    lab.engine.tell(events.PoolReported(PoolStatus((board("GPU-1", measured=3),), (compiler,))))
-    assert cells(panel, "Board") == ["GPU-1", "compiler"]
-    assert cells(panel, "State") == ["waiting", "compiling"]
-    assert panel.totals.text().startswith("1 of 1 board · 3 results")
-
-
 # --- what they do -----------------------------------------------------------------------------------------------------
 
 
@@ -397,8 +387,7 @@ def on_boards(*keys: str) -> ResultTable:
     table = ResultTable(SPACE)
     for row in range(24):
         found, number = measured(SPACE, row), row % len(keys)
-        values = {**found.values, BOARD_NUMBER: number + 1.0} if found.values else {}
-        table.extend([replace(found, board=keys[number], values=values)])
+        table.extend([replace(found, board=keys[number])])
     return table
 
 

@@ -11,7 +11,7 @@ from PySide6.QtCore import QEventLoop, QObject, QTimer, Slot
 from PySide6.QtWidgets import QStatusBar, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.engine.runner.pool.status import PoolStatus
+from app.engine.runner.pool.pool import PoolStatus
 from app.engine.session import events
 from app.engine.session_state import Progress, SessionState
 from app.errors import InputError

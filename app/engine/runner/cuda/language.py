@@ -10,7 +10,6 @@ from ...workloads.source_kernel import Build, Prepared, SourceKernel
 from ..base import OnPreparation
 from ..kernels.compiler import Compiler
 from ..kernels.drift import Drift
-from ..kernels.image_target import ImageTarget
 from ..kernels.language import MakesKernel
 from .comparer import SOURCE
 from .compiler import symbol
@@ -32,11 +31,6 @@ class CudaLanguage:
         self.compiler = compiler
         self._load = compiler.submit(wave_build())
         self.drift: Drift | None = Drift(self._load, wave_launch(gpu.limits.multiprocessors))
-
-    @property
-    def image_target(self) -> ImageTarget | None:
-        gpu = self._gpu
-        return ImageTarget(gpu.compute_capability, gpu.limits, gpu.shared_memory_opt_in, self.compiler.identity)
 
     def kernel(self, spec: Specification, make: MakesKernel = SourceKernel.of) -> SourceKernel:
         return make(spec, self._gpu.limits, self._gpu.shared_memory_opt_in)

@@ -14,7 +14,6 @@ from ..kernels.compiler import Compiler
 from ..kernels.drift import Drift
 from ..kernels.gpu import ProcessGpu
 from ..kernels.image_maker import ImageMaker
-from ..kernels.image_target import ImageTarget
 from ..kernels.language import MakesKernel
 from ..kernels.library_maker import LibraryMaker
 from ..kernels.process import KernelFailed
@@ -34,7 +33,6 @@ class HipLanguage:
     comparer: Build | None = None  # CUDA's has instructions of NVIDIA's in it
     feature_names: tuple[str, ...] = ()
     drift: Drift | None = None
-    image_target: ImageTarget | None = None
 
     def __init__(self, gpu: ProcessGpu, version: str, jobs: int | None = None) -> None:
         self._gpu = gpu

@@ -13,7 +13,6 @@ from ..base import OnPreparation
 from ..kernels.compiler import Compiler
 from ..kernels.drift import Drift
 from ..kernels.gpu import ProcessGpu
-from ..kernels.image_target import ImageTarget
 from ..kernels.language import MakesKernel
 from ..kernels.process import KernelFailed
 from ..kernels.program_maker import ProgramMaker
@@ -28,7 +27,6 @@ class HostLanguage:
     comparer: Build | None = None
     feature_names: tuple[str, ...] = ()
     drift: Drift | None = None
-    image_target: ImageTarget | None = None
 
     def __init__(self, gpu: ProcessGpu, target: HostTarget, jobs: int | None = None) -> None:
         self._gpu = gpu

@@ -1,8 +1,8 @@
 """Compiling ahead: kernels become images on the other cores while the GPU measures, and stay on disk for next time.
 
-An image's key is the SHA-256 of its text, the files it includes, options, the compiler and the device. The cache in
-the data folder is bounded: what was not used for longest goes first. A kept file is what the compiler said, as one line
-of JSON, and the image.
+An image's key is the SHA-256 of its text, the files it includes, options, the compiler and the device; not of the name
+of a temporary folder, which is another one in each session of a pool. The cache in the data folder is bounded: what was
+not used for longest goes first. A kept file is what the compiler said, as one line of JSON, and the image.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import Final
 from ....errors import WattridgeError
 from ....interrupts import current_stop
 from ....paths import make_folder, open_private, private_folder
+from ...children.scratch import without_scratch
 from ...measurement import State
 from ...workloads.included_files import included
 from ...workloads.source_kernel import Build
 from ...workloads.subprocesses import MOST_OUTPUT, run_process
-from .given_images import GivenImages
 from .image_maker import COMPILE_S, MAX_MESSAGE, Compiled, ImageMaker, NotCompiled, once_compiled, session_ended
 from .process import KernelFailed
 
@@ -52,8 +52,6 @@ class Compiler:
     ) -> None:
         self.jobs = jobs or max(1, cores() - 1)
         self.compiled = 0  # images made rather than found
-        self.given: GivenImages | None = None  # what other machines made, where a session has such help
-        self.root: Path | None = None  # paths below it count from there: the same files elsewhere give the same key
         self._maker = maker
         if folder is not None:
             make_folder(folder)
@@ -72,46 +70,33 @@ class Compiler:
         """What `compile` gives, some time; its exception is KernelFailed with the compiler's message."""
         return self._pool.submit(self.compile, build)
 
-    def submit_here(self, build: Build) -> Future[Compiled]:
-        """The same, and never what another machine made."""
-        return self._pool.submit(self.compile, build, here=True)
-
     def image(self, build: Build) -> bytes:
         """The image alone. Raises KernelFailed."""
         return once_compiled(self.submit(build), current_stop()).image
 
-    def compile(self, build: Build, *, here: bool = False) -> Compiled:
-        """The image and what was said of it: from the cache, given by another machine, or compiled now.
-
-        Raises KernelFailed.
-        """
+    def compile(self, build: Build) -> Compiled:
+        """The image and what was said of it, from the cache or compiled now. Raises KernelFailed."""
         began = time.monotonic()
         try:
-            return self._found_or_made(build, here=here)._replace(compiler_s=time.monotonic() - began)
+            return self._found_or_made(build)._replace(compiler_s=time.monotonic() - began)
         except KernelFailed as failure:
             failure.compiler_s = time.monotonic() - began
             raise
 
-    def _found_or_made(self, build: Build, *, here: bool) -> Compiled:
+    def _found_or_made(self, build: Build) -> Compiled:
         build = self._generated(build)
-        if self._folder is None and self.given is None:
+        if self._folder is None:
             return self._compiled(build)
-        key = self.key(build)
-        path = self._folder / f"{key}.image" if self._folder is not None else None
+        path = self._folder / f"{self.key(build)}.image"
         found = _kept_in(path)
-        if found is None and self.given is not None and not here and (given := self.given.find(key)) is not None:
-            return given  # which is not kept: whatever it is, it goes with the session
         if found is None:
             found = self._compiled(build)
-            if path is not None:
-                self._keep(path, json.dumps(found.said).encode() + b"\n" + found.image)
-        if self.given is not None:
-            self.given.compare(key, found)
+            self._keep(path, json.dumps(found.said).encode() + b"\n" + found.image)
         return found
 
     def key(self, build: Build) -> str:
         """What an image depends on, as a hexadecimal SHA-256."""
-        return _key(self._maker.identity, build, self.root)
+        return _key(self._maker.identity, build)
 
     def close(self) -> None:
         """End what compiles."""
@@ -189,30 +174,22 @@ class Compiler:
 def kept_image(identity: str, build: Build) -> bytes | None:
     """What a compiler of this identity made of a build in some session; None where that is no longer kept."""
     folder = _cache_folder()
-    found = None if folder is None else _kept_in(folder / f"{_key(identity, build, None)}.image")
+    found = None if folder is None else _kept_in(folder / f"{_key(identity, build)}.image")
     return None if found is None else found.image
 
 
-def _key(identity: str, build: Build, root: Path | None) -> str:
-    def from_root(text: str) -> str:
-        """With its paths below the root as they are from there."""
-        for place in dict.fromkeys((root.resolve(), root)) if root is not None else ():
-            text = text.replace(place.as_posix(), "<root>")
-        return text
-
+def _key(identity: str, build: Build) -> str:
     digest = hashlib.sha256()
     parts = (identity, build.text, *build.options, *map(str, build.include))
     for part in (*parts, build.kernel) if build.kernel else parts:
-        digest.update(from_root(part).encode() + b"\0")
+        digest.update(without_scratch(part).encode() + b"\0")
     for path, text in included(build):
-        digest.update(from_root(str(path)).encode() + b"\0" + text + b"\0")
+        digest.update(without_scratch(str(path)).encode() + b"\0" + text + b"\0")
     return digest.hexdigest()
 
 
-def _kept_in(path: Path | None) -> Compiled | None:
+def _kept_in(path: Path) -> Compiled | None:
     """An image that is on disk; None where it is not."""
-    if path is None:
-        return None
     try:
         said, _, image = path.read_bytes().partition(b"\n")
         found = Compiled(image, str(json.loads(said)))

@@ -23,7 +23,6 @@ class Compiled(NamedTuple):
 
     image: bytes
     said: str
-    maker: str = ""  # the machine that made it, where that is another one
     compiler_s: float = 0.0  # what it took here, to make it or to find it
 
 

@@ -12,7 +12,6 @@ from ...workloads.source_kernel import Build, Prepared, SourceKernel
 from ..base import OnPreparation
 from .compiler import Compiler
 from .drift import Drift
-from .image_target import ImageTarget
 
 MakesKernel = Callable[[Specification, DeviceLimits, int], SourceKernel]  # the last: shared memory by opting in, bytes
 
@@ -24,11 +23,6 @@ class Language(Protocol):
     comparer: Build | None  # kernels that compare outputs on the device; without them the host compares
     feature_names: tuple[str, ...]  # of `workloads.kernel_features.FEATURES`, those that its images tell
     drift: Drift | None  # the reference kernel of a session; None where there is none
-
-    @property
-    def image_target(self) -> ImageTarget | None:
-        """What its images are made for; None where no other machine could make them."""
-        ...
 
     def kernel(self, spec: Specification, make: MakesKernel = SourceKernel.of) -> SourceKernel:
         """The kernel of a specification, made for the device. Raises InputError where it cannot run."""

@@ -14,7 +14,6 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
-from pathlib import Path
 from statistics import fmean
 from typing import Final
 
@@ -42,10 +41,8 @@ from ..figures import measurement_of, timed_measurement
 from ..settings_order import by_setting, settings_of
 from ..stating import Stating
 from .drift import LOAD, reference_figures
-from .given_images import GivenImage, GivenImages
 from .gpu import ProcessGpu
 from .image_maker import Compiled, once_compiled
-from .image_target import ImageTarget
 from .language import Language
 from .loaded import LoadedKernels
 from .process import KernelFailed
@@ -77,7 +74,6 @@ class _Candidate:
     depth: Depth
     began: float = field(default_factory=time.monotonic)  # when its turn on the GPU came
     said: str = ""  # by the compiler, though it compiled
-    given: bytes = b""  # the image, where another machine made it
     unmet: str = ""  # settings that the board does not have as they were asked for
     facts: dict[str, float] = field(default_factory=dict)
     reference: dict[str, float] = field(default_factory=dict)  # what the reference kernel showed just before
@@ -98,7 +94,7 @@ class _Candidate:
 
 
 class KernelRunner:
-    """Implements `Runner`, `Times`, `Prepares`, `CompilesAhead`, `TakesImages` and `StatesFigures`.
+    """Implements `Runner`, `Times`, `Prepares`, `CompilesAhead` and `StatesFigures`.
 
     Takes over the guard and the runner processes.
 
@@ -186,20 +182,6 @@ class KernelRunner:
                 idle -= 1
             if len(self._ahead) > MOST_AHEAD:  # its image stays on disk
                 del self._ahead[next(iter(self._ahead))]
-
-    @property
-    def given(self) -> GivenImages | None:
-        return self._compiler.given
-
-    def take_images_from(self, root: Path) -> ImageTarget | None:
-        target = self._language.image_target
-        if target is not None:
-            self._compiler.root, self._compiler.given = root, GivenImages()
-        return target
-
-    def give_image(self, given: GivenImage) -> None:
-        if self._compiler.given is not None:
-            self._compiler.given.give(given)
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows in the order in which they are compiled, those of one device setting together."""
@@ -392,29 +374,10 @@ class KernelRunner:
         return min(done, key=list(waiting).index)
 
     def _run(self, candidate: _Candidate, future: Future[Compiled], stop: threading.Event) -> Measurement | None:
-        """Load, check and run one candidate: its failure, or None where it ran or was stopped.
-
-        A failure of an image that another machine made stands where what is compiled here is the same.
-        """
-        failed = self._run_image(candidate, future, stop)
-        if failed is None or not candidate.given:
-            return failed
-        own = self._compiler.submit_here(candidate.prepared.build)
-        while not wait((own,), TURN_S).done:
-            if stop.is_set():
-                return failed
-            self._settle()
-        if own.exception() is None and own.result().image == candidate.given:
-            return failed
-        candidate.name, candidate.given = f"{candidate.row}.{next(self._serial)}", b""
-        candidate.facts.clear()
-        return self._run_image(candidate, own, stop)
-
-    def _run_image(self, candidate: _Candidate, future: Future[Compiled], stop: threading.Event) -> Measurement | None:
-        """The same, with whatever image it is."""
+        """Load, check and run one candidate: its failure, or None where it ran or was stopped."""
         try:
             compiled = future.result()
-            candidate.said, candidate.given = compiled.said, compiled.image if compiled.maker else b""
+            candidate.said = compiled.said
             if not self._kernels.holds(candidate.name):
                 candidate.facts = self._kernels.load(candidate.name, candidate.prepared, compiled.image)
             if wrong := self._wrong(candidate, compiled, stop):
@@ -424,7 +387,7 @@ class KernelRunner:
                 candidate.facts |= self._observed(self._script, candidate)
             if candidate.depth is Depth.TIME or self._few_are_enough:
                 if not self._load_following(candidate):
-                    return self._run_image(candidate, future, stop)
+                    return self._run(candidate, future, stop)
                 assert isinstance(self._meter, Meter), "nothing is only timed where there is no energy"
                 settle_s = self._guard.settling_s
                 candidate.time_s = self._meter.time(candidate.load, stop=stop, settle_s=settle_s)

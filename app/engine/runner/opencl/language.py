@@ -18,7 +18,6 @@ from ..base import OnPreparation, PreparationFailed
 from ..kernels.compiler import Compiler
 from ..kernels.drift import Drift
 from ..kernels.gpu import ProcessGpu
-from ..kernels.image_target import ImageTarget
 from ..kernels.language import MakesKernel
 from ..kernels.process import KernelFailed
 from ..kernels.program_maker import ProgramMaker
@@ -47,7 +46,6 @@ class OpenclLanguage:
     comparer: Build | None = None
     feature_names: tuple[str, ...] = ()
     drift: Drift | None = None
-    image_target: ImageTarget | None = None
 
     def __init__(self, gpu: ProcessGpu, device: OpenclDevice, jobs: int | None = None) -> None:
         self._gpu = gpu

@@ -1,30 +1,168 @@
-"""`DaskPool`: the pool of a Dask scheduler, whose workers have a board each. Dask lives on a thread of its own."""
+"""What Dask carries: `DaskPool`, the pool of a scheduler; that scheduler; and the worker of a board.
+
+All speak TLS in both directions, on every address, and nothing else listens: Dask unpickles what its peers send, so a
+peer is whoever has the pool's certificate, and nobody else.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import queue
 import secrets
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol, cast
 
-from distributed import Client
+import dask
+from distributed import Client, Scheduler, Worker, get_worker
 from distributed.client import Future
+from distributed.comm.addressing import get_address_host, parse_host_port
 from distributed.scheduler import KilledWorker
+from distributed.security import Security
+from distributed.utils import get_ip
 
 from ....errors import WattridgeError
 from ....plain_text import shortened
 from ....sensors.remote.fields import Garbled
-from . import tasks
-from .boards import PoolBoard, parse_board
-from .certificates import Certificates
-from .compilers import PoolCompiler, parse_compiler
-from .messages import error_line
-from .network import security_of, settle
-from .pool import Came, CompilerCame, Failure, Heard, Left, Remark, Said, Unanswered
+from .messages import AHEAD, error_line
+from .pool import Came, Certificates, Failure, Heard, Left, PoolBoard, Remark, Said, Unanswered, parse_board
+
+# --- what all have in common ------------------------------------------------------------------------------------------
+
+# What Dask would do otherwise: serve pages, load modules, write on the terminal, spill to disk, try a task again.
+_SETTINGS: Final[Mapping[str, Any]] = {
+    "distributed.comm.require-encryption": True,
+    "distributed.comm.default-scheme": "tls",
+    "distributed.comm.tls.min-version": 1.3,
+    "distributed.scheduler.allowed-failures": 0,
+    "distributed.scheduler.http.routes": [],
+    "distributed.scheduler.preload": [],
+    "distributed.scheduler.work-stealing": False,
+    "distributed.scheduler.worker-ttl": "2 minutes",
+    "distributed.worker.http.routes": [],
+    "distributed.worker.preload": [],
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.limit": "1h",
+    "distributed.admin.low-level-log-length": 100,
+}
+
+
+def settle() -> None:
+    """Set this process's Dask up for a pool, whatever the user's own configuration of Dask says."""
+    dask.config.set(_SETTINGS)
+    for name in ("distributed", *(name for name in logging.root.manager.loggerDict if name.startswith("distributed."))):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def security_of(certificates: Certificates) -> Security:
+    """TLS with the pool's certificate on both sides."""
+    key, certificate = str(certificates.key), str(certificates.certificate)
+    roles = {
+        f"tls_{role}_{part}": path
+        for role in ("client", "scheduler", "worker")
+        for part, path in (("key", key), ("cert", certificate))
+    }
+    return Security(require_encryption=True, tls_ca_file=str(certificates.authority), **roles)
+
+
+# --- the scheduler ----------------------------------------------------------------------------------------------------
+
+
+class PoolScheduler(Scheduler):  # type: ignore[misc]  # Dask has no types
+    """Listens on one port, for those with the pool's certificate."""
+
+    def start_http_server(self, *_: Any, **__: Any) -> None:
+        """None is started: nothing listens that TLS does not guard."""
+
+
+async def start_scheduler(address: str, certificates: Certificates) -> PoolScheduler:
+    """A scheduler that listens at `tls://HOST:PORT`; port 0 is any. Raises WattridgeError where it cannot."""
+    settle()
+    host, port = parse_host_port(address.removeprefix("tls://"))
+    scheduler = PoolScheduler(
+        host=host, port=port, protocol="tls", security=security_of(certificates), dashboard=False, allowed_failures=0
+    )
+    try:
+        await scheduler
+    except (OSError, ValueError, RuntimeError) as error:  # Dask's own is a RuntimeError about the system's
+        cause = error.__cause__ or error
+        reason = getattr(cause, "strerror", None) or str(cause)
+        raise WattridgeError(f"the scheduler cannot listen: {reason}", address, "choose another address") from None
+    return scheduler
+
+
+# --- the worker of a board --------------------------------------------------------------------------------------------
+
+GPU_RESOURCE = "GPU"  # each worker has as many as it has requests at once; its board is at one after the other
+ANNOUNCED = "wattridge"  # under which a worker's startup information has what it says of its board
+END_UNTIL = "wattridge_end_until"  # a worker's handler
+
+
+class AnswersRequests(Protocol):
+    """A board and what is asked of it."""
+
+    @property
+    def announcement(self) -> str:
+        """What the worker's startup information has of the board, as one line."""
+        ...
+
+    def answer(self, line: bytes, say: Callable[[bytes], None], client: str = "") -> bytes:
+        """The answer to a request; `say` publishes the parts that come before it."""
+        ...
+
+    def end_until(self, session: str, number: int) -> None:
+        """Let requests of the session up to that number end early."""
+        ...
+
+
+class PoolWorker(Worker):  # type: ignore[misc]  # Dask has no types
+    """A worker with a board; it has as many threads as requests.
+
+    Of the requests for a board one is answered and the next waits beside it, whose rows the board knows meanwhile.
+    """
+
+    def __init__(self, work: AnswersRequests, scheduler: str, certificates: Certificates, **options: Any) -> None:
+        self._work = work
+        super().__init__(
+            scheduler,
+            host=get_ip(get_address_host(scheduler)),
+            security=security_of(certificates),
+            nthreads=AHEAD,
+            resources={GPU_RESOURCE: AHEAD},
+            startup_information={ANNOUNCED: lambda _worker: work.announcement},
+            dashboard=False,
+            memory_limit=0,
+            **options,
+        )
+        self.handlers[END_UNTIL] = self.end_until
+
+    def start_http_server(self, *_: Any, **__: Any) -> None:
+        """None is started: nothing listens that TLS does not guard."""
+
+    def answer_request(self, number: int, line: bytes, topic: str) -> bytes:
+        """The answer to a request, on a thread of the worker's; parts are published as they come."""
+        return self._work.answer(line, lambda part: self.log_event(topic, [number, part]), topic)
+
+    def end_until(self, session: str = "", number: int = 0) -> str:
+        """A handler: requests of that session up to that number end early."""
+        if isinstance(session, str) and isinstance(number, int):
+            self._work.end_until(session, number)
+        return "OK"
+
+
+def answer(number: int, line: bytes, topic: str) -> bytes:
+    """The task of a request of that number: its answer. No function of anyone else's ever travels."""
+    return cast(PoolWorker, get_worker()).answer_request(number, line, topic)
+
+
+# --- the pool ---------------------------------------------------------------------------------------------------------
 
 LOOK_S: Final = 0.5  # between looks at who is there
 CONNECT_S: Final = 10.0
@@ -75,7 +213,6 @@ class DaskPool:
         self._heard: queue.SimpleQueue[Heard] = queue.SimpleQueue()
         self._mutex = threading.Lock()
         self._boards: dict[str, PoolBoard] = {}
-        self._compilers: dict[str, PoolCompiler] = {}
         # Of the thread alone from here on.
         self._name = f"wattridge-{secrets.token_hex(8)}"
         self._client: Client | None = None
@@ -104,21 +241,14 @@ class DaskPool:
         with self._mutex:
             return tuple(self._boards.values())
 
-    def compilers(self) -> tuple[PoolCompiler, ...]:
-        with self._mutex:
-            return tuple(self._compilers.values())
-
     def send(self, board: str, number: int, line: bytes) -> None:
         self._call(self._submit, board, number, line)
-
-    def tell(self, board: str, line: bytes) -> None:
-        self._call(self._tell, board, line)
 
     def cancel(self, number: int) -> None:
         self._call(self._cancel, number)
 
     def end_until(self, session: str, number: int) -> None:
-        self._call(self._begin, self._broadcast({"op": tasks.END_UNTIL, "session": session, "number": number}))
+        self._call(self._begin, self._broadcast({"op": END_UNTIL, "session": session, "number": number}))
 
     def heard(self, timeout_s: float) -> Heard | None:
         try:
@@ -258,33 +388,28 @@ class DaskPool:
     def _meet(self, address: str, worker: dict[str, Any]) -> None:
         """A worker that was not known: a board joins where it has one."""
         self._known[address] = ""
-        announced = worker.get(tasks.ANNOUNCED)
+        announced = worker.get(ANNOUNCED)
         if not isinstance(announced, str):
             return
         try:
-            line = announced.encode()
-            member = parse_compiler(line) or parse_board(line)
+            board = parse_board(announced.encode())
         except (Garbled, WattridgeError) as error:
             self._heard.put(Remark(f"a worker at {shortened(address)} is left out: {error}"))
             return
-        before = self._addresses.get(member.key)
+        before = self._addresses.get(board.key)
         if before is not None:  # its worker was started again, and the scheduler has not noticed yet
             self._forget_worker(before)
             self._known[before] = ""
-        self._known[address] = member.key
-        self._addresses[member.key] = address
+        self._known[address] = board.key
+        self._addresses[board.key] = address
         with self._mutex:
-            if isinstance(member, PoolBoard):
-                self._boards[member.key] = member
-            else:
-                self._compilers[member.key] = member
-        self._heard.put(Came(member) if isinstance(member, PoolBoard) else CompilerCame(member))
+            self._boards[board.key] = board
+        self._heard.put(Came(board))
 
     def _left(self, key: str, why: str) -> None:
         del self._addresses[key]
         with self._mutex:
             self._boards.pop(key, None)
-            self._compilers.pop(key, None)
         self._heard.put(Left(key, why))
 
     # --- requests -----------------------------------------------------------------------------------------------------
@@ -296,14 +421,14 @@ class DaskPool:
             return
         try:
             future = self._client.submit(
-                tasks.answer,
+                answer,
                 number,
                 line,
                 self._name,
                 key=f"{self._name}-{number}",
                 workers=[address],
                 allow_other_workers=False,
-                resources={tasks.COMPILER_RESOURCE if board in self._compilers else tasks.GPU_RESOURCE: 1},
+                resources={GPU_RESOURCE: 1},
                 pure=False,
                 retries=0,
             )
@@ -358,14 +483,9 @@ class DaskPool:
             if sent is not None and isinstance(line, bytes):
                 self._heard.put(Said(number, sent.board, line))
 
-    def _tell(self, board: str, line: bytes) -> None:
-        address = self._addresses.get(board)
-        if address is not None:
-            self._begin(self._broadcast({"op": tasks.TAKE_IMAGE, "line": line}, [address]))
-
-    async def _broadcast(self, message: dict[str, Any], workers: list[str] | None = None) -> None:
-        """To those workers, else to all of them."""
-        workers = list(self._addresses.values()) if workers is None else workers
+    async def _broadcast(self, message: dict[str, Any]) -> None:
+        """To all workers."""
+        workers = list(self._addresses.values())
         if self._client is not None and workers:
             with suppress(OSError, asyncio.TimeoutError):
                 await self._client.scheduler.broadcast(msg=message, workers=workers, on_error="ignore")

@@ -26,14 +26,19 @@ import base64
 import binascii
 import json
 import math
+import os
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from ....errors import InputError, WattridgeError
+from ....input_files import open_input
+from ....paths import resources
 from ....plain_text import visible
 from ....sensors.errors import SensorError
 from ....sensors.remote.fields import Garbled, line_of, list_of, number_of, object_of, parse_line, text_of, whole_of
@@ -41,7 +46,108 @@ from ....sensors.remote.messages import error_document, parse_error, sensor_erro
 from ...measurement import Depth, Measurement, State
 from ...space.packing import space_to_row
 from ...space.search_space import Parameter, SearchSpace
-from .bundle import Bundle, bundle_message, parse_bundle
+from ...specification.model import ARRAY_FILES, Specification
+from ...workloads.included_files import included
+from ...workloads.source_kernel import Build
+
+# --- a specification with its files, packed where the session is and unpacked beside a board --------------------------
+
+MOST_BYTES: Final = 32 << 20  # of all files together
+_MOST_FILES: Final = 2048
+_PART: Final = re.compile(r"[^/\\:*?\"<>|\x00-\x1f\x7f]{1,200}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Files by their names relative to one folder, '/' between the parts; `specification` is the name of one."""
+
+    specification: str
+    files: Mapping[str, bytes]
+
+    def unpack(self, folder: Path) -> Path:
+        """Write the files into an empty folder; the path of the specification. Raises OSError."""
+        for name, content in self.files.items():
+            path = folder.joinpath(*PurePosixPath(name).parts)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.write_bytes(content)
+        return folder.joinpath(*PurePosixPath(self.specification).parts)
+
+
+def bundle_of(spec: Specification) -> Bundle:
+    """A specification's file, its sources and what they include, references and arrays.
+
+    What comes with Wattridge is where it arrives, and travels with its own examples alone, which name it from there.
+
+    Raises InputError where that is too large, and WattridgeError where a file cannot be read.
+    """
+    own = os.path.realpath(resources())
+    paths = dict.fromkeys(Path(os.path.realpath(path)) for path in (spec.path, *_files_of(spec)))
+    named = Path(os.path.realpath(spec.path))
+    wanted = [path for path in paths if named.is_relative_to(own) or not path.is_relative_to(own)]
+    top = Path(os.path.commonpath([path.parent for path in wanted]))
+    files: dict[str, bytes] = {}
+    for path in wanted:
+        try:
+            with open_input(path) as file:
+                files[path.relative_to(top).as_posix()] = file.read(MOST_BYTES + 1)
+        except OSError as error:
+            raise WattridgeError(error.strerror or str(error), str(path), "check the file") from None
+        if sum(map(len, files.values())) > MOST_BYTES or len(files) > _MOST_FILES:
+            what = f"its files are too many or too large for a pool ({_MOST_FILES} files, {MOST_BYTES >> 20} MB)"
+            raise InputError(what, str(spec.path), "fill arrays by an expression instead of from files")
+    return Bundle(named.relative_to(top).as_posix(), files)
+
+
+def bundle_message(bundle: Bundle) -> dict[str, Any]:
+    """As it is sent."""
+    files = {name: base64.b64encode(content).decode("ascii") for name, content in bundle.files.items()}
+    return {"specification": bundle.specification, "files": files}
+
+
+def parse_bundle(sent: Any) -> Bundle:
+    """Files that were sent. Raises Garbled for names that lead out of a folder, and for what is too large."""
+    message = object_of(sent)
+    files: dict[str, bytes] = {}
+    total = 0
+    for name, text in object_of(message.get("files"), _MOST_FILES).items():
+        if not _is_relative(name) or not isinstance(text, str):
+            raise Garbled("a file with a name that is none")
+        total += len(text) * 3 // 4
+        if total > MOST_BYTES + 3 * _MOST_FILES:
+            raise Garbled("files that are too large")
+        try:
+            files[name] = base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError):
+            raise Garbled("a file that is not one") from None
+    named = message.get("specification")
+    if not isinstance(named, str) or named not in files:
+        raise Garbled("no specification among the files")
+    if any(str(parent) in files for name in files for parent in PurePosixPath(name).parents):
+        raise Garbled("a file that is a folder too")
+    return Bundle(named, files)
+
+
+def _is_relative(name: str) -> bool:
+    parts = name.split("/")
+    return len(name) <= 1000 and all(_PART.match(part) and part not in (".", "..") for part in parts)
+
+
+def _files_of(spec: Specification) -> Iterator[Path]:
+    """The files that running a specification reads besides its own."""
+    kernel, folder = spec.kernel, spec.path.parent
+    if kernel is None:
+        return
+    folders = tuple(dict.fromkeys((*kernel.include, *(path.parent for path in kernel.sources))))
+    for path, _ in included(Build("", kernel.sources, folders, ())):
+        yield path
+    for argument in kernel.arguments:
+        if argument.fill.endswith(ARRAY_FILES):
+            yield folder / argument.fill
+    if kernel.verify is not None:
+        for reference in (kernel.verify.reference, *kernel.verify.references.values()):
+            if reference and len(reference) < 1000 and (folder / reference).is_file():
+                yield folder / reference
+
 
 _T = TypeVar("_T")
 
@@ -55,7 +161,7 @@ _MOST_PARAMETERS: Final = 512
 _MOST_VALUES: Final = 1 << 16  # of one parameter
 _MOST_FIGURES: Final = 1024
 _LONGEST_ERROR: Final = 8192
-SESSION: Final = re.compile(r"[0-9a-f]{32}\Z")
+_SESSION: Final = re.compile(r"[0-9a-f]{32}\Z")
 _NAME: Final = re.compile(r"[^\x00-\x1f\x7f]{1,200}\Z")
 _VERBS: Final = ("open", "measure", "features", "restate", "conclude", "close")
 _DTYPES: Final = ("|u1", "<u2", "<u4", "<u8")
@@ -94,7 +200,6 @@ class Abilities:
     timed: frozenset[str]
     features: tuple[str, ...]
     batch: int
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +231,7 @@ def request_line(request: Request) -> bytes:
     """As it is sent."""
     message: dict[str, Any] = {"do": request.do, "session": request.session, "number": request.number}
     if request.work is not None:
-        message |= work_message(request.work)
+        message |= _work_message(request.work)
     if request.rows:
         message |= {"rows": list(request.rows), "depth": request.depth.value}
     if request.measurements:
@@ -134,7 +239,7 @@ def request_line(request: Request) -> bytes:
     return line_of(message)
 
 
-def work_message(work: SessionWork) -> dict[str, Any]:
+def _work_message(work: SessionWork) -> dict[str, Any]:
     """What a request to open says of the session."""
     described, codes = space_to_row(work.space)
     return {
@@ -150,10 +255,10 @@ def parse_request(line: bytes) -> Request:
     """What is asked. Raises Garbled."""
     message = parse_line(line, LONGEST_REQUEST)
     do, session, number = message.get("do"), message.get("session"), whole_of(message.get("number"), 1 << 62)
-    if do not in _VERBS or not isinstance(session, str) or not SESSION.match(session):
+    if do not in _VERBS or not isinstance(session, str) or not _SESSION.match(session):
         raise Garbled("a request for what nobody does")
     if do == "open":
-        return Request(do, session, number, work=parse_work(session, message))
+        return Request(do, session, number, work=_parse_work(session, message))
     if do == "restate":
         measurements = [object_of(each) for each in list_of(message.get("measurements"), MOST_ROWS)]
         return Request(do, session, number, measurements=tuple(measurements))
@@ -163,7 +268,7 @@ def parse_request(line: bytes) -> Request:
     return Request(do, session, number, rows, _one_of(_DEPTHS, message.get("depth")))
 
 
-def parse_work(session: str, message: Mapping[str, Any]) -> SessionWork:
+def _parse_work(session: str, message: Mapping[str, Any]) -> SessionWork:
     """What a request to open has of the session. Raises Garbled."""
     repeats = whole_of(message.get("repeats"), 1 << 20)
     if repeats < 1:
@@ -269,7 +374,6 @@ def abilities_document(abilities: Abilities) -> dict[str, Any]:
         "timed": sorted(abilities.timed),
         "features": list(abilities.features),
         "batch": abilities.batch,
-        "notes": list(abilities.notes),
     }
 
 
@@ -279,8 +383,7 @@ def parse_abilities(answer: Mapping[str, Any]) -> Abilities:
     if not batch:
         raise Garbled("a batch of nothing")
     timed, features = (_names(answer.get(name)) for name in ("timed", "features"))
-    notes = tuple(text_of(note) for note in list_of(answer.get("notes"), 64))
-    return Abilities(frozenset(timed), features, batch, notes)
+    return Abilities(frozenset(timed), features, batch)
 
 
 def parse_features(answer: Mapping[str, Any], rows: int, features: int) -> list[list[float]]:

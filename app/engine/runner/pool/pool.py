@@ -1,13 +1,161 @@
-"""The `Pool` seam: boards elsewhere that are sent requests and answer them, whatever carries both."""
+"""A pool: its boards, what each does for a session, all of one model as one `PooledGpu`, and the `Pool` seam.
+
+Nothing here knows what carries requests (`dask_pool.py`), or hands rows out (`runner.py`).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
-from typing import Protocol
+import json
+import math
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from enum import Enum, StrEnum
+from pathlib import Path
+from typing import Any, Final, Protocol
 
-from .boards import PoolBoard
-from .compilers import PoolCompiler
+from .... import __version__
+from ....errors import InputError, WattridgeError
+from ....numbers import finite_or_none
+from ....sensors.channel import Channel, PowerSample, Reading
+from ....sensors.clock import Clock, HostClock
+from ....sensors.device_limits import DeviceLimits
+from ....sensors.errors import NotSupported
+from ....sensors.gpu import GpuInfo
+from ....sensors.remote.fields import Garbled, number_of, object_of, parse_line, text_of
+from ....sensors.remote.messages import Hello, hello_message, parse_hello
+from ...board_settings import WORDS
+from ...specification.model import Specification
+from ...specification.programs import programs_of
+
+# --- a board ----------------------------------------------------------------------------------------------------------
+
+LONGEST_GREETING: Final = 1 << 20
+_KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9:./@#_-]{0,159}\Z")
+_MOST_OF_A_LIMIT: Final = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class PoolBoard:
+    """A board, and what its worker may do with it."""
+
+    key: str  # its UUID; of simulated boards, which share theirs, with the machine and their number there
+    host: str
+    hello: Hello
+    limits: DeviceLimits
+    read_only: str = ""  # why its worker sets nothing; empty where it may
+
+    @property
+    def info(self) -> GpuInfo:
+        return self.hello.info
+
+    @property
+    def model(self) -> str:
+        """Its name, with the source where its figures are not a real board's: boards of one model share sessions."""
+        return self.info.name if self.info.live else f"{self.info.name} ({self.info.source})"
+
+    @property
+    def label(self) -> str:
+        """The board among the others: 'NVIDIA H200 on node7 #0 (GPU-4f2a19c0)'."""
+        return f"{self.model} on {self.host} #{self._number} ({shortened_key(self.key)})"
+
+    @property
+    def _number(self) -> str:
+        """On its machine. Simulated boards all have the index 0: their keys end with their number there."""
+        where, _, number = self.key.rpartition("/")
+        return number if "@" in where and number.isdecimal() else str(self.info.index)
+
+    def why_not(self, setting: str) -> str:
+        """Why its worker would not make a setting; empty where it would."""
+        return self.hello.cannot_set.get(setting) or self.read_only
+
+
+def shortened_key(key: str) -> str:
+    """Enough of a UUID to tell boards apart."""
+    return key[:12] if key.startswith(("GPU-", "MIG-", "AMD-")) else key
+
+
+def board_name(key: str) -> str:
+    """A board among those of a session, in a few letters: 'GPU-4f2a19c0'; of a simulated one, 'node7 #2'."""
+    model, _, place = key.partition("@")
+    host, _, number = place.rpartition("/")
+    return f"{host} #{number}" if model.startswith("simulated:") and host else shortened_key(key)
+
+
+def models_of(boards: Iterable[PoolBoard]) -> dict[str, tuple[PoolBoard, ...]]:
+    """The boards by their models."""
+    found: dict[str, list[PoolBoard]] = {}
+    for board in boards:
+        found.setdefault(board.model, []).append(board)
+    return {model: tuple(sorted(there, key=lambda each: each.key)) for model, there in sorted(found.items())}
+
+
+def board_message(board: PoolBoard) -> dict[str, Any]:
+    """As its worker announces it."""
+    return {
+        **hello_message(board.hello),
+        "board": {
+            "key": board.key,
+            "host": board.host,
+            "limits": board.limits.as_names(),
+            "read_only": board.read_only,
+        },
+    }
+
+
+def parse_board(line: bytes) -> PoolBoard:
+    """What a worker announced. Raises Garbled, and WattridgeError for another version of the program."""
+    message = parse_line(line, LONGEST_GREETING)
+    announced = object_of(message.get("board"))
+    key, host = announced.get("key"), text_of(announced.get("host"), 253) or "a machine without a name"
+    if not isinstance(key, str) or not _KEY.match(key):
+        raise Garbled("a board without a key")
+    hello = parse_hello(message, host)
+    if hello.version != __version__:
+        what = f"the worker runs Wattridge {hello.version}, this is {__version__}"
+        raise WattridgeError(what, host, "install the same version on all machines of a pool")
+    return PoolBoard(key, host, hello, _limits(object_of(announced.get("limits"))), text_of(announced.get("read_only")))
+
+
+def _limits(limits: Mapping[str, Any]) -> DeviceLimits:
+    figures = {}
+    for each in fields(DeviceLimits):
+        value = number_of(limits.get(each.name))
+        if not 0 <= value < _MOST_OF_A_LIMIT:
+            raise Garbled("a limit of the board is out of its range")
+        figures[each.name] = value if each.name == "compute_capability" else int(value)
+    return DeviceLimits(**figures)  # type: ignore[arg-type]
+
+
+_AUTHORITY, _CERTIFICATE, _PRIVATE_KEY = "ca.pem", "pool.pem", "pool-key.pem"
+
+
+@dataclass(frozen=True, slots=True)
+class Certificates:
+    """Where the three files of a pool are, on every machine of it the same ones."""
+
+    folder: Path
+
+    @property
+    def authority(self) -> Path:
+        return self.folder / _AUTHORITY
+
+    @property
+    def certificate(self) -> Path:
+        return self.folder / _CERTIFICATE
+
+    @property
+    def key(self) -> Path:
+        return self.folder / _PRIVATE_KEY
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return self.authority, self.certificate, self.key
+
+
+# --- the seam ---------------------------------------------------------------------------------------------------------
 
 
 class Failure(Enum):
@@ -44,15 +192,8 @@ class Came:
 
 
 @dataclass(frozen=True, slots=True)
-class CompilerCame:
-    """A compile worker that joined the pool, also where it had left."""
-
-    compiler: PoolCompiler
-
-
-@dataclass(frozen=True, slots=True)
 class Left:
-    """A board, or compile worker, that is gone; each request that it had is `Unanswered` besides."""
+    """A board that is gone; each request that it had is `Unanswered` besides."""
 
     board: str
     why: str
@@ -65,7 +206,7 @@ class Remark:
     text: str
 
 
-Heard = Said | Unanswered | Came | CompilerCame | Left | Remark
+Heard = Said | Unanswered | Came | Left | Remark
 
 
 class Pool(Protocol):
@@ -75,16 +216,8 @@ class Pool(Protocol):
         """Those that are there now."""
         ...
 
-    def compilers(self) -> tuple[PoolCompiler, ...]:
-        """The compile workers that are there now."""
-        ...
-
     def send(self, board: str, number: int, line: bytes) -> None:
-        """Send a request to a board, or compile worker; it takes its turn there behind those that were sent before."""
-        ...
-
-    def tell(self, board: str, line: bytes) -> None:
-        """Send a board something that waits for no turn and has no answer. It may be lost."""
+        """Send a request to a board; it takes its turn there behind those that were sent before."""
         ...
 
     def cancel(self, number: int) -> None:
@@ -102,3 +235,426 @@ class Pool(Protocol):
     def close(self) -> None:
         """Leave the pool. Its boards stay. Safe to call twice."""
         ...
+
+
+# --- what each board does ---------------------------------------------------------------------------------------------
+
+STATUS: Final = "pool_status"  # in a session's origin: what its boards had done by its end
+_MOST_BOARDS: Final = 1 << 16
+
+
+class Doing(StrEnum):
+    """What a board does for the session."""
+
+    PREPARING = "getting ready"
+    WAITING = "waiting"  # it is ready, and has nothing to measure
+    MEASURING = "measuring"
+    BUSY = "busy with another session"
+    LEFT = "left"
+    REFUSED = "takes no part"
+
+
+@dataclass(frozen=True, slots=True)
+class BoardStatus:
+    """One board of a session, since the session began or was resumed."""
+
+    key: str
+    label: str
+    host: str
+    doing: Doing
+    reason: str = ""  # why it left, or takes no part
+    row: int | None = None  # of the space: what it measures
+    next_rows: int = 0  # how many it has after that one
+    measured: int = 0  # rows whose result it reported, timed ones among them
+    failed: int = 0  # of them
+    lost: int = 0  # how often its worker died, or could not be reached any more
+    worked_s: float = 0.0  # with rows to measure
+    there_s: float = 0.0  # as part of the pool
+    opening_s: float = 0.0  # of that, until it could measure rows of the session
+    preparing_s: float = 0.0  # of `worked_s`, before its first row: a look at its sensor, arguments, first images
+    first_s: float | None = None  # from joining until its first result
+
+    @property
+    def there(self) -> bool:
+        """Whether it takes part, now or as soon as it is ready or free."""
+        return self.doing not in (Doing.LEFT, Doing.REFUSED)
+
+    @property
+    def share(self) -> float:
+        """Of the time that it was there, the part in which it worked, 0 to 1; NaN where it was not."""
+        return min(1.0, self.worked_s / self.there_s) if self.there_s > 0 else math.nan
+
+    @property
+    def waited_s(self) -> float:
+        """How long it was ready and had nothing to measure."""
+        return max(0.0, self.there_s - self.opening_s - self.worked_s)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolStatus:
+    """All boards that were seen in a session, in the order in which they joined."""
+
+    boards: tuple[BoardStatus, ...] = ()
+
+    @property
+    def there(self) -> int:
+        """How many take part."""
+        return sum(board.there for board in self.boards)
+
+    @property
+    def working(self) -> int:
+        """How many measure now."""
+        return sum(board.doing is Doing.MEASURING for board in self.boards)
+
+    @property
+    def measured(self) -> int:
+        return sum(board.measured for board in self.boards)
+
+    @property
+    def failed(self) -> int:
+        return sum(board.failed for board in self.boards)
+
+    @property
+    def lost(self) -> int:
+        return sum(board.lost for board in self.boards)
+
+    @property
+    def share(self) -> float:
+        """Over all boards, the part of their time in which they worked; NaN where there was none."""
+        there_s = sum(board.there_s for board in self.boards)
+        return min(1.0, sum(board.worked_s for board in self.boards) / there_s) if there_s > 0 else math.nan
+
+
+class BoardReports:
+    """Where the runner of a pool reports, and whoever runs a session on it listens; of one thread."""
+
+    def __init__(self, options: Sequence[str] = ()) -> None:
+        """`options` are those with which a command uses the same boards."""
+        self.options = tuple(options)
+        self._hear: Callable[[PoolStatus, str], None] | None = None
+        self._last = PoolStatus()
+
+    @contextmanager
+    def heard_by(self, hear: Callable[[PoolStatus, str], None]) -> Iterator[None]:
+        """Let `hear` have every status, and a line for the user that may come with it, while the block runs."""
+        self._hear, self._last = hear, PoolStatus()
+        try:
+            yield
+        finally:
+            self._hear = None
+
+    def status(self, status: PoolStatus) -> None:
+        """The boards do something else now."""
+        self._last = status
+        self._say("")
+
+    def remark(self, text: str) -> None:
+        """What the user should know of the boards, in one line."""
+        self._say(text)
+
+    def _say(self, remark: str) -> None:
+        if self._hear is not None:
+            self._hear(self._last, remark)
+
+
+def boards_to_json(status: PoolStatus) -> list[dict[str, Any]]:
+    """What the boards did, for `--json` and a session's origin."""
+    return [
+        {
+            "board": board.key,
+            "label": board.label,
+            "host": board.host,
+            "state": board.doing.value,
+            "reason": board.reason,
+            "measured": board.measured,
+            "failed": board.failed,
+            "lost": board.lost,
+            "worked_s": board.worked_s,
+            "there_s": board.there_s,
+            "share_working": finite_or_none(board.share),
+            "opening_s": board.opening_s,
+            "preparing_s": board.preparing_s,
+            "waited_s": board.waited_s,
+            "first_result_s": board.first_s,
+        }
+        for board in status.boards
+    ]
+
+
+def status_of_origin(origin: Mapping[str, str]) -> PoolStatus | None:
+    """What the boards of a stored session had done by its end; None where it had one board, or that is damaged."""
+    try:
+        documents = json.loads(origin[STATUS])
+        return PoolStatus(tuple(_board_of(each) for each in documents[:_MOST_BOARDS]))
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
+        return None
+
+
+def _board_of(document: Mapping[str, Any]) -> BoardStatus:
+    """Raises ValueError, TypeError or LookupError for what is none."""
+    key, label, host, reason = (str(document[name]) for name in ("board", "label", "host", "reason"))
+    measured, failed, lost = (int(document[name]) for name in ("measured", "failed", "lost"))
+    worked_s, there_s = (float(document[name]) for name in ("worked_s", "there_s"))
+    opening_s, preparing_s = (float(document.get(name, 0.0)) for name in ("opening_s", "preparing_s"))
+    first_s = document.get("first_result_s")
+    return BoardStatus(
+        key,
+        label,
+        host,
+        Doing(document["state"]),
+        reason,
+        measured=measured,
+        failed=failed,
+        lost=lost,
+        worked_s=worked_s,
+        there_s=there_s,
+        opening_s=opening_s,
+        preparing_s=preparing_s,
+        first_s=None if first_s is None else float(first_s),
+    )
+
+
+@dataclass(slots=True)
+class _Account:
+    """Of one board."""
+
+    board: PoolBoard
+    doing: Doing
+    since_s: float | None  # when it joined; None while it is not there
+    reason: str = ""
+    rows: dict[int, list[int]] = field(default_factory=dict)  # request that has begun -> its rows not yet known
+    begun_s: float | None = None  # since when it has such a request
+    measured: int = 0
+    failed: int = 0
+    lost: int = 0
+    worked_s: float = 0.0
+    there_s: float = 0.0
+    opens_s: float | None = None  # since when it gets ready
+    opening_s: float = 0.0
+    preparing_s: float = 0.0
+    joined_s: float = 0.0  # when it did first
+    first_s: float | None = None
+
+
+class Ledger:
+    """Hears from the runner what happens. `changed` says that a board does something else than in the last status."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` gives seconds that only grow."""
+        self._clock = clock
+        self._accounts: dict[str, _Account] = {}
+        self.changed = False
+
+    def joined(self, board: PoolBoard) -> None:
+        """A board is there, and gets ready; also one that was there before."""
+        account = self._accounts.get(board.key)
+        if account is None:
+            now = self._clock()
+            account = self._accounts[board.key] = _Account(board, Doing.PREPARING, now, joined_s=now)
+        else:
+            account.board = board
+            account.rows.clear()
+            self._rest(account)
+            account.since_s = self._clock() if account.since_s is None else account.since_s
+            self._become(account, Doing.PREPARING)
+        account.opens_s = self._clock() if account.opens_s is None else account.opens_s
+        self.changed = True
+
+    def ready(self, key: str) -> None:
+        """It can measure rows of the session."""
+        self._opened(self._accounts[key])
+        self._become(self._accounts[key], Doing.WAITING)
+
+    def busy(self, key: str) -> None:
+        """Another session has it."""
+        self._become(self._accounts[key], Doing.BUSY)
+
+    def begun(self, key: str, number: int, rows: list[int]) -> None:
+        """It works on a request for these rows."""
+        account = self._accounts[key]
+        account.rows[number] = rows
+        if account.begun_s is None:
+            account.begun_s = self._clock()
+        self._become(account, Doing.MEASURING)
+
+    def prepared(self, key: str, seconds: float) -> None:
+        """It says that so many seconds of its work came before its first row."""
+        self._accounts[key].preparing_s += seconds
+
+    def measured(self, key: str, number: int, row: int, *, failed: bool) -> None:
+        """It reported the result of a row."""
+        account = self._accounts[key]
+        account.first_s = self._clock() - account.joined_s if account.first_s is None else account.first_s
+        account.measured += 1
+        account.failed += failed
+        rows = account.rows.get(number, [])
+        if row in rows:
+            rows.remove(row)
+
+    def over(self, key: str, number: int) -> None:
+        """A request is answered, or will not be any more."""
+        account = self._accounts.get(key)
+        if account is None or account.rows.pop(number, None) is None:
+            return
+        if not account.rows:
+            self._rest(account)
+            if account.doing is Doing.MEASURING:
+                self._become(account, Doing.WAITING)
+
+    def left(self, key: str, why: str) -> None:
+        """Its worker died, or cannot be reached any more."""
+        account = self._accounts[key]
+        account.lost += 1
+        self._go(account, Doing.LEFT, why)
+
+    def refused(self, key: str, why: str) -> None:
+        """It takes no part any more."""
+        self._go(self._accounts[key], Doing.REFUSED, why)
+
+    def status(self) -> PoolStatus:
+        """How it stands now."""
+        self.changed = False
+        now = self._clock()
+        return PoolStatus(tuple(_status_of(account, now) for account in self._accounts.values()))
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _become(self, account: _Account, doing: Doing, reason: str = "") -> None:
+        self.changed |= (account.doing, account.reason) != (doing, reason)
+        account.doing, account.reason = doing, reason
+
+    def _rest(self, account: _Account) -> None:
+        if account.begun_s is not None:
+            account.worked_s += self._clock() - account.begun_s
+            account.begun_s = None
+
+    def _opened(self, account: _Account) -> None:
+        if account.opens_s is not None:
+            account.opening_s += self._clock() - account.opens_s
+            account.opens_s = None
+
+    def _go(self, account: _Account, doing: Doing, why: str) -> None:
+        account.rows.clear()
+        self._rest(account)
+        self._opened(account)
+        if account.since_s is not None:
+            account.there_s += self._clock() - account.since_s
+            account.since_s = None
+        self._become(account, doing, why)
+
+
+def _status_of(account: _Account, now: float) -> BoardStatus:
+    rows = next((rows for rows in account.rows.values() if rows), [])
+    return BoardStatus(
+        account.board.key,
+        account.board.label,
+        account.board.host,
+        account.doing,
+        account.reason,
+        row=rows[0] if rows else None,
+        next_rows=max(0, sum(map(len, account.rows.values())) - 1),
+        measured=account.measured,
+        failed=account.failed,
+        lost=account.lost,
+        worked_s=account.worked_s + (0.0 if account.begun_s is None else now - account.begun_s),
+        there_s=account.there_s + (0.0 if account.since_s is None else now - account.since_s),
+        opening_s=account.opening_s + (0.0 if account.opens_s is None else now - account.opens_s),
+        preparing_s=account.preparing_s,
+        first_s=account.first_s,
+    )
+
+
+# --- as one -----------------------------------------------------------------------------------------------------------
+
+ORIGIN: Final = "boards"  # in a session's origin: the boards that measured it, as JSON by their keys
+SELECTOR: Final = "pool"  # in place of a board's UUID
+
+
+class PooledGpu:
+    """Implements `Gpu` as far as planning needs it: what is read and run is read and run beside the boards."""
+
+    def __init__(self, pool: Pool, boards: Sequence[PoolBoard], options: Sequence[str] = ()) -> None:
+        """`boards` are of one model, one at least; `options` those with which a command uses them."""
+        self.pool = pool
+        self.reports = BoardReports(options)
+        self.boards = tuple(boards)
+        self.model = boards[0].model
+        self.info: GpuInfo = replace(boards[0].info, index=0, uuid=SELECTOR, host="")
+        self.channels: tuple[Channel, ...] = boards[0].hello.channels
+        self.clock: Clock = HostClock()
+        self.limits: DeviceLimits = min((each.limits for each in boards), key=lambda each: each.multiprocessors)
+
+    def require_runnable(self, spec: Specification) -> None:
+        """Raises InputError where a pool cannot run it: what the workers would start is no kernel of its sources."""
+        where = str(spec.path)
+        if spec.refused:
+            raise InputError(spec.refused, where, "its space can be looked at, and recordings of it replayed")
+        if spec.kernel is None:
+            raise InputError("a pool measures kernels, not programs", where, "run it on one board: --gpu INDEX")
+        if spec.meters:
+            raise InputError("meters stand beside one board", where, "leave [metering] out, or run it on one board")
+        if programs := programs_of(spec):
+            raise InputError(f"a pool starts no programs: {programs[0]}", where, "run it on one board: --gpu INDEX")
+
+    def why_not(self, setting: str) -> str:
+        """Why a setting cannot be made on all of the boards; empty where it can."""
+        found = ((each, why) for each in self.boards if (why := each.why_not(setting)))
+        return next((f"{each.label}: {why}" for each, why in found), "")
+
+    def require_settings(self, names: Sequence[str]) -> None:
+        """Raises WattridgeError where a session that needs these settings cannot make them."""
+        for name in names:
+            if why := self.why_not(name):
+                raise WattridgeError(f"the {WORDS[name]} cannot be set: {why}", self.model, "see `wattridge worker`")
+
+    # --- the Gpu seam -------------------------------------------------------------------------------------------------
+
+    def read(self) -> Reading:
+        """Raises NotSupported: each board is read beside it."""
+        raise NotSupported("the boards of a pool are read where they are", self.model)
+
+    def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
+        """Raises NotSupported: see `read`."""
+        raise NotSupported("the boards of a pool are read where they are", self.model)
+
+    def energy_j(self) -> float:
+        """Raises NotSupported: see `read`."""
+        raise NotSupported("the boards of a pool are read where they are", self.model)
+
+    def graphics_clocks_mhz(self) -> Sequence[int]:
+        """Those that all of the boards support, ascending."""
+        return _common([each.hello.graphics_clocks_mhz for each in self.boards])
+
+    def memory_clocks_mhz(self) -> Sequence[int]:
+        """Those that all of the boards support, ascending."""
+        return _common([each.hello.memory_clocks_mhz for each in self.boards])
+
+    def close(self) -> None:
+        """The pool stays: who opened it closes it."""
+
+
+def _common(clocks: Sequence[Sequence[int]]) -> Sequence[int]:
+    return sorted(set.intersection(*map(set, clocks)))
+
+
+def boards_document(boards: Mapping[str, Mapping[str, str]]) -> str:
+    """What a session's origin says of its boards."""
+    return json.dumps(boards, sort_keys=True)
+
+
+def boards_of_origin(origin: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """The boards that measured a session, by their keys: `label` and how each one's figures are stated.
+
+    Empty where one board did, and where what is stored is damaged.
+    """
+    try:
+        stored = json.loads(origin.get(ORIGIN, "{}"))
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(stored, dict):
+        return {}
+    return {
+        key: {name: text for name, text in facts.items() if isinstance(text, str)}
+        for key, facts in stored.items()
+        if isinstance(facts, dict)
+    }

@@ -13,10 +13,10 @@ import math
 import secrets
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import cycle
+from itertools import cycle, zip_longest
 from typing import Any, Final
 
 import numpy as np
@@ -25,21 +25,19 @@ import numpy.typing as npt
 from ....errors import WattridgeError
 from ....sensors.remote.fields import Garbled, list_of, number_of
 from ...measurement import Depth, Measurement, State
+from ...objectives import Goal, Objective
+from ...pareto import front
+from ...space.result_table import DECIDED_ON
 from ...space.search_space import SearchSpace
 from ...workloads.kernel_features import FEATURES
 from ..settings_order import settings_of
-from .boards import PoolBoard
-from .bundle import Bundle
-from .compile_help import CompileHelp
-from .compilers import parse_target
-from .gpu import ORIGIN, boards_document
-from .ledger import Ledger
 from .messages import (
     AHEAD,
     MOST_ROWS,
     Abilities,
     Answer,
     BoardBusy,
+    Bundle,
     Request,
     SessionWork,
     UnknownSession,
@@ -51,21 +49,40 @@ from .messages import (
     request_line,
     rows_of,
 )
-from .pool import Came, CompilerCame, Failure, Left, Pool, Remark, Said, Unanswered
-from .status import STATUS, PoolStatus, boards_to_json
+from .pool import (
+    ORIGIN,
+    STATUS,
+    Came,
+    Failure,
+    Ledger,
+    Left,
+    Pool,
+    PoolBoard,
+    PoolStatus,
+    Remark,
+    Said,
+    Unanswered,
+    boards_document,
+    boards_to_json,
+)
 
 MOST_AT_ONCE: Final = 32  # rows in one request
 MOST_AT_FIRST: Final = 2  # rows in one request until it has reported any: it may have to look at its sensor first
 BATCHES: Final = 8  # of each board's own in one of ours: at its end boards wait for the last row
 MOST_BATCH: Final = 1024
 TURN_S: Final = 0.05
-DRAIN_S: Final = 10.0  # for what is being measured when the session stops
+DRAIN_S: Final = 2.5  # after a stop: for what is being measured,
+STOPPED_S: Final = 4.0  # ... and for that and all that the boards conclude: a signal ends a command within 5 s
 BUSY_S: Final = 3.0  # between two questions whether another session has ended
 OPEN_S: Final = 180.0  # for the first board to be ready for the session
 PATIENCE_S: Final = 600.0  # without any board
 CONCLUDE_S: Final = 60.0
 CLOSE_S: Final = 5.0
 _RESTATED: Final = 256  # measurements in one request
+BEST: Final = 6  # finalists by the goal,
+MOST_BEST: Final = 16  # ... or one of each board, where there are more,
+FRONT: Final = 8  # ... and from the fronts
+TRIES: Final = 3  # times that a board is lost with the finalists, until it is no more asked
 _DEATHS: Final = 2  # of workers, until a row counts as the reason
 _REPORT_S: Final = 0.25  # between two reports of what the boards do, while that changes,
 _AT_LEAST_S: Final = 1.0  # and while it does not: their counts and shares do
@@ -109,8 +126,54 @@ class _Job:
     found: deque[Measurement] = field(default_factory=deque)
 
 
+def finalists(measurements: Sequence[Measurement], objective: Objective) -> list[Measurement]:
+    """What may be the best, or on the front, whatever the boards differ by: within a board figures compare.
+
+    Parameters
+    ----------
+    measurements
+        Of several boards, one of each row.
+    objective
+        Whose goal, front and limits count.
+
+    Returns
+    -------
+    The best of each board, then the second best of each and so on, BEST in all, or one of each of as many as MOST_BEST
+    boards; and FRONT points that lie evenly on the boards' own fronts. Each once.
+    """
+    of_boards: dict[str, list[Measurement]] = {}
+    for each in measurements:
+        if each.state is State.OK and each.board and objective.feasible(each.values):
+            of_boards.setdefault(each.board, []).append(each)
+    chosen: dict[int, Measurement] = {}
+
+    def choose(of_each: Sequence[Sequence[Measurement]], most: int) -> None:
+        """The first of each board, the best of them first, then the second of each."""
+        for rank in zip_longest(*of_each):
+            for each in sorted(filter(None, rank), key=lambda each: objective.goal.cost(each.values)):
+                if each.row not in chosen and most > 0:
+                    chosen[each.row] = each
+                    most -= 1
+
+    known = [[each for each in own if objective.goal.cost(each.values) < math.inf] for own in of_boards.values()]
+    ranked = [sorted(own, key=lambda each: objective.goal.cost(each.values))[:BEST] for own in known]
+    choose(ranked, min(MOST_BEST, max(BEST, len(ranked))))
+    if objective.front:
+        share = max(1, FRONT // max(1, len(of_boards)))
+        choose([_front_of(own, objective.front, share) for own in of_boards.values()], FRONT)
+    return list(chosen.values())
+
+
+def _front_of(own: Sequence[Measurement], goals: Sequence[Goal], most: int) -> list[Measurement]:
+    """So many points of a board's front, evenly spaced."""
+    values = [[each.values.get(goal.name, math.nan) for goal in goals] for each in own]
+    points = front(values, [goal.maximise for goal in goals])
+    places = np.unique(np.linspace(0, len(points) - 1, min(most, len(points))).round().astype(int))
+    return [own[points[place]] for place in places]
+
+
 class PoolRunner:
-    """Implements `Runner`, `Times`, `KnowsFeatures`, `CompilesAhead`, `StatesFigures` and `OverBoards`.
+    """Implements `Runner`, `Times`, `KnowsFeatures`, `StatesFigures`, `Finishes` and `OverBoards`.
     The pool is not its own.
 
     Boards of its model that join later take part from then on.
@@ -128,7 +191,6 @@ class PoolRunner:
         condition: str = "",
         on_remark: Callable[[str], None] = lambda _: None,
         on_status: Callable[[PoolStatus], None] = lambda _: None,
-        stop: threading.Event | None = None,
     ) -> None:
         """Waits until one board is ready. Raises WattridgeError where none becomes so.
 
@@ -146,16 +208,15 @@ class PoolRunner:
         self._seen: set[str] = set()  # boards that were there at some time
         self._deaths: dict[int, int] = {}  # of workers that had this row
         self._board_of: dict[int, str] = {}  # of rows that were measured in full
+        self._decided_on = ""  # the board on which the finalists were compared
         self._origins: dict[str, dict[str, str]] = {}  # what each board that took part says of its figures
         self._alone_since = time.monotonic()  # without a board that is ready
+        self._stopped_s = math.inf  # when the session was stopped
         while pool.heard(0.0) is not None:
             pass  # what happened between two sessions
-        self._help = CompileHelp(pool, self._work, self._next_number, lambda text: self.on_remark(text))
-        for compiler in pool.compilers():
-            self._help.join(compiler)
         for board in pool.boards():
             self._welcome(board)
-        first = self._first_ready(stop or threading.Event())
+        first = self._first_ready()
         self.timed: frozenset[str] = first.timed
         self.feature_names: tuple[str, ...] = tuple(name for name in first.features if name in FEATURES)
         there = sum(not seat.refused for seat in self._seats.values())
@@ -167,10 +228,6 @@ class PoolRunner:
     def boards(self) -> tuple[PoolBoard, ...]:
         return tuple(seat.board for seat in self._ready())
 
-    @property
-    def reference(self) -> str:
-        return ""
-
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows, whichever board is free. What was measured in full before is measured on the same board."""
         return self._look_at(rows, Depth.ENERGY, stop)
@@ -179,27 +236,48 @@ class PoolRunner:
         """Time the rows in the same way."""
         return self._look_at(rows, Depth.TIME, stop)
 
-    def measure_on(
-        self, wanted: Callable[[], Sequence[tuple[str, int]]], stop: threading.Event
-    ) -> Iterator[Measurement]:
-        """As `OverBoards`; rows for any board come after those that a board has of its own."""
-        jobs = {"": _Job(deque(), Depth.ENERGY)}
+    def finish(
+        self, measurements: Sequence[Measurement], objective: Objective, stop: threading.Event
+    ) -> Sequence[Measurement]:
+        """Measure the finalists of all boards on one of them, which decides: figures compare within a board only.
 
-        def more() -> Sequence[_Job]:
-            for board in [board for board, job in jobs.items() if board and not self._goes_on(job)]:
-                del jobs[board]
-            rows: dict[str, list[int]] = {}
-            for board, row in wanted():
-                rows.setdefault(board, []).append(row)
-            for board, own in rows.items():
-                jobs.setdefault(board, _Job(deque(), Depth.ENERGY, board)).waiting.extend(self._by_setting(own))
-            return [*(job for job in jobs.values() if job.only), jobs[""]]
+        It is the board that measured most of the session; where it is lost, another one takes over. None decides where
+        one board measured all, `stop` is set, or no board is there within OPEN_S.
 
-        return self._work_off(more, stop)
+        Parameters
+        ----------
+        measurements
+            All of the session, one of each row.
+        objective
+            What the finalists are chosen by.
+        stop
+            Ends it early; what was measured stays as it was then.
 
-    def expect(self, rows: Sequence[int]) -> None:
-        """Compile workers make their images meanwhile; without such nothing is done."""
-        self._help.expect(rows)
+        Returns
+        -------
+        The same measurements, with those of the deciding board in place of what other boards reported of the finalists.
+        """
+        self._decided_on = ""
+        count = Counter(each.board for each in measurements if each.state is State.OK and each.board)
+        candidates = finalists(measurements, objective) if len(count) > 1 else []
+        tried, until = Counter[str](), time.monotonic() + OPEN_S
+        while candidates and not stop.is_set():
+            ready = [seat.board.key for seat in self._ready() if tried[seat.board.key] < TRIES]
+            if not ready and time.monotonic() < until:
+                self._hear(TURN_S)  # one may get ready, or come again
+                continue
+            if not ready:
+                self.on_remark("no board of the pool is left to decide between the finalists")
+                break
+            board = max(ready, key=lambda each: (-tried[each], count[each]))
+            tried[board] += 1
+            asked = [each.row for each in candidates if each.board != board]
+            found = {each.row: each for each in self._look_at(asked, Depth.ENERGY, stop, only=board)}
+            if found.keys() >= set(asked):
+                self._decided_on = board
+                worked = {row: each for row, each in found.items() if each.state is State.OK}
+                return [worked.get(each.row, each) for each in measurements]
+        return measurements
 
     def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
         """What the boards' compilers know of the rows; NaN where none answered."""
@@ -256,11 +334,11 @@ class PoolRunner:
                 except Garbled as error:
                     self.on_remark(f"{seat.board.label}: {error.what}")
         document = json.dumps(boards_to_json(self._ledger.status()))
-        return {ORIGIN: boards_document(self._origins), STATUS: document}
+        decided = {DECIDED_ON: self._decided_on} if self._decided_on else {}
+        return {ORIGIN: boards_document(self._origins), STATUS: document, **decided}
 
     def close(self) -> None:
         """Let the boards end what they do for this session, and put back what it set. The pool stays open."""
-        self._help.close()
         for number in list(self._sent):
             self._pool.cancel(number)
         self._sent.clear()
@@ -270,34 +348,26 @@ class PoolRunner:
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
-    def _look_at(self, rows: Sequence[int], depth: Depth, stop: threading.Event) -> Iterator[Measurement]:
-        jobs = (_Job(deque(self._by_setting(rows)), depth),)
-        return self._work_off(lambda: jobs, stop)
-
-    def _work_off(self, wanted: Callable[[], Sequence[_Job]], stop: threading.Event) -> Iterator[Measurement]:
-        """All that these jobs find, as it comes; there may be more of them in every turn.
-
-        A job for one board ends where that leaves.
-        """
-        jobs: Sequence[_Job] = ()
+    def _look_at(
+        self, rows: Sequence[int], depth: Depth, stop: threading.Event, only: str = ""
+    ) -> Iterator[Measurement]:
+        """What comes of these rows, as it comes. Rows for one board end where that leaves."""
+        job = _Job(deque(self._by_setting(rows)), depth, only)
         try:
-            while not stop.is_set():
-                jobs = wanted()
-                self._help.queue([job.waiting for job in jobs])
-                if not (left := [job for job in jobs if self._goes_on(job)]):
-                    break
-                for job in left:
-                    self._hand_out(job)
+            while not stop.is_set() and self._goes_on(job):
+                self._hand_out(job)
                 self._hear(TURN_S)
-                for job in left:
-                    while job.found:
-                        yield job.found.popleft()
-            for job in jobs:
-                yield from self._drained(job)
+                while job.found:
+                    yield job.found.popleft()
+            self._look_whether_stopped(stop)
+            yield from self._drained(job)
         finally:
-            self._help.queue(())
-            for job in jobs:
-                self._give_up(job)
+            self._look_whether_stopped(stop)
+            self._give_up(job)
+
+    def _look_whether_stopped(self, stop: threading.Event) -> None:
+        if stop.is_set():
+            self._stopped_s = min(self._stopped_s, time.monotonic())
 
     def _goes_on(self, job: _Job) -> bool:
         if job.only and (job.only not in self._seats or self._seats[job.only].refused):
@@ -310,7 +380,7 @@ class PoolRunner:
             return
         self._pool.end_until(self._work.session, self._last)
         job.waiting.clear()
-        until = time.monotonic() + DRAIN_S
+        until = min(time.monotonic(), self._stopped_s) + DRAIN_S
         while job.under_way and time.monotonic() < until:
             self._hear(TURN_S)
             while job.found:
@@ -335,7 +405,7 @@ class PoolRunner:
         """Give the free boards rows, in turns, as long as there are both."""
         if not job.waiting:
             return
-        seats = self._ready() if not job.only else [seat for seat in (self._seats[job.only],) if seat.abilities]
+        seats = [seat for seat in self._ready() if job.only in ("", seat.board.key)]
         here = {seat.board.key for seat in seats}
         coming = sum(seat.abilities is None and not seat.refused and not seat.busy for seat in self._seats.values())
         sharing = len(self._ready()) + coming
@@ -345,7 +415,6 @@ class PoolRunner:
                     number = self._send(seat, Request("measure", "", 0, tuple(rows), job.depth), job)
                     job.under_way.add(number)
                     seat.requests.add(number)
-                    self._help.want(number, seat.board.key, rows, self._sent[number].rows)
 
     def _rows_for(self, job: _Job, seat: _Seat, sharing: int, here: Collection[str]) -> list[int]:
         """The next rows of a job for a board: one that cost a worker alone, others together, fewer towards the end."""
@@ -373,15 +442,11 @@ class PoolRunner:
     # --- requests -----------------------------------------------------------------------------------------------------
 
     def _send(self, seat: _Seat, request: Request, job: _Job | None = None) -> int:
-        number = self._next_number()
+        self._last = number = self._last + 1
         numbered = replace(request, session=self._work.session, number=number)
         self._sent[number] = _Sent(seat.board.key, request.do, dict.fromkeys(request.rows), job)
         self._pool.send(seat.board.key, number, request_line(numbered))
         return number
-
-    def _next_number(self) -> int:
-        self._last += 1
-        return self._last
 
     def _ask(
         self,
@@ -392,7 +457,7 @@ class PoolRunner:
         """The answers to requests of several boards, waited for; None for each that there is none to."""
         numbers = [self._send(seat, request) for seat, request in requests]
         sent = [self._sent[number] for number in numbers]
-        until = time.monotonic() + timeout_s
+        until = min(time.monotonic() + timeout_s, self._stopped_s + STOPPED_S)
         while any(each.answer is None and not each.failed for each in sent) and time.monotonic() < until:
             if stop is not None and stop.is_set():
                 break
@@ -407,7 +472,6 @@ class PoolRunner:
 
     def _forget(self, number: int) -> _Sent | None:
         sent = self._sent.pop(number, None)
-        self._help.over(number)
         if sent is not None:
             self._ledger.over(sent.board, number)
             if sent.board in self._seats:
@@ -423,16 +487,10 @@ class PoolRunner:
         heard = self._pool.heard(timeout_s)
         while heard is not None:
             match heard:
-                case Said() if self._help.hears(heard.number):
-                    self._help.take(heard)
                 case Said():
                     self._take(heard)
-                case Unanswered() if self._help.hears(heard.number):
-                    self._help.unanswered(heard.number)
                 case Unanswered():
                     self._unanswered(heard)
-                case CompilerCame():
-                    self._help.join(heard.compiler)
                 case Came():
                     if heard.board.key not in self._seats and heard.board.model == self._model:
                         self.on_remark(f"{heard.board.label} joined the pool")
@@ -442,7 +500,6 @@ class PoolRunner:
                 case Remark():
                     self.on_remark(heard.text)
             heard = self._pool.heard(0.0)
-        self._help.turn()
         self._report()
         refused = [seat for seat in self._seats.values() if seat.refused]
         for seat in self._seats.values():
@@ -462,7 +519,7 @@ class PoolRunner:
         passed_s = time.monotonic() - self._reported_s
         if at_once or passed_s >= (_REPORT_S if self._ledger.changed else _AT_LEAST_S):
             self._reported_s = time.monotonic()
-            self._on_status(replace(self._ledger.status(), compilers=self._help.status))
+            self._on_status(self._ledger.status())
 
     def _take(self, said: Said) -> None:
         """A line that came back. One that is garbled ends its board's part in the session."""
@@ -482,7 +539,6 @@ class PoolRunner:
         """Raises Garbled."""
         if answer.begun:
             sent.begun = True
-            self._help.begun(number)
             if sent.do == "measure":
                 self._ledger.begun(seat.board.key, number, list(sent.rows))
             return
@@ -509,9 +565,7 @@ class PoolRunner:
             seat.abilities = parse_abilities(answer.answer)
             self._ledger.ready(seat.board.key)
             self._origins.setdefault(seat.board.key, {"label": seat.board.label, "host": seat.board.host})
-            self._help.board(seat.board.key, parse_target(answer.answer.get("images")))
         elif sent.do == "measure":
-            self._help.reported(seat.board.key, seat.board.label, answer.answer)
             self._ledger.prepared(seat.board.key, number_of(answer.answer.get("preparing_s", 0.0)))
             for measured in list_of(answer.answer.get("measured"), MOST_ROWS):  # what came as parts comes once more
                 self._take_measured(number, sent, seat, measured)
@@ -586,7 +640,7 @@ class PoolRunner:
 
     def _dismiss(self, left: Left) -> None:
         seat = self._seats.get(left.board)
-        if self._help.leave(left.board) or seat is None or seat.refused:
+        if seat is None or seat.refused:
             return
         del self._seats[left.board]
         self._ledger.left(left.board, left.why)
@@ -608,11 +662,11 @@ class PoolRunner:
                 sent.failed = why
                 self._again(sent)
 
-    def _first_ready(self, stop: threading.Event) -> Abilities:
+    def _first_ready(self) -> Abilities:
         """Those of the first board that is ready. Raises WattridgeError."""
         until = time.monotonic() + OPEN_S
         while not (ready := self._ready()):
-            if time.monotonic() > until or stop.is_set():
+            if time.monotonic() > until:
                 raise WattridgeError("no board of the pool got ready", self._model, "see to its workers")
             self._hear(TURN_S)
         abilities = ready[0].abilities

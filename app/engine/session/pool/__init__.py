@@ -1,1 +1,1 @@
-"""Beside the boards of a pool: the process that has a board, and the pools that Wattridge starts itself."""
+"""Beside the boards of a pool: the worker that has one (`worker.py`), and how a pool is got hold of (`opening.py`)."""

@@ -1,21 +1,258 @@
-"""Getting hold of several boards: those of this machine's own pool, or of a scheduler's; for commands and the window.
+"""Getting hold of several boards: a pool's address and certificates, the pool of this machine, and those of schedulers.
 
-Nothing here is connected to, or started, but by a call. Dask is imported with the first.
+For commands and the window. Nothing is connected to, or started, but by a call, and Dask is imported with the first.
+
+A pool has an authority of its own, and one certificate with its key for whoever takes part. The authority's key is not
+kept: nobody can make another certificate for the pool, and whoever is to leave it is left out by making new ones. A
+certificate says 'of this pool', not who: all of its holders may do the same.
 """
 
 from __future__ import annotations
 
+import datetime
+import os
+import re
+import shutil
+import stat
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ....errors import InputError, WattridgeError
 from ....own_installation import how_to_add
-from ...runner.pool.boards import PoolBoard, models_of
-from ...runner.pool.pool import Pool
+from ....paths import PRIVATE_FILE, make_folder, private_folder
+from ...children.scratch import scratch_folder
+from ...children.supervised import Child, Supervisor
+from ...runner.pool.pool import Certificates, Pool, PoolBoard, models_of
+
+# --- address and certificates -----------------------------------------------------------------------------------------
+
+DEFAULT_PORT: Final = 8786
+_ADDRESS: Final = re.compile(
+    r"(?:(?P<scheme>[a-z]+)://)?(?P<host>[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::(?P<port>\d{1,5}))?\Z"
+)
+_VALID: Final = datetime.timedelta(days=825)  # of a certificate
+_SKEW: Final = datetime.timedelta(hours=1)  # of the clocks of the pool's machines
+_REMEDY: Final = "HOST:PORT or tls://HOST:PORT, as `wattridge pool scheduler` prints it"
+
+
+def parse_pool_address(text: str) -> str:
+    """A scheduler's address as Dask has it. Raises InputError, also for one without TLS."""
+    found = _ADDRESS.match(text.strip())
+    if found is None or int(found["port"] or DEFAULT_PORT) >= 1 << 16:
+        raise InputError(f"'{text}' is no address of a scheduler", "pool", _REMEDY)
+    if (found["scheme"] or "tls") != "tls":
+        remedy = "start its scheduler with `wattridge pool scheduler`, and name it by tls://HOST:PORT"
+        raise InputError(f"a pool speaks TLS only, not {found['scheme']}", text, remedy)
+    return f"tls://{found['host']}:{found['port'] or DEFAULT_PORT}"
+
+
+def default_folder() -> Path:
+    """Where the certificates of a user's pool are looked for. Raises WattridgeError."""
+    return private_folder("pool")
+
+
+def find_certificates(folder: Path | None = None) -> Certificates:
+    """The certificates in a folder. Raises InputError where they are not there, or others can read the key."""
+    found = Certificates(folder if folder is not None else default_folder())
+    missing = [path.name for path in found.files if not path.is_file()]
+    if missing:
+        remedy = "make them with `wattridge pool certificates`, and copy them to all machines of the pool"
+        raise InputError(f"{', '.join(missing)} of a pool's certificates is missing", str(found.folder), remedy)
+    if os.name == "posix":
+        status = os.stat(found.key)
+        if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise InputError("others can read the key of the pool", str(found.key), f"chmod 600 {found.key}")
+        if status.st_uid != os.getuid():
+            raise InputError("the key of the pool belongs to someone else", str(found.key), "copy it with your account")
+    return found
+
+
+def make_certificates(folder: Path | None = None) -> Certificates:
+    """A new authority and the certificate of a new pool. Raises InputError where there are some, and WattridgeError."""
+    made = Certificates(folder if folder is not None else default_folder())
+    present = [path for path in made.files if os.path.lexists(path)]
+    if present:
+        remedy = "remove them first, or name another folder: the machines that have the old ones leave the pool"
+        raise InputError("there is a pool's certificate already", str(present[0]), remedy)
+    authority, certificate, key = _signed()
+    try:
+        make_folder(made.folder)
+        for path, content in zip(made.files, (authority, certificate, key), strict=True):
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+    except OSError as error:
+        raise WattridgeError(error.strerror or str(error), str(made.folder), "name another folder") from None
+    return made
+
+
+def _signed() -> tuple[bytes, bytes, bytes]:
+    """An authority's certificate, the pool's and its key, as PEM: keys on P-256, signed with SHA-256."""
+    try:
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes, serialization
+        from cryptography.hazmat.primitives.asymmetric import ec
+        from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+    except ImportError:
+        raise WattridgeError("certificates need the package cryptography", "pool", how_to_add("pool")) from None
+    now = datetime.datetime.now(datetime.UTC)
+
+    def name(common: str) -> x509.Name:
+        return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+
+    def usage(*, signs_certificates: bool) -> x509.KeyUsage:
+        return x509.KeyUsage(
+            digital_signature=not signs_certificates,
+            content_commitment=False,
+            key_encipherment=False,
+            data_encipherment=False,
+            key_agreement=False,
+            key_cert_sign=signs_certificates,
+            crl_sign=signs_certificates,
+            encipher_only=False,
+            decipher_only=False,
+        )
+
+    signing, own = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    begun = (
+        x509.CertificateBuilder().issuer_name(name("Wattridge pool authority")).not_valid_before(now - _SKEW)
+    ).not_valid_after(now + _VALID)
+    identifier = x509.SubjectKeyIdentifier.from_public_key(signing.public_key())
+    authority = (
+        begun.subject_name(name("Wattridge pool authority"))
+        .serial_number(x509.random_serial_number())
+        .public_key(signing.public_key())
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage(signs_certificates=True), critical=True)
+        .add_extension(identifier, critical=False)
+        .sign(signing, hashes.SHA256())
+    )
+    certificate = (
+        begun.subject_name(name("Wattridge pool"))
+        .serial_number(x509.random_serial_number())
+        .public_key(own.public_key())
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(usage(signs_certificates=False), critical=True)
+        .add_extension(
+            x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False
+        )
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier), critical=False)
+        .sign(signing, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    private = own.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return authority.public_bytes(pem), certificate.public_bytes(pem), private
+
+
+# --- the pool of this machine -----------------------------------------------------------------------------------------
+
+READY_S: Final = 180.0
+_LOOK_S: Final = 0.2
+_PACKAGE: Final = __package__
+
+
+def worker_children(
+    selectors: Sequence[str],
+    scheduler: str,
+    certificates: Certificates,
+    *,
+    seed: int = 0,
+    speed: float = 1.0,
+    allow_control: bool = False,
+) -> list[Child]:
+    """The workers of this machine's boards as children; the noise of simulated ones begins at `seed` and differs."""
+    return [
+        Child(
+            f"worker of {selector}",
+            f"{_PACKAGE}.worker",
+            {
+                "scheduler": scheduler,
+                "certificates": str(certificates.folder),
+                "gpu": selector,
+                "number": number,
+                "workers": len(selectors),
+                "seed": seed + number,
+                "speed": speed,
+                "allow_control": allow_control,
+            },
+        )
+        for number, selector in enumerate(selectors)
+    ]
+
+
+class LocalPool:
+    """Runs until it is closed; what dies of it is started again."""
+
+    def __init__(
+        self,
+        selectors: Sequence[str],
+        *,
+        seed: int = 0,
+        speed: float = 1.0,
+        allow_control: bool = False,
+        on_line: Callable[[str], None] = lambda _: None,
+        stop: threading.Event | None = None,
+    ) -> None:
+        """Raises WattridgeError where the scheduler does not start, a board does not open, or `stop` is set before."""
+        self._stop = stop or threading.Event()
+        self._folder = scratch_folder()
+        self._supervisors: list[Supervisor] = []
+        try:
+            self.certificates = make_certificates(self._folder / "certificates")
+            self.address = self._start_scheduler(on_line)
+            children = worker_children(
+                selectors, self.address, self.certificates, seed=seed, speed=speed, allow_control=allow_control
+            )
+            self.workers = self._supervise(children, on_line)
+            for child in children:
+                if self._until_ready(self.workers, child) is None:
+                    raise WattridgeError(child.failed or "it does not get ready", child.name)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End all of it. Safe to call twice."""
+        for supervisor in reversed(self._supervisors):
+            supervisor.close()
+        self._supervisors.clear()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _start_scheduler(self, on_line: Callable[[str], None]) -> str:
+        task = {"address": f"tls://127.0.0.1:{_free_port()}", "certificates": str(self.certificates.folder)}
+        child = Child("scheduler", f"{_PACKAGE}.worker", task)
+        self.scheduler = self._supervise([child], on_line)
+        ready = self._until_ready(self.scheduler, child)
+        if ready is None:
+            raise WattridgeError(child.failed or "it does not start", "scheduler of the pool")
+        return str(ready["address"])
+
+    def _until_ready(self, supervisor: Supervisor, child: Child) -> Mapping[str, Any] | None:
+        until, ready = time.monotonic() + READY_S, None
+        while ready is None and not child.failed and not self._stop.is_set() and time.monotonic() < until:
+            ready = supervisor.until_ready(child, _LOOK_S)
+        return ready
+
+    def _supervise(self, children: Sequence[Child], on_line: Callable[[str], None]) -> Supervisor:
+        supervisor = Supervisor(children, on_line)
+        self._supervisors.append(supervisor)
+        return supervisor
+
+
+def _free_port() -> int:
+    """A port of loopback that is free now: a scheduler that is started again has the same one."""
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+# --- pools that are open ----------------------------------------------------------------------------------------------
 
 THIS_COMPUTER: Final = "this computer"
 WAIT_S: Final = 20.0  # for the boards of a pool
@@ -75,8 +312,6 @@ def open_scheduler_pool(
     Raises InputError for an address or certificates that are none, and WattridgeError where nobody answers.
     """
     require_dask()
-    from ...runner.pool.address import parse_pool_address
-    from ...runner.pool.certificates import find_certificates
     from ...runner.pool.dask_pool import DaskPool
 
     address = parse_pool_address(scheduler)
@@ -110,8 +345,6 @@ def open_local_pool(
     Raises InputError and WattridgeError where one of the boards does not open.
     """
     require_dask()
-    from .local import LocalPool
-
     local = LocalPool(selectors, seed=seed, speed=speed, allow_control=allow_control, on_line=on_line, stop=stop)
     try:
         folder = local.certificates.folder

@@ -1,33 +1,42 @@
-"""`BoardWork`: one board of a pool and what is asked of it, whatever carries the requests.
+"""The worker of a board of a pool: `BoardWork`, what is asked of the board and how it is answered, and its process.
 
-It has one session at a time, with the same runner as a session on this machine would have: kernels run in a process of
-their own, so that a fault costs that process. What it is sent is data; it starts no programs.
+A board has one session at a time, with the same runner as a session on this machine would have: kernels run in a
+process of their own, so that a fault costs that process. What it is sent is data; it starts no programs. Run as a
+module, it serves a board, or the scheduler of the pool that this machine has to itself.
 """
 
 from __future__ import annotations
 
+import asyncio
+import json
 import math
+import os
+import platform
+import secrets
 import shutil
+import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from ....errors import WattridgeError
+from ....blas_threads import use_one_core
+from ....errors import InputError, WattridgeError
 from ....sensors.errors import GpuLost
 from ....sensors.gpu import Gpu
 from ....sensors.remote.fields import Garbled, line_of
+from ....sensors.select import open_gpu
+from ....standard_error import say
 from ...children.scratch import scratch_folder
+from ...children.supervised import GIVES_UP
 from ...control.guard import DeviceGuard
 from ...control.serving import hello_of
+from ...measurement import Depth, Measurement
 from ...metering.condition import Condition
-from ...runner.base import KnowsFeatures, PreparationFailed, Prepares, Runner, StatesFigures, Times
-from ...runner.kernels.given_images import TakesImages
-from ...runner.kernels.image_target import ImageTarget
-from ...runner.pool.boards import PoolBoard, board_message
-from ...runner.pool.compilers import parse_given, target_document
+from ...runner.base import Continues, KnowsFeatures, PreparationFailed, Prepares, Runner, StatesFigures, Times
 from ...runner.pool.messages import (
     Abilities,
     BoardBusy,
@@ -38,17 +47,112 @@ from ...runner.pool.messages import (
     answer_line,
     begun_line,
     error_line,
+    measured_line,
     parse_measurement,
     parse_request,
     rows_of,
 )
+from ...runner.pool.pool import Certificates, PoolBoard, board_message
 from ...runner.settings_order import setting_names
 from ...specification.programs import programs_of
 from ..load import load_specification
 from ..on_board import limits_on, require_runnable, runner_on
-from .measuring import Coming, Measuring, Say
+from .opening import find_certificates
 
 IDLE_S: Final = 120.0  # without a request, after which another session may have the board
+_LONGEST_TASK: Final = 1 << 16
+_END_S: Final = 8.0  # for an orderly end
+_SAY_S: Final = 3.0  # without a scheduler, until the user hears of it
+_IDLE_LOOK_S: Final = 5.0
+_CLOSE_S: Final = 3.0
+_AGAIN_S: Final = 0.5
+
+Say = Callable[[bytes], None]
+Ready = Callable[[Mapping[str, Any]], None]
+
+
+@dataclass(slots=True)
+class Coming:
+    """A request, and where what comes of it is said."""
+
+    request: Request
+    say: Say
+    left: list[int]  # of its rows
+    found: list[Measurement] = field(default_factory=list)
+
+
+class Measuring:
+    """Rows of one depth that a runner measures without a break, whichever requests they came with.
+
+    The next request's rows are handed to the runner while it is at those before: they compile and load meanwhile, and
+    the board does not rest between two requests. Each row is reported under the number of its own request. It goes on
+    with whatever request drives it: one thread at a time.
+    """
+
+    def __init__(
+        self, runner: Runner, first: Coming, stop: threading.Event, following: Callable[[], Sequence[Coming]]
+    ) -> None:
+        """`following` gives requests of the same kind that wait for their turn; the runner hears of each once.
+
+        `stop` ends all of it. Raises TypeError where the runner cannot time rows, and is asked to.
+        """
+        self.depth, self.stop = first.request.depth, stop
+        self._following = following
+        self._requests = {first.request.number: first}
+        self._measuring = self._started(runner, first)
+
+    def _started(self, runner: Runner, first: Coming) -> Iterator[Measurement]:
+        rows = list(first.left)
+        if isinstance(runner, Continues):
+            fresh = [rows]
+            return runner.go_on(lambda: fresh.pop() if fresh else self._more(), self.depth, self.stop)
+        if self.depth is Depth.ENERGY:
+            return runner.measure(rows, self.stop)
+        if not isinstance(runner, Times):
+            raise TypeError("it cannot time rows")
+        return runner.time(rows, self.stop)
+
+    def has(self, number: int) -> bool:
+        """Whether the rows of that request were handed to the runner."""
+        return number in self._requests
+
+    def measure(self, number: int) -> list[Measurement]:
+        """Go on until all of that request is known, or it was stopped: what came of it."""
+        own = self._requests[number]
+        while own.left or not any(each.left for each in self._requests.values()):
+            measured = next(self._measuring, None)
+            if measured is None:
+                break
+            self._take(measured)
+        del self._requests[number]
+        return own.found
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody will ask for anything of it any more."""
+        return not self._requests
+
+    def close(self) -> None:
+        """Release the board."""
+        close = getattr(self._measuring, "close", None)
+        if close is not None:
+            close()
+
+    def _more(self) -> list[int]:
+        rows: list[int] = []
+        for each in self._following():
+            self._requests[each.request.number] = each
+            rows += each.left
+            each.say(begun_line(each.request.number))  # a worker that dies may do so of these
+        return rows
+
+    def _take(self, measured: Measurement) -> None:
+        for number, each in self._requests.items():
+            if measured.row in each.left:
+                each.left.remove(measured.row)
+                each.found.append(measured)
+                each.say(measured_line(number, measured))
+                return
 
 
 class _Session:
@@ -61,7 +165,6 @@ class _Session:
         self.folder = folder
         self.prepared = False
         self.measuring: Measuring | None = None
-        self.images: ImageTarget | None = runner.take_images_from(folder) if isinstance(runner, TakesImages) else None
 
     def end_measuring(self) -> None:
         measuring, self.measuring = self.measuring, None
@@ -182,14 +285,6 @@ class BoardWork:
             if self._now is not None and self._now[0] == session and self._now[1] <= number:
                 self._now[2].set()
 
-    def take_image(self, line: bytes) -> None:
-        """An image for the session that has the board; one that is none, or for another, is dropped. Of any thread."""
-        with suppress(Garbled):
-            name, given = parse_given(line)
-            session = self._session
-            if session is not None and session.name == name and isinstance(session.runner, TakesImages):
-                session.runner.give_image(given)
-
     def abandon(self) -> None:
         """Nobody waits for the request that is answered now: it ends early."""
         with self._mutex:
@@ -234,7 +329,7 @@ class BoardWork:
             features=runner.feature_names if isinstance(runner, KnowsFeatures) else (),
             batch=runner.batch,
         )
-        return {**abilities_document(abilities), "images": target_document(self._session.images)}
+        return abilities_document(abilities)
 
     def _opened(self, work: SessionWork) -> _Session:
         folder = scratch_folder()
@@ -289,7 +384,7 @@ class BoardWork:
         if measuring.is_over:
             session.measuring = None
         self.measured += len(found)
-        return {"measured": rows_of(found), "preparing_s": preparing_s, **_of_images(runner)}
+        return {"measured": rows_of(found), "preparing_s": preparing_s}
 
     def _measuring(self, session: _Session, first: Coming, stop: threading.Event) -> Measuring:
         """Raises WattridgeError."""
@@ -339,7 +434,145 @@ class BoardWork:
         return {}
 
 
-def _of_images(runner: Runner) -> dict[str, Any]:
-    """What came of images that were made elsewhere."""
-    given = runner.given if isinstance(runner, TakesImages) else None
-    return {} if given is None else {"images": {"used": given.used, "refused": dict(given.refused)}}
+# --- the process ------------------------------------------------------------------------------------------------------
+
+
+def _main() -> int:
+    """Do the task that the parent gives until that closes our standard input; the exit status."""
+    use_one_core()
+    task: dict[str, Any] = json.loads(sys.stdin.buffer.readline(_LONGEST_TASK))
+    sink = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing else that prints reaches the parent
+
+    def tell(message: Mapping[str, Any]) -> None:
+        with suppress(OSError):
+            sink.write(json.dumps(message).encode() + b"\n")
+            sink.flush()
+
+    async def live() -> None:
+        end = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        threading.Thread(target=_until_closed, args=(loop, end), name="parent", daemon=True).start()
+        await _serve(task, end, lambda ready: tell({"ready": dict(ready)}))
+
+    try:
+        asyncio.run(live())
+    except WattridgeError as error:
+        tell({"failed": str(error)})
+        return GIVES_UP if isinstance(error, InputError) else 1
+    except OSError as error:
+        tell({"failed": error.strerror or str(error)})
+        return 1
+    return 0
+
+
+def _until_closed(loop: asyncio.AbstractEventLoop, end: asyncio.Event) -> None:
+    """When the parent closes our input, or is gone, end in order; and at once where that takes too long."""
+    with suppress(OSError, ValueError):
+        while os.read(0, 1 << 12):
+            pass
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(end.set)
+    threading.Event().wait(_END_S)
+    os._exit(1)
+
+
+async def _serve(task: Mapping[str, Any], end: asyncio.Event, ready: Ready) -> None:
+    """Do what the task names until the parent is gone: serve a board, else schedule. Raises WattridgeError."""
+    from ...runner.pool.dask_pool import settle, start_scheduler
+
+    settle()
+    certificates = find_certificates(Path(task["certificates"]))
+    if "gpu" in task:
+        await _serve_board(task, certificates, end, ready)
+        return
+    scheduler = await start_scheduler(task["address"], certificates)
+    ready({"address": scheduler.address})
+    await end.wait()
+    await scheduler.close()
+
+
+async def _serve_board(task: Mapping[str, Any], certificates: Certificates, end: asyncio.Event, ready: Ready) -> None:
+    """Offer a board to the scheduler, whenever that is there. Raises WattridgeError where it does not open."""
+    host = platform.node() or "a machine without a name"
+    _keep_to_share(task["number"], task["workers"])
+    with closing(open_gpu(task["gpu"], seed=task["seed"], speed=task["speed"])) as gpu:
+        guard = DeviceGuard(gpu, allow_control=task["allow_control"], by="pool")
+        key = gpu.info.uuid if gpu.info.live else f"{gpu.info.uuid}@{host}/{task['number']}"
+        work = BoardWork(gpu, guard, host=host, key=key)
+        try:
+            while not end.is_set():
+                with suppress(OSError, ValueError, RuntimeError):  # the scheduler is not there, or was lost
+                    await _offer(work, task["scheduler"], certificates, end, ready)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(end.wait(), _AGAIN_S)
+        finally:
+            await asyncio.to_thread(work.close)
+
+
+def _keep_to_share(number: int, workers: int) -> None:
+    """Use this worker's share of the cores: each compiles on as many as it finds, and must not disturb the others."""
+    if hasattr(os, "sched_setaffinity"):
+        own = sorted(os.sched_getaffinity(0))[number::workers]
+        if len(own) > 1:
+            os.sched_setaffinity(0, own)
+
+
+async def _offer(
+    work: BoardWork,
+    scheduler: str,
+    certificates: Certificates,
+    end: asyncio.Event,
+    ready: Ready,
+) -> None:
+    """Be a worker of the scheduler until that, or the parent, is gone. Raises OSError where it is not there."""
+    from ...runner.pool.dask_pool import PoolWorker
+
+    folder = scratch_folder()
+    name = f"{work.key} {secrets.token_hex(4)}"
+    worker = PoolWorker(work, scheduler, certificates, name=name, local_directory=str(folder))
+    try:
+        if await _has_started(worker, scheduler, end):
+            ready({"board": work.label, "address": worker.address})
+            await _until_over(worker, work, end)
+    finally:
+        work.abandon()
+        with suppress(Exception):
+            await asyncio.wait_for(worker.close(executor_wait=False, nanny=False), _CLOSE_S)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _has_started(worker: Any, scheduler: str, end: asyncio.Event) -> bool:
+    """Wait until the scheduler has taken the worker; False where the parent is gone before. Raises OSError.
+
+    Dask tries again by itself for as long as nobody answers, or whoever does has certificates of another pool.
+    """
+    starting, ended = asyncio.create_task(_started(worker)), asyncio.create_task(end.wait())
+    try:
+        done, _ = await asyncio.wait((starting, ended), timeout=_SAY_S, return_when=asyncio.FIRST_COMPLETED)
+        if not done:
+            say(f"no scheduler of this pool answers at {scheduler} yet; it is tried again")
+            await asyncio.wait((starting, ended), return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            starting.result()
+        return starting.done()
+    finally:
+        starting.cancel()
+        ended.cancel()
+
+
+async def _started(worker: Any) -> None:
+    await worker
+
+
+async def _until_over(worker: Any, work: BoardWork, end: asyncio.Event) -> None:
+    ended = [asyncio.create_task(worker.finished()), asyncio.create_task(end.wait())]
+    while not any(each.done() for each in ended):
+        await asyncio.wait(ended, timeout=_IDLE_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.to_thread(work.let_go_where_idle)
+    for each in ended:
+        each.cancel()
+
+
+if __name__ == "__main__":
+    sys.exit(_main())
