@@ -213,6 +213,7 @@ class SpecificationEditor(QWidget):
     def _changed(self) -> None:
         self.message.say("")
         self._show_place()
+        self._show_help()  # the cursor was moved before the text changed
         self._read_timer.start()
         self._keep_timer.start()
 

@@ -238,6 +238,12 @@ def test_help_is_for_the_key_at_the_cursor(editor: SpecificationEditor) -> None:
         assert words in editor.beside.help.text()
 
 
+def test_help_follows_what_is_typed(editor: SpecificationEditor) -> None:
+    put_cursor(editor, TEXT.index("[search]"))
+    QTest.keyClicks(editor.text, "maximise")
+    assert editor.beside.key.text() == "objective.maximise"
+
+
 def test_keys_are_completed_as_they_are_typed(editor: SpecificationEditor, qtbot: QtBot) -> None:
     with qtbot.waitActive(editor):
         editor.show()
