@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app import input_files
-from app.engine.specification.toml_edit import with_value
+from app.engine.specification.toml_edit import rebased
 from app.engine.specification.toml_section import read_toml
 from app.errors import InputError
 from app.files import read_text, title_of
@@ -72,7 +72,7 @@ def test_a_key_of_very_many_parts_is_refused_before_it_is_parsed(case: str, tmp_
         with pytest.raises(InputError, match="line 2: a key of more than 16 parts"):
             read(path)
     with pytest.raises(InputError, match="line 2: a key of more than 16 parts"):
-        with_value(path.read_text(), ("kernel", "name"), "other")
+        rebased(path.read_text(), tmp_path, tmp_path / "other")
 
 
 def test_texts_and_numbers_with_many_dots_are_no_deep_keys(tmp_path: Path) -> None:

@@ -128,11 +128,6 @@ class CurrentResult(QObject):
             self._set_pins((*self.pins[: len(PIN_NAMES) - 1], index))
 
     @Slot()
-    def pin_selected(self) -> None:
-        """Pin the selected measurement, or unpin it."""
-        self.pin(self.index)
-
-    @Slot()
     def unpin_all(self) -> None:
         """Pin nothing any more."""
         self._set_pins(())

@@ -139,7 +139,7 @@ def take(folder: Path, size: str, specification: Path) -> None:
     if kept:
         program.close()
         return
-    for name in ("settings", "about", "shortcuts", "sensors", "scores"):
+    for name in ("settings", "about", "shortcuts", "sensors"):
         window.actions_by_name[name].trigger()
         shown = next(w for key, w in window.side_windows.by_name.items() if key in (name, "help") and w.isVisible())
         for mode in ("light", "dark"):

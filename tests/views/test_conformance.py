@@ -166,7 +166,7 @@ def places(window: MainWindow, qtbot: QtBot) -> Iterator[tuple[str, QWidget]]:
     yield "centre", centre
     for bar in window.findChildren(QToolBar):
         yield bar.windowTitle(), bar
-    for name in ("shortcuts", "sensors", "scores", "settings", "about", "alarms", "lanes"):
+    for name in ("shortcuts", "sensors", "settings", "about", "alarms", "lanes"):
         before = {each for each in window.findChildren(QWidget) if each.isWindow() and each.isVisible()}
         window.actions_by_name[name].trigger()
         after = {each for each in window.findChildren(QWidget) if each.isWindow() and each.isVisible()}

@@ -19,8 +19,6 @@ from app.paths import resources
 from app.sensors.select import open_gpu
 from app.views.analysis.counters_bar import CountersBar
 from app.views.control.setting_rows import SettingRows, choices_of
-from app.views.editor.device_settings import DeviceSettings
-from app.views.editor.edited import EditedSpecification
 from app.views.files.log_window import LogWindow
 from app.views.inspector.chooser_bar import ChooserBar
 from app.views.inspector.load_form import LoadForm
@@ -28,7 +26,6 @@ from app.views.monitor.alarm_window import AlarmWindow
 from app.views.monitor.lanes_window import LanesWindow
 from app.views.number_boxes import ShortNumberBox, WholeBox
 from app.views.pool.choosing import BoardsDialog
-from app.views.score.window import ScoreWindow
 from app.views.settings import Settings
 from app.views.tune.draft import draft_of_file
 from app.views.tune.session_form import SessionForm
@@ -52,7 +49,6 @@ def session_form() -> SessionForm:
 
 
 FORMS: dict[str, Callable[[], QWidget]] = {
-    "the editor's device settings": lambda: DeviceSettings(EditedSpecification()),
     "the form of Tune": session_form,
     "several runs": lambda: VariantsWindow(Lab().context, lambda: None, lambda: plan_for(grid_space(), OBJECTIVE)),
     "the chooser": lambda: ChooserBar(Lab().context, Settings()),
@@ -61,7 +57,6 @@ FORMS: dict[str, Callable[[], QWidget]] = {
     "lanes": LanesWindow,
     "boards of this computer": lambda: BoardsDialog([("simulated:a100", "A100")], 1.0),
     "hardware counters": lambda: CountersBar(Lab().context),
-    "scores": ScoreWindow,
     "clocks and limits": setting_rows,
 }
 

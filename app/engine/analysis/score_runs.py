@@ -194,10 +194,6 @@ class Scores:
         """Mean advantage at each point and its interval."""
         return mean_curve(self.advantages[space][strategy])
 
-    def overall_curve(self, strategy: str) -> tuple[Floats, Floats, Floats]:
-        """Mean over the spaces at each fiftieth of the budget, and its interval."""
-        return mean_curve(np.nanmean([of_space[strategy] for of_space in self.advantages.values()], axis=0))
-
     @cached_property
     def wins(self) -> dict[str, dict[str, int]]:
         """wins[a][b]: on how many spaces a is significantly better than b."""

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Sequence
 
 from ...errors import WattridgeError
-from ..session_state import SessionState
 from ..store.database import Store
 from .events import EngineFault, Event
 from .live_session import SessionResult
@@ -54,8 +53,3 @@ def run_side_by_side(
     if defects:
         raise defects[0]
     return [result for of_board in results for result in of_board]
-
-
-def all_done(results: Sequence[SessionResult]) -> bool:
-    """Whether every one came to its own end."""
-    return all(result.state is SessionState.DONE for result in results)

@@ -1,4 +1,4 @@
-"""The store's file: its tables, upgrades of older ones, and opening it: to write if possible, else to read."""
+"""The store's file: its tables, the upgrade from the schema before, opening it: to write if possible, else to read."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ...paths import PRIVATE_FILE, make_folder
 
 RECOVERY = "sqlite3's .recover reads what is left; move the file away or set WATTRIDGE_DATA to begin a new store"
 _VERSION = 7
+_OLDEST = 6  # that is upgraded
 # What is stated of rows once more is known of their board stands beside the rows, which stay as they were measured.
 _STATED = """CREATE TABLE stated (
     session INTEGER NOT NULL REFERENCES sessions(id), row INTEGER NOT NULL, measured TEXT NOT NULL, intervals TEXT,
@@ -59,25 +60,6 @@ CREATE TABLE IF NOT EXISTS counters (
     PRIMARY KEY (session, row)
 ) WITHOUT ROWID
 """
-# What makes a file of each older version one of the next.
-_UPGRADES = {
-    1: "ALTER TABLE sessions ADD COLUMN patience INTEGER",
-    2: "ALTER TABLE measurements ADD COLUMN message TEXT NOT NULL DEFAULT ''",
-    3: """
-ALTER TABLE sessions ADD COLUMN name TEXT NOT NULL DEFAULT '';
-ALTER TABLE sessions ADD COLUMN tags TEXT NOT NULL DEFAULT '[]';
-ALTER TABLE sessions ADD COLUMN notes TEXT NOT NULL DEFAULT '';
-ALTER TABLE sessions ADD COLUMN favourite INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE sessions ADD COLUMN deleted_s REAL
-""",
-    4: """
-ALTER TABLE sessions ADD COLUMN timed INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE measurements ADD COLUMN depth TEXT NOT NULL DEFAULT 'energy'
-""",
-    5: "ALTER TABLE measurements ADD COLUMN board TEXT NOT NULL DEFAULT ''",
-    6: _STATED,
-}
-
 # What SQLite says where a file or its folder cannot be written: rights, a read-only file system, a full or failing disk
 _CANNOT_WRITE: Final = (
     sqlite3.SQLITE_PERM,
@@ -92,7 +74,7 @@ _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 def open_database(path: Path) -> tuple[sqlite3.Connection, str]:
     """The file, made or upgraded where needed, and an empty text; or what can be read of it, and why it is read-only.
 
-    Raises sqlite3.Error where it is damaged or locked, and WattridgeError where a newer version wrote it.
+    Raises sqlite3.Error where it is damaged or locked, and WattridgeError where a newer or too old a version wrote it.
     """
     for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):  # SQLite would wait for what a pipe gives
         if os.path.exists(name) and not os.path.isfile(name):
@@ -138,7 +120,7 @@ def _to_read(path: Path) -> sqlite3.Connection:
     version = int(db.execute("PRAGMA user_version").fetchone()[0])
     if version == _VERSION:
         return db
-    upgraded = _connect(":memory:")  # an older one is upgraded in memory; `_prepare` refuses a newer one
+    upgraded = _connect(":memory:")  # an older one is upgraded in memory; `_prepare` refuses one that it cannot
     try:
         db.backup(upgraded)
         _prepare(upgraded, path)
@@ -192,26 +174,38 @@ def _connect(name: str, *, uri: bool = False) -> sqlite3.Connection:
     return db
 
 
+def _version_of(db: sqlite3.Connection, path: Path) -> int:
+    """The schema of the file, 0 of an empty one. Raises WattridgeError for one that this program cannot use."""
+    version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if version > _VERSION:
+        raise WattridgeError(
+            f"written by a newer version (schema {version}, this program knows {_VERSION})",
+            str(path),
+            "update wattridge, or set WATTRIDGE_DATA to another folder",
+        )
+    if 0 < version < _OLDEST:
+        raise WattridgeError(
+            f"written by an older version (schema {version}, this program upgrades {_OLDEST})",
+            str(path),
+            "export its sessions with that version, and move the file away or set WATTRIDGE_DATA to another folder",
+        )
+    return version
+
+
 def _prepare(db: sqlite3.Connection, path: Path) -> None:
-    """Make the tables, or bring older ones up to date. Raises WattridgeError for a file of a newer program."""
+    """Make the tables, or bring older ones up to date. Raises WattridgeError as `_version_of`, with nothing changed."""
+    _version_of(db, path)
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")  # a power cut costs nothing that was reported
     db.execute("PRAGMA foreign_keys = ON")
     db.execute("BEGIN IMMEDIATE")  # two first starts at once must not both create the tables
     try:
-        version = int(db.execute("PRAGMA user_version").fetchone()[0])
-        if version > _VERSION:
-            raise WattridgeError(
-                f"written by a newer version (schema {version}, this program knows {_VERSION})",
-                str(path),
-                "update wattridge, or set WATTRIDGE_DATA to another folder",
-            )
+        version = _version_of(db, path)
         if version == 0:
             for statement in _SCHEMA.split(";"):
                 db.execute(statement)
-        for older in range(version or _VERSION, _VERSION):
-            for statement in _UPGRADES[older].split(";"):
-                db.execute(statement)
+        elif version < _VERSION:
+            db.execute(_STATED)
         db.execute(_COUNTERS)
         db.execute(f"PRAGMA user_version = {_VERSION}")
         db.execute("COMMIT")

@@ -61,10 +61,3 @@ class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)
             model = BayesianOptimisation(self.background)
             yield from model.proceed(known, batch, BayesianOptimisation.Options(), options.learn_for)
             yield from GreedyIls(self.background).proceed(known, batch, GreedyIls.Options())
-
-
-def _first_samples(space: SearchSpace) -> int:
-    """How many rows come first: fewer where only a few settings of the board vary, since a model of them needs few."""
-    varying = [parameter for parameter in space.parameters if len(parameter.values) > 1]
-    usual = LearningOptions().first_samples
-    return min(usual, 2 + 2 * len(varying)) if all(each.device_setting for each in varying) else usual

@@ -43,10 +43,6 @@ class Reading:
     spec: Specification | None
     found: tuple[Found, ...] = ()
 
-    @property
-    def by_place(self) -> dict[Place, Problem]:
-        return {each.problem.place: each.problem for each in self.found}
-
 
 @dataclass(frozen=True, slots=True)
 class Measured:

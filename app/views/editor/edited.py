@@ -1,37 +1,32 @@
-"""`EditedSpecification`: the text that is edited, where it belongs, and one history over everything that changed it."""
+"""`EditedSpecification`: the text that is edited, where it belongs, and what a file holds of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtGui import QTextCursor, QTextDocument
 
-from ...engine.specification.toml_edit import Place, moved, rebased, renamed, with_value, without
+from ...engine.specification.toml_edit import rebased
 from ...errors import InputError
-from ..history import History
 
 
 class EditedSpecification(QObject):
-    """The text is the one state: the form changes values in it, the text pane all of it."""
+    """The text of a document of Qt's, whose history it has, with the file that it is for."""
 
     changed = Signal()  # the text is another one
     place_changed = Signal()  # it was opened, saved or made
-    refused = Signal(str)  # why the form could not change it
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, document: QTextDocument, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._history: History[str] = History()
-        self._history.begin("")
+        self._document = document
+        self.text = ""
+        self._raw: str | None = ""  # the same as Qt has it, to which a few control characters are others; None: not yet
         self.path: Path | None = None  # None: it was not saved yet
         self.folder = Path.home()  # what file names in it are relative to
         self.name = "untitled"  # of a file for it
         self._saved = ""
-
-    @property
-    def text(self) -> str:
-        return self._history.state
+        document.contentsChanged.connect(self._look)
 
     @property
     def modified(self) -> bool:
@@ -46,14 +41,6 @@ class EditedSpecification(QObject):
     def place(self) -> Path:
         """Where it is, or would be: what messages about it name."""
         return self.path if self.path is not None else self.folder / self.title
-
-    @property
-    def can_undo(self) -> bool:
-        return self._history.can_undo
-
-    @property
-    def can_redo(self) -> bool:
-        return self._history.can_redo
 
     def open(self, text: str, path: Path) -> None:
         """Edit what a file holds."""
@@ -77,63 +64,45 @@ class EditedSpecification(QObject):
         except InputError:  # it is not TOML yet
             return self.text
 
-    def set_text(self, text: str, key: str = "") -> None:
-        """All of it is another text. Changes in a row with the same key are undone together."""
-        if text != self.text:
-            self._history.note(text, key)
-            self.changed.emit()
-
-    def set_value(self, place: Place, value: Any) -> bool:
-        """The value of a place is this one; None or nothing removes it. False where that cannot be, with `refused`."""
-        if value in (None, "", [], {}) and not isinstance(value, bool):
-            return self.remove(place)
-        return self._change(lambda text: with_value(text, place, value), f"value {place}")
-
-    def remove(self, place: Place) -> bool:
-        """The value of a place goes."""
-        return self._change(lambda text: without(text, place))
-
-    def move(self, place: Place, to: Place) -> bool:
-        """Two neighbours change places."""
-        return self._change(lambda text: moved(text, place, to))
-
-    def rename(self, place: Place, name: str) -> bool:
-        """An entry has another key."""
-        return self._change(lambda text: renamed(text, place, name))
-
-    def change(self, *steps: Callable[[str], str]) -> bool:
-        """Several changes that are undone together."""
-
-        def all_of_them(text: str) -> str:
-            for step in steps:
-                text = step(text)
-            return text
-
-        return self._change(all_of_them)
+    def set_text(self, text: str) -> None:
+        """All of it is another text, which can be undone. Only where it differs is anything touched."""
+        old = self.text
+        most = min(len(text), len(old))
+        start = next((at for at in range(most) if text[at] != old[at]), most)
+        tail = 0
+        while tail < most - start and text[-1 - tail] == old[-1 - tail]:
+            tail += 1
+        cursor = QTextCursor(self._document)
+        cursor.setPosition(_units(old[:start]))
+        cursor.setPosition(_units(old[: len(old) - tail]), QTextCursor.MoveMode.KeepAnchor)
+        cursor.insertText(text[start : len(text) - tail])
 
     @Slot()
     def undo(self) -> None:
         """Take the newest change back."""
-        if self.can_undo:
-            self._history.undo()
-            self.changed.emit()
+        self._document.undo()
 
     @Slot()
     def redo(self) -> None:
         """Make it again."""
-        if self.can_redo:
-            self._history.redo()
-            self.changed.emit()
+        self._document.redo()
 
     def _begin(self, text: str) -> None:
-        self._history.begin(text)
+        self._raw = None
+        self._document.setPlainText(text)
+        self.text, self._raw = text, self._document.toRawText()
         self.place_changed.emit()
         self.changed.emit()
 
-    def _change(self, how: Callable[[str], str], key: str = "") -> bool:
-        try:
-            self.set_text(how(self.text), key)
-        except (InputError, LookupError) as error:
-            self.refused.emit(str(error))
-            return False
-        return True
+    @Slot()
+    def _look(self) -> None:
+        """See whether the text is another one: a new colour of it counts as a change for Qt."""
+        raw = self._document.toRawText()
+        if self._raw is not None and raw != self._raw:
+            self.text, self._raw = raw.replace("\u2029", "\n"), raw
+            self.changed.emit()
+
+
+def _units(text: str) -> int:
+    """The length of a text as Qt counts it, in units of UTF-16."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2

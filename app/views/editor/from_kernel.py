@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
@@ -19,12 +22,12 @@ from PySide6.QtWidgets import (
 from ...engine.measurement import Value
 from ...engine.specification.kernel_scan import Kernel, Scan
 from ...engine.specification.new_document import NewSpecification, from_kernel, read_kernels
+from ...engine.specification.toml_edit import toml_of
 from ..file_dialogs import open_file
 from ..plots import theme
 from ..plots.label import PlainLabel, plain_tip
 from ..threads.tasks import LatestTask
 from ..widgets import button, hbox, vbox
-from .cells import cell_text, shown_values, typed_values
 from .complaint import Complaint
 
 _SOURCES = "Kernel sources (*.cu *.cuh *.cl *.cpp *.h);;All files (*)"
@@ -144,7 +147,7 @@ class FromKernel(QWidget):
             why.setToolTip(plain_tip(each.why))
             for column, item in (
                 (_NAME, tick),
-                (_VALUES, QTableWidgetItem(shown_values(list(each.values)))),
+                (_VALUES, QTableWidgetItem(_shown_values(each.values))),
                 (_WHY, why),
             ):
                 self.table.setItem(row, column, item)
@@ -172,7 +175,7 @@ class FromKernel(QWidget):
         chosen: dict[str, list[Value]] = {}
         for row in range(self.table.rowCount()):
             item = self.table.item(row, _NAME)
-            values = typed_values(cell_text(self.table, row, _VALUES))
+            values = _typed_values(_cell_text(self.table, row, _VALUES))
             if item is not None and item.checkState() is Qt.CheckState.Checked and values:
                 chosen[item.text()] = values if isinstance(values, list) else [values]
         return chosen
@@ -188,3 +191,23 @@ class FromKernel(QWidget):
             made, _ = self.specification()
             lines = [*(f"You fill in: {line}" for line in made.missing), *(f"Guessed: {line}" for line in made.guessed)]
             self.words.setPlainText("\n".join(lines))
+
+
+def _shown_values(values: Sequence[Value]) -> str:
+    """The values of a parameter, with commas."""
+    return ", ".join(toml_of(each) for each in values)
+
+
+def _typed_values(text: str) -> Any:
+    """A list where it reads as one (numbers, true, false, quoted words), else an expression."""
+    try:
+        found = tomllib.loads(f"v = [{text}\n]\n")
+    except (ValueError, RecursionError):
+        return text.strip()
+    return found["v"] if len(found) == 1 else text.strip()
+
+
+def _cell_text(table: QTableWidget, row: int, column: int) -> str:
+    """What stands in a cell; '' where it has no item."""
+    item = table.item(row, column)
+    return "" if item is None else item.text()

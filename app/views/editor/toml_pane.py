@@ -1,15 +1,16 @@
-"""`TomlPane`: the text itself, in colours, with line numbers and a mark on every line that has a problem."""
+"""`TomlPane`: the text in colours, line numbers, a mark on each line that has a problem, completion of keys."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
-from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QPoint, QRect, QSize, QStringListModel, Qt, Slot
 from PySide6.QtGui import (
     QColor,
     QFont,
     QHelpEvent,
+    QKeyEvent,
     QPainter,
     QPaintEvent,
     QResizeEvent,
@@ -19,10 +20,11 @@ from PySide6.QtGui import (
     QTextDocument,
     QTextFormat,
 )
-from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QToolTip, QWidget
+from PySide6.QtWidgets import QCompleter, QListView, QPlainTextEdit, QTextEdit, QToolTip, QWidget
 
 from ..plots import theme
 from ..plots.label import plain_tip
+from .key_help import completions_at
 
 _TOKENS = re.compile(
     r"(?P<comment>#.*)"
@@ -54,24 +56,25 @@ class TomlHighlighter(QSyntaxHighlighter):
 
 
 class TomlPane(QPlainTextEdit):
-    """`typed` says that the user changed the text; `show_text` is not heard, and keeps the cursor where it is."""
-
-    typed = Signal()
+    """Keys are offered as they are typed, and all of them with Ctrl+Space."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setUndoRedoEnabled(False)  # one history is over the form and the text
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setFont(theme.fixed_font())
         self.setTabChangesFocus(True)
         self.setAccessibleName("Specification as TOML")
         self._problems: dict[int, str] = {}  # by line, from 1
-        self._filling = False
+        self._names = QStringListModel(self)
+        self.completer = QCompleter(self._names, self)
+        self.completer.setWidget(self)
+        self.offered = QListView()
+        self.completer.setPopup(self.offered)
+        self.completer.activated.connect(self.complete)
         self._highlighter = TomlHighlighter(self.document())
         self._margin = _Margin(self)
         self.blockCountChanged.connect(self._fit_margin)
         self.updateRequest.connect(self._scroll_margin)
-        self.textChanged.connect(self._note)
         theme.notifier().changed.connect(self._recolour)
         self._fit_margin()
 
@@ -80,22 +83,41 @@ class TomlPane(QPlainTextEdit):
         """What is wrong, by line from 1."""
         return self._problems
 
-    def show_text(self, text: str) -> None:
-        """Show another text: only where it differs is anything touched."""
-        old = self.toPlainText()
-        if text == old:
-            return
-        most = min(len(text), len(old))
-        start = next((at for at in range(most) if text[at] != old[at]), most)
-        tail = 0
-        while tail < most - start and text[-1 - tail] == old[-1 - tail]:
-            tail += 1
+    @property
+    def before(self) -> str:
+        """The text up to the cursor."""
         cursor = QTextCursor(self.document())
-        cursor.setPosition(_units(old[:start]))
-        cursor.setPosition(_units(old[: len(old) - tail]), QTextCursor.MoveMode.KeepAnchor)
-        self._filling = True
-        cursor.insertText(text[start : len(text) - tail])
-        self._filling = False
+        cursor.setPosition(self.textCursor().position(), QTextCursor.MoveMode.KeepAnchor)
+        return cursor.selectedText().replace("\u2029", "\n")
+
+    @Slot(str)
+    def complete(self, chosen: str) -> None:
+        """Put what was chosen in place of the word before the cursor."""
+        cursor = self.textCursor()
+        word = len(self.completer.completionPrefix())
+        cursor.movePosition(QTextCursor.MoveOperation.Left, QTextCursor.MoveMode.KeepAnchor, word)
+        cursor.insertText(chosen)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Offer what a word can become; while it is offered, Return, Tab and Escape are of the list."""
+        popup, keys = self.offered, Qt.Key
+        if popup.isVisible() and event.key() in (keys.Key_Return, keys.Key_Enter, keys.Key_Tab, keys.Key_Escape):
+            event.ignore()
+            return
+        asked = event.key() == keys.Key_Space and event.modifiers() == Qt.KeyboardModifier.ControlModifier
+        if not asked:
+            super().keyPressEvent(event)
+        before = self.before
+        word, names = completions_at(before, len(before)) if asked or event.text().strip() else ("", [])
+        if not names or not (word or asked):
+            popup.hide()
+            return
+        self._names.setStringList(names)
+        self.completer.setCompletionPrefix(word)
+        popup.setCurrentIndex(self.completer.completionModel().index(0, 0))
+        at = self.cursorRect().translated(self.margin_width, 0)
+        at.setWidth(popup.sizeHintForColumn(0) + popup.verticalScrollBar().sizeHint().width() + 8)
+        self.completer.complete(at)
 
     def show_problems(self, problems: Mapping[int, str]) -> None:
         """Mark lines; the margin says what is wrong there."""
@@ -116,6 +138,10 @@ class TomlPane(QPlainTextEdit):
         """Bring a line, from 1, into sight."""
         self.setTextCursor(QTextCursor(self.document().findBlockByNumber(line - 1)))
         self.centerCursor()
+
+    def focusNextPrevChild(self, forwards: bool) -> bool:
+        """Tab is of the list while something is offered."""
+        return not self.offered.isVisible() and super().focusNextPrevChild(forwards)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -152,12 +178,7 @@ class TomlPane(QPlainTextEdit):
 
     def line_at(self, y: int) -> int:
         """The line, from 1, at a height of the margin."""
-        return self.cursorForPosition(self.viewport().rect().topLeft().__class__(0, y)).blockNumber() + 1
-
-    @Slot()
-    def _note(self) -> None:
-        if not self._filling:
-            self.typed.emit()
+        return self.cursorForPosition(QPoint(0, y)).blockNumber() + 1
 
     @Slot()
     def _fit_margin(self) -> None:
@@ -173,9 +194,7 @@ class TomlPane(QPlainTextEdit):
     @Slot()
     def _recolour(self) -> None:
         self._highlighter.recolour()
-        self._filling = True
         self._highlighter.rehighlight()
-        self._filling = False
         self.show_problems(self._problems)
 
 
@@ -198,8 +217,3 @@ class _Margin(QWidget):
             QToolTip.showText(event.globalPos(), plain_tip(text), self)
             return True
         return super().event(event)
-
-
-def _units(text: str) -> int:
-    """The length of a text as Qt counts it, in units of UTF-16."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2

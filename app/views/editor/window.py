@@ -1,4 +1,4 @@
-"""`SpecificationEditor`: a form at the left, the TOML at the right, the size of the space below."""
+"""`SpecificationEditor`: the TOML at the left; at the right its problems, the size of the space, and help for a key."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QLineEdit, QPushButton, QSplitter, QWidget
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import QPushButton, QSplitter, QWidget
 
 from ...engine.formats.t1 import is_json
 from ...engine.session.load import load_specification
@@ -19,17 +19,17 @@ from ...engine.specification.toml_section import MAX_BYTES
 from ...files import read_text, write_text
 from ...paths import resources
 from ..file_dialogs import open_file, save_file
-from ..plots.label import PlainLabel, plain_tip
+from ..plots.label import ElidedLabel
 from ..threads.tasks import LatestTask, TaskQueue
 from ..widgets import button, hbox, local_time, vbox
 from . import kept_drafts
 from .ask_bar import AskBar
+from .beside import Beside
 from .checking import Found, Measured, Reading, measure, read
 from .complaint import Complaint
 from .edited import EditedSpecification
-from .form import Form
 from .kept_drafts import Draft
-from .space_strip import SpaceStrip
+from .key_help import help_at
 from .toml_pane import TomlPane
 
 if TYPE_CHECKING:
@@ -74,18 +74,17 @@ class SpecificationEditor(QWidget):
     def __init__(self, gpu: Gpu, parent: QWidget | None = None) -> None:
         super().__init__(parent, Qt.WindowType.Window)
         self._gpu = gpu
-        self.edited = EditedSpecification(self)
+        self.text = TomlPane()
+        self.edited = EditedSpecification(self.text.document(), self)
         self.reading: Reading | None = None  # of the newest text that was read
         self.measured: Measured | None = None  # its space
         self.new_window: NewWindow | None = None  # once it was asked for
         self._then: Callable[[], object] | None = None  # what waits for a file to be saved
         self._closing = False
         self._draft: Draft | None = None  # that is offered
-        self.ask_bar, self.form, self.text, self.strip = AskBar(), Form(self.edited), TomlPane(), SpaceStrip()
+        self.ask_bar, self.beside = AskBar(), Beside()
         self.message = Complaint()
-        self.where = PlainLabel(muted=True, selectable=True)
-        self.first_problem = button("", "Go to it", self.go_to_problem)
-        self.first_problem.hide()
+        self.where = ElidedLabel(muted=True)
         self._reader, self._measurer, self._files = LatestTask(self), LatestTask(self), TaskQueue(self)
         self._read_timer, self._keep_timer = QTimer(self), QTimer(self)
         self._lay_out()
@@ -105,9 +104,10 @@ class SpecificationEditor(QWidget):
         tip = "Save, and open it in Tune (Ctrl+Return)"
         self.run = button("Set up to run", tip, self.set_up)
         self.parts = QSplitter(Qt.Orientation.Horizontal)
-        self.parts.addWidget(self.form)
         self.parts.addWidget(self.text)
-        self.parts.setSizes([660, 540])
+        self.parts.addWidget(self.beside)
+        self.parts.setSizes([720, 480])
+        self.parts.setStretchFactor(0, 1)
         self.parts.setChildrenCollapsible(False)
         buttons: list[QPushButton] = [self.new, self.open_button, self.save_button, self.save_as_button]
         vbox(
@@ -115,8 +115,6 @@ class SpecificationEditor(QWidget):
             hbox(*buttons, self.undo, self.redo, (self.where, 1), self.run),
             self.message,
             (self.parts, 1),
-            hbox(self.first_problem, 1),
-            self.strip,
             of=self,
             margins=8,
             spacing=6,
@@ -132,8 +130,10 @@ class SpecificationEditor(QWidget):
             timer.timeout.connect(slot)
         self.edited.changed.connect(self._changed)
         self.edited.place_changed.connect(self._show_place)
-        self.edited.refused.connect(self.message.say)
-        self.text.typed.connect(self._typed)
+        self.text.undoAvailable.connect(self.undo.setEnabled)
+        self.text.redoAvailable.connect(self.redo.setEnabled)
+        self.text.cursorPositionChanged.connect(self._show_help)
+        self.beside.line_chosen.connect(self._go_to)
         self._reader.done.connect(self._was_read)
         self._reader.failed.connect(self._not_done)
         self._measurer.done.connect(self._was_measured)
@@ -152,8 +152,9 @@ class SpecificationEditor(QWidget):
             ("Ctrl+Return", self.set_up),
         ):
             QShortcut(QKeySequence(keys), self).activated.connect(slot)
-        for line in (*self.findChildren(QLineEdit), self.text):
-            line.installEventFilter(self)
+        for each in (self.undo, self.redo):
+            each.setEnabled(False)
+        self._show_help()
 
     # --- what is edited -----------------------------------------------------------------------------------------------
 
@@ -206,18 +207,13 @@ class SpecificationEditor(QWidget):
             discard="&Forget them",
         )
 
-    # --- two views of one text ----------------------------------------------------------------------------------------
-
-    @Slot()
-    def _typed(self) -> None:
-        line = self.text.textCursor().blockNumber()
-        self.edited.set_text(self.text.toPlainText(), f"line {line} of {self.text.blockCount()}")
+    # --- the text and what stands beside it ---------------------------------------------------------------------------
 
     @Slot()
     def _changed(self) -> None:
         self.message.say("")
-        self.text.show_text(self.edited.text)
         self._show_place()
+        self._show_help()  # the cursor was moved before the text changed
         self._read_timer.start()
         self._keep_timer.start()
 
@@ -228,9 +224,6 @@ class SpecificationEditor(QWidget):
         self.where.setText(
             f"{'not saved' if edited.path is None else 'changed' if edited.modified else 'saved'} · {edited.place}"
         )
-        self.where.setToolTip(plain_tip(str(edited.place)))
-        self.undo.setEnabled(edited.can_undo)
-        self.redo.setEnabled(edited.can_redo)
         self.save_button.setEnabled(edited.modified or edited.path is None)
 
     @Slot()
@@ -243,7 +236,6 @@ class SpecificationEditor(QWidget):
         if reading.text != self.edited.text:
             return  # the newer text is read in a moment
         self.reading = reading
-        self.form.show_reading(reading)
         self._show_found(reading.found)
         self.run.setEnabled(reading.spec is not None)
         self.run.setToolTip(
@@ -252,9 +244,9 @@ class SpecificationEditor(QWidget):
         gpu = self._gpu
         self.measured = None
         if reading.spec is not None:
-            self.strip.say("Counting the valid configurations …")
+            self.beside.say("Counting the valid configurations …")
         else:
-            self.strip.say("No size: something is to be corrected first")
+            self.beside.say("No size: something is to be corrected first")
         self._measurer.run(lambda stop: measure(reading, gpu, stop))
 
     @Slot(object)
@@ -263,13 +255,10 @@ class SpecificationEditor(QWidget):
             return
         self.measured = measured
         if measured.space is not None:
-            self.strip.show_space(measured.space)
-            notes = _removals(self.reading, measured)
-            self.form.show_notes(notes, {})
+            self.beside.show_space(measured.space)
         elif measured.found:
-            self.strip.say(f"No size: {measured.found[0]}")
+            self.beside.say(f"No size: {measured.found[0]}")
             self._show_found(measured.found)
-            self.form.show_notes({}, {each.problem.place: each.problem for each in measured.found})
         self.checked.emit()
 
     def _show_found(self, found: tuple[Found, ...]) -> None:
@@ -278,21 +267,16 @@ class SpecificationEditor(QWidget):
             if each.line is not None:
                 lines[each.line] = f"{lines[each.line]}; {each.problem}" if each.line in lines else str(each.problem)
         self.text.show_problems(lines)
-        self.first_problem.setVisible(bool(found))
-        if found:
-            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-            self.first_problem.setText(f"▶ {_shortened(str(found[0]))}{more}".replace("&", "&&"))
-            self.first_problem.setToolTip("Go to it")
+        self.beside.show_problems(found)
 
     @Slot()
-    def go_to_problem(self) -> None:
-        """Bring the first problem into sight in the form and in the text."""
-        found = self.reading.found if self.reading is not None else ()
-        found = found or (self.measured.found if self.measured is not None else ())
-        if found:
-            self.form.bring(found[0].problem.place)
-            if found[0].line is not None:
-                self.text.go_to_line(found[0].line)
+    def _show_help(self) -> None:
+        self.beside.show_help(*help_at(self.edited.text, len(self.text.before)))
+
+    @Slot(int)
+    def _go_to(self, line: int) -> None:
+        self.text.go_to_line(line)
+        self.text.setFocus()
 
     @Slot(str, str)
     def _not_done(self, what: str, remedy: str) -> None:
@@ -427,15 +411,6 @@ class SpecificationEditor(QWidget):
             self.edited.begin(START, Path.home(), "untitled")
         super().closeEvent(event)
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Undo and redo are of the specification, not of the field that has the focus."""
-        if event.type() is QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
-            keys = QKeySequence.StandardKey
-            if event.matches(keys.Undo) or event.matches(keys.Redo):
-                event.ignore()
-                return True
-        return super().eventFilter(watched, event)
-
     def shutdown(self) -> None:
         """End what runs; what is unsaved is kept as a draft."""
         for timer in (self._read_timer, self._keep_timer):
@@ -446,19 +421,3 @@ class SpecificationEditor(QWidget):
         self._reader.shutdown()
         self._measurer.shutdown()
         self._files.shutdown()
-
-
-def _removals(reading: Reading, measured: Measured) -> dict[str, str]:
-    """By restriction, what it removes."""
-    from ...numbers import count_text
-
-    removed_by = measured.space.removed_by if measured.space is not None else {}
-    notes: dict[str, str] = {}
-    for text in reading.spec.restrictions if reading.spec is not None else ():
-        if text in removed_by:
-            notes[text] = f"removes {count_text(removed_by[text])}" if removed_by[text] else "removes nothing"
-    return notes
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 140 else f"{text[:139]}…"

@@ -63,7 +63,6 @@ class NewWindow(QDialog):
     def shutdown(self) -> None:
         """End what runs."""
         self.kernel.shutdown()
-        self.command.shutdown()
 
     @property
     def _way(self) -> FromKernel | FromCommand | FromExample:

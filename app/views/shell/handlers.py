@@ -43,7 +43,6 @@ def handlers_of(window: Host) -> dict[str, Handler]:
         "live_traces": places.set_strip,
         "reset_layout": lambda _: window.reset_layout(),
         "sensors": lambda _: beside.show_sensors(),
-        "scores": lambda _: beside.show_scores(panels["tune"].cache if "tune" in panels else None),
         "palette": lambda _: window.find_action(),
         "shortcuts": lambda _: beside.show_help(),
         "tour": lambda _: window.begin_tour(),

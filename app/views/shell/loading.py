@@ -150,7 +150,6 @@ def load_panels(services: Services) -> Loaded:
         "...views.editor.window",
         "...views.editor.wizard",
         "...views.plots.plot_menus",
-        "...views.score.window",
     ):
         importlib.import_module(beside, __package__)
     classes = {spec.name: spec.load() for spec in PANELS if spec.panel}

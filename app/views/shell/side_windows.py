@@ -16,7 +16,6 @@ from ..watched_board import WatchedBoard
 if TYPE_CHECKING:
     from ..doctor.window import Found
     from ..editor.window import SpecificationEditor
-    from ..score.window import ScoreWindow
     from .services import Services
 
 _W = TypeVar("_W", bound=QWidget)
@@ -73,16 +72,6 @@ class SideWindows(QObject):
 
         made = self._made("meters", lambda: MeterWindow(self._boards.current, self._meters, self._window))
         self._show(made)
-
-    def show_scores(self, cache: Path | None) -> ScoreWindow:
-        """The strategies' scores, on a cache where one is given and nothing was scored yet."""
-        from ..score.window import ScoreWindow
-
-        made = self._made("scores", lambda: ScoreWindow(self._window))
-        if cache is not None and made.scores is None:
-            made.set_caches([cache])
-        self._show(made)
-        return made
 
     def show_editor(self) -> SpecificationEditor:
         """The editor of specifications; what a crash left unsaved is offered at the first time."""

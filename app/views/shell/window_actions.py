@@ -184,7 +184,6 @@ _VIEW = (
     ActionSpec(
         "sensors", "Power &sensors", "&View", "F9", "How fast and how sharp each power source is", separator=True
     ),
-    ActionSpec("scores", "&Strategy scores", "&View", "Shift+F9", "How good search strategies are on recorded caches"),
     ActionSpec(
         "strip",
         "Compact str&ip",

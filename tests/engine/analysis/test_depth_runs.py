@@ -1,4 +1,4 @@
-"""Strategies at two depths on recorded spaces: what they are sent, and what it costs of board time."""
+"""Strategies at two depths on recorded spaces: what they are sent, and what a score counts of it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ import engine_fakes  # noqa: F401  (registers a strategy)
 import numpy as np
 import pytest
 
-from app.engine.analysis.depth_runs import Prices, run_at_depths
 from app.engine.analysis.score_runs import Recorded, recorded, run
 from app.engine.analysis.scoring import Baseline, Yardstick
 from app.engine.formats.read import read_recording
 from app.engine.measurement import Depth
 from app.engine.objectives import Goal, parse_front
-
-PRICES = Prices(time_s=1.0, energy_s=4.0)
 
 
 @pytest.fixture
@@ -38,25 +35,14 @@ def test_speeds_follow_from_the_time_and_work_per_energy_does_not(shared_data: P
     assert cache.names_at_time == {"time", "time_s", "TFLOPS"}
 
 
-def test_every_look_has_its_price(vectors: Recorded) -> None:
-    looks = run_at_depths("test_time_then_measure", {"chunk": 5}, vectors, PRICES, np.random.default_rng(1))
-    timed = [look.depth is Depth.TIME for look in looks]
-    assert timed == [*[True] * 5, False] * 3
-    assert looks[-1].after_s == 15 * 1.0 + 3 * 4.0
-    assert [look.after_s for look in looks] == sorted(look.after_s for look in looks)
-
-
 def test_a_board_that_cannot_time_sends_everything_at_once(vectors: Recorded) -> None:
-    looks = run_at_depths(
-        "test_time_then_measure", {"chunk": 5}, vectors, PRICES, np.random.default_rng(1), can_time=False
-    )
-    assert [look.row for look in looks] == list(range(15))
-    assert looks[-1].after_s == 15 * 4.0
-
-
-def test_it_ends_when_the_time_is_over(vectors: Recorded) -> None:
-    looks = run_at_depths("random_sample", {}, vectors, PRICES, np.random.default_rng(1), until_s=20.0)
-    assert 5 <= len(looks) < 15
+    yardstick = Yardstick(Baseline(vectors.costs))
+    seen = [
+        run("test_time_then_measure", {"chunk": 5}, vectors, yardstick, np.random.default_rng(1), 1, can_time=can_time)
+        for can_time in (True, False)
+    ]
+    assert [{look.depth for look in looks} for looks in seen] == [{Depth.TIME, Depth.ENERGY}, {Depth.ENERGY}]
+    assert [look.row for look in seen[1]] == list(range(len(seen[1])))
 
 
 def test_a_score_counts_what_is_only_timed_as_a_share_of_an_evaluation(vectors: Recorded) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from engine_fakes import FakeRunner, grid, measurement_of, plan
 
+from app.cli import main
 from app.engine.measurement import Depth, Measurement, State
 from app.engine.models.frequency import FrequencyFit
 from app.engine.session_state import Purpose, SessionState
@@ -278,43 +279,23 @@ def test_a_file_that_is_no_database_is_one_clear_line(tmp_path: Path) -> None:
     assert "WATTRIDGE_DATA" in error.value.remedy
 
 
-def test_a_newer_schema_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "wattridge.sqlite"
+@pytest.mark.parametrize(("schema", "said"), [(99, "newer version"), (5, "older version"), (1, "older version")])
+def test_another_schema_is_refused_in_one_line_and_left_as_it_is(
+    own_data_folder: Path, capsys: pytest.CaptureFixture[str], schema: int, said: str
+) -> None:
+    own_data_folder.mkdir(parents=True, exist_ok=True)
+    path = own_data_folder / "wattridge.sqlite"
     with closing(sqlite3.connect(path)) as db, db:
-        db.execute("PRAGMA user_version = 99")
-    db.close()
-    with pytest.raises(WattridgeError, match="newer version"):
-        Store(path)
-
-
-def test_a_file_of_the_first_schema_is_taken_over(own_data_folder: Path) -> None:
-    with Store() as store:
-        session, path = new_session(store, max_evaluations=50), store.path
-        store.append(session, [measurement_of(SPACE, row) for row in range(5)])
-    with closing(sqlite3.connect(path)) as db, db:
-        db.execute("DROP TABLE stated")
-        db.execute("ALTER TABLE sessions DROP COLUMN patience")
-        db.execute("ALTER TABLE measurements DROP COLUMN message")
-        db.execute("ALTER TABLE measurements DROP COLUMN depth")
-        db.execute("ALTER TABLE measurements DROP COLUMN board")
-        for column in ("name", "tags", "notes", "favourite", "deleted_s", "timed"):
-            db.execute(f"ALTER TABLE sessions DROP COLUMN {column}")
-        db.execute("PRAGMA user_version = 1")
-    db.close()
-    with Store() as store:
-        loaded = store.load(session)
-        record = loaded.record
-        assert (record.evaluated, record.max_evaluations, record.patience) == (5, 50, None)
-        assert loaded.table.measurement(4).message == ""
-        assert (record.timed, loaded.table.measurement(4).depth) == (0, Depth.ENERGY)
-        assert loaded.table.measurement(4).board == "", "one board measured all of it"
-        assert record.label == Label()
-        store.label(session, Label("old but good", ("a100",), "", True))
-        assert store.session(session).shown_name == "old but good"
-        warned = replace(measurement_of(SPACE, 5), message="kernel.cu(3): warning: x")
-        store.append(session, [warned])
-        assert store.load(session).table.measurement(5).message == warned.message
-        assert store.session(new_session(store, patience=3)).patience == 3
+        db.execute("CREATE TABLE sessions (id INTEGER)")
+        db.execute(f"PRAGMA user_version = {schema}")
+    before = path.read_bytes()
+    with pytest.raises(WattridgeError, match=said) as error:
+        Store()
+    assert str(path) in str(error.value)
+    assert "WATTRIDGE_DATA" in error.value.remedy
+    assert main(["sessions"]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert path.read_bytes() == before
 
 
 def test_the_board_that_measured_a_row_comes_back_with_it() -> None:

@@ -52,9 +52,9 @@ def drawn(panel: ConvergencePanel) -> dict[str, tuple[list[float], list[float]]]
     return {curve.name: (curve.x.tolist(), curve.y.tolist()) for curve in curves_of(panel.plot)}
 
 
-def test_at_first_it_says_what_will_be_here(panel: ConvergencePanel) -> None:
+def test_at_first_it_says_what_will_be_here(panel: ConvergencePanel, qtbot: QtBot) -> None:
     assert "Start a session" in panel.plot.note.text()
-    assert not panel.seconds.isEnabled()
+    qtbot.waitUntil(lambda: not panel.seconds.isEnabled())
 
 
 def test_it_holds_every_evaluation_and_only_what_bettered_the_best(lab: Lab, panel: ConvergencePanel) -> None:

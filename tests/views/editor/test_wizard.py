@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,43 +95,30 @@ def test_a_file_without_a_kernel_says_so(qtbot: QtBot, editor: SpecificationEdit
     assert not window.create_button.isEnabled()
 
 
-def test_a_command_is_run_once_when_asked_and_its_figures_are_found(
+def test_a_command_and_a_sample_of_its_output_make_a_specification(
     qtbot: QtBot, editor: SpecificationEditor, tmp_path: Path
 ) -> None:
-    program = tmp_path / "bench.py"
-    program.write_text("import sys\nprint('Result:', 2.0 * float(sys.argv[1]), 'GFLOP/s')\n")
     window = wizard(editor)
     window.ways.setCurrentWidget(window.command)
     command = window.command
     command.folder.setText(str(tmp_path))
     assert not window.create_button.isEnabled()
-    command.run.setText(f"{sys.executable} bench.py {{n}}")
-    command.fields.item(0, 1).setText("21, 42")
-    assert command.sample.toPlainText() == "", "nothing runs by itself"
-    command.try_it.click()
-    qtbot.waitUntil(lambda: "Result: 42.0" in command.sample.toPlainText(), timeout=30_000)
-    qtbot.waitUntil(lambda: command.patterns.item(0, 2).text() == "42.0", timeout=30_000)
-    created(qtbot, editor)
+    command.run.setText("./bench")
+    assert not window.create_button.isEnabled(), "it has no field"
+    command.run.setText("./bench --size {n}")
+    assert "minimise" in command.text.toPlainText()
+    command.sample.setPlainText("Result: 42.0 GFLOP/s\n")
+    shown = command.text.toPlainText()
+    assert created(qtbot, editor) == shown
+    assert editor.edited.folder == tmp_path
     assert editor.reading is not None
     spec = editor.reading.spec
     assert spec is not None
     assert spec.command is not None
-    assert spec.parameters == {"n": (21, 42)}
+    assert list(spec.parameters) == ["n"]
     assert list(spec.command.values) == ["result"]
     assert spec.objective is not None
     assert spec.objective.goal.name == "result"
-
-
-def test_patterns_are_tried_on_a_pasted_sample_as_they_are_typed(qtbot: QtBot, editor: SpecificationEditor) -> None:
-    command = wizard(editor).command
-    command.sample.setPlainText("speed 7.5 of 10\n")
-    command.add_pattern()
-    command.patterns.item(0, 1).setText("speed ([0-9.]+)")
-    qtbot.waitUntil(lambda: command.patterns.item(0, 2).text() == "7.5", timeout=30_000)
-    command.patterns.item(0, 1).setText("spade ([0-9.]+)")
-    qtbot.waitUntil(lambda: command.patterns.item(0, 2).text() == "nothing", timeout=30_000)
-    command.patterns.item(0, 1).setText("spade [0-9.]+")
-    qtbot.waitUntil(lambda: "one group" in command.complaint.text(), timeout=30_000)
 
 
 def test_an_example_is_copied_and_its_kernel_still_found(qtbot: QtBot, editor: SpecificationEditor) -> None:

@@ -85,7 +85,7 @@ def test_each_is_read_when_it_is_painted_once_and_again_when_it_has_grown(
 ) -> None:
     read: list[int] = []
     values = store.values
-    monkeypatch.setattr(store, "values", lambda session: (read.append(session), values(session))[1])
+    monkeypatch.setattr(store, "values", lambda session, *decided: (read.append(session), values(session, *decided))[1])
     first, second = keep(store), keep(store)
     shown, hidden, again = (Thumbnail(fronts) for _ in range(3))
     for each, session in ((shown, first), (hidden, second), (again, first)):

@@ -1,1 +1,0 @@
-"""How good search strategies are on recorded spaces."""
