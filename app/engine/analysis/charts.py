@@ -11,6 +11,7 @@ import numpy as np
 from ...numbers import MINUS, change, count_text, counted, duration, number, percent
 from ..board_settings import in_words
 from ..chart import Chart, Series
+from ..measurement import FEWEST
 from ..store.record import NewSession
 from ..strategies.energy_log import EnergyLog
 from ..workloads.hardware_counters import COUNTERS
@@ -287,7 +288,7 @@ def drift_curves(session: Analysed) -> Chart | str:
     drifts = session.analysis.drift
     if not drifts:
         return (
-            "This session repeated no reference kernel, so drift of the board is unknown.\n"
+            f"This session repeated no reference kernel {FEWEST} times, so drift of the board is unknown.\n"
             "Sessions of kernels on a GPU measure one now and then."
         )
     series = tuple(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean, stdev
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from ...errors import InputError
 from ...numbers import UNKNOWN
 from ..formats.any_table import KERNELS
-from ..measurement import Configuration, Value
+from ..measurement import FEWEST, Configuration, Value
 from ..models.points import CLOCK_SETTINGS
 from ..objectives import Goal, Limit
 from ..pareto import front, hypervolume, reference_point
@@ -116,24 +117,23 @@ class Carried:
 class MeanChange:
     """A change averaged over kernels and boards, where each session counts once."""
 
-    mean: float  # a share, NaN where no session has one
-    deviation: float  # sample standard deviation of the sessions, a share; NaN below two
+    mean: float  # a share; NaN, as the deviation, of fewer than FEWEST sessions
+    deviation: float  # sample standard deviation of the sessions, a share
     count: int  # sessions with a known change
 
     @classmethod
-    def over(cls, changes: Sequence[float]) -> MeanChange:
-        """Of the changes that are known."""
-        known = np.asarray([change for change in changes if math.isfinite(change)])
-        with np.errstate(all="ignore"):
-            deviation = float(known.std(ddof=1)) if len(known) > 1 else math.nan
-            return cls(float(known.mean()) if len(known) else math.nan, deviation, len(known))
+    def over(cls, changes: Sequence[float], fewest: int = FEWEST) -> MeanChange:
+        """Of the changes that are known; NaN where they are fewer than `fewest`."""
+        known = [change for change in changes if math.isfinite(change)]
+        mean = fmean(known) if len(known) >= fewest else math.nan
+        return cls(mean, stdev(known) if len(known) >= max(2, fewest) else math.nan, len(known))
 
     @property
     def words(self) -> str:
-        """'+42.0 ± 24.1 %'; a dash where it is unknown."""
-        if not math.isfinite(self.mean):
-            return UNKNOWN
-        return f"{100 * self.mean:+.1f} ± {100 * self.deviation:.1f} %".replace("± nan", f"± {UNKNOWN}")
+        """'+42.0 ± 24.1 %', or 'too few'; a dash where no change is known."""
+        if self.count < FEWEST:
+            return "too few" if self.count else UNKNOWN
+        return f"{100 * self.mean:+.1f} ± {100 * self.deviation:.1f} %"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..measurement import FEWEST
+
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 _MOVES = 0.1  # a coefficient that differs by less between speed and efficiency is no mover
-FEWEST = 5  # measurements of a group below which its mean, or a coefficient, is unknown
 
 
 @dataclass(frozen=True, slots=True)

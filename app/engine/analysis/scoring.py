@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
-from ..measurement import Depth
+from ..measurement import FEWEST, Depth
 from ..pareto import hypervolume, reference_point
 from ..runner.replay import TIMED_SHARE
 
@@ -269,11 +269,16 @@ class Yardstick:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean and its 95 % confidence interval."""
+    """A mean and its 95 % confidence interval, whose ends are NaN where too few repeats would determine it."""
 
     mean: float
     low: float
     high: float
+
+    @property
+    def words(self) -> str:
+        """'0.612 to 0.705', or 'too few'."""
+        return f"{self.low:.3f} to {self.high:.3f}" if self.low == self.low else "too few"
 
 
 def mean_interval(scores: npt.ArrayLike) -> Interval:
@@ -333,7 +338,12 @@ def pairwise_wins(scores: Mapping[str, Mapping[str, npt.ArrayLike]]) -> dict[str
 
 
 def _resampled(columns: Floats, seed: int = 0) -> Floats:
-    """Means over resampled repeats, shape (repeats, points) -> (resamples, points). The same at every call."""
+    """Means over resampled repeats, shape (repeats, points) -> (resamples, points). The same at every call.
+
+    NaN of fewer than FEWEST repeats: their means hardly differ, and an interval would be too narrow.
+    """
     repeats = len(columns)
+    if repeats < FEWEST:
+        return np.full((1, columns.shape[1]), np.nan)
     weights = np.random.default_rng(seed).multinomial(repeats, np.full(repeats, 1 / repeats), size=_RESAMPLES)
     return np.asarray(weights @ columns / repeats, dtype=np.float64)

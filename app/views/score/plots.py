@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTab
 
 from ...engine.analysis.score_runs import Scores
 from ...engine.strategies import base as strategies
+from ...numbers import MINUS
 from ..plots import theme
 from ..plots.box import Box
 from ..plots.figures import signed
@@ -95,7 +96,8 @@ class ScoreCurves(_Plot):
             edges = [pg.PlotCurveItem(along[known], edge[known], pen=None) for edge in (low, high)]
             colour = QColor(pen.color())  # type: ignore[attr-defined]
             colour.setAlpha(_BAND)
-            self.addItem(pg.FillBetweenItem(*edges, brush=colour))
+            if not np.isnan(low).all():  # too few repeats have no interval
+                self.addItem(pg.FillBetweenItem(*edges, brush=colour))
             self.addItem(pg.PlotCurveItem(along[known], mean[known], pen=pen, antialias=True, name=label_of(name)))
             lowest = min(lowest, float(mean[known].min()))
         self.setXRange(0.0, float(along[-1]), padding=0.02)
@@ -128,7 +130,7 @@ class ScoreBars(_Plot):
             self.addItem(pg.BarGraphItem(x=at, height=mean, width=0.9 * width, brush=colour, pen=None))
             ends = pg.mkPen(QColor(theme.colours().text), width=1)
             self.addItem(pg.ErrorBarItem(x=at, y=mean, top=high - mean, bottom=mean - low, beam=0.3 * width, pen=ends))
-            everything += [*low.tolist(), *high.tolist()]
+            everything += [each for each in (*mean, *low, *high) if np.isfinite(each)]
         room = _NAME if len(spaces) <= _NARROW else _NAME // 2
         names = [space if len(space) <= room else f"{space[: room // 2]}…{space[-room // 2 :]}" for space in spaces]
         self.getAxis("bottom").setTicks([list(enumerate(names))])
@@ -169,7 +171,7 @@ class WinsTable(QTableWidget):
         for row, name in enumerate(ranked):
             interval = scores.overall(name)
             item = self._put(row, 0, signed(interval.mean, 3))
-            item.setToolTip(f"95 % interval {signed(interval.low, 3)} to {signed(interval.high, 3)}")
+            item.setToolTip(f"95 % interval {interval.words}".replace("-", MINUS))
             for column, other in enumerate(ranked, 1):
                 won = scores.wins[name].get(other, 0)
                 item = self._put(row, column, str(won) if other != name else "")

@@ -107,3 +107,20 @@ def test_over_time_needs_costs(window: ScoreWindow, tmp_path: Path, qtbot: QtBot
     assert window.scores is not None
     assert window.scores.unit == "s"
     assert "(s)" in window.curves.getAxis("bottom").labelText
+
+
+def test_fewer_than_five_repeats_are_drawn_without_intervals(window: ScoreWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    def bands() -> int:
+        return sum(isinstance(item, pg.FillBetweenItem) for item in window.curves.getPlotItem().items)
+
+    window.set_caches([write_cache(tmp_path / "one.json")])
+    for repeats, said, drawn in ((2, "95 % interval too few", 0), (5, " to ", 2)):
+        window.scores = None
+        window.repeats.setValue(repeats)
+        window.start.click()
+        qtbot.waitUntil(lambda: window.scores is not None, timeout=60_000)
+        item = window.wins.item(0, 0)
+        assert item is not None
+        assert said in item.toolTip()
+        assert bands() == drawn
+        assert len(curves(window)) == 2
