@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ...errors import InputError
 from ...numbers import UNKNOWN
 from ..formats.any_table import KERNELS
-from ..measurement import FEWEST, Configuration, Value
+from ..measurement import FEWEST, Configuration, Measurement, Value
 from ..models.points import CLOCK_SETTINGS
 from ..objectives import Goal, Limit
 from ..pareto import front, hypervolume, reference_point
@@ -50,11 +50,17 @@ class Compared:
     def by_kernel(self) -> list[Compared]:
         """One for each kernel that a table names: times of different work are not compared."""
         name = next((name for name in self.table.space.names if self.of_table and name in KERNELS), None)
-        parts: dict[str, ResultTable] = {}
+        parts: dict[str, list[Measurement]] = {}
         for measurement in map(self.table.measurement, range(len(self.table) if name else 0)):
-            kernel = str(measurement.configuration[name or ""])
-            parts.setdefault(kernel, ResultTable(self.table.space)).append(measurement)
-        return [replace(self, name=f"{self.name}, {k}", kernel=k, table=t) for k, t in parts.items()] or [self]
+            parts.setdefault(str(measurement.configuration[name or ""]), []).append(measurement)
+        return [self._part(kernel, measured) for kernel, measured in parts.items()] or [self]
+
+    def _part(self, kernel: str, measured: Sequence[Measurement]) -> Compared:
+        """These measurements, which are of one kernel, in the space of its configurations."""
+        rows = np.unique([each.row for each in measured])
+        table = ResultTable(self.table.space.subset(rows))
+        table.extend(replace(each, row=int(np.searchsorted(rows, each.row))) for each in measured)
+        return replace(self, name=f"{self.name}, {kernel}", kernel=kernel, table=table)
 
 
 @dataclass(frozen=True, slots=True)
