@@ -48,7 +48,7 @@ class Compared:
     of_table: bool = False  # of another tool, where a parameter named 'kernel' is what ran
 
     def by_kernel(self) -> list[Compared]:
-        """One for each kernel that a table names: times of different work are not compared."""
+        """Split the table of another tool by its column of kernels; a list of this alone where it has none."""
         name = next((name for name in self.table.space.names if self.of_table and name in KERNELS), None)
         parts: dict[str, list[Measurement]] = {}
         for measurement in map(self.table.measurement, range(len(self.table) if name else 0)):
@@ -56,7 +56,7 @@ class Compared:
         return [self._part(kernel, measured) for kernel, measured in parts.items()] or [self]
 
     def _part(self, kernel: str, measured: Sequence[Measurement]) -> Compared:
-        """These measurements, which are of one kernel, in the space of its configurations."""
+        """Return the part of one kernel: its measurements in a space of only its configurations."""
         rows = np.unique([each.row for each in measured])
         table = ResultTable(self.table.space.subset(rows))
         table.extend(replace(each, row=int(np.searchsorted(rows, each.row))) for each in measured)
@@ -144,7 +144,7 @@ class MeanChange:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All of them."""
+    """The sessions side by side, their common goals, and the means over them."""
 
     goals: tuple[Goal, Goal]
     speed_name: str
@@ -280,7 +280,7 @@ def _averaged(table: ResultTable) -> ResultTable:
 
 
 def _cloud(session: Compared, goals: Sequence[Goal]) -> Floats:
-    """What a session has of the goals, shape (n, goals); NaN where one failed or breaks a limit."""
+    """Return the values of the goals, shape (n, goals); NaN where a measurement failed or breaks a limit."""
     cloud = np.column_stack([values_of(session.table, goal.name) for goal in goals])
     if session.limits:
         cloud[~feasible(session.table, session.limits)] = np.nan
@@ -300,7 +300,10 @@ def _goals(common: Sequence[str], given: Sequence[Goal]) -> tuple[Goal, Goal]:
 
 
 def _carried(measured: Sequence[_Measured]) -> Iterator[Carried]:
-    """What is best in each session, as far as it was measured in the others of the same kernel."""
+    """Yield what the fastest and the least-energy configuration of each session cost in the other sessions.
+
+    Only sessions of the same kernel that measured the configuration are compared.
+    """
     for origin in measured:
         for chosen_for, index in (("time", origin.first), ("energy", origin.frugal)):
             wanted = _parameters(origin.session.table, index)
@@ -326,13 +329,13 @@ def _marked(gpu: str, source: str) -> str:
 
 
 def _parameters(table: ResultTable, index: int) -> dict[str, Value]:
-    """What the kernel is compiled with: the configuration without clocks and caps."""
+    """Return the configuration of a measurement without device settings (clocks and power limits)."""
     settings = {parameter.name for parameter in table.space.parameters if parameter.device_setting}
     return {name: value for name, value in table.measurement(index).configuration.items() if name not in settings}
 
 
 def _settings(measured: _Measured, rows: Indices) -> int:
-    """At how many different clocks and caps these measurements have a time and an energy."""
+    """Count the different device settings at which these measurements have both a time and an energy."""
     table = measured.session.table
     axes = [axis for axis, parameter in enumerate(table.space.parameters) if parameter.device_setting]
     known = rows[np.isfinite(measured.costs.time_s[rows] + measured.costs.energy_j[rows])]
@@ -340,7 +343,7 @@ def _settings(measured: _Measured, rows: Indices) -> int:
 
 
 def _rows_with(table: ResultTable, wanted: Configuration) -> Indices | None:
-    """Which measurements have those kernel parameters, at whatever clock; None where none can."""
+    """Return the indices of the measurements with these kernel parameters, at any clock; None where there are none."""
     kernel = {parameter.name: parameter for parameter in table.space.parameters if not parameter.device_setting}
     if set(kernel) != set(wanted):
         return None

@@ -55,7 +55,7 @@ class Margin:
 
     @classmethod
     def over(cls, cells: Sequence[Sequence[Side]]) -> Margin:
-        """Each cell, which is its sessions, counts once."""
+        """Average over cells, each given as its sessions and counted once."""
         return cls(
             MeanChange.over([MeanChange.over([side.efficiency_change for side in cell], 1).mean for cell in cells]),
             MeanChange.over([MeanChange.over([side.speed_change for side in cell], 1).mean for cell in cells]),

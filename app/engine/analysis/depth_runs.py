@@ -50,7 +50,7 @@ def run_at_depths(
     can_time: bool = True,
     enough: Container[int] = (),
 ) -> list[Looked]:
-    """What a strategy looks at until it ends or the board time is over.
+    """Return the rows that a strategy measures until it ends or the board time is used up.
 
     It ends sooner once one of the rows of `enough` is measured. `can_time` is that of `run`.
     """

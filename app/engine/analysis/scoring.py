@@ -90,7 +90,7 @@ class Baseline(Chance):
 
     @cached_property
     def counted(self) -> Floats:
-        """The costs with failures at the worst valid one, shape (rows,)."""
+        """Return the costs with failed rows set to the worst valid cost, shape (rows,)."""
         valid = np.isfinite(self.costs)
         return np.where(valid, self.costs, self.costs[valid].max())
 
@@ -249,7 +249,7 @@ class Yardstick:
         return share * float(self._prices(np.asarray(rows, dtype=np.int64)).sum())
 
     def _prices(self, rows: Indices) -> Floats:
-        """Of evaluating each of the rows."""
+        """Return the cost of evaluating each row: 1, or its seconds where the budget is in seconds."""
         return np.ones(len(rows)) if self.seconds is None else self.seconds[rows]
 
     @cached_property

@@ -43,7 +43,7 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """One session. What is unknown is None or empty."""
+    """The analysis of one session. What is unknown is None or empty."""
 
     table: ResultTable
     objective: Objective

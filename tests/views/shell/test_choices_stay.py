@@ -45,7 +45,7 @@ def chosen(result: CurrentResult) -> tuple[object, ...]:
 
 @pytest.fixture
 def measured(qtbot: QtBot, open_program: Open, tmp_path: Path) -> int:
-    """The number of a session of six configurations; the window that measured it is closed, away from its first layout."""
+    """The number of a session of six configurations; its window was closed with another layout than the first."""
     (tmp_path / "sgemm.cu").write_text("// the simulated board costs it by its profile\n")
     path = tmp_path / "sgemm.toml"
     path.write_text(SPECIFICATION)
