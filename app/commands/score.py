@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..engine.objectives import Goal, parse_front
 from ..errors import InputError, WattridgeError
-from ..numbers import as_json, counted
+from ..numbers import as_json
 from .arguments import add_goal, key_value, positive_int
 from .sources import recording_path
 from .terminal import ProgressBar, print_json, print_table, say, show, stop_on_interrupt
@@ -114,8 +114,7 @@ def _print(scores: Scores, plan: Any) -> None:
         own = [f"{scores.score(space, name).mean:.3f}" for space in scores.advantages]
         rows.append([name, *own, f"{overall.mean:.3f}", overall.words])
     what = "hypervolume" if plan.front else "best found"
-    repeats = counted(plan.repeats, "repeat")
-    show(f"score by {what} over {scores.unit}, {repeats}: 0 as random search, 1 the optimum at once")
+    show(f"score by {what} over {scores.unit}, {plan.repeats} repeats: 0 as random search, 1 the optimum at once")
     print_table(rows, header)
     if len(ranked) > 1:
         show("", "on how many spaces the row beats the column significantly (Mann-Whitney, 5 %)")

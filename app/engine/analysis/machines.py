@@ -101,14 +101,12 @@ def describe_machines(found: OverMachines) -> Iterator[Description]:
     """The averages of the configurations of least energy, and by how much machines differ in general."""
     board = f"{found.gpu} ({found.source})" if found.source == "simulated" else found.gpu
     differ = "Machines" if found.boards > 1 else "Sessions"
-    spreads = [
-        Figure(
-            f"{differ} differ in {quantity(name).label.lower()} by",
-            percent(share, 2) if math.isfinite(share) else "too few configurations",
-            note="median over them, 1 σ",
+    spreads = []
+    for name, share in found.spreads.items():
+        words = percent(share, 2) if math.isfinite(share) else "too few configurations"
+        spreads.append(
+            Figure(f"{differ} differ in {quantity(name).label.lower()} by", words, note="median over them, 1 σ")
         )
-        for name, share in found.spreads.items()
-    ]
     shown = found.points[:MOST_SHOWN]
     titles = [quantity(name).title for name in found.figures]
     names = list(shown[0].configuration)

@@ -253,6 +253,26 @@ def test_a_column_that_is_no_parameter_as_some_rows_lack_it_is_named(
     assert not any("tile" in note for note in table(tmp_path, text.replace("64,,", "64,2,")).notes[1:])
 
 
+@pytest.mark.parametrize(
+    ("power", "speed", "said"),
+    [
+        ("", "1.0", ["1 rows without a number for clock, power or speed are left out"]),
+        ("NaN", "1.0", ["1 rows without a number for clock, power or speed are left out"]),
+        ("100", "", ["1 rows without a number for clock, power or speed are left out"]),
+        ("100", "1.0", []),
+    ],
+)
+def test_a_fit_counts_the_rows_that_it_leaves_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], power: str, speed: str, said: list[str]
+) -> None:
+    file = tmp_path / "clocks.csv"
+    rows = [f"{clock},{40 + clock / 10 + (clock / 400) ** 3},{clock / 700}" for clock in range(600, 1800, 100)]
+    file.write_text("\n".join(["clock_mhz,power_w,throughput", *rows, f"1850,{power},{speed}"]) + "\n")
+    assert main(["fit", str(file), "--json"]) == 0
+    reasons = json.loads(capsys.readouterr().out)["reasons"]
+    assert [reason for reason in reasons if "left out" in reason] == said
+
+
 # --- several kernels in one table -------------------------------------------------------------------------------------
 
 
@@ -279,6 +299,8 @@ def test_a_table_of_several_kernels_is_analysed_kernel_by_kernel(
     times = [part["choosers"]["fastest"]["values"]["time_ms"] for part in parts]
     assert times == [pytest.approx(3 * 1.32), pytest.approx(1.32)]
     assert [part["coverage"] for part in parts] == [1.0, 1.0]
+    assert main(["export", str(file), "--kind", "json", "--out", str(tmp_path / "out")]) == 0
+    assert "different kernels (gemm, copy)" in capsys.readouterr().err, "the best is of one of them"
 
 
 KERNELS = (("gemm", 3), ("copy", 1))
