@@ -47,15 +47,26 @@ def analyse(arguments: Namespace) -> int:
     if log is not None:
         return analyse_log(log, arguments)
     opened = open_session(arguments.source, columns_of(arguments))
-    objective = objective_of(opened, arguments)
-    found = analyse_table(opened.table, objective, preferences=preferences_of(arguments), load=load_of(arguments))
-    best = next(iter(by_goal(found.table, objective.goal, objective.limits)), None)
+    sides = opened.side.by_kernel()
+    parts = []
+    for side in sides if len(sides) > 1 else ():
+        space = replace(side.table.space, notes=opened.plan.space.notes)
+        parts.append(replace(opened, plan=replace(opened.plan, title=side.kernel, space=space), table=side.table))
+    documents = []
+    for each in (opened, *parts) if arguments.json else (parts or [opened]):
+        objective = objective_of(each, arguments)
+        found = analyse_table(each.table, objective, preferences=preferences_of(arguments), load=load_of(arguments))
+        best = next(iter(by_goal(found.table, objective.goal, objective.limits)), None)
+        if arguments.json:
+            share = share_to_json(each.plan, found.table, best)
+            models = models_to_json(_models(each, found))
+            documents.append(
+                {**_heading(each), **document_of(found), "models_over_load": models, "share_of_peak": share}
+            )
+        else:
+            _print(each, found, best)
     if arguments.json:
-        share = share_to_json(opened.plan, found.table, best)
-        models = models_to_json(_models(opened, found))
-        print_json({**_heading(opened), **document_of(found), "models_over_load": models, "share_of_peak": share})
-    else:
-        _print(opened, found, best)
+        print_json({**documents[0], "kernels": documents[1:]})
     return 0
 
 

@@ -83,7 +83,7 @@ def _export_file(path: Path, arguments: Namespace) -> dict[str, Any]:
         plan, table = plan_replay(path, read=recording), recording.table()
         index = chosen_index(arguments.configuration, table)
         files = export_session(plan, table, None, index, folder, arguments.kind, existing=existing_of(arguments))
-        return {"session": None, "files": [str(file) for file in files], "remarks": []}
+        return {"session": None, "files": [str(file) for file in files], "remarks": list(recording.notes)}
     if set(arguments.kind or ["t1"]) != {"t1"}:
         raise InputError("a specification holds no measurements", str(path), "export it as --kind t1")
     with nullcontext() if arguments.gpu is None else closing(open_gpu(arguments.gpu)) as gpu:

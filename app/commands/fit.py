@@ -143,7 +143,7 @@ def _caps_to_json(caps: list[CapFit]) -> dict[str, Any]:
     if len(caps) > 1:
         document["all_series"] = {
             "series": len(caps),
-            "median_saving": median_saving(caps),
+            "median_saving": as_json(median_saving(caps)),
             "largest_overshoot": max(each.largest_overshoot for each in caps),
         }
     return document

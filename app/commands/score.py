@@ -112,7 +112,7 @@ def _print(scores: Scores, plan: Any) -> None:
     for name in ranked:
         overall = scores.overall(name)
         own = [f"{scores.score(space, name).mean:.3f}" for space in scores.advantages]
-        rows.append([name, *own, f"{overall.mean:.3f}", f"{overall.low:.3f} to {overall.high:.3f}"])
+        rows.append([name, *own, f"{overall.mean:.3f}", overall.words])
     what = "hypervolume" if plan.front else "best found"
     show(f"score by {what} over {scores.unit}, {plan.repeats} repeats: 0 as random search, 1 the optimum at once")
     print_table(rows, header)

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 Value = int | float | str | bool
 Configuration = Mapping[str, Value]  # one value per tunable parameter and device setting
+FEWEST = 5  # members of a group below which its mean, its spread, or a coefficient is unknown
 
 # What a measurement on a board may report, where the board does; metrics come on top.
 MEASURED = (

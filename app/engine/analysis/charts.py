@@ -11,6 +11,7 @@ import numpy as np
 from ...numbers import MINUS, change, count_text, counted, duration, number, percent
 from ..board_settings import in_words
 from ..chart import Chart, Series
+from ..measurement import FEWEST
 from ..store.record import NewSession
 from ..strategies.energy_log import EnergyLog
 from ..workloads.hardware_counters import COUNTERS
@@ -59,9 +60,10 @@ class AnalysisChart:
 
 
 def correlation_bars(session: Analysed, of: str = "") -> Chart | str:
-    """Sorted bars of the coefficients with speed and with efficiency [Anzt2015, figures 6 to 8].
+    """Draw sorted bars of the coefficients with speed and with efficiency [Anzt2015, figures 6 to 8].
 
-    Of everything, or of the hardware counters alone, as there.
+    `of` is COUNTERS_ALONE for the hardware counters only, else every parameter and figure is shown. Returns the
+    chart, or the reason why there is none.
     """
     found = [one for one in session.analysis.correlations if of != COUNTERS_ALONE or one.name in COUNTERS]
     if not found:
@@ -90,7 +92,7 @@ def correlation_bars(session: Analysed, of: str = "") -> Chart | str:
 
 
 def correlated(session: Analysed) -> list[tuple[str, str]]:
-    """Everything, or the hardware counters where there are any."""
+    """List what `correlation_bars` can show, as pairs of its argument `of` and a label."""
     counters = [(COUNTERS_ALONE, "of hardware counters")] if session.analysis.counted else []
     return [("", "of everything"), *counters]
 
@@ -136,7 +138,7 @@ def split_cloud(session: Analysed, name: str) -> Chart | str:
 
 
 def splits(session: Analysed) -> list[tuple[str, str]]:
-    """Movers first."""
+    """List the names that `split_cloud` accepts, each with its label; quantities marked as movers come first."""
     movers = {one.name for one in session.analysis.correlations if one.mover}
     ordered = sorted(session.analysis.splits, key=lambda one: one.name not in movers)
     return [(one.name, ("◆ " if one.name in movers else "") + session.described(one.name).label) for one in ordered]
@@ -287,7 +289,7 @@ def drift_curves(session: Analysed) -> Chart | str:
     drifts = session.analysis.drift
     if not drifts:
         return (
-            "This session repeated no reference kernel, so drift of the board is unknown.\n"
+            f"This session repeated no reference kernel {FEWEST} times, so drift of the board is unknown.\n"
             "Sessions of kernels on a GPU measure one now and then."
         )
     series = tuple(
@@ -420,13 +422,13 @@ def counter_gain(session: Analysed) -> Chart | str:
 
 
 def _stairs(at: np.ndarray, values: np.ndarray, end: int) -> tuple[np.ndarray, np.ndarray]:
-    """A step curve's corners, drawn on to the last evaluation."""
+    """Return the x and y of the corners of a step curve, extended to the last evaluation."""
     x = np.append(np.repeat(at, 2)[1:], end).astype(np.float64)
     return x, np.repeat(values, 2).astype(np.float64)
 
 
 def _within(values: np.ndarray, at: np.ndarray, maximise: bool) -> str:
-    """When the curve came within 1 % of its end."""
+    """Say at which evaluation the curve came within 1 % of its last value."""
     last = float(values[-1])
     near = values >= last - 0.01 * abs(last) if maximise else values <= last + 0.01 * abs(last)
     return f"within 1 % of that from evaluation {count_text(int(at[int(np.argmax(near))]))} on"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean, stdev
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from ...errors import InputError
 from ...numbers import UNKNOWN
 from ..formats.any_table import KERNELS
-from ..measurement import Configuration, Value
+from ..measurement import FEWEST, Configuration, Measurement, Value
 from ..models.points import CLOCK_SETTINGS
 from ..objectives import Goal, Limit
 from ..pareto import front, hypervolume, reference_point
@@ -47,13 +48,19 @@ class Compared:
     of_table: bool = False  # of another tool, where a parameter named 'kernel' is what ran
 
     def by_kernel(self) -> list[Compared]:
-        """One for each kernel that a table names: times of different work are not compared."""
+        """Split the table of another tool by its column of kernels; a list of this alone where it has none."""
         name = next((name for name in self.table.space.names if self.of_table and name in KERNELS), None)
-        parts: dict[str, ResultTable] = {}
+        parts: dict[str, list[Measurement]] = {}
         for measurement in map(self.table.measurement, range(len(self.table) if name else 0)):
-            kernel = str(measurement.configuration[name or ""])
-            parts.setdefault(kernel, ResultTable(self.table.space)).append(measurement)
-        return [replace(self, name=f"{self.name}, {k}", kernel=k, table=t) for k, t in parts.items()] or [self]
+            parts.setdefault(str(measurement.configuration[name or ""]), []).append(measurement)
+        return [self._part(kernel, measured) for kernel, measured in parts.items()] or [self]
+
+    def _part(self, kernel: str, measured: Sequence[Measurement]) -> Compared:
+        """Return the part of one kernel: its measurements in a space of only its configurations."""
+        rows = np.unique([each.row for each in measured])
+        table = ResultTable(self.table.space.subset(rows))
+        table.extend(replace(each, row=int(np.searchsorted(rows, each.row))) for each in measured)
+        return replace(self, name=f"{self.name}, {kernel}", kernel=kernel, table=table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,29 +123,28 @@ class Carried:
 class MeanChange:
     """A change averaged over kernels and boards, where each session counts once."""
 
-    mean: float  # a share, NaN where no session has one
-    deviation: float  # sample standard deviation of the sessions, a share; NaN below two
+    mean: float  # a share; NaN, as the deviation, of fewer than FEWEST sessions
+    deviation: float  # sample standard deviation of the sessions, a share
     count: int  # sessions with a known change
 
     @classmethod
-    def over(cls, changes: Sequence[float]) -> MeanChange:
-        """Of the changes that are known."""
-        known = np.asarray([change for change in changes if math.isfinite(change)])
-        with np.errstate(all="ignore"):
-            deviation = float(known.std(ddof=1)) if len(known) > 1 else math.nan
-            return cls(float(known.mean()) if len(known) else math.nan, deviation, len(known))
+    def over(cls, changes: Sequence[float], fewest: int = FEWEST) -> MeanChange:
+        """Of the changes that are known; NaN where they are fewer than `fewest`."""
+        known = [change for change in changes if math.isfinite(change)]
+        mean = fmean(known) if len(known) >= fewest else math.nan
+        return cls(mean, stdev(known) if len(known) >= max(2, fewest) else math.nan, len(known))
 
     @property
     def words(self) -> str:
-        """'+42.0 ± 24.1 %'; a dash where it is unknown."""
-        if not math.isfinite(self.mean):
-            return UNKNOWN
-        return f"{100 * self.mean:+.1f} ± {100 * self.deviation:.1f} %".replace("± nan", f"± {UNKNOWN}")
+        """'+42.0 ± 24.1 %', or 'too few'; a dash where no change is known."""
+        if self.count < FEWEST:
+            return "too few" if self.count else UNKNOWN
+        return f"{100 * self.mean:+.1f} ± {100 * self.deviation:.1f} %"
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All of them."""
+    """The sessions side by side, their common goals, and the means over them."""
 
     goals: tuple[Goal, Goal]
     speed_name: str
@@ -274,7 +280,7 @@ def _averaged(table: ResultTable) -> ResultTable:
 
 
 def _cloud(session: Compared, goals: Sequence[Goal]) -> Floats:
-    """What a session has of the goals, shape (n, goals); NaN where one failed or breaks a limit."""
+    """Return the values of the goals, shape (n, goals); NaN where a measurement failed or breaks a limit."""
     cloud = np.column_stack([values_of(session.table, goal.name) for goal in goals])
     cloud[~feasible(session.table, session.limits)] = np.nan
     return cloud
@@ -293,7 +299,10 @@ def _goals(common: Sequence[str], given: Sequence[Goal]) -> tuple[Goal, Goal]:
 
 
 def _carried(measured: Sequence[_Measured]) -> Iterator[Carried]:
-    """What is best in each session, as far as it was measured in the others of the same kernel."""
+    """Yield what the fastest and the least-energy configuration of each session cost in the other sessions.
+
+    Only sessions of the same kernel that measured the configuration are compared.
+    """
     for origin in measured:
         for chosen_for, index in (("time", origin.first), ("energy", origin.frugal)):
             wanted = _parameters(origin.session.table, index)
@@ -319,13 +328,13 @@ def _marked(gpu: str, source: str) -> str:
 
 
 def _parameters(table: ResultTable, index: int) -> dict[str, Value]:
-    """What the kernel is compiled with: the configuration without clocks and caps."""
+    """Return the configuration of a measurement without device settings (clocks and power limits)."""
     settings = {parameter.name for parameter in table.space.parameters if parameter.device_setting}
     return {name: value for name, value in table.measurement(index).configuration.items() if name not in settings}
 
 
 def _settings(measured: _Measured, rows: Indices) -> int:
-    """At how many different clocks and caps these measurements have a time and an energy."""
+    """Count the different device settings at which these measurements have both a time and an energy."""
     table = measured.session.table
     axes = [axis for axis, parameter in enumerate(table.space.parameters) if parameter.device_setting]
     known = rows[np.isfinite(measured.costs.time_s[rows] + measured.costs.energy_j[rows])]
@@ -333,7 +342,7 @@ def _settings(measured: _Measured, rows: Indices) -> int:
 
 
 def _rows_with(table: ResultTable, wanted: Configuration) -> Indices | None:
-    """Which measurements have those kernel parameters, at whatever clock; None where none can."""
+    """Return the indices of the measurements with these kernel parameters, at any clock; None where there are none."""
     kernel = {parameter.name: parameter for parameter in table.space.parameters if not parameter.device_setting}
     if set(kernel) != set(wanted):
         return None

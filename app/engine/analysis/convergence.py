@@ -41,7 +41,7 @@ def hypervolume_so_far(values: npt.ArrayLike, maximise: Sequence[bool], referenc
 def _may_add(
     stairs: list[tuple[float, float]], points: Floats, corner_x: float, corner_y: float
 ) -> npt.NDArray[np.bool_]:
-    """Which points the stairs do not beat as they are now; never a NaN."""
+    """Return a mask of the points that the current front does not dominate; False for NaN."""
     x, y = points[:, 0], points[:, 1]
     front = np.array([(-np.inf, corner_y), *stairs])
     height = front[np.searchsorted(front[:, 0], x, side="right") - 1, 1]
@@ -65,7 +65,7 @@ def thinned(length: int, most: int) -> Indices:
 
 
 def _added(stairs: list[tuple[float, float]], x: float, y: float, corner_x: float, corner_y: float) -> float:
-    """Put a point on the stairs, drop those that it beats, and return the area that it adds."""
+    """Add a point to the front, remove the points that it dominates, and return the hypervolume that it adds."""
     at = bisect_left(stairs, (x, y))
     height = stairs[at - 1][1] if at else corner_y
     if height <= y or (at < len(stairs) and stairs[at][0] == x and stairs[at][1] <= y):

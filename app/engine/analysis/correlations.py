@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..measurement import FEWEST
+
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 _MOVES = 0.1  # a coefficient that differs by less between speed and efficiency is no mover
-FEWEST = 5  # measurements of a group below which its mean, or a coefficient, is unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,10 @@ def above_mean(values: Floats, among: Mask) -> Mask:
 
 
 def split_by_mean(observed: Observed, speed: Floats, efficiency: Floats) -> Split | None:
-    """Both halves' speed and efficiency; None for words, of too few, and where it does not vary."""
+    """Compare the measurements above and below the mean of a quantity.
+
+    None for quantities of words, fewer than FEWEST measurements, and a quantity that does not vary.
+    """
     known = np.isfinite(observed.values) & np.isfinite(speed) & np.isfinite(efficiency)
     if observed.categorical or known.sum() < FEWEST or np.ptp(observed.values[known]) == 0:
         return None
@@ -173,7 +177,7 @@ def _standardised(values: Floats) -> Floats:
 
 
 def _ranked(values: Floats) -> Floats:
-    """Places in ascending order, of equals the mean."""
+    """Return ranks in ascending order; equal values share the mean of their ranks."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return np.asarray((last - (counts - 1) / 2)[inverse], dtype=np.float64)
@@ -193,7 +197,7 @@ def _ratio(codes: Floats, target: Floats) -> Coefficient:
 
 
 def split_variance(group: npt.NDArray[np.int64], figure: Floats) -> tuple[float, float, int]:
-    """The sum of squares between numbered groups, that of all, and how many groups there are."""
+    """Return the sum of squares between the groups, the total sum of squares, and the number of groups."""
     centred = figure - figure.mean()
     sums, counts = np.bincount(group, weights=centred), np.bincount(group)
     used = counts > 0

@@ -38,7 +38,7 @@ def values_of(table: ResultTable, name: str) -> Floats:
 
 
 def readings_of(table: ResultTable, name: str) -> Floats:
-    """The same with every reading of a configuration that was repeated."""
+    """Return a column as `values_of` does, but with every reading of a repeated configuration instead of their mean."""
     length = len(table)
     column = np.array(table.values(name)[:length], dtype=np.float64)
     column[(table.states()[:length] != _OK) | ~(np.abs(column) < _LARGEST)] = np.nan
@@ -81,7 +81,7 @@ def within_limits(costs: Costs, within: npt.NDArray[np.bool_]) -> Costs:
 
 
 def _inverse(table: ResultTable, role: Role) -> Floats:
-    """1 / the first figure of that role, over the measurements."""
+    """Return the reciprocal of the first figure that has this role, shape (n,); NaN where there is none."""
     name = next((name for name in table.value_names if role_of(name) is role), None)
     if name is None:
         return np.full(len(table), np.nan)

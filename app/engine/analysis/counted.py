@@ -57,7 +57,7 @@ class Counted:
 
 
 def counted(table: ResultTable, costs: Costs) -> Counted | None:
-    """None where no configuration was profiled."""
+    """Test what hardware counters add to a model of the energies; None where no configuration was profiled."""
     columns = {name: values_of(table, name) for name in COUNTERS if name in table.value_names}
     columns = {name: values for name, values in columns.items() if np.isfinite(values).any()}
     if not columns:

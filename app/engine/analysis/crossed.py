@@ -6,12 +6,14 @@ laboratory's many boards weigh no more than one board of another model.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from ...numbers import UNKNOWN
 from ..description import Cell, Description, Listing
+from ..measurement import FEWEST
 from .compare import Comparison, MeanChange, Side
 
 
@@ -30,16 +32,17 @@ class Crossing:
 
     @classmethod
     def of(cls, sides: Sequence[Side]) -> Crossing:
-        """The mean over these sessions."""
+        """The figures of one session, or the means over several; NaN over fewer than FEWEST."""
+        fewest = FEWEST if len(sides) > 1 else 1
         return cls(
             len(sides),
-            fmean(side.fastest.efficiency for side in sides),
-            fmean(side.frugal.efficiency for side in sides),
-            MeanChange.over([side.efficiency_change for side in sides]),
-            fmean(side.fastest.speed for side in sides),
-            fmean(side.frugal.speed for side in sides),
-            MeanChange.over([side.speed_change for side in sides]),
-            fmean(side.frugal.clock_mhz for side in sides),
+            _mean([side.fastest.efficiency for side in sides]),
+            _mean([side.frugal.efficiency for side in sides]),
+            MeanChange.over([side.efficiency_change for side in sides], fewest),
+            _mean([side.fastest.speed for side in sides]),
+            _mean([side.frugal.speed for side in sides]),
+            MeanChange.over([side.speed_change for side in sides], fewest),
+            _mean([side.frugal.clock_mhz for side in sides]),
         )
 
 
@@ -51,17 +54,17 @@ class Margin:
     speed: MeanChange
 
     @classmethod
-    def over(cls, cells: Sequence[Crossing]) -> Margin:
-        """Each cell counts once."""
+    def over(cls, cells: Sequence[Sequence[Side]]) -> Margin:
+        """Average over cells, each given as its sessions and counted once."""
         return cls(
-            MeanChange.over([cell.efficiency_change.mean for cell in cells]),
-            MeanChange.over([cell.speed_change.mean for cell in cells]),
+            MeanChange.over([MeanChange.over([side.efficiency_change for side in cell], 1).mean for cell in cells]),
+            MeanChange.over([MeanChange.over([side.speed_change for side in cell], 1).mean for cell in cells]),
         )
 
     @property
     def words(self) -> str:
-        """Efficiency, then speed."""
-        return f"{self.efficiency.words}, {self.speed.words}"
+        """Efficiency, then speed; once where neither has a mean."""
+        return ", ".join(dict.fromkeys((self.efficiency.words, self.speed.words)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +92,9 @@ def kernels_by_boards(found: Comparison) -> KernelsByBoards | None:
         kernels,
         boards,
         tuple(tuple(cells.get((kernel, board)) for board in boards) for kernel in kernels),
-        tuple(Margin.over([cells[kernel, b] for b in boards if (kernel, b) in cells]) for kernel in kernels),
-        tuple(Margin.over([cells[k, board] for k in kernels if (k, board) in cells]) for board in boards),
-        Margin.over(list(cells.values())),
+        tuple(Margin.over([sides[kernel, b] for b in boards if (kernel, b) in sides]) for kernel in kernels),
+        tuple(Margin.over([sides[k, board] for k in kernels if (k, board) in sides]) for board in boards),
+        Margin.over(list(sides.values())),
     )
 
 
@@ -107,14 +110,20 @@ def describe_kernels_by_boards(found: KernelsByBoards | None) -> Iterator[Descri
     yield Description(
         "Kernels by boards: efficiency and speed, from the fastest to the least energy",
         listings=[Listing("", header, rows)],
-        remarks=["every cell counts once; ± is the standard deviation, in a cell over its sessions"],
+        remarks=[
+            f"every cell counts once; ± is the standard deviation, in a cell over its sessions; too few: below {FEWEST}"
+        ],
     )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.nan if 1 < len(values) < FEWEST else fmean(values)
 
 
 def _words(cell: Crossing) -> str:
     """Changes in efficiency and speed; with their deviations over several sessions."""
     if cell.sessions > 1:
-        return f"{cell.efficiency_change.words}, {cell.speed_change.words} ({cell.sessions})"
+        return f"{Margin(cell.efficiency_change, cell.speed_change).words} ({cell.sessions})"
     return f"{100 * cell.efficiency_change.mean:+.1f} %, {100 * cell.speed_change.mean:+.1f} %"
 
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from ...numbers import change, finite_or_none, number, percent
 from ..description import Cell, Description, Figure, Listing
-from ..measurement import State
+from ..measurement import FEWEST, State
 from ..space.result_table import STATES
 from ..workloads.hardware_counters import COUNTERS
 from .compare import Carried, Comparison
-from .correlations import FEWEST
 from .costs import values_of
+from .drift import REFERENCES
 from .importance import Importance
 from .iso_lines import Role, role_of
 from .over_load_description import describe_over_load
@@ -279,6 +279,8 @@ def describe_drift(analysis: Analysis) -> Iterator[Description]:
     if rows:
         header = ("figure", "", "per hour, with its 95 % interval", "scatter", "runs")
         yield Description("Drift of the reference kernel", listings=[Listing("", header, rows)])
+    elif set(REFERENCES) & set(analysis.table.value_names):
+        yield from _too_few("Drift of the reference kernel", f"too few: at least {FEWEST} timed runs of it are needed")
 
 
 def describe_failures(analysis: Analysis) -> Iterator[Description]:
@@ -331,6 +333,7 @@ def describe_comparison(found: Comparison, units: Mapping[str, str] | None = Non
     ]
     some = f", the first {MOST_POINTS} of {len(found.carried)}" if len(found.carried) > MOST_POINTS else ""
     means = f"efficiency {found.mean_efficiency_change.words}, speed {found.mean_speed_change.words}"
+    means += f", and at least {FEWEST} are needed" if "too few" in means else ""
     listings = [
         Listing("", header, gains),
         Listing(
@@ -344,7 +347,7 @@ def describe_comparison(found: Comparison, units: Mapping[str, str] | None = Non
             carried,
         ),
     ]
-    nothing = ["no configuration was measured in more than one of them"] if not carried else []
+    nothing = ["the best of none of them was measured in another one of the same kernel"] if not carried else []
     limits = [f"{side.name} {', '.join(side.limits)}" for side in found.sides if side.limits]
     if limits:
         nothing.append(f"what breaks a limit of its session is left out: {'; '.join(limits)}")

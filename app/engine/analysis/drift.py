@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..measurement import FEWEST
 from ..space.result_table import ResultTable
 from .costs import Floats, readings_of
 
@@ -29,13 +30,13 @@ class DriftOf:
 
 
 def drift_of(name: str, time_s: npt.ArrayLike, values: npt.ArrayLike) -> DriftOf | None:
-    """The drift of one figure at times in seconds; NaN values are ignored. None with fewer than three runs."""
+    """The drift of one figure at times in seconds; NaN values are ignored. None with fewer than FEWEST runs."""
     from scipy.stats import theilslopes
 
     when, what = np.asarray(time_s, dtype=np.float64), np.asarray(values, dtype=np.float64)
     known = np.isfinite(when) & np.isfinite(what)
     when, what = when[known], what[known]
-    if len(what) < 3 or np.ptp(when) == 0:
+    if len(what) < FEWEST or np.ptp(when) == 0:
         return None
     hours = (when - when.min()) / 3600
     middle = float(np.median(what))

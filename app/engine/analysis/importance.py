@@ -17,9 +17,9 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from ..measurement import Value
+from ..measurement import FEWEST, Value
 from ..space.search_space import SearchSpace
-from .correlations import FEWEST, split_variance
+from .correlations import split_variance
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]

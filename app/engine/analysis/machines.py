@@ -15,7 +15,7 @@ from typing import Final
 
 from ...numbers import number, percent
 from ..description import Cell, Description, Figure, Listing
-from ..measurement import Configuration, Depth, State, Value
+from ..measurement import FEWEST, Configuration, Depth, State, Value
 from ..metering.confidence import Interval, confidence_interval
 from .compare import Compared, Comparison, named_by_work
 from .quantities import quantity
@@ -66,10 +66,13 @@ class OverMachines:
 
     @property
     def spreads(self) -> dict[str, float]:
-        """By how much machines differ: the median over the configurations of each figure's relative deviation."""
+        """By how much machines differ: the median over the configurations of each figure's relative deviation.
+
+        NaN over fewer than FEWEST configurations.
+        """
         shares = {name: [p.figures[name].share for p in self.points if name in p.figures] for name in self.figures}
         known = {name: [each for each in found if math.isfinite(each)] for name, found in shares.items()}
-        return {name: median(found) for name, found in known.items() if found}
+        return {name: median(found) if len(found) >= FEWEST else math.nan for name, found in known.items() if found}
 
 
 def over_machines(sessions: Sequence[Compared], figures: Sequence[str] = ()) -> tuple[OverMachines, ...]:
@@ -98,10 +101,12 @@ def describe_machines(found: OverMachines) -> Iterator[Description]:
     """The averages of the configurations of least energy, and by how much machines differ in general."""
     board = f"{found.gpu} ({found.source})" if found.source == "simulated" else found.gpu
     differ = "Machines" if found.boards > 1 else "Sessions"
-    spreads = [
-        Figure(f"{differ} differ in {quantity(name).label.lower()} by", percent(share, 2), note="median over them, 1 σ")
-        for name, share in found.spreads.items()
-    ]
+    spreads = []
+    for name, share in found.spreads.items():
+        words = percent(share, 2) if math.isfinite(share) else "too few configurations"
+        spreads.append(
+            Figure(f"{differ} differ in {quantity(name).label.lower()} by", words, note="median over them, 1 σ")
+        )
     shown = found.points[:MOST_SHOWN]
     titles = [quantity(name).title for name in found.figures]
     names = list(shown[0].configuration)

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
-from ..measurement import Depth
+from ..measurement import FEWEST, Depth
 from ..pareto import hypervolume, reference_point
 from ..runner.replay import TIMED_SHARE
 
@@ -90,7 +90,7 @@ class Baseline(Chance):
 
     @cached_property
     def counted(self) -> Floats:
-        """The costs with failures at the worst valid one, shape (rows,)."""
+        """Return the costs with failed rows set to the worst valid cost, shape (rows,)."""
         valid = np.isfinite(self.costs)
         return np.where(valid, self.costs, self.costs[valid].max())
 
@@ -249,7 +249,7 @@ class Yardstick:
         return share * float(self._prices(np.asarray(rows, dtype=np.int64)).sum())
 
     def _prices(self, rows: Indices) -> Floats:
-        """Of evaluating each of the rows."""
+        """Return the cost of evaluating each row: 1, or its seconds where the budget is in seconds."""
         return np.ones(len(rows)) if self.seconds is None else self.seconds[rows]
 
     @cached_property
@@ -269,11 +269,16 @@ class Yardstick:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean and its 95 % confidence interval."""
+    """A mean and its 95 % confidence interval, whose ends are NaN where too few repeats would determine it."""
 
     mean: float
     low: float
     high: float
+
+    @property
+    def words(self) -> str:
+        """'0.612 to 0.705', or 'too few'."""
+        return f"{self.low:.3f} to {self.high:.3f}" if self.low == self.low else "too few"
 
 
 def mean_interval(scores: npt.ArrayLike) -> Interval:
@@ -333,7 +338,12 @@ def pairwise_wins(scores: Mapping[str, Mapping[str, npt.ArrayLike]]) -> dict[str
 
 
 def _resampled(columns: Floats, seed: int = 0) -> Floats:
-    """Means over resampled repeats, shape (repeats, points) -> (resamples, points). The same at every call."""
+    """Means over resampled repeats, shape (repeats, points) -> (resamples, points). The same at every call.
+
+    NaN of fewer than FEWEST repeats: their means hardly differ, and an interval would be too narrow.
+    """
     repeats = len(columns)
+    if repeats < FEWEST:
+        return np.full((1, columns.shape[1]), np.nan)
     weights = np.random.default_rng(seed).multinomial(repeats, np.full(repeats, 1 / repeats), size=_RESAMPLES)
     return np.asarray(weights @ columns / repeats, dtype=np.float64)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..measurement import STATED_FROM, State, of_sources, spreads
+from ..measurement import FEWEST, STATED_FROM, State, of_sources, spreads
 from ..models.points import CLOCK_SETTINGS
 from ..objectives import Goal, Objective
 from ..space.repeats import repeat_names
@@ -16,7 +16,7 @@ from ..space.result_table import STATES, ResultTable
 from ..space.within_limits import broken, feasible, nearest
 from .choosers import Choice, Preferences, choices
 from .convergence import best_so_far, hypervolume_so_far
-from .correlations import FEWEST, Correlation, Observed, Split, correlations, split_by_mean
+from .correlations import Correlation, Observed, Split, correlations, split_by_mean
 from .costs import Costs, Floats, costs_of, positive, values_of, within_limits
 from .counted import Counted, counted
 from .difficulty import Difficulty, Flow, difficulty
@@ -43,7 +43,7 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """One session. What is unknown is None or empty."""
+    """The analysis of one session. What is unknown is None or empty."""
 
     table: ResultTable
     objective: Objective

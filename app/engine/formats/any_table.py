@@ -21,7 +21,7 @@ from ..expressions.values import is_value
 from ..measurement import State, Value
 from ..objectives import Goal, Objective, likely_goal
 from .columns import Columns, parse_columns
-from .entries import NO_VALUE, as_number
+from .entries import as_number
 from .facts import Facts
 from .figure_names import is_figure
 from .kinds import first_character, is_json_lines
@@ -189,14 +189,25 @@ def recording_of(table: Table, columns: TableColumns) -> Recording:
     cells = {name: [as_number(cell) for cell in table.columns[column]] for name, column in figures.items()}
     for row, configuration in enumerate(configurations):
         values = {name: column[row] for name, column in cells.items() if math.isfinite(column[row])}
+        if not values:
+            continue
         _add_known(values)
-        state, error = (State.OK, "") if values else (State.RUNTIME, NO_VALUE)
-        facts = Facts(state, values, intervals={}, error=error, source="recorded")
+        facts = Facts(State.OK, values, intervals={}, error="", source="recorded")
         builder.add(configuration if counts is None else (*configuration, counts[row]), facts)
     same = {name.lower(): str(cells[0]) for name, cells in table.columns.items() if len(set(cells)) == 1}
     device, kernel = (next((v for n, v in same.items() if n in known), "") for known in (_DEVICES, KERNELS))
-    note = f"a table of another tool, read with parameters: {', '.join(parameters)}; figures: {', '.join(figures)}"
-    found = builder.finish(device=device, kernel=kernel, notes=(note,))
+    notes = [f"a table of another tool, read with parameters: {', '.join(parameters)}; figures: {', '.join(figures)}"]
+    if len(builder) < len(table):
+        notes.append(f"{len(table) - len(builder)} of {len(table)} rows have no number in any figure and are left out")
+    first = min(list(table.columns).index(column) for column in figures.values())
+    for name, column in list(table.columns.items())[:first]:
+        empty = list(column).count(None)
+        if 0 < empty < len(table) and not _NOT_CHOSEN.search(name):
+            notes.append(f"{name} is empty in {empty} of {len(table)} rows: it is not read as a parameter")
+    for name in (name for name in parameters if name in KERNELS):
+        several = ", ".join(dict.fromkeys(map(str, table.columns[parameters[name]])))
+        notes.append(f"different kernels ({several[:200]}): a best or a mean over all of them compares different work")
+    found = builder.finish(device=device, kernel=kernel, notes=notes)
     return replace(found, objective=_objective(found.value_names), read_with=columns.options)
 
 

@@ -116,6 +116,15 @@ class FactColumns:
         """One value of every index, NaN where it is not known. Raises KeyError for an unknown name."""
         return np.array(self._values[name])
 
+    def missing(self) -> list[str]:
+        """What some of the entries that worked lack: a line for the values that the same entries lack."""
+        worked = np.array(self._state) == _CODE_OF_STATE[State.OK]
+        names_of: dict[bytes, list[str]] = {}
+        for name in self._values:
+            names_of.setdefault((worked & np.isnan(self.values(name))).tobytes(), []).append(name)
+        lines = {", ".join(names[:8]) + ", ..." * (len(names) > 8): sum(rows) for rows, names in names_of.items()}
+        return [f"{names}: no number in {n} of {worked.sum()} measurements" for names, n in lines.items() if n]
+
     def put(self, at: int, facts: Facts) -> None:
         """Keep facts at the next index, or in place of those at an earlier one. Raises InputError: too many."""
         last = len(self._state)

@@ -51,7 +51,7 @@ class CacheHeader:
         self.kernel = text_of(document.get("kernel_name"))
         self.problem_size = _problem_size(document.get("problem_size"))
         self.units = own.units
-        self._kept = own.kept
+        self.kept = own.kept
 
     def is_same_run(self, other: CacheHeader) -> bool:
         """Whether the other is of the same run, as far as headers show."""
@@ -60,7 +60,7 @@ class CacheHeader:
 
     def entry_reader(self) -> EntryReader:
         """The reader of the entries below this header."""
-        return EntryReader(self.keys, kept=self._kept, objective=self.objective.goal.name)
+        return EntryReader(self.keys, kept=self.kept, objective=self.objective.goal.name)
 
 
 class CacheEntries:
@@ -88,6 +88,7 @@ class CacheEntries:
             problem_size=header.problem_size,
             objective=header.objective,
             units=header.units,
+            own=header.kept is not None,
         )
 
 

@@ -146,12 +146,17 @@ class RecordingBuilder:
         objective: Objective | None = None,
         units: Mapping[str, str] | None = None,
         notes: Sequence[str] = (),
+        own: bool = False,
     ) -> Recording:
-        """The recording of all entries. Raises InputError where there are none, or the space is too large."""
+        """The recording of all entries; its notes name what some of them lack, unless the file is this program's own.
+
+        Raises InputError where there are none, or the space is too large.
+        """
         where = str(self._path)
         if not self._index_of:
             raise InputError("the file holds no entry", where, "let the tuning run measure something first")
         space, index = self._space(where)
+        simulated = (_SIMULATED,) if "simulated" in self._columns.sources else ()
         return Recording(
             path=self._path,
             device=device or "unknown device",
@@ -159,7 +164,7 @@ class RecordingBuilder:
             problem_size=problem_size,
             objective=objective or Objective(likely_goal("time")),
             units=units_of(self._columns.value_names, units),
-            notes=(*notes, *self._left_out(), *((_SIMULATED,) if "simulated" in self._columns.sources else ())),
+            notes=(*notes, *self._left_out(), *([] if own else self._columns.missing()), *simulated),
             _space=space,
             _columns=self._columns,
             _index=index,

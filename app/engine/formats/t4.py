@@ -80,6 +80,7 @@ class T4Entries:
             problem_size=self._own.text("problem_size"),
             objective=self._objective,
             units=self._units,
+            own=self._own.kept is not None,
         )
 
     def _begin(self, first: Mapping[str, Any]) -> tuple[EntryReader, RecordingBuilder]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from ..measurement import FEWEST
 from .arrays import Floats, Mask
 from .frequency import FrequencyFit
 
@@ -204,5 +206,5 @@ def most_telling(fits: Sequence[CapFit]) -> CapFit:
 
 
 def median_saving(fits: Sequence[CapFit]) -> float:
-    """Over several series, as a share of energy."""
-    return float(np.median([fit.saving for fit in fits]))
+    """Over several series, as a share of energy; NaN over fewer than FEWEST."""
+    return float(np.median([fit.saving for fit in fits])) if len(fits) >= FEWEST else math.nan

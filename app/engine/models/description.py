@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from ...numbers import change
+from ...numbers import change, finite_or_none
 from ..description import NOT_BRACKETED, NOT_IDENTIFIABLE, Cell, Description, Figure, Listing
 from .caps import CapFit, CapsAgainstClocks, median_saving
 from .clock_log import Plateau
@@ -58,7 +58,8 @@ def describe_caps(caps: CapFit, series: Sequence[CapFit] = ()) -> Description:
         figures.append(Figure("Power over its limit", 100 * caps.kept, "%", "where it binds"))
     if len(series) > 1:
         overshoot = max(each.largest_overshoot for each in series)
-        figures.append(Figure(f"Median saving of {len(series)} series", 100 * median_saving(series), "%"))
+        median = finite_or_none(100 * median_saving(series))
+        figures.append(Figure(f"Median saving of {len(series)} series", median, "%", unknown="too few"))
         figures.append(Figure("Largest power above its limit", 100 * overshoot, "%", "of all series"))
     measured = zip(caps.limit_w.tolist(), caps.power_w.tolist(), caps.rate.tolist(), caps.energy.tolist(), strict=True)
     rows: list[list[Cell]] = [

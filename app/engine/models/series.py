@@ -81,8 +81,12 @@ def _series_of_columns(roles: Roles, wanted: Mapping[str, str]) -> list[Points]:
     timeless = roles.values("time") <= 0 if "time" in roles.names else np.zeros(len(rows), dtype=np.bool_)
     impossible = rows & ((every.power_w <= 0) | np.isinf(every.power_w) | timeless)
     count = int(impossible.sum())
-    note = (f"{count} rows with a power, energy or time that cannot be, 0 or below, are left out",) if count else ()
-    rows &= np.isfinite(clock) & (clock > 0) & np.isfinite(every.power_w) & ~impossible
+    notes = [f"{count} rows with a power, energy or time that cannot be, 0 or below, are left out"] if count else []
+    known = np.isfinite(clock) & (clock > 0) & np.isfinite(every.power_w)
+    speed = known if every.rate is None or np.isfinite(every.rate[known]).sum() < 2 else np.isfinite(every.rate)
+    lacking = int((rows & ~impossible & ~(known & speed)).sum())
+    notes += [f"{lacking} rows without a number for clock, power or speed are left out"] if lacking else []
+    rows &= known & ~impossible
     if not rows.any():
         raise InputError("no row has a clock and a power", columns.where, "name the columns with --clock and --power")
     found = []
@@ -90,7 +94,7 @@ def _series_of_columns(roles: Roles, wanted: Mapping[str, str]) -> list[Points]:
         points = _of_group(every, group, group.gpu, roles.names.get("memory_clock"), requested)
         limit_w = _limit_of_columns(columns, group)
         memory_mhz = None if memory is None else _single(memory[group.rows])
-        found.append(replace(points, limit_w=limit_w, memory_clock_mhz=memory_mhz, notes=(*points.notes, *note)))
+        found.append(replace(points, limit_w=limit_w, memory_clock_mhz=memory_mhz, notes=(*points.notes, *notes)))
     return found
 
 

@@ -33,7 +33,8 @@ class Opened:
         repeats = fold(table)
         if repeats is None:
             return cls(plan, table, objective, record)
-        return cls(replace(plan, space=repeats.table.space), repeats.table, objective, record, repeats)
+        repeats.table.space = space = replace(repeats.table.space, notes=(*plan.space.notes, repeats.words))
+        return cls(replace(plan, space=space), repeats.table, objective, record, repeats)
 
     @property
     def name(self) -> str:

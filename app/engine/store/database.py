@@ -437,7 +437,7 @@ class Store:
         self._db.executemany("DELETE FROM stated WHERE session = ? AND row = ?", stale)
 
     def _take_ordinals(self, session: int, count: int) -> int:
-        """The first of so many that follow each other; nobody else writes to a session that is held."""
+        """Reserve consecutive ordinals in a session that is held, and return the first."""
         if session not in self._ordinals:
             statement = "SELECT coalesce(max(ordinal) + 1, 0) FROM measurements WHERE session = ?"
             [(self._ordinals[session],)] = self._db.execute(statement, (session,)).fetchall()
@@ -527,5 +527,5 @@ class Store:
 
 
 def _without(values: Mapping[str, float], names: Collection[str]) -> Mapping[str, float]:
-    """Those of other names: what `load` joins is kept by itself."""
+    """Return the figures without those of these names, which are stored in a table of their own."""
     return {name: value for name, value in values.items() if name not in names} if names else values

@@ -208,7 +208,7 @@ def measurement_to_row(measurement: Measurement) -> tuple[Any, ...]:
 
 
 def measurements_from_rows(space: SearchSpace, stored: Sequence[Sequence[Any]]) -> Iterator[Measurement]:
-    """The measurements of many `SHOWN_COLUMNS`, their texts of JSON read so many at once; damaged ones are left out."""
+    """Yield measurements from rows of `SHOWN_COLUMNS`, parsing their JSON in batches; damaged rows are skipped."""
     for start in range(0, len(stored), VALUES_AT_ONCE):
         part = stored[start : start + VALUES_AT_ONCE]
         try:

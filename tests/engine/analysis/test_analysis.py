@@ -262,8 +262,9 @@ def test_drift_of_a_reference_load() -> None:
     assert warming.drifts
     assert warming.per_hour == pytest.approx(0.01, rel=0.2)
     assert warming.over_session == pytest.approx(0.0197, rel=0.2)
-    assert drift_of("x", [0, 1], [1, 2]) is None
-    assert drift_of("x", [0, 0, 0], [1, 2, 3]) is None
+    assert drift_of("x", range(4), range(1, 5)) is None, "too few"
+    assert drift_of("x", range(5), range(1, 6)) is not None
+    assert drift_of("x", [0] * 5, range(1, 6)) is None
 
 
 def test_drift_of_a_session_counts_only_its_looks() -> None:

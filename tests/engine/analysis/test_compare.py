@@ -129,11 +129,38 @@ def test_what_was_carried_to_fewer_clocks_costs_at_most_what_is_shown() -> None:
 
 
 def test_changes_that_are_not_known_do_not_count() -> None:
-    some = MeanChange.over([0.1, math.nan, 0.3, math.inf])
-    assert (some.mean, some.count) == (pytest.approx(0.2), 2)
-    assert some.deviation == pytest.approx(math.sqrt(0.02))
-    assert MeanChange.over([0.1, math.nan]).words == "+10.0 ± – %"
+    some = MeanChange.over([0.1, math.nan, 0.3, math.inf, 0.2, 0.2, 0.2])
+    assert (some.mean, some.count) == (pytest.approx(0.2), 5)
+    assert some.deviation == pytest.approx(math.sqrt(0.005))
     assert MeanChange.over([math.nan]).words == "–"
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_fewer_than_five_sessions_have_no_mean_change(count: int) -> None:
+    few = MeanChange.over([0.1, 0.2, 0.3, 0.4][:count])
+    assert math.isnan(few.mean)
+    assert math.isnan(few.deviation)
+    assert (few.count, few.words) == (count, "too few")
+
+
+def test_two_sessions_have_no_mean_in_the_comparison_nor_in_the_table_of_kernels_by_boards() -> None:
+    same = [session(name, "A100", gain, -10, kernel="k") for name, gain in (("a", 20), ("b", 30))]
+    sessions = [*same, session("v", "V100", 5, -20, kernel="k")]
+    found = compare_sessions(sessions)
+    (means, *_) = describe_comparison(found).remarks
+    assert means.endswith("over 3 sessions on 2 boards: efficiency too few, speed too few, and at least 5 are needed")
+    table = kernels_by_boards(found)
+    assert table is not None
+    [[pair, single]] = table.cells
+    assert pair is not None
+    assert single is not None
+    assert math.isnan(pair.efficiency_change.mean)
+    assert math.isnan(pair.efficiency), "the mean of two"
+    assert 100 * single.efficiency_change.mean == pytest.approx(5), "of one session, which is no mean"
+    [described] = describe_kernels_by_boards(table)
+    [row, margins] = described.listings[0].rows
+    assert row == ["k", "too few (2)", "+5.0 %, -20.0 %", "too few"]
+    assert margins[1:] == ["too few"] * 3
 
 
 # --- kernels by boards ------------------------------------------------------------------------------------------------
@@ -160,8 +187,7 @@ def test_the_table_of_kernels_by_boards_is_that_of_s1_with_its_means() -> None:
     gains = [gain for gain, _ in TABLE_6_2["Titan RTX"]]
     titan = table.of_boards[table.boards.index("Titan RTX")].efficiency
     assert (100 * titan.mean, 100 * titan.deviation) == pytest.approx((mean(gains), stdev(gains)))
-    losses = [kernels[5][1] for kernels in TABLE_6_2.values()]
-    assert 100 * table.of_kernels[5].speed.deviation == pytest.approx(stdev(losses))
+    assert table.of_kernels[5].words == "too few", "four boards"
     assert (table.of_all.efficiency.words, table.of_all.speed.words) == ("+42.0 ± 24.1 %", "-24.3 ± 12.1 %")
     [described] = describe_kernels_by_boards(table)
     assert described.listings[0].rows[0][1] == "+58.6 %, -26.5 %"
@@ -177,7 +203,10 @@ def test_many_boards_of_a_model_weigh_no_more_than_one_of_another() -> None:
     assert of_v100 is not None
     assert (of_a100.sessions, 100 * of_a100.efficiency_change.mean) == (5, pytest.approx(42))
     assert 100 * of_a100.efficiency_change.deviation == pytest.approx(stdev(range(5)))
-    assert 100 * table.of_all.efficiency.mean == pytest.approx((42 + 20) / 2)
+    others = [session(gpu, gpu, 20, -20, kernel="k") for gpu in ("V100", "A4000", "H100", "L40")]
+    table = kernels_by_boards(compare_sessions([*sessions, *others]))
+    assert table is not None
+    assert 100 * table.of_all.efficiency.mean == pytest.approx((42 + 4 * 20) / 5)
 
 
 def test_what_was_not_tuned_is_a_dash_and_one_kernel_on_one_model_has_no_table() -> None:
@@ -216,6 +245,7 @@ def test_configurations_are_averaged_over_machines_with_their_deviations() -> No
     assert best.figures["time_s"].deviation == pytest.approx(0.0)
     [described] = describe_machines(found)
     assert described.title == "k: averages over 3 sessions on 3 boards"
+    assert {figure.value for figure in described.figures} == {"too few configurations"}, "a median over two"
     assert "± " in str(described.listings[0].rows[0][1])
 
 

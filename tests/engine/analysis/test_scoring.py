@@ -183,7 +183,7 @@ def test_the_command_prints_scores_budget_and_repeats_and_jobs_change_nothing(
         "--strategy",
         "greedy_ils,random_sample",
         "--repeats",
-        "4",
+        "5",
         "--json",
     ]
     documents = []
@@ -194,13 +194,27 @@ def test_the_command_prints_scores_budget_and_repeats_and_jobs_change_nothing(
     assert documents[1] == document
     space = "convolution_milo-A4000"
     assert document["budget"] == {space: 268}
-    assert document["repeats"] == 4
+    assert document["repeats"] == 5
     assert set(document["scores"][space]) == {"greedy_ils", "random_sample"}
     one = document["scores"][space]["greedy_ils"]
     assert one["low"] <= one["mean"] <= one["high"]
     assert one["mean"] == pytest.approx(np.mean(document["curves"][space]["greedy_ils"]["mean"]))
     assert main(words[:-1]) == 0
     assert "greedy_ils" in capsys.readouterr().out
+
+
+def test_fewer_than_five_repeats_have_no_interval(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["score", str(shared_data / CONVOLUTION), "--strategy", "greedy_ils,random_sample", "--repeats", "1"]
+    assert main([*words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    for one in document["overall"].values():
+        assert (one["low"], one["high"]) == (None, None)
+        assert one["mean"] is not None
+    assert set(document["curves"]["convolution_milo-A4000"]["greedy_ils"]["low"]) == {None}
+    assert main(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.endswith("too few") for line in lines) == 2
+    assert "1 repeat" in lines[0]
 
 
 @pytest.mark.parametrize(

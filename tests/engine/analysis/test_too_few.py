@@ -84,6 +84,21 @@ def test_levels_of_few_have_no_mean_and_say_so() -> None:
         assert best == "too few of each value"
 
 
+def test_four_runs_of_the_reference_show_no_drift_and_are_said_to_be_too_few() -> None:
+    for runs, said in ((4, ["too few: at least 5 timed runs of it are needed"]), (5, [])):
+        table = session(9)
+        again = ResultTable(table.space)
+        for at in range(9):
+            each = table.measurement(at)
+            reference = {"reference_time_s": 1.0 + at / 100} if at < runs else {}
+            values = {**each.values, **reference}
+            again.append(Measurement(each.row, each.configuration, State.OK, values, timestamp_s=60.0 * at))
+        analysis = analyse(again, OBJECTIVE, with_difficulty=False)
+        [drift] = [each for each in describe_analysis(analysis) if each.title.startswith("Drift")]
+        assert list(drift.remarks) == said
+        assert len(analysis.drift) == (runs >= 5)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(0, 100))
 def test_no_mean_and_no_coefficient_is_of_fewer_than_five(codes: list[int], seed: int) -> None:

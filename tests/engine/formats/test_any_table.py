@@ -198,3 +198,109 @@ def test_what_a_tool_writes_for_not_measured_is_never_the_best(tmp_path: Path, n
         assert np.nanmin(energies) == pytest.approx(162.0), path
         assert np.nanmin(times) > 0, path
         assert np.isfinite(times).sum() == 3, "a time is known where only the energy is not"
+
+
+# --- cells that hold nothing ------------------------------------------------------------------------------------------
+
+
+def runs(*cells: str) -> str:
+    """A table of configurations 32, 64, ... with times; each cell stands in the energy column of its row."""
+    rows = [f"{32 * 2**at},{1 + at / 10},{cell}" for at, cell in enumerate(cells)]
+    return "\n".join(["block,time_ms,energy_J", *rows]) + "\n"
+
+
+def test_figures_that_some_rows_lack_are_counted_in_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cells = ("2.0", "", "1.9", "NaN", "1.8", "inf", "1.7")
+    said = "energy_J, energy_j, power_w: no number in 3 of 7 measurements"
+    read = table(tmp_path, runs(*cells))
+    assert said in read.notes
+    assert read.table().failures() == {}
+    assert int(np.isfinite(read.table().values("time_s")).sum()) == 7
+    assert main(["analyse", str(tmp_path / "table.csv")]) == 0
+    assert said in capsys.readouterr().out
+    lines = [{"block": 2**at, "time_ms": 1 + at, **({"energy_J": 2.0} if at < 4 else {})} for at in range(7)]
+    of_lines = table(tmp_path, "\n".join(map(json.dumps, lines)), name="table.jsonl")
+    assert said in of_lines.notes
+    assert not any("no number" in note for note in table(tmp_path, runs("2.0", "1.9")).notes)
+
+
+def test_a_cache_of_another_tool_says_what_some_entries_lack(tmp_path: Path, cache: Path) -> None:
+    document = json.loads(cache.read_text())
+    lacking = next(entry for entry in document["cache"].values() if isinstance(entry["time"], float))
+    lacking["flops"] = 5.0
+    cache.write_text(json.dumps(document))
+    worked = len(document["cache"]) - sum(read_recording(cache).table().failures().values())
+    assert f"flops: no number in {worked - 1} of {worked} measurements" in read_recording(cache).notes
+
+
+def test_a_row_without_any_figure_is_left_out_and_counted_and_is_no_failure(tmp_path: Path) -> None:
+    read = table(tmp_path, "block,time_ms,energy_J\n32,1.0,2.0\n64,,\n128,1.2,\n256,nan,\n")
+    assert "2 of 4 rows have no number in any figure and are left out" in read.notes
+    assert [each.configuration["block"] for each in read.in_file_order()] == [32, 128]
+    assert read.table().failures() == {}
+
+
+def test_a_column_that_is_no_parameter_as_some_rows_lack_it_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "block,tile,time_ms\n32,1,1.0\n32,2,1.3\n64,1,1.1\n64,,1.2\n"
+    said = "tile is empty in 1 of 4 rows: it is not read as a parameter"
+    assert said in table(tmp_path, text).notes
+    assert main(["analyse", str(tmp_path / "table.csv")]) == 0
+    out = capsys.readouterr().out
+    assert said in out, "though its rows are averaged as repeats"
+    assert "repeat only repeats each configuration" in out
+    assert not any("tile" in note for note in table(tmp_path, text.replace("64,,", "64,2,")).notes[1:])
+
+
+@pytest.mark.parametrize(
+    ("power", "speed", "said"),
+    [
+        ("", "1.0", ["1 rows without a number for clock, power or speed are left out"]),
+        ("NaN", "1.0", ["1 rows without a number for clock, power or speed are left out"]),
+        ("100", "", ["1 rows without a number for clock, power or speed are left out"]),
+        ("100", "1.0", []),
+    ],
+)
+def test_a_fit_counts_the_rows_that_it_leaves_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], power: str, speed: str, said: list[str]
+) -> None:
+    file = tmp_path / "clocks.csv"
+    rows = [f"{clock},{40 + clock / 10 + (clock / 400) ** 3},{clock / 700}" for clock in range(600, 1800, 100)]
+    file.write_text("\n".join(["clock_mhz,power_w,throughput", *rows, f"1850,{power},{speed}"]) + "\n")
+    assert main(["fit", str(file), "--json"]) == 0
+    reasons = json.loads(capsys.readouterr().out)["reasons"]
+    assert [reason for reason in reasons if "left out" in reason] == said
+
+
+# --- several kernels in one table -------------------------------------------------------------------------------------
+
+
+def test_a_table_of_several_kernels_is_analysed_kernel_by_kernel(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "kernels.csv"
+    rows = [
+        f"{k},{b},{scale * (1 + b / 100)},{scale * (9 - b / 100)}" for k, scale in KERNELS for b in range(32, 260, 32)
+    ]
+    file.write_text("\n".join(["kernel,block,time_ms,energy_J", *rows]) + "\n")
+    assert main(["analyse", str(file)]) == 0
+    out = capsys.readouterr().out
+    assert [line.split()[1] for line in out.splitlines() if "unknown device" in line] == ["gemm:", "copy:"]
+    fastest = [line.split() for line in out.splitlines() if line.startswith("Fastest ")]
+    assert [(words[1], words[-2]) for words in fastest] == [("3.96", "gemm"), ("1.32", "copy")]
+    assert out.count("measured  8 of 8 configurations") == 2
+    assert out.count("different kernels (gemm, copy): a best or a mean over all of them compares different work") == 2
+    assert main(["analyse", str(file), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert any("different kernels" in note for note in document["notes"])
+    parts = document["kernels"]
+    assert [part["title"] for part in parts] == ["gemm", "copy"]
+    times = [part["choosers"]["fastest"]["values"]["time_ms"] for part in parts]
+    assert times == [pytest.approx(3 * 1.32), pytest.approx(1.32)]
+    assert [part["coverage"] for part in parts] == [1.0, 1.0]
+    assert main(["export", str(file), "--kind", "json", "--out", str(tmp_path / "out")]) == 0
+    assert "different kernels (gemm, copy)" in capsys.readouterr().err, "the best is of one of them"
+
+
+KERNELS = (("gemm", 3), ("copy", 1))
