@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from ...numbers import duration, percent
+from ...sensors.simulated.twin import not_shown
 from ..analysis.failures import missing_figure, most_frequent
 from ..analysis.peak_share import peak_share
 from ..analysis.quantities import quantity
@@ -74,7 +75,8 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
         )
     if math.isfinite(seconds):
         figures.append(Figure("Took", duration(seconds)))
-    return Description(plan.title, plan.gpu, figures, remarks=plan.space.notes)
+    unlike = not_shown(plan.origin.get("gpu", ""))
+    return Description(plan.title, plan.gpu, figures, remarks=[*plan.space.notes, *([unlike] if unlike else [])])
 
 
 def _source_of(plan: SessionPlan) -> str:
