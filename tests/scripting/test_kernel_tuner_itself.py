@@ -22,6 +22,7 @@ from app.cli import main
 from app.engine.children.python import python_environment
 from app.engine.formats.read import read_recording
 from app.engine.measurement import State
+from app.paths import resources
 
 QUESTIONS = Path(__file__).with_name("kernel_tuner_questions.py")
 ANSWERS = json.loads(Path(__file__).with_name("kernel_tuner_1_5_0.json").read_text())
@@ -167,16 +168,25 @@ print(json.dumps(found))
 
 @pytest.mark.parametrize(
     ("example", "gpu", "objective"),
-    [("gemm", "a100", "GFLOPS/W"), ("stencil", "k20x", "Gpoints/s"), ("mv", "h200", "time")],
+    [
+        ("gemm", "simulated:a100", "GFLOPS/W"),
+        ("stencil", "simulated:k20x", "Gpoints/s"),
+        ("mv", "simulated:h200", "time"),
+        ("h200-sgemm-session.json.gz", "recorded", "GFLOP/s"),
+    ],
 )
-def test_kernel_tuner_searches_a_session_of_a_simulated_board(
+def test_kernel_tuner_searches_a_session_of_a_simulated_or_recorded_board(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: str, gpu: str, objective: str
 ) -> None:
-    """The problem of `mv` depends on its parameters, so that no size of it can be in the file."""
+    """The problem of `mv` depends on its parameters and that of the recording is not known: no size is in the file."""
     peer()
     monkeypatch.chdir(tmp_path)
-    assert main(["tune", example, "--gpu", f"simulated:{gpu}", "--max-evaluations", "24"]) == 0
-    assert main(["export", "--kind", "cache", "--out", "."]) == 0
+    source = []
+    if gpu == "recorded":
+        source.append(str(resources() / "recordings" / example))
+    else:
+        assert main(["tune", example, "--gpu", gpu, "--max-evaluations", "24"]) == 0
+    assert main(["export", *source, "--kind", "cache", "--out", "."]) == 0
     [file] = Path().glob("*-cache.json")
     higher = objective != "time"
     found = of_peer(tmp_path, "-c", SEARCHED, json.dumps([[file.name, objective, higher]]))
