@@ -418,7 +418,8 @@ def twin(arguments: Namespace) -> int:
         )
     rows = truth(board, arguments.workload, power_limit_w=arguments.power_limit)
     if arguments.json:
-        print_json({"gpu": board.name, "source": "simulated", "workload": arguments.workload, "clocks": rows})
+        document = {"gpu": board.name, "source": "simulated", "workload": arguments.workload, "clocks": rows}
+        print_json(document | {"not_shown": list(board.not_shown)})
         return 0
     show(f"{board.name} (simulated), {arguments.workload}: the truth behind its sensors")
     header = ("clock MHz", "observed MHz", "power W", "time ms", "rate", "unit", "energy J", "capped")
@@ -434,4 +435,6 @@ def twin(arguments: Namespace) -> int:
         ],
         header,
     )
+    if board.not_shown:
+        show(f"Not shown: {'; '.join(board.not_shown)}")
     return 0

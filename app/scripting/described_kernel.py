@@ -37,10 +37,10 @@ class DescribedKernel:
 
     @property
     def problem_size(self) -> str:
-        """As caches write it; '' where it depends on the parameters."""
+        """As caches write it; '' where functions give it, or a text that a list of sizes cannot hold."""
         size = self.parts.problem_size
-        fixed = not callable(size) and all(isinstance(each, int) for each in size)
-        return ", ".join(str(each) for each in size) if fixed else ""  # type: ignore[union-attr]
+        plain = not callable(size) and all(isinstance(each, int | str) and "," not in str(each) for each in size)
+        return ", ".join(str(each) for each in size) if plain else ""  # type: ignore[union-attr]
 
 
 def describe_kernel(

@@ -147,7 +147,9 @@ def plan_from_cache(kernel: DescribedKernel, wanted: Wanted, cache: GrowingCache
     recording = cache.recording
     if recording is None:
         raise InputError(
-            "there is no such cache", str(cache.path), "simulation_mode answers from a cache that is there"
+            "there is no such cache, or nothing in it",
+            str(cache.path),
+            "simulation_mode answers from a cache that is there",
         )
     settings = {
         name: tuple(values) for name, values in kernel.spec.device_settings.items() if isinstance(values, tuple)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from PySide6.QtCore import QObject, Signal, Slot
 
 from ..files import title_of
+from ..sensors.simulated.twin import not_shown
 from .plots.row_filter import EVERYTHING, RowFilter
 from .provenance import provenance
 from .threads.bridge import EngineBridge
@@ -74,6 +75,11 @@ class CurrentResult(QObject):
             return ""
         numbered = [f"session {self.session}"] if self.session else []  # one that is followed has no number yet
         return " · ".join([self.plan.title, self.plan.gpu, *numbered, provenance(self.plan)])
+
+    @property
+    def not_shown(self) -> str:
+        """What its simulated board is known not to show of the real one; '' of others."""
+        return "" if self.plan is None else not_shown(self.plan.origin.get("gpu", ""))
 
     @property
     def short_name(self) -> str:

@@ -22,6 +22,7 @@ from app.cli import main
 from app.engine.children.python import python_environment
 from app.engine.formats.read import read_recording
 from app.engine.measurement import State
+from app.paths import resources
 
 QUESTIONS = Path(__file__).with_name("kernel_tuner_questions.py")
 ANSWERS = json.loads(Path(__file__).with_name("kernel_tuner_1_5_0.json").read_text())
@@ -140,3 +141,137 @@ def test_kernel_tuner_opens_our_cache_and_files_and_we_open_its(
         states = [table.measurement(at).state for at in range(len(table))]
         assert states.count(State.OK) == 3, name
         assert states.count(State.COMPILE) == 3, name
+
+
+SEARCHED = """
+import json
+import sys
+from kernel_tuner.file_utils import output_file_schema, store_metadata_file, store_output_file
+from kernel_tuner.interface import tune_cache
+from kernel_tuner.util import get_best_config, infer_args_from_cache, read_cache
+found = {"schema": output_file_schema("results")[1]}
+for path, objective, higher in json.loads(sys.argv[1]):
+    results, environment = tune_cache(path, objective=objective, objective_higher_is_better=higher, quiet=True)
+    parameters = infer_args_from_cache(read_cache(path, open_cache=False))["tune_params"]
+    best = get_best_config(results, objective, higher)
+    store_output_file(path.replace(".json", "-output"), results, parameters, objective)
+    found[path] = [
+        len(results),
+        {name: best[name] for name in parameters},
+        {name: best[name] for name in ("time", "energy_j")},
+        environment["simulated_time"],
+    ]
+store_metadata_file("metadata")
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.parametrize(
+    ("example", "gpu", "objective"),
+    [
+        ("gemm", "simulated:a100", "GFLOPS/W"),
+        ("stencil", "simulated:k20x", "Gpoints/s"),
+        ("mv", "simulated:h200", "time"),
+        ("h200-sgemm-session.json.gz", "recorded", "GFLOP/s"),
+    ],
+)
+def test_kernel_tuner_searches_a_session_of_a_simulated_or_recorded_board(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: str, gpu: str, objective: str
+) -> None:
+    """The problem of `mv` depends on its parameters and that of the recording is not known: no size is in the file."""
+    peer()
+    monkeypatch.chdir(tmp_path)
+    source = []
+    if gpu == "recorded":
+        source.append(str(resources() / "recordings" / example))
+    else:
+        assert main(["tune", example, "--gpu", gpu, "--max-evaluations", "24"]) == 0
+    assert main(["export", *source, "--kind", "cache", "--out", "."]) == 0
+    [file] = Path().glob("*-cache.json")
+    higher = objective != "time"
+    found = of_peer(tmp_path, "-c", SEARCHED, json.dumps([[file.name, objective, higher]]))
+    count, configuration, figures, spent_ms = found[file.name]
+    table = read_recording(file).table()
+    ours = [table.measurement(index) for index in range(len(table))]
+    worked = [each for each in ours if each.state is State.OK]
+    name = "time_s" if objective == "time" else objective
+    best = (max if higher else min)(worked, key=lambda each: each.values[name])
+    assert count == len(worked) > 10
+    assert list(configuration.values()) == list(best.configuration.values())
+    assert figures["energy_j"] == best.values["energy_j"]
+    assert figures["time"] == pytest.approx(best.values["time_s"] * 1e3)
+    assert spent_ms == pytest.approx(sum(each.cost_s for each in worked) * 1e3)
+    output = json.loads(Path(file.name.replace(".json", "-output.json")).read_text())
+    jsonschema.validate(output, found["schema"])
+    assert len(output["results"]) == count
+
+
+THEIR_CACHES = """
+import json
+import numpy as np
+from kernel_tuner import tune_kernel
+source = 'extern "C" float f(float *x, int n) { return 10.0f / block_size_x + u; }'
+x, n = np.zeros(64, np.float32), np.int32(64)
+parameters = {"block_size_x": [1, 2, 4], "u": [3, 2]}
+found = {}
+for name, size in (("number", 64), ("text", "u*4"), ("function", lambda p: 64)):
+    _, environment = tune_kernel(
+        "f", source, size, [x, n], parameters, lang="C", cache=name, metrics={"x": "2 * time"}, iterations=2, quiet=True
+    )
+    found[name] = {each: environment["best_config"][each] for each in ("block_size_x", "u", "time", "x")}
+print(json.dumps(found))
+"""
+
+
+def test_we_search_and_continue_caches_of_functions_in_c_that_kernel_tuner_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    peer()
+    if not shutil.which("g++"):
+        pytest.skip("there is no g++")
+    monkeypatch.chdir(tmp_path)
+    theirs = of_peer(tmp_path, "-c", THEIR_CACHES)
+    assert theirs["number"] == {"block_size_x": 4, "u": 2, "time": 4.5, "x": 9.0}
+    written = {name: json.loads(Path(f"{name}.json").read_text()) for name in theirs}
+    for more in ("quiet=True, simulation_mode=True", "quiet=True"):
+        Path("script.py").write_text(THEIR_CACHES.replace("quiet=True", more))
+        assert main(["kernel-tuner", "script.py"]) == 0
+        assert json.loads(capsys.readouterr().out.splitlines()[-1]) == theirs
+    for name, document in written.items():
+        assert len(document["cache"]) == len(read_recording(Path(f"{name}.json")).table()) == 6
+        assert json.loads(Path(f"{name}.json").read_text()) == document
+    assert of_peer(tmp_path, "-c", THEIR_CACHES) == theirs  # it continues them after us
+
+
+OUR_CACHES = """
+import json
+import numpy as np
+from kernel_tuner import tune_kernel
+a = np.zeros(1024 * 1024, np.float32)
+parameters = {"block_size_x": [16, 32, 64], "block_size_y": [1, 2, 4], "tile_size_x": [1, 2], "tile_size_y": [1, 2]}
+found = {}
+for name, size in (("number", (1024, 1024)), ("text", ("tile_size_x * 1024", "1024")), ("function", lambda p: 1024)):
+    _, environment = tune_kernel(
+        "sgemm", "__global__ void sgemm(float *c) {}", size, [a, a, a], parameters, lang="CUDA", cache=name, quiet=True
+    )
+    best = environment["best_config"]
+    found[f"{name}.json"] = {each: best[each] for each in (*parameters, "time", "energy_j")}
+print(json.dumps(found))
+"""
+
+
+def test_kernel_tuner_searches_what_a_script_stored_of_a_simulated_board(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    peer()
+    monkeypatch.chdir(tmp_path)
+    Path("script.py").write_text(OUR_CACHES)
+    board = ["--gpu", "simulated:a100", "--profile", "gemm", "--energy"]
+    assert main(["kernel-tuner", *board, "script.py"]) == 0
+    ours = json.loads(capsys.readouterr().out.splitlines()[-1])
+    simulated = OUR_CACHES.replace("quiet=True", "quiet=True, simulation_mode=True")
+    assert of_peer(tmp_path, "-c", simulated) == ours
+    searched = of_peer(tmp_path, "-c", SEARCHED, json.dumps([[name, "time", False] for name in ours]))
+    for name, best in ours.items():
+        count, configuration, figures, _ = searched[name]
+        assert (count, configuration | figures) == (36, best), name

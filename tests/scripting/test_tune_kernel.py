@@ -424,6 +424,35 @@ def test_a_cache_grows_is_read_back_and_keeps_what_was_there(virtual_board: Virt
     assert environment["source"] == "nvml"
 
 
+@pytest.mark.parametrize(
+    ("size", "stored"),
+    [(1000, 1000), ((1000, 2), [1000, 2]), (("n", 2), ["n", 2]), ("max(n, 2)", []), (lambda p: p["n"], [])],
+)
+def test_a_cache_holds_the_problem_size_as_kernel_tuner_reads_it(
+    virtual_board: VirtualBoard, tmp_path: Path, size: Any, stored: object
+) -> None:
+    """Its `tune_cache` looks for one in every file; an empty list is no size at all."""
+    values = {"block_size_x": [64], "launch_ms": [1], "n": [1000]}
+    path = tmp_path / "scale.json"
+    for _ in range(2):  # the second reads what the first has written
+        tune_kernel("scale", SOURCE, size, [Y, X], values, cache=path, gpu=virtual_board)
+        assert json.loads(path.read_text())["problem_size"] == stored
+
+
+def test_a_cache_of_a_run_that_ended_before_its_first_measurement_is_written_again(
+    virtual_board: VirtualBoard, tmp_path: Path
+) -> None:
+    path = tmp_path / "scale.json"
+    header = {"device_name": "a board", "kernel_name": "scale", "problem_size": 1000, "tune_params_keys": ["other"]}
+    path.write_text(json.dumps({**header, "tune_params": {"other": [1]}, "cache": {}}, indent=0)[:-3])
+    with pytest.raises(InputError, match="nothing in it"):
+        tuned(virtual_board, {"launch_ms": [1]}, cache=path, simulation_mode=True)
+    tuned(virtual_board, {"launch_ms": [1]}, cache=path)
+    written = json.loads(path.read_text())
+    assert written["tune_params_keys"] == ["block_size_x", "launch_ms"]
+    assert list(written["cache"]) == ["64,1"]
+
+
 def test_what_was_only_timed_is_no_result_of_a_script(virtual_board: VirtualBoard, tmp_path: Path) -> None:
     path = tmp_path / "deep.json"
     results, _ = tuned(

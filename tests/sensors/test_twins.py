@@ -25,7 +25,7 @@ from app.sensors.simulated import laws
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.profiles import load_of
 from app.sensors.simulated.truth import IN_BYTES, truth, workloads
-from app.sensors.simulated.twin import Twin, load_twin, twin_names
+from app.sensors.simulated.twin import Twin, load_twin, not_shown, twin_names
 
 BOARDS = ("a100", "a4000", "a6000", "h200", "k20x", "mi210", "rtx5090", "titan_rtx", "v100")
 
@@ -259,6 +259,29 @@ def test_the_mi210_throttles_in_fp64_from_two_flop_per_byte_on() -> None:
 def test_the_mi210_has_the_limits_of_its_own_maker() -> None:
     limits = load_twin("mi210").limits
     assert (limits.warp_size, limits.shared_memory_per_block, limits.multiprocessors) == (64, 65536, 104)
+
+
+@pytest.mark.parametrize("document", ["twins/README.md", "guide/first-steps.md"])
+def test_what_a_board_does_not_show_is_said_the_same_wherever_it_is_listed(document: str) -> None:
+    text = (resources() / document).read_text()
+    items = re.findall(r"^- `(\w+)`: (.+(?:\n  .+)*)", text, re.MULTILINE)
+    listed = [(name, " ".join(words.split())) for name, words in items]
+    assert listed == [(name, words) for name in BOARDS for words in load_twin(name).not_shown]
+    assert {name for name, _ in listed} == {"a100", "a6000", "k20x", "mi210"}
+
+
+def test_what_a_board_does_not_show_is_found_by_its_identifier() -> None:
+    assert "harder than one for time" in not_shown("simulated:a100")
+    assert not_shown("simulated:a100#2") == not_shown("simulated:a100")
+    for other in ("simulated:h200", "simulated:/gone/mine.toml", "simulated:h300", "GPU-1234", "a100", ""):
+        assert not_shown(other) == "", other
+
+
+@pytest.mark.parametrize("wrong", ['"the bandwidth"', "[1]", '[""]', f'["{"x" * 201}"]'])
+def test_what_a_board_does_not_show_is_a_list_of_texts(own_twin: Path, wrong: str) -> None:
+    own_twin.write_text(f"not_shown = {wrong}\n" + re.sub(r"(?s)not_shown = .*?\n\]", "", own_twin.read_text()))
+    with pytest.raises(InputError, match="text"):
+        load_twin(str(own_twin))
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

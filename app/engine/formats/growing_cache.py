@@ -43,10 +43,11 @@ class GrowingCache:
         self._found: frozenset[str] = frozenset()  # the entries that were there before
         self._next_s = 0.0
         if self.path.is_file() and self.path.stat().st_size:
-            self.recording = read_recording(self.path)
-            self._document = _document(self.path)
-            self._entries = self._document.pop("cache")
-            self._found = frozenset(self._entries)
+            document = _document(self.path)
+            if document["cache"]:  # else the run that made it was ended before its first measurement
+                self.recording = read_recording(self.path)
+                self._document, self._entries = document, document.pop("cache")
+                self._found = frozenset(self._entries)
 
     def require(
         self, names: Iterable[str], *, kernel: str, problem_size: str = "", board: str = "", known_as: str | None = None

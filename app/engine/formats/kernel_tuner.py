@@ -140,7 +140,7 @@ def cache_header(space: SearchSpace, about: About, names: list[str]) -> dict[str
     return {
         "device_name": about.device if about.known_as is None else about.known_as,
         "kernel_name": about.kernel,
-        **_problem_size_entry(about.problem_size),
+        "problem_size": _sizes(about.problem_size),
         "tune_params_keys": names,
         "tune_params": {n: list(p.values) for n, p in zip(names, space.parameters, strict=True)},
         "objective": goals[0] if len(goals) == 1 else goals,
@@ -148,12 +148,10 @@ def cache_header(space: SearchSpace, about: About, names: list[str]) -> dict[str
     }
 
 
-def _problem_size_entry(text: str) -> dict[str, Any]:
-    """Kernel Tuner compares it with the one it is given, where there is one."""
-    sizes = text.split(", ")
-    if all(re.fullmatch(r"0|[1-9][0-9]{0,17}", size) for size in sizes):
-        return {"problem_size": [int(size) for size in sizes] if len(sizes) > 1 else int(sizes[0])}
-    return {"problem_size": text} if text else {}
+def _sizes(text: str) -> int | str | list[int | str]:
+    """Kernel Tuner reads it from every cache, and compares it with the one it is given; an empty list: not known."""
+    sizes = [int(each) if re.fullmatch(r"0|[1-9][0-9]{0,17}", each) else each for each in text.split(", ") if each]
+    return sizes[0] if len(sizes) == 1 else sizes
 
 
 def cache_entry(m: Measurement, about: About, names: Sequence[str], value_names: Sequence[str]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ...numbers import duration, percent
+from ...sensors.simulated.twin import not_shown
 from ..analysis.failures import missing_figure, most_frequent
 from ..analysis.peak_share import peak_share
 from ..analysis.quantities import quantity
@@ -76,7 +77,8 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
         )
     if math.isfinite(seconds):
         figures.append(Figure("Took", duration(seconds)))
-    return Description(plan.title, plan.gpu, figures, remarks=plan.space.notes)
+    unlike = not_shown(plan.origin.get("gpu", ""))
+    return Description(plan.title, plan.gpu, figures, remarks=[*plan.space.notes, *([unlike] if unlike else [])])
 
 
 def _source_of(plan: SessionPlan) -> str:

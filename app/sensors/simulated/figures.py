@@ -189,6 +189,7 @@ class Twin:
     thermal: Thermal
     sensors: Sensors
     service: Service | None = None
+    not_shown: tuple[str, ...] = ()  # of the measurements that it follows, in words
 
     def require_limit(self, limit_w: float) -> None:
         """Raise PermissionRefused for a power limit out of range."""

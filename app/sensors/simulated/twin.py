@@ -10,6 +10,7 @@ import tomllib
 import types
 import typing
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from ..load import PRECISIONS
 from .figures import Twin
 from .individual import MOST, individual, split_number
 
-__all__ = ["Twin", "load_twin", "twin_names"]
+__all__ = ["Twin", "load_twin", "not_shown", "twin_names"]
 
 _MAXIMUM_BYTES = 256 * 1024
 _MAXIMUM_CLOCKS = 2000
@@ -43,6 +44,15 @@ def load_twin(name_or_path: str) -> Twin:
     """
     text, number = split_number(name_or_path)
     return individual(_model(text), number)
+
+
+def not_shown(board: str) -> str:
+    """What the simulated board of that uuid is known not to show of its measurements; '' of other boards."""
+    name = board.removeprefix("simulated:")
+    with suppress(InputError):
+        if name != board and (listed := load_twin(name).not_shown):
+            return f"Not shown by this simulated board: {'; '.join(listed)}"
+    return ""
 
 
 def _model(text: str) -> Twin:
@@ -145,6 +155,10 @@ def _value(hint: Any, metadata: Mapping[str, float], given: Any, file: str, plac
         if not (isinstance(given, list) and len(given) == 2 and all(type(g) is int and 0 <= g < 100 for g in given)):
             raise InputError("must be two whole numbers", f"{file}, {place}", "such as [8, 0]")
         return tuple(given)
+    if origin is tuple and str in typing.get_args(hint):
+        if not isinstance(given, list):
+            raise InputError("must be a list of texts", f"{file}, {place}", 'such as ["the bandwidth of copies"]')
+        return tuple(_value(str, metadata, each, file, place) for each in given)
     if origin is tuple:
         return _clocks(given, file, place)
     if origin is not None:

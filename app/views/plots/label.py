@@ -58,9 +58,10 @@ class ElidedLabel(PlainLabel):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setText(text)
 
-    def setText(self, text: str) -> None:
+    def setText(self, text: str, more: str = "") -> None:
+        """`more` is for the tool tip alone."""
         super().setText(text)
-        self.setToolTip(plain_tip(text))
+        self.setToolTip(plain_tip(f"{text}\n\n{more}".rstrip()))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(1, super().minimumSizeHint().height())

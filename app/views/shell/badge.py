@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QComboBox, QWidget
 
+from ...sensors.simulated.twin import not_shown
 from ..plots import theme
 from ..plots.label import PlainLabel, plain_tip
 from ..watched_boards import WatchedBoards, speed_words
@@ -52,7 +53,7 @@ class Badge(QWidget):
     def _fill(self, *_: object) -> None:
         info, speed = self._boards.current.gpu.info, speed_words(self._boards.current.gpu.clock.speed)
         self.field.setText(f"{_STATES[info.source]} {speed}".rstrip())
-        self.field.setToolTip(_TIPS.get(info.source, ""))
+        self.field.setToolTip(plain_tip(f"{_TIPS.get(info.source, '')}\n{not_shown(info.uuid)}".strip()))
         self.field.setVisible(not info.live)
         self.chooser.clear()
         for board in self._boards.all:

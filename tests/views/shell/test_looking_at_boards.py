@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.engine.session_state import SessionState
+from app.sensors.simulated.twin import load_twin
 from app.views import countdown, watched_boards
 from app.views.shell.app import Program
 from app.views.shell.window import MainWindow
@@ -86,6 +87,16 @@ def test_the_window_shows_the_board_that_was_chosen(qtbot: QtBot, open_program: 
     window.boards.show("simulated:no such board")
     qtbot.waitUntil(lambda: "no such board" in window.banner.text, timeout=5000)
     assert "H200" in window.windowTitle(), "and the one that works stays"
+
+
+def test_the_badge_says_what_the_simulated_board_does_not_show(qtbot: QtBot, open_program: Open) -> None:
+    window = ready(qtbot, open_program())
+    for name in ("k20x", "h200"):
+        show(qtbot, window, f"simulated:{name}")
+        words = load_twin(name).not_shown
+        assert bool(words) == (name == "k20x")
+        assert all(each in window.badge.field.toolTip() for each in words)
+        assert ("Not shown" in window.badge.field.toolTip()) == bool(words)
 
 
 def test_the_list_in_the_toolbar_says_of_each_board_what_it_is_and_shows_it(qtbot: QtBot, open_program: Open) -> None:
