@@ -103,10 +103,15 @@ def _sections(image: bytes) -> list[_Section]:
     if magic != b"\x7fELF" or (size, order) != (2, 1):
         raise ValueError("no ELF file of 64 bits")
     (start,) = struct.unpack_from("<Q", image, 40)
+    if start > len(image):  # beyond 2^63, unpack_from() raises OverflowError
+        raise ValueError("the headers of the sections lie behind the end")
     entry, count, names = struct.unpack_from("<HHH", image, 58)
     headers = [_SECTION.unpack_from(image, start + at * entry) for at in range(count)]
     table = headers[names][4]
-    return [_Section(_text(image, table + name), kind, at, long) for name, kind, _, _, at, long, *_ in headers]
+    found = [_Section(_text(image, table + name), kind, at, long) for name, kind, _, _, at, long, *_ in headers]
+    if any(section.offset > len(image) for section in found):
+        raise ValueError("a section lies behind the end")
+    return found
 
 
 def _text(image: bytes, at: int) -> str:
