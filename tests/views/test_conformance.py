@@ -207,7 +207,7 @@ def test_every_button_is_an_action_or_reached_by_tab(window: MainWindow, qtbot: 
 def menu_actions(bar: QMenuBar) -> Iterator[QAction]:
     def walk(menu: QMenuBar | QMenu) -> Iterator[QAction]:
         for action in menu.actions():
-            inner = action.menu()
+            inner = QMenu.menuInAction(action)
             if isinstance(inner, QMenu):
                 inner.aboutToShow.emit()
                 yield from walk(inner)

@@ -163,7 +163,7 @@ def every_action(menu_bar: QMenuBar) -> list[tuple[str, QAction]]:
 
     def walk(path: str, actions: Sequence[QAction]) -> None:
         for action in actions:
-            menu = action.menu()
+            menu = QMenu.menuInAction(action)  # PySide6 before 6.11.2 deletes the menu that QAction.menu() returns
             name = action.text().replace("&", "")
             if isinstance(menu, QMenu):
                 menu.aboutToShow.emit()  # those made on demand are made now

@@ -14,7 +14,7 @@ import pyqtgraph as pg
 import pytest
 from lab import OBJECTIVE, Lab, OneBoard, filled, grid_space, plan_for
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
 from app.cli import main
@@ -294,7 +294,7 @@ def test_a_double_click_shows_everything_again(panel: RooflinePanel, public: Pat
 def choose(panel: RooflinePanel, words: str) -> None:
     """A line of the menu of published boards."""
     panel.add.menu().aboutToShow.emit()
-    menu = next(a.menu() for a in panel.add.menu().actions() if a.menu() is not None)
+    menu = next(m for a in panel.add.menu().actions() if (m := QMenu.menuInAction(a)) is not None)
     next(a for a in menu.actions() if a.text() == words).trigger()
 
 
