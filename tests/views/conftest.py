@@ -17,19 +17,28 @@ from PySide6.QtGui import QDesktopServices, QTransform
 @pytest.fixture(autouse=True)
 def no_garbage_collected_inside_qt(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Collecting while Qt holds a lock destroys widgets that want it: the process stands still for ever."""
-    unfreeze, thawed = gc.unfreeze, []
+    unfreeze = gc.unfreeze
 
     def thaw() -> None:
         unfreeze()
-        thawed.append(True)
+        _THAWED.append(True)
 
     monkeypatch.setattr(gc, "unfreeze", thaw)
     gc.disable()
     yield
     gc.collect()
-    if thawed:  # by a program's `Collector` as it stopped: all that the whole suite loaded
-        gc.freeze()
     gc.enable()
+
+
+_THAWED: list[bool] = []  # a program's `Collector` thawed, as it stopped, all that the whole suite loaded
+
+
+def pytest_runtest_logfinish() -> None:
+    """Frozen again once pytest has let go of the test's window: what is frozen is never collected."""
+    if _THAWED:
+        gc.collect()
+        gc.freeze()
+        _THAWED.clear()
 
 
 @pytest.fixture(autouse=True)

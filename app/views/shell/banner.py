@@ -96,9 +96,9 @@ class Banner(QFrame):
             self._show()
         self._offers.pop((what, remedy), None)
 
-    def withdraw_on(self, signal: SignalInstance, is_over: Callable[[Any], bool], what: str, remedy: str = "") -> None:
+    def withdraw_on(self, signal: SignalInstance, is_over: Callable[[Any], bool], what: str) -> None:
         """Withdraw a message with the first signal of which that is true."""
-        signal.connect(lambda sent=None: self.withdraw(what, remedy) if is_over(sent) else None)
+        _Withdrawal(self, signal, is_over, what)
 
     def _wait_until_seen(self) -> None:
         if self._informing and self.window().isActiveWindow():
@@ -161,3 +161,18 @@ class Banner(QFrame):
             f"#banner {{ background: {c.warning}; border: 1px solid {c.border}; }}"
             f"#banner QLabel, #banner QToolButton {{ color: {c.warning_text}; background: transparent; }}"
         )
+
+
+class _Withdrawal(QObject):
+    """Withdraws a message once. A function that a signal holds would keep the banner, and its window, for ever."""
+
+    def __init__(self, banner: Banner, signal: SignalInstance, is_over: Callable[[Any], bool], what: str) -> None:
+        super().__init__(banner)
+        self._banner, self._is_over, self._what = banner, is_over, what
+        signal.connect(self._hear)
+
+    @Slot(object)
+    def _hear(self, sent: object) -> None:
+        if self._is_over(sent):
+            self._banner.withdraw(self._what)
+            self.deleteLater()

@@ -146,8 +146,6 @@ class MainWindow(QMainWindow, InParts):
     def _connect(self) -> None:
         self.bridge.fault.connect(self.banner.show_fault)
         self.bridge.resolved.connect(self.banner.withdraw)
-        activity = self.bridge.activity
-        self.banner.withdraw_on(activity.changed, lambda _: not activity.busy, "a session is running", "stop it first")
         self.bridge.activity.changed.connect(self._activity_changed)
         self._activity_changed()
         self.quit_bar.confirmed.connect(self.close, Qt.ConnectionType.QueuedConnection)
@@ -408,6 +406,8 @@ class MainWindow(QMainWindow, InParts):
         activity = self.bridge.activity
         self.actions_by_name["pause"].setEnabled(activity.can_pause)
         self.actions_by_name["stop"].setEnabled(activity.busy and not activity.stopping)
+        if not activity.busy:
+            self.banner.withdraw("a session is running", "stop it first")
 
     def _control_in_sight(self, board: WatchedBoard) -> bool:
         """The Control panel shows the countdown of the shown board itself."""
