@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from nvml.as_nobody import permitted_capabilities, read_everything
 
 from app.cli import main
 from app.engine.report.export import export_session
@@ -483,11 +484,13 @@ def test_the_process_onto_a_full_disk(command: str, place: Place) -> None:
 
 @contextmanager
 def ordinary_user() -> Iterator[None]:
-    """Without root's right to write everywhere, where the tests run as root; what is imported by now stays usable."""
+    """Without root's right to write everywhere, where the tests run as root; the checkout may lie in root's folder."""
     if os.geteuid() != 0:
         yield
         return
     os.seteuid(65534)
+    if sys.platform == "linux":
+        read_everything(permitted_capabilities())
     try:
         yield
     finally:

@@ -15,15 +15,26 @@ def become_nobody() -> None:
     """From here on this process may set, write and signal what any user may."""
     if os.geteuid() != 0:
         return
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_KEEP_CAPABILITIES, 1, 0, 0, 0)
+    ctypes.CDLL(None).prctl(_KEEP_CAPABILITIES, 1, 0, 0, 0)
     os.setgroups([])
     os.setresgid(_NOBODY, _NOBODY, _NOBODY)
     os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+    read_everything(permitted=_READ_EVERYTHING)
+
+
+def read_everything(permitted: int) -> None:
+    """Let the calling thread read whatever it may not, as where Python or the checkout lies in root's own folder."""
+    libc = ctypes.CDLL(None, use_errno=True)
     header = (ctypes.c_uint32 * 2)(_VERSION, 0)
-    sets = (ctypes.c_uint32 * 6)(_READ_EVERYTHING, _READ_EVERYTHING, 0, 0, 0, 0)
+    sets = (ctypes.c_uint32 * 6)(_READ_EVERYTHING, permitted & 0xFFFFFFFF, 0, 0, permitted >> 32, 0)
     if libc.capset(header, sets) != 0:
         raise OSError(ctypes.get_errno(), "capset")
+
+
+def permitted_capabilities() -> int:
+    """What the calling thread may take back."""
+    line = next(x for x in Path("/proc/thread-self/status").read_text().splitlines() if x.startswith("CapPrm"))
+    return int(line.split()[1], 16)
 
 
 if __name__ == "__main__":
