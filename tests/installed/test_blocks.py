@@ -151,7 +151,7 @@ def window_opens(reader: Reader, words: list[str]) -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(4)
     process.terminate()
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=300)
     assert "Traceback" not in errors
     assert "wattridge: " not in errors.replace("wattridge: stopped", "")
 
