@@ -12,10 +12,14 @@ import pytest
 from app.cli import main
 
 WATTS = 123.0
+# A sample of every 10 ms, also of those in which a busy machine did not let it run.
 PRINTS = f"""
 import time
+due = time.time()
 while True:
-    print(f"{{time.time():.6f}} {WATTS}", flush=True)
+    while due <= time.time():
+        print(f"{{due:.6f}} {WATTS}", flush=True)
+        due += 0.01
     time.sleep(0.01)
 """
 
