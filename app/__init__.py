@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from . import helion as helion
     from . import observers as observers
     from . import triton as triton
-    from .errors import InputError as InputError
-    from .errors import PermissionRefused as PermissionRefused
-    from .errors import WattridgeError as WattridgeError
-    from .measuring import measure as measure
+    from .base.errors import InputError as InputError
+    from .base.errors import PermissionRefused as PermissionRefused
+    from .base.errors import WattridgeError as WattridgeError
     from .scripting.callables import tunable as tunable
     from .scripting.callables import tune as tune
     from .scripting.kernel_tuner import run_kernel as run_kernel
     from .scripting.kernel_tuner import tune_kernel as tune_kernel
+    from .scripting.measuring import measure as measure
 
 __version__ = "0.1.0"
 
 _PUBLIC = {  # name -> the module that has it
-    "InputError": "errors",
-    "PermissionRefused": "errors",
-    "WattridgeError": "errors",
-    "measure": "measuring",
+    "InputError": "base.errors",
+    "PermissionRefused": "base.errors",
+    "WattridgeError": "base.errors",
+    "measure": "scripting.measuring",
     "run_kernel": "scripting.kernel_tuner",
     "tunable": "scripting.callables",
     "tune": "scripting.callables",

@@ -29,7 +29,7 @@ def main() -> int:
     if sys.platform != "win32":
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored by who started this, every child would seem to succeed
     sys.unraisablehook = _quiet_interrupt
-    from .blas_threads import use_one_core
+    from .base.processes import use_one_core
 
     use_one_core()  # before NumPy is imported
     from .cli import main as run

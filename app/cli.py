@@ -14,10 +14,10 @@ from importlib import import_module
 from typing import Any, Final, NoReturn
 
 from . import __version__
-from .blas_threads import use_one_core
+from .base.errors import InputError, WattridgeError
+from .base.processes import use_one_core
 from .commands.arguments import add_board
 from .commands.terminal import abandon_output, end_on_signals, prepare_streams, print_json, say
-from .errors import InputError, WattridgeError
 
 
 class _Parser(argparse.ArgumentParser):
@@ -341,7 +341,7 @@ def _window(arguments: argparse.Namespace) -> int:
 def _demo(arguments: argparse.Namespace) -> int:
     """The demo in the window where there is one to be had, else in the terminal."""
     if not arguments.json and not arguments.no_window:
-        from .qt_libraries import has_display
+        from .base.installation import has_display
 
         if has_display():
             problem = _why_no_window()
@@ -381,7 +381,7 @@ def _guarded_call(call: Callable[[], int]) -> int:
 
 
 def _why_no_window() -> WattridgeError | None:
-    from .qt_libraries import why_no_display, why_no_libraries
+    from .base.installation import why_no_display, why_no_libraries
 
     return why_no_display() or why_no_libraries()
 

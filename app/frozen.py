@@ -10,7 +10,7 @@ import os
 import runpy
 import sys
 
-from .own_modules import RUN
+from .base.processes import RUN
 
 _ORIGINAL = "_ORIG"  # the bootloader keeps what the user had set under the name with this ending
 _OF_THE_LOADER = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LIBPATH")

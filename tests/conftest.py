@@ -21,7 +21,7 @@ from environment import clear
 
 clear()
 
-from app.blas_threads import use_one_core  # noqa: E402
+from app.base.processes import use_one_core  # noqa: E402
 
 use_one_core()
 

@@ -18,7 +18,7 @@ import pytest
 
 from app.cli import main
 from app.engine.runner.command import CommandRunner
-from app.sensors.errors import GpuLost
+from app.sensors.gpu import GpuLost
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 
@@ -178,7 +178,7 @@ def test_the_session_of_a_real_h200_that_comes_along_is_replayed_by_its_name(
 
 
 def test_tune_keeps_the_session_and_export_takes_it_away(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    from app.paths import resources
+    from app.base.paths import resources
 
     example = str(resources() / "examples" / "gemm.toml")
     status, tuned = run(capsys, "tune", example, "--gpu", "simulated:a4000", "--max-evaluations", "25")
@@ -197,7 +197,7 @@ def test_tune_keeps_the_session_and_export_takes_it_away(capsys: pytest.CaptureF
 def test_a_session_on_a_twin_of_ones_own_is_resumed_from_any_folder(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from app.paths import resources
+    from app.base.paths import resources
 
     (tmp_path / "mine.toml").write_text((resources() / "twins" / "a4000.toml").read_text())
     example = str(resources() / "examples" / "gemm.toml")

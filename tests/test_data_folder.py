@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from app import paths
+from app.base import paths
+from app.base.files import write_text
+from app.base.paths import is_private, private_folder
 from app.cli import main
-from app.engine.session_state import SessionState
+from app.engine.results.state import SessionState
 from app.engine.store.database import Store
-from app.files import write_text
-from app.paths import is_private, private_folder
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")
 

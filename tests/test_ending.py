@@ -222,7 +222,7 @@ def test_compilers_runner_processes_and_temporary_folders_go_too(started: Starte
 
 LIBRARY = """
 from app.commands.terminal import end_on_signals
-from app.engine.runner.kernels.library_maker import LibraryMaker
+from app.engine.runner.kernels.compiler import LibraryMaker
 
 with end_on_signals():
     maker = LibraryMaker("fake_library", "slow")
@@ -312,7 +312,7 @@ def test_a_process_that_was_started_to_ignore_hang_ups_stays(started: Started) -
 def test_a_window_whose_session_runs_ends_by_itself_and_what_was_measured_is_kept(
     started: Started, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from app.engine.session_state import SessionState
+    from app.engine.results.state import SessionState
     from app.engine.store.database import Store
 
     monkeypatch.setenv("WATTRIDGE_DATA", str(started.folder / "data"))

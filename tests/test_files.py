@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from app import input_files
+from app.base import files
+from app.base.errors import InputError
+from app.base.files import read_text, title_of
 from app.engine.specification.toml_edit import rebased
 from app.engine.specification.toml_section import read_toml
-from app.errors import InputError
-from app.files import read_text, title_of
 from app.sensors.simulated.twin import load_twin
 
 
@@ -47,7 +47,7 @@ def test_a_pipe_without_a_writer_a_device_and_a_socket_are_refused(tmp_path: Pat
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_a_pipe_that_never_ends_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(input_files, "PIPED_S", 0.2)
+    monkeypatch.setattr(files, "PIPED_S", 0.2)
     os.mkfifo(tmp_path / "pipe")
     held = os.open(tmp_path / "pipe", os.O_RDWR)
     with pytest.raises(InputError, match="did not end"):

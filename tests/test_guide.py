@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from app.base.errors import InputError
+from app.base.paths import resources
 from app.cli import _COMMANDS, make_parser, split_program
 from app.engine.session.load import load_specification
-from app.errors import InputError
-from app.paths import resources
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = resources() / "guide"

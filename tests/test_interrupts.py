@@ -10,7 +10,7 @@ import pytest
 
 IN_EVERY_LINE = """
 import signal, sys, threading, time
-from app.interrupts import stop_on_interrupt
+from app.base.processes import stop_on_interrupt
 
 lines = at = 0
 
@@ -37,7 +37,7 @@ print(at)
 """
 IN_A_DESTRUCTOR = """
 import signal, time
-from app.interrupts import end_on_signals
+from app.base.processes import end_on_signals
 
 class Loses:
     def __del__(self):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from app.native_libraries import load_library
+from app.base.installation import load_library
 
 # Its initialiser waits until another thread has made a file, and notes whether one did.
 SLOW = """
@@ -32,7 +32,7 @@ void *PyInit_slow() { return 0; }
 ON_A_THREAD = """
 import ctypes, sys, threading
 from pathlib import Path
-from app.native_libraries import import_beside_the_main_thread, load_library
+from app.base.installation import import_beside_the_main_thread, load_library
 
 def load():
     try:
@@ -75,7 +75,7 @@ def test_others_run_while_a_library_is_initialised(tmp_path: Path, how: str) -> 
 # Python says which files it opens, before the module's own code runs: the system's loader is not asked by way of it.
 OPENED = """
 import sys, threading
-from app.native_libraries import import_beside_the_main_thread
+from app.base.installation import import_beside_the_main_thread
 
 opened = []
 sys.addaudithook(lambda event, words: opened.append(words[0]) if event == "open" else None)

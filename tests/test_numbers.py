@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.numbers import (
+from app.base.formatting import (
     as_json,
     change,
     count_text,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app import own_installation, own_modules
-from app.own_installation import Way, how_to_add, how_to_add_package, how_to_repair, own_program, own_way, way_of
+from app.base import installation, processes
+from app.base.installation import Way, how_to_add, how_to_add_package, how_to_repair, own_program, own_way, way_of
 
 ROOT = Path(__file__).resolve().parents[1]
 _NOTHING_IS_ADDED = (Way.DEBIAN, Way.FOLDER)
@@ -42,7 +42,7 @@ def test_a_frozen_program_knows_that_it_is_one(monkeypatch: pytest.MonkeyPatch) 
         assert own_way() is way
     monkeypatch.undo()
     own_way.cache_clear()
-    assert not own_modules.is_frozen()
+    assert not processes.is_frozen()
 
 
 def test_an_appimage_is_called_by_its_file_and_not_by_where_it_is_mounted(
@@ -71,7 +71,7 @@ def test_no_command_is_given_that_adds_nothing_to_this_copy(way: Way) -> None:
 def test_every_remedy_comes_from_there() -> None:
     """A `pip install` in a message of its own would be wrong in a folder, and where pipx or uv installed."""
     command = re.compile(r"^(?!\s*#).*[\"'].*\b(pip|pipx|uv) (tool )?(install|inject)\b", re.MULTILINE)
-    others = {Path(own_installation.__file__), ROOT / "app/sensors/remote/address.py"}  # this one is of another machine
+    others = {Path(installation.__file__), ROOT / "app/sensors/remote/address.py"}  # this one is of another machine
     files = [path for path in (ROOT / "app").rglob("*.py") if path not in others]
     assert len(files) > 500
     assert [path.name for path in files if command.search(path.read_text(encoding="utf-8"))] == []
@@ -82,10 +82,10 @@ def test_an_environment_by_pip_is_told_pips_command(tmp_path: Path) -> None:
     package = tmp_path / "wattridge"
     package.mkdir()
     (package / "__init__.py").touch()
-    for module in (own_installation, own_modules):
+    for module in (installation, processes):
         source = Path(str(module.__file__))
         (package / source.name).write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.prefix = {str(tmp_path)!r}; "
-    code += "from wattridge.own_installation import how_to_add; print(how_to_add('pool'))"
+    code += "from wattridge.base.installation import how_to_add; print(how_to_add('pool'))"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "pip install 'wattridge[pool]'\n"

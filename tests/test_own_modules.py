@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from app import qt_libraries
+from app.base import installation
+from app.base.errors import PermissionRefused
+from app.base.paths import _PACKAGE as APP
+from app.base.processes import RUN, lone_module_command, module_command
 from app.engine.children.python import python_environment
-from app.engine.control import rights
+from app.engine.control import client
 from app.engine.runner.kernels.process import RunnerProcess
-from app.engine.workloads.matching import last_matches
-from app.errors import PermissionRefused
-from app.own_modules import RUN, lone_module_command, module_command
-from app.paths import _PACKAGE as APP
+from app.engine.workloads.command import last_matches
 
 _ENTRY = """#!{python}
 import sys
@@ -37,8 +37,8 @@ sys.exit(main())
 _NAMES_IT = {  # and why
     "own_modules.py": "the one place",
     "engine/control/root_setup.py": "run by root's own Python, which it then calls again",
-    "engine/control/rights.py": "looks at who can change it",
-    "engine/report/command_line.py": "in a script that is written for the user's Python",
+    "engine/control/client.py": "looks at who can change it",
+    "engine/report/reproduce.py": "in a script that is written for the user's Python",
 }
 
 
@@ -136,19 +136,19 @@ def test_programs_of_the_user_get_their_own_libraries_back(frozen: Path, tmp_pat
 def test_control_from_a_folder_that_others_can_write_is_refused(
     frozen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(rights.UNSAFE, raising=False)
-    monkeypatch.setattr(rights, "LIBRARY", tmp_path / "not installed")
+    monkeypatch.delenv(client.UNSAFE, raising=False)
+    monkeypatch.setattr(client, "LIBRARY", tmp_path / "not installed")
     for user in (0, 1000):
         monkeypatch.setattr(os, "geteuid", lambda user=user: user)
         with pytest.raises(PermissionRefused) as refused:
-            rights.helper_command("GPU-x", "board")
+            client.helper_command("GPU-x", "board")
         assert "wattridge helper install" in refused.value.remedy
         assert "is not installed" in refused.value.what
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     looked_at = []
-    monkeypatch.setattr(rights, "unsafe_link", lambda path: looked_at.append(path) or "")
-    monkeypatch.setattr(rights, "unsafe", lambda path: looked_at.append(path) or "")
-    assert rights.helper_command("GPU-x", "board") == [sys.executable, RUN, "app.engine.control.helper", "GPU-x"]
+    monkeypatch.setattr(client, "unsafe_link", lambda path: looked_at.append(path) or "")
+    monkeypatch.setattr(client, "unsafe", lambda path: looked_at.append(path) or "")
+    assert client.helper_command("GPU-x", "board") == [sys.executable, RUN, "app.engine.control.helper", "GPU-x"]
     assert sys.executable in looked_at, "root's own folder is looked at whole, the program in it"
 
 
@@ -174,14 +174,14 @@ def test_a_frozen_program_lends_qt_what_the_system_lacks(
 
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(sys, "_MEIPASS", str(tmp_path), raising=False)
-    monkeypatch.setattr(qt_libraries, "_loads", loads)
-    monkeypatch.setattr(qt_libraries, "_FONT_CONFIGURATIONS", (str(tmp_path / "no fonts.conf"),))
+    monkeypatch.setattr(installation, "_loads", loads)
+    monkeypatch.setattr(installation, "_FONT_CONFIGURATIONS", (str(tmp_path / "no fonts.conf"),))
     monkeypatch.setenv("FONTCONFIG_FILE", "the user's")
-    qt_libraries.lend_to_qt()
+    installation.lend_to_qt()
     assert sorted(loaded[1:]) == sorted(needs)
     assert os.environ["FONTCONFIG_FILE"] == "the user's"
     monkeypatch.delenv("FONTCONFIG_FILE")
-    qt_libraries.lend_to_qt()
+    installation.lend_to_qt()
     assert os.environ["FONTCONFIG_FILE"] == str(tmp_path / "fonts" / "fonts.conf")
 
 

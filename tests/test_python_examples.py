@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import app
-from app.paths import resources
+from app.base.paths import resources
 
 EXAMPLES = sorted((resources() / "examples").glob("*.py"))
 

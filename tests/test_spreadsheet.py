@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.base.paths import resources
+from app.base.text import cell_text, text_cell
 from app.cli import main
 from app.engine.formats.columns import parse_columns
 from app.engine.formats.csv_table import read_csv, write_csv
 from app.engine.formats.own import About
-from app.engine.measurement import Measurement, State
-from app.engine.objectives import Goal, Objective
+from app.engine.results.measurement import Measurement, State
+from app.engine.results.objectives import Goal, Objective
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
-from app.paths import resources
-from app.spreadsheet import cell_text, text_cell
 
 FORMULA = '=HYPERLINK("http://example.org","x")'
 RISKY = tuple("=+-@\t\r\n＝＋－＠")

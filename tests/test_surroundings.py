@@ -21,6 +21,7 @@ from typing import IO
 import pytest
 from nvml.as_nobody import permitted_capabilities, read_everything
 
+from app.base.paths import resources
 from app.cli import main
 from app.engine.report.export import export_session
 from app.engine.session.load import load_specification
@@ -28,7 +29,6 @@ from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.store.database import Store
-from app.paths import resources
 from app.sensors.select import open_gpu
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -250,8 +250,8 @@ def test_a_damaged_measurement_is_left_out_and_said(place: Place) -> None:
 
 
 def test_without_a_home_folder_the_data_folder_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    from app.errors import InputError
-    from app.paths import data_folder
+    from app.base.errors import InputError
+    from app.base.paths import data_folder
 
     monkeypatch.delenv("WATTRIDGE_DATA")
     monkeypatch.setattr("platformdirs.user_data_path", lambda *_, **__: Path("~/.local/share/wattridge"))

@@ -157,7 +157,7 @@ raise SystemExit(app.run("simulated:a100"))
 def test_the_control_helper(folder: Path) -> None:
     code = """
 import subprocess
-from app.engine.control.rights import helper_command
+from app.engine.control.client import helper_command
 print(subprocess.run(helper_command("no board", "GPU 0"), capture_output=True, text=True).stdout)
 """
     done = run_in(folder, code, WATTRIDGE_UNSAFE_HELPER_FROM_CHECKOUT="1")

@@ -1,25 +1,83 @@
-"""`wattridge analyse` and `compare`: the analysis of a session, and several side by side, without the window."""
+"""`wattridge analyse` and `compare`: the analysis of a session, and several side by side, without the window.
+
+`wattridge analyse LOG`: energy and sampling of a recording over time, of this program or another tool.
+"""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
+from ..base.errors import InputError
+from ..base.files import is_input
+from ..base.formatting import as_json
 from .arguments import add_board, add_choosing, add_control, add_goal, add_repeats, add_search, add_table, columns_of
-from .logs import add_log, analyse_log, log_named
 from .side_by_side import measured_sessions, show_comparison
-from .sources import is_specification, open_session
+from .sources import is_specification, open_session, recording_path
 from .terminal import print_description, print_json, show
 
 if TYPE_CHECKING:
     from ..engine.analysis.choosers import Preferences
     from ..engine.analysis.over_load import ModelAtLoad
-    from ..engine.analysis.session import Analysis
+    from ..engine.analysis.session_analysis import Analysis
     from ..engine.analysis.tradeoff import Load
-    from ..engine.objectives import Limit, Objective
+    from ..engine.results.objectives import Limit, Objective
     from ..engine.session.opened import Opened
+
+
+def add_log(parser: ArgumentParser) -> None:
+    """The options that are of a log of power over time."""
+    group = parser.add_argument_group("a log of power over time")
+    group.add_argument("--span", metavar="FROM:TO", help="energy of this span only, in s from the log's beginning")
+    group.add_argument("--interval", metavar="S", help="time between readings, where the log does not hold it")
+
+
+def log_named(source: str | None) -> Path | None:
+    """The log or recording over time that the user names; None for anything else."""
+    from ..sensors.recorded.gpu import is_own
+    from ..sensors.recorded.logs.read import is_log
+
+    path = None if source is None else recording_path(source)
+    if path is None or not is_input(path):
+        return None
+    return path if is_own(path) or is_log(path) else None
+
+
+def analyse_log(path: Path, arguments: Namespace) -> int:
+    """Trapezoid and counter side by side, gaps and repeated readings, and what the sampling resolves."""
+    from ..engine.analysis.recorded_energy import describe_energy, document_of, recorded_energy
+    from ..sensors.recorded.gpu import read_any, seconds
+
+    span_s = _span(arguments.span)
+    log = read_any(path, None if arguments.interval is None else seconds(arguments.interval, "--interval"))
+    found = [recorded_energy(board, span_s) for board in log.boards]
+    longest_s = max(each.recording_s for each in found)
+    if span_s is not None and span_s[0] >= longest_s:
+        raise InputError(f"the log ends after {longest_s:g} s", "--span", "seconds from its beginning, such as 10:20")
+    if arguments.json:
+        boards = [document_of(each, board) for each, board in zip(found, log.boards, strict=True)]
+        print_json(as_json({"log": str(path), "tool": log.tool, "notes": list(log.notes), "boards": boards}))
+        return 0
+    for at, (each, board) in enumerate(zip(found, log.boards, strict=True)):
+        if at:
+            show()
+        print_description(describe_energy(each, board, log.notes if at == len(found) - 1 else ()))
+    return 0
+
+
+def _span(text: str | None) -> tuple[float, float] | None:
+    """'10:20' as seconds. Raises InputError."""
+    if text is None:
+        return None
+    try:
+        start, end = (float(part) for part in text.split(":"))
+    except ValueError:
+        start, end = 1.0, 0.0
+    if not 0 <= start < end < float("inf"):
+        raise InputError(f"'{text[:40]}' is no span of time", "--span", "FROM:TO in s from the log's beginning: 10:20")
+    return start, end
 
 
 def analyse_arguments(parser: ArgumentParser) -> None:
@@ -40,7 +98,7 @@ def analyse(arguments: Namespace) -> int:
     """
     from ..engine.analysis.document import document_of
     from ..engine.analysis.over_load_description import models_to_json
-    from ..engine.analysis.session import analyse as analyse_table
+    from ..engine.analysis.session_analysis import analyse as analyse_table
     from ..engine.session.summary import by_goal, share_to_json
 
     log = log_named(arguments.source)
@@ -75,7 +133,7 @@ def _print(opened: Opened, found: Analysis, best: int | None) -> None:
     from ..engine.analysis.description import MOST_POINTS, describe_analysis
     from ..engine.analysis.over_load_description import describe_models_over_load
     from ..engine.analysis.peak_share import peak_share
-    from ..engine.description import Description, Figure
+    from ..engine.results.description import Description, Figure
 
     plan, table, plane = opened.plan, found.table, found.plane
     failed = ", ".join(f"{count} {state}" for state, count in table.failures().items()) or "none"
@@ -172,7 +230,7 @@ def load_of(arguments: Namespace) -> Load:
 
 def objective_of(opened: Opened, arguments: Namespace) -> Objective:
     """The session's objective, front and limits, or those that the command line names instead. Raises InputError."""
-    from ..engine.objectives import Goal, Objective
+    from ..engine.results.objectives import Goal, Objective
 
     goal = opened.objective.goal
     for option, maximise in (("maximise", True), ("minimise", False)):
@@ -185,7 +243,7 @@ def objective_of(opened: Opened, arguments: Namespace) -> Objective:
 
 def _limits(opened: Opened, arguments: Namespace) -> tuple[Limit, ...]:
     """Those of the command line, else the session's own. Raises InputError."""
-    from ..engine.objectives import parse_limit
+    from ..engine.results.objectives import parse_limit
 
     limits = tuple(parse_limit(text) for text in arguments.limit) or opened.objective.limits
     for limit in limits:
@@ -194,7 +252,7 @@ def _limits(opened: Opened, arguments: Namespace) -> tuple[Limit, ...]:
 
 
 def _front(arguments: Namespace, opened: Opened | None = None) -> Any:
-    from ..engine.objectives import parse_front
+    from ..engine.results.objectives import parse_front
 
     if not arguments.front:
         return ()

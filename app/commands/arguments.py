@@ -1,4 +1,7 @@
-"""Options that several commands share, and what their values may be."""
+"""Options that several commands share, and what their values may be.
+
+What the command line says of a search, for the commands that tune.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,15 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from ..input_files import is_there
+from ..base.files import is_there
+from ..engine.results.objectives import Goal, parse_front, parse_limit
 
 if TYPE_CHECKING:
     from ..engine.formats.any_table import TableColumns
-    from ..engine.metering.meter_choice import MeterChoice
+    from ..engine.metering.condition import Condition
+    from ..engine.metering.external_meters import MeterChoice
     from ..engine.report.export import Existing
+    from ..engine.session.plan import SearchOptions
     from ..sensors.gpu import Gpu
 
 _FASTEST = 100.0  # beyond it the physics of a simulated board cannot keep up with its own clock
@@ -131,7 +137,7 @@ def add_meters(parser: ArgumentParser) -> None:
 
 def meter_choice(arguments: Namespace) -> MeterChoice | None:
     """What the options of `add_meters` ask for; None where they ask for nothing."""
-    from ..engine.metering.meter_choice import BOARD, MeterChoice
+    from ..engine.metering.external_meters import BOARD, MeterChoice
 
     choice = MeterChoice(tuple(arguments.meter), arguments.energy_from or BOARD, arguments.correct_gain)
     return choice or None
@@ -207,3 +213,35 @@ def key_value(text: str) -> tuple[str, str]:
     if not separator or not key:
         raise ArgumentTypeError(f"'{text}' is not KEY=VALUE")
     return key, value
+
+
+def search_options(arguments: Namespace, repeats: int | None = None) -> SearchOptions:
+    """What the command line says in place of the specification."""
+    from ..engine.session.plan import SearchOptions
+
+    goal = None
+    if arguments.maximise:
+        goal = Goal(arguments.maximise, True)
+    elif arguments.minimise:
+        goal = Goal(arguments.minimise, False)
+    return SearchOptions(
+        strategy=arguments.strategy,
+        strategy_options=dict(arguments.strategy_option),
+        objective=goal,
+        front=parse_front(arguments.front) if arguments.front else None,
+        limits=tuple(parse_limit(text) for text in arguments.limit) or None,
+        max_evaluations=arguments.max_evaluations,
+        max_seconds=arguments.max_seconds,
+        patience=arguments.patience,
+        seed=arguments.seed,
+        repeats=repeats,
+        condition=condition_of(arguments),
+    )
+
+
+def condition_of(arguments: Namespace) -> Condition | None:
+    """The thermal condition that the command line names, of the commands that have one."""
+    from ..engine.metering.condition import Condition
+
+    given = getattr(arguments, "condition", None)
+    return None if given is None else Condition.parse(given, "--condition")

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Final
 
-from ..errors import WattridgeError
+from ..base.errors import WattridgeError
 from .arguments import add_board, board_of
 from .terminal import ProgressBar, Stop, print_description, print_json, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
-    from ..engine.metering.characterisation.figures import Characterisation
+    from ..engine.metering.characterisation.sensor_figures import Characterisation
     from ..engine.metering.launching import LaunchingGpu
     from ..sensors.gpu import Gpu
 
@@ -91,7 +91,7 @@ def _run(gpu: Gpu, arguments: Namespace) -> tuple[Characterisation, str]:
 
 
 def _await_idle(gpu: Gpu, stopped: Stop) -> None:
-    from ..engine.metering.characterisation.idle import IDLE_S, await_idle, is_busy
+    from ..engine.metering.characterisation.quick_look import IDLE_S, await_idle, is_busy
 
     if not gpu.clock.wait(1.0, stopped) and is_busy(gpu):  # by then the look's own load is no longer seen
         say(f"{gpu.info.label} is busy: waiting until it has idled for {IDLE_S:.0f} s")

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ..engine.board_settings import PROFILE, SETTINGS, WORDS, Setting, in_words, profile_number, unit, with_unit
-from ..errors import InputError, PermissionRefused, WattridgeError
-from ..numbers import UNKNOWN, as_json
+from ..base.errors import InputError, PermissionRefused, WattridgeError
+from ..base.formatting import UNKNOWN, as_json
+from ..engine.results.settings import PROFILE, SETTINGS, WORDS, Setting, in_words, profile_number, unit, with_unit
 from ..sensors.remote.address import SCHEME
 from .arguments import add_board, add_control, add_force, board_of, clock_or_range, positive_float
 from .terminal import ask, print_json, print_table, say, show, stop_on_interrupt
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 def guard_of(gpu: Gpu, *, allow_control: bool, by: str = "by hand") -> DeviceGuard:
     """The guard of a command: a password is asked for on a terminal only, and every change is written down."""
+    from ..engine.control.client import Asking
     from ..engine.control.device_log import keep
     from ..engine.control.guard import DeviceGuard
-    from ..engine.control.rights import Asking
 
     recorded, line = describe_left_over(gpu)
     if recorded is not None and recorded["unfinished"] and not allow_control:
@@ -210,10 +210,10 @@ def _confirmed(countdown_s: float, stop: threading.Event, quiet: bool) -> bool:
 
 def _write(arguments: Namespace, gpu: Gpu, chosen: dict[str, Setting]) -> int:
     """The settings as files: a script, and a unit for the start of the machine."""
-    from ..engine.board_settings import nearest_supported
+    from ..base.files import refuse_taken, write_text
     from ..engine.formats.nvidia_smi import board_script, clock_unit, service_unit
     from ..engine.report.export import file_stem
-    from ..files import refuse_taken, write_text
+    from ..engine.results.settings import nearest_supported
     from ..sensors.select import open_gpu
 
     folder = Path(arguments.out)
@@ -246,13 +246,13 @@ def _service_of(session: int, configuration: str | None) -> tuple[str, list[str]
 
     None where it started none.
     """
+    from ..base.files import is_input
     from ..engine.report.export import choose
     from ..engine.session.load import load_specification
     from ..engine.session.planning import plan_of
     from ..engine.session.service_boards import boards_of_service
     from ..engine.store.database import Store
-    from ..engine.workloads.command_line import fill_places
-    from ..input_files import is_input
+    from ..engine.workloads.command import fill_places
     from .sources import chosen_index
 
     with Store() as store:

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..interrupts import stop_on_interrupt
-from ..standard_error import ProgressBar
+from ..base.processes import ProgressBar, stop_on_interrupt
 from .arguments import add_board, positive_int
 from .sources import newest_session
 from .terminal import print_description, print_json, print_table, say, show
 
 if TYPE_CHECKING:
-    from ..engine.description import Listing
+    from ..engine.results.description import Listing
     from ..engine.session.opened import Opened
-    from ..engine.session.profiling import ProfilingResult
-    from ..engine.session.profiling_choice import Wanted
+    from ..engine.session.profiling import ProfilingResult, Wanted
     from ..engine.store.database import Store
 
 
@@ -57,7 +55,7 @@ def counters(arguments: Namespace) -> int:
 
 
 def _wanted(arguments: Namespace) -> Wanted | None:
-    from ..engine.session.profiling_choice import Wanted, Which
+    from ..engine.session.profiling import Wanted, Which
 
     if arguments.front:
         return Wanted(Which.FRONT)
@@ -90,8 +88,8 @@ def _profile(store: Store, session: int, wanted: Wanted, arguments: Namespace) -
 
 def _print(store: Store, session: int, opened: Opened, result: ProfilingResult | None) -> None:
     from ..engine.analysis.description import describe_counter_split, describe_counters
-    from ..engine.analysis.session import analyse
-    from ..engine.description import Description
+    from ..engine.analysis.session_analysis import analyse
+    from ..engine.results.description import Description
 
     analysis = analyse(opened.table, opened.objective, with_difficulty=False)
     tools = ", ".join(store.profiled_by(session))
@@ -114,7 +112,7 @@ def _print(store: Store, session: int, opened: Opened, result: ProfilingResult |
 
 def _listing(opened: Opened) -> Listing:
     """A line for each configuration that was profiled, in the order in which they were measured."""
-    from ..engine.description import Listing
+    from ..engine.results.description import Listing
     from ..engine.workloads.hardware_counters import COUNTERS
 
     table = opened.table
@@ -139,7 +137,7 @@ def _profiled(opened: Opened) -> list[int]:
 
 def _document(store: Store, session: int, opened: Opened, result: ProfilingResult | None) -> dict[str, Any]:
     from ..engine.analysis.document import counters_to_json, entry
-    from ..engine.analysis.session import analyse
+    from ..engine.analysis.session_analysis import analyse
     from ..engine.workloads.hardware_counters import COUNTERS
 
     metrics, table = store.metrics(session), opened.table

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from ..base.errors import InputError
 from ..engine.doctor.checks import BY_NAME, CHECKS
 from ..engine.doctor.examine import examine, to_json
 from ..engine.doctor.finding import State
-from ..errors import InputError
 from .terminal import print_json, print_wrapped, show, stop_on_interrupt
 
 

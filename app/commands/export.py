@@ -7,9 +7,9 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
-from ..files import title_of
-from ..paths import data_folder
+from ..base.errors import InputError
+from ..base.files import title_of
+from ..base.paths import data_folder
 from .arguments import add_force, add_table, columns_of, existing_of, session_number
 from .sources import chosen_index, is_specification, newest_session, recording_path, specification_path
 from .terminal import print_json, say, show

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
-from ..numbers import as_json
+from ..base.errors import InputError
+from ..base.formatting import as_json
 from .arguments import add_board, add_control, session_number
 from .sources import recording_path
 from .terminal import ProgressBar, print_description, print_json, say, show
@@ -14,10 +14,10 @@ from .terminal import ProgressBar, print_description, print_json, say, show
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..engine.description import Description
-    from ..engine.models.caps import CapFit
     from ..engine.models.clock_log import Plateau
-    from ..engine.models.frequency import FrequencyFit
+    from ..engine.models.fit.caps import CapFit
+    from ..engine.models.fit.frequency import FrequencyFit
+    from ..engine.results.description import Description
 
 
 def fit_arguments(parser: ArgumentParser) -> None:
@@ -61,14 +61,13 @@ def fit(arguments: Namespace) -> int:
 
 
 def _of_file(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
-    from ..engine.models.cap_series import read_caps
-    from ..engine.models.caps import most_telling
+    from ..engine.models.clock_fits import caps_of_session, fit_of_session
     from ..engine.models.description import describe_caps, describe_fit
     from ..engine.models.documents import fit_to_json
-    from ..engine.models.point_fits import fit_memory_clocks
-    from ..engine.models.series import read_series
+    from ..engine.models.fit.caps import most_telling
+    from ..engine.models.fit.frequency import fit_memory_clocks
+    from ..engine.models.series import read_caps, read_series
     from ..engine.store.database import Store
-    from ..engine.tuning_methods.fits import caps_of_session, fit_of_session
 
     path = recording_path(arguments.file)
     named = {name: getattr(arguments, name) for name in ("power", "time", "rate", "series")}
@@ -102,10 +101,10 @@ def _of_file(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
 
 
 def _of_board(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
-    from ..engine.models.caps import compare
+    from ..engine.models.clock_fits import caps_of_sweep, fit_of_sweep
     from ..engine.models.description import describe_fit, describe_load
     from ..engine.models.documents import fit_to_json
-    from ..engine.tuning_methods.fits import caps_of_sweep, fit_of_sweep
+    from ..engine.models.fit.caps import compare
     from .control import guarded_board
 
     bar = ProgressBar(quiet=arguments.json)
@@ -136,7 +135,7 @@ def _of_board(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
 
 
 def _caps_to_json(caps: list[CapFit]) -> dict[str, Any]:
-    from ..engine.models.caps import median_saving, most_telling
+    from ..engine.models.fit.caps import median_saving, most_telling
 
     best = most_telling(caps)
     document = {**as_json(best), "energy": as_json(best.energy), "points": len(best.limit_w)}

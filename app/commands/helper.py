@@ -7,8 +7,8 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from ..engine.control.rights import Asking
-from ..errors import InputError, PermissionRefused
+from ..base.errors import InputError, PermissionRefused
+from ..engine.control.client import Asking
 from .terminal import print_json, say, show
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from argparse import ArgumentParser, Namespace
 
-from ..errors import InputError
+from ..base.errors import InputError
 from .arguments import add_board, add_control, positive_float, positive_int
 from .control import guarded_board
 from .terminal import print_description, print_json, say, stop_on_interrupt
@@ -34,9 +34,8 @@ def idle_arguments(parser: ArgumentParser) -> None:
 
 def idle(arguments: Namespace) -> int:
     """Look at the board in every condition that was asked for; what is set is put back."""
+    from ..engine.analysis.idle import IdleProgram, describe_idle, idle_to_json, study_idle
     from ..engine.analysis.tradeoff import HOURS_PER_YEAR, Load
-    from ..engine.session.idle_costs import describe_idle, idle_to_json
-    from ..engine.tuning_methods.idle import IdleProgram, study_idle
 
     if arguments.idle_hours > HOURS_PER_YEAR:
         raise InputError(f"{arguments.idle_hours:g} hours a year", "--idle-hours", f"at most {HOURS_PER_YEAR:.0f}")

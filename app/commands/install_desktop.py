@@ -12,10 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from ..errors import WattridgeError
-from ..own_installation import own_file
-from ..own_modules import is_frozen
-from ..paths import resources
+from ..base.errors import WattridgeError
+from ..base.installation import own_file
+from ..base.paths import resources
+from ..base.processes import is_frozen
 from .terminal import print_json, show
 
 _ENTRIES: Final = ("wattridge.desktop", "wattridge-open.desktop")

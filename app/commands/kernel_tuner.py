@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import InputError, WattridgeError
-from ..input_files import is_input
+from ..base.errors import InputError, WattridgeError
+from ..base.files import is_input
 from .arguments import positive_float, positive_int
 from .terminal import say, say_lines
 

@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from ..errors import InputError
+from ..base.errors import InputError
 from .terminal import say
 
 

@@ -10,18 +10,18 @@ from contextlib import AbstractContextManager, ExitStack
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import InputError, WattridgeError
-from ..numbers import duration, number
+from ..base.errors import InputError, WattridgeError
+from ..base.formatting import duration, number
 from .arguments import positive_int
 from .terminal import Stop, print_description, print_json, say, stop_on_interrupt
 
 if TYPE_CHECKING:
-    from ..engine.description import Description
-    from ..engine.metering.beside import Beside
     from ..engine.metering.confidence import Interval
+    from ..engine.metering.external_meters import Beside
     from ..engine.metering.span import Span
     from ..engine.metering.watching import Watch
     from ..engine.metering.window import SourcePower
+    from ..engine.results.description import Description
     from ..engine.workloads.subprocesses import Ended
 
 IDLE_S: Final = 2.0
@@ -102,8 +102,7 @@ def _watched(name: str | None, seed: int, stack: ExitStack) -> Watch:
 
 
 def _beside(watch: Watch, selectors: Sequence[str]) -> AbstractContextManager[Beside | None]:
-    from ..engine.metering.beside import put_beside
-    from ..engine.metering.meter_choice import MeterChoice
+    from ..engine.metering.external_meters import MeterChoice, put_beside
 
     return put_beside(watch.gpu, MeterChoice(tuple(selectors)))
 
@@ -291,8 +290,8 @@ def _board(spans: Sequence[Span]) -> dict[str, Any]:
 
 
 def _describe(document: dict[str, Any]) -> Description:
-    from ..engine.description import Description, Figure, Listing
     from ..engine.formats.names import unit_of
+    from ..engine.results.description import Description, Figure, Listing
 
     labels = dict(_LABELS)
     if document["condition"]:

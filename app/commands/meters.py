@@ -32,7 +32,7 @@ def meters(arguments: Namespace) -> int:
     with board_of(arguments) as gpu:
         if not arguments.meter:
             return _list(arguments, gpu)
-        from ..engine.metering.beside import shared_meter
+        from ..engine.metering.external_meters import shared_meter
 
         with ExitStack() as stack:
             sampled = [stack.enter_context(shared_meter(selector, gpu)) for selector in arguments.meter]

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, WattridgeError
-from ..numbers import as_json
+from ..base.errors import InputError, WattridgeError
+from ..base.formatting import as_json
 from .arguments import add_board, add_control, session_number
 from .sources import is_specification, recording_path, specification_path
 from .terminal import ProgressBar, print_description, print_json, say
 
 if TYPE_CHECKING:
-    from ..engine.strategies.methods import Methods
+    from ..engine.models.tuning_methods import Methods
 
 
 def compare_methods_arguments(parser: ArgumentParser) -> None:
@@ -29,9 +29,9 @@ def compare_methods_arguments(parser: ArgumentParser) -> None:
 
 def compare_methods(arguments: Namespace) -> int:
     """Measure a specification's space at every clock, or take a recording or a session, and compare the methods."""
+    from ..engine.models.roofline.description import describe_methods
+    from ..engine.models.tuning_methods import methods_of_recording, methods_of_store
     from ..engine.store.database import Store
-    from ..engine.tuning_methods.description import describe_methods
-    from ..engine.tuning_methods.tables import methods_of_recording, methods_of_store
 
     wanted = _wanted(arguments.method)
     session = session_number(arguments.source)
@@ -50,7 +50,7 @@ def compare_methods(arguments: Namespace) -> int:
 
 
 def _wanted(text: str | None) -> tuple[str, ...]:
-    from ..engine.strategies.methods import METHODS
+    from ..engine.models.tuning_methods import METHODS
 
     if text is None:
         return tuple(METHODS)
@@ -62,14 +62,13 @@ def _wanted(text: str | None) -> tuple[str, ...]:
 
 
 def _of_board(path: Path, arguments: Namespace, wanted: tuple[str, ...]) -> Methods:
+    from ..engine.models.tuning_methods import compare_methods as compare
+    from ..engine.models.tuning_methods import measured_rows, steer_by_sweep
     from ..engine.session.load import load_specification
     from ..engine.session.plan import SearchOptions
     from ..engine.session.planning import plan_specification
     from ..engine.store.database import Store
-    from ..engine.strategies.methods import compare_methods as compare
-    from ..engine.tuning_methods.steering import steer_by_sweep
-    from ..engine.tuning_methods.tables import measured_rows
-    from ..session_progress import watch_session
+    from ..scripting.session_progress import watch_session
     from .control import guarded_board
 
     spec = load_specification(path)
@@ -107,7 +106,7 @@ def _of_board(path: Path, arguments: Namespace, wanted: tuple[str, ...]) -> Meth
 
 def _clock_list(text: str, supported: Any) -> tuple[int, ...]:
     """'7' spreads so many over the supported clocks, 'supported' is all, '900,1005' those."""
-    from ..engine.tuning_methods.sweep import spread_clocks
+    from ..engine.models.sweep import spread_clocks
 
     if text == "supported":
         return tuple(supported)

@@ -19,8 +19,8 @@ def new_arguments(parser: ArgumentParser) -> None:
 
 def new(arguments: Namespace) -> int:
     """Print or write a specification of a kernel; what was guessed in it goes to standard error."""
+    from ..base.files import write_text
     from ..engine.specification.new_document import from_kernel, kernel_called, read_kernels
-    from ..files import write_text
 
     source = Path(arguments.source)
     scan = read_kernels(source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from ..engine.operators.shapes import AXES, EXAMPLES, MEANINGS, PRECISIONS
+from ..engine.specification.operator_shapes import AXES, EXAMPLES, MEANINGS, PRECISIONS
 from .terminal import print_json, print_table, show
 
 

@@ -8,8 +8,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import InputError
-from ..input_files import is_there
+from ..base.errors import InputError
+from ..base.files import is_there
 from .arguments import add_board
 from .terminal import print_json, say, show, stop_on_interrupt
 

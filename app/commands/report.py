@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from ..errors import InputError
-from ..files import free_name, refuse_taken
+from ..base.errors import InputError
+from ..base.files import free_name, refuse_taken
 from .analyse import limited, load_of, objective_of, preferences_of
 from .arguments import add_choosing, add_force, add_goal, add_table, columns_of
 from .sources import chosen_index, open_session
@@ -37,7 +37,7 @@ def report_arguments(parser: ArgumentParser) -> None:
 def report(arguments: Namespace) -> int:
     """Write what is known of a session, and of its board, into one file that any browser shows and prints."""
     from ..engine.analysis.compare import compare_sessions
-    from ..engine.analysis.session import analyse
+    from ..engine.analysis.session_analysis import analyse
     from ..engine.report.content import gather
     from ..engine.report.export import file_stem
     from ..engine.report.page import write_report

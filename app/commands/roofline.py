@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
+from ..base.errors import InputError
 from ..sensors.gpu import LIVE
 from .arguments import add_board, board_of, session_number
 from .sources import recording_path
@@ -15,8 +15,8 @@ from .terminal import print_json, print_listing, say, show
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..engine.description import Description
-    from ..engine.tuning_methods.roofline_sweeps import PlacedKernel, Sweep
+    from ..engine.models.roofline.points import PlacedKernel, Sweep
+    from ..engine.results.description import Description
 
 
 def roofline_arguments(parser: ArgumentParser) -> None:
@@ -54,11 +54,10 @@ def roofline(arguments: Namespace) -> int:
 
 
 def _of_board(arguments: Namespace) -> list[Sweep]:
+    from ..engine.models.roofline.points import PRECISIONS, sweep_of_session
     from ..engine.session.planning import plan_roofline
     from ..engine.store.database import Store
-    from ..engine.tuning_methods.roofline_points import PRECISIONS
-    from ..engine.tuning_methods.roofline_sweeps import sweep_of_session
-    from ..session_progress import watch_session
+    from ..scripting.session_progress import watch_session
 
     wanted = arguments.precision.split(",") if arguments.precision else list(PRECISIONS)
     sweeps = []
@@ -81,8 +80,8 @@ def _of_board(arguments: Namespace) -> list[Sweep]:
 
 
 def _of_file(file: str) -> list[Sweep]:
+    from ..engine.models.roofline.points import sweeps_of_file, sweeps_of_store
     from ..engine.store.database import Store
-    from ..engine.tuning_methods.roofline_sweeps import sweeps_of_file, sweeps_of_store
 
     session = session_number(file)
     if session is not None:
@@ -93,8 +92,8 @@ def _of_file(file: str) -> list[Sweep]:
 
 def _on_file() -> list[Sweep]:
     """Every board whose roofline was measured here, and the recorded and the published ones of the program."""
+    from ..engine.models.roofline.points import published_sweeps, recorded_sweeps, sweeps_on_file
     from ..engine.store.database import Store
-    from ..engine.tuning_methods.roofline_sweeps import published_sweeps, recorded_sweeps, sweeps_on_file
 
     with Store() as store:
         return [*sweeps_on_file(store), *recorded_sweeps(), *published_sweeps()]
@@ -105,7 +104,7 @@ def _on_file() -> list[Sweep]:
 
 def _documents(sweeps: list[Sweep], kernel: PlacedKernel | None) -> list[dict[str, Any]]:
     """One per board and source. Raises InputError where no sweep gives a fit."""
-    from ..engine.tuning_methods.roofline_points import published_to_json, to_json
+    from ..engine.models.roofline.points import published_to_json, to_json
 
     boards: dict[tuple[str, str], dict[str, Any]] = {}
     for sweep in sweeps:
@@ -133,7 +132,7 @@ def _documents(sweeps: list[Sweep], kernel: PlacedKernel | None) -> list[dict[st
 
 def _kernel(text: str) -> PlacedKernel:
     """The kernel of `--predict`: its flops and bytes, or a session's best configuration whose values give both."""
-    from ..engine.tuning_methods.roofline_sweeps import PlacedKernel
+    from ..engine.models.roofline.points import PlacedKernel
 
     if text.isdecimal():
         return _kernel_of_session(int(text))
@@ -148,9 +147,9 @@ def _kernel(text: str) -> PlacedKernel:
 
 
 def _kernel_of_session(session: int) -> PlacedKernel:
+    from ..engine.models.roofline.points import kernel_of
     from ..engine.session.summary import by_goal
     from ..engine.store.database import Store
-    from ..engine.tuning_methods.roofline_sweeps import kernel_of
 
     with Store() as store:
         loaded = store.load(session)
@@ -170,9 +169,9 @@ def _kernel_of_session(session: int) -> PlacedKernel:
 
 def _print(sweeps: Sequence[Sweep], kernel: PlacedKernel | None) -> None:
     """The figures of each board in a table, then what --predict expects on all of them, then remarks."""
-    from ..engine.description import side_by_side
-    from ..engine.tuning_methods.description import describe_kernel, describe_sweep
-    from ..engine.tuning_methods.roofline_points import precision_words
+    from ..engine.models.roofline.description import describe_kernel, describe_sweep
+    from ..engine.models.roofline.points import precision_words
+    from ..engine.results.description import side_by_side
 
     fitted = [sweep for sweep in sweeps if sweep.fit is not None or sweep.published is not None]
     tables: dict[str, list[Description]] = {}

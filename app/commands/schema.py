@@ -7,8 +7,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ..errors import InputError
-from ..paths import resources
+from ..base.errors import InputError
+from ..base.paths import resources
 from .terminal import print_json, print_table
 
 # Commands whose standard output is no document of ours.

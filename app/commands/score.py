@@ -5,15 +5,15 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
-from ..engine.objectives import Goal, parse_front
-from ..errors import InputError, WattridgeError
-from ..numbers import as_json
+from ..base.errors import InputError, WattridgeError
+from ..base.formatting import as_json
+from ..engine.results.objectives import Goal, parse_front
 from .arguments import add_goal, key_value, positive_int
 from .sources import recording_path
 from .terminal import ProgressBar, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
-    from ..engine.analysis.score_runs import Scores
+    from ..engine.strategies.scoring import Scores
 
 
 def score_arguments(parser: ArgumentParser) -> None:
@@ -37,11 +37,10 @@ def score_arguments(parser: ArgumentParser) -> None:
 def score(arguments: Namespace) -> int:
     """Score strategies on caches and print the figures."""
     from ..engine import strategies  # noqa: F401  (registers them)
-    from ..engine.analysis import score_runs
-    from ..engine.strategies import base
+    from ..engine.strategies import base, scoring
 
     named = [name.strip() for name in arguments.strategy.split(",")] if arguments.strategy else base.names()
-    plan = score_runs.ScorePlan(
+    plan = scoring.ScorePlan(
         caches=tuple(recording_path(path) for path in arguments.caches),
         strategies=tuple(dict.fromkeys(named)),
         repeats=arguments.repeats,
@@ -58,7 +57,7 @@ def score(arguments: Namespace) -> int:
         raise InputError("the seed is negative", "--seed", "0 or more")
     bar = ProgressBar(quiet=arguments.json)
     with stop_on_interrupt() as stop:
-        scores = score_runs.score(plan, stop, lambda done, total: bar.show(done, total, "runs", final=done == total))
+        scores = scoring.score(plan, stop, lambda done, total: bar.show(done, total, "runs", final=done == total))
     if scores is None:
         raise WattridgeError("stopped before every run was done", "score", "fewer --repeats or strategies are faster")
     if arguments.json:

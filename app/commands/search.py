@@ -10,11 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..engine.session_state import SessionState
-from ..errors import InputError, WattridgeError
-from ..input_files import is_input, is_there
-from ..paths import data_folder, resources
-from ..session_progress import watch_session
+from ..base.errors import InputError, WattridgeError
+from ..base.files import is_input, is_there
+from ..base.paths import data_folder, resources
+from ..engine.models.documents import save_fit
+from ..engine.results.state import SessionState
+from ..scripting.session_progress import watch_session
 from .arguments import (
     add_board,
     add_condition,
@@ -25,21 +26,22 @@ from .arguments import (
     add_search,
     add_table,
     columns_of,
+    condition_of,
     existing_of,
     meter_choice,
     positive_int,
+    search_options,
     session_number,
 )
 from .pool import add_pool, is_pooled, pooled_gpu, pooled_gpus, selectors_of
-from .search_options import condition_of, search_options
 from .side_by_side import show_comparison, tuned_by_models
 from .sources import SPECIFICATION, recording_path, specification_path
 from .terminal import print_description, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
     from ..engine.control.guard import DeviceGuard
-    from ..engine.description import Description
     from ..engine.report.export import Existing
+    from ..engine.results.description import Description
     from ..engine.session.live_session import SessionResult
     from ..engine.session.plan import SessionPlan
     from ..engine.store.database import Store
@@ -67,7 +69,7 @@ def tune_arguments(parser: ArgumentParser) -> None:
 def tune(arguments: Namespace) -> int:
     """Run a specification's session on a board; where a pool has several models, one on each, which are compared."""
     from ..engine.formats.read import read_recording
-    from ..engine.session.import_known import with_recording
+    from ..engine.session.follow import with_recording
     from ..engine.session.load import load_specification
     from ..engine.session.planning import plan_specification
     from ..engine.session.service_boards import on_boards
@@ -358,13 +360,13 @@ def demo_arguments(parser: ArgumentParser) -> None:
 
 def demo(arguments: Namespace) -> int:
     """The GEMM example on the simulated A100: session, front, fitted ridge, exports."""
+    from ..engine.models.clock_fits import fit_of_sweep
     from ..engine.models.description import describe_fit
     from ..engine.models.documents import fit_to_json
     from ..engine.report.export import export_session
     from ..engine.session.load import load_specification
     from ..engine.session.planning import plan_specification
     from ..engine.store.database import Store
-    from ..engine.tuning_methods.fits import fit_of_sweep
     from ..sensors.select import open_gpu
 
     specification = load_specification(resources() / "examples" / "gemm.toml")
@@ -379,7 +381,7 @@ def demo(arguments: Namespace) -> int:
             folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / f"demo-{result.session}"
             files = export_session(plan, result.table, result.session, None, folder, existing=existing)
             fit, source = fit_of_sweep(gpu)
-            store.save_fit(fit, source, result.session, uuid=gpu.info.uuid)
+            save_fit(store, fit, source, result.session, uuid=gpu.info.uuid)
     document["fit"] = fit_to_json(fit)
     document["files"] = [str(file) for file in files]
     if arguments.json:

@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import closing
 
-from ..errors import InputError
+from ..base.errors import InputError
 
 
 def serve_board_arguments(parser: ArgumentParser) -> None:

@@ -8,9 +8,9 @@ from contextlib import ExitStack, closing
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from ..errors import InputError, WattridgeError
-from ..numbers import as_json, number
-from .search_options import search_options
+from ..base.errors import InputError, WattridgeError
+from ..base.formatting import as_json, number
+from .arguments import search_options
 from .sources import specification_path
 from .terminal import ProgressBar, print_description, print_json, say, show, stop_on_interrupt
 
@@ -62,10 +62,10 @@ def tuned_by_models(specification: Specification, models: Sequence[PooledGpu], a
 
 def _tuned(plans: Sequence[Sequence[SessionPlan]], places: str, *, quiet: bool) -> list[Opened]:
     """The sessions of these plans, those of each place after one another and the places beside each other."""
+    from ..engine.results.state import SessionState
     from ..engine.session.events import EngineFault, MeasurementsAdded, PoolReported, SessionRemark
     from ..engine.session.opened import stored_session
     from ..engine.session.side_by_side import run_side_by_side
-    from ..engine.session_state import SessionState
     from ..engine.store.database import Store
 
     bar, over = ProgressBar(quiet=quiet), f"{number(len(plans))} {places}"
@@ -102,12 +102,17 @@ def show_comparison(sessions: Sequence[Opened], arguments: Namespace) -> None:
 
     Of a session that boards shared, the one that decided is named.
     """
-    from ..engine.analysis.compare import compare_sessions
-    from ..engine.analysis.crossed import describe_kernels_by_boards, kernels_by_boards
+    from ..engine.analysis.compare import (
+        compare_sessions,
+        describe_kernels_by_boards,
+        describe_machines,
+        figures_of,
+        kernels_by_boards,
+        over_machines,
+    )
     from ..engine.analysis.description import describe_comparison
-    from ..engine.analysis.machines import describe_machines, figures_of, over_machines
-    from ..engine.description import Description
-    from ..engine.objectives import parse_front
+    from ..engine.results.description import Description
+    from ..engine.results.objectives import parse_front
     from ..engine.session.description import describe_decision
 
     sides = [side for opened in sessions for side in opened.side.by_kernel()]

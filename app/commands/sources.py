@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ..engine.operators.kept import kept_specification
-from ..engine.operators.shapes import is_operator, parse_operator
+from ..base.errors import InputError
+from ..base.files import is_there
+from ..base.paths import resources
 from ..engine.session.opened import Opened, stored_session
 from ..engine.space.repeats import fold
-from ..errors import InputError
-from ..input_files import is_there
-from ..paths import resources
+from ..engine.specification.operator_kernels import kept_specification
+from ..engine.specification.operator_shapes import is_operator, parse_operator
 from .arguments import session_number
 
 SPECIFICATION: Final = (
@@ -105,7 +105,7 @@ def _stored(number: int | None) -> Opened:
 
 def _recorded(path: Path, columns: TableColumns | None) -> Opened:
     from ..engine.formats.read import read_recording
-    from ..engine.objectives import Objective
+    from ..engine.results.objectives import Objective
     from ..engine.session.planning import plan_replay
 
     recording = read_recording(path, columns)

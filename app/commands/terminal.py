@@ -17,18 +17,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from ..interrupts import Stop as Stop
-from ..interrupts import end_on_signals as end_on_signals
-from ..interrupts import stop_on_interrupt as stop_on_interrupt
-from ..numbers import as_json, number
-from ..plain_text import safe_json, visible
-from ..standard_error import ProgressBar as ProgressBar
-from ..standard_error import ask as ask
-from ..standard_error import say as say
-from ..standard_error import say_lines as say_lines
+from ..base.formatting import as_json, number
+from ..base.processes import ProgressBar as ProgressBar
+from ..base.processes import Stop as Stop
+from ..base.processes import ask as ask
+from ..base.processes import end_on_signals as end_on_signals
+from ..base.processes import say as say
+from ..base.processes import say_lines as say_lines
+from ..base.processes import stop_on_interrupt as stop_on_interrupt
+from ..base.text import safe_json, visible
 
 if TYPE_CHECKING:
-    from ..engine.description import Description, Listing
+    from ..engine.results.description import Description, Listing
 
 _PLAIN: Final = {  # for terminals whose encoding lacks them
     "–": "-", "…": "...", "·": "-", "─": "-", "█": "#", "░": ".", "★": "*", "µ": "u", "α": "alpha", "β": "beta",

@@ -1,25 +1,32 @@
-"""`wattridge gpus`, `monitor` and `twin`: looking at boards, changing nothing."""
+"""`wattridge gpus`, `monitor` and `twin`: looking at boards, changing nothing.
+
+`wattridge monitor --openmetrics`: every figure that the window reads, for Prometheus and Grafana.
+"""
 
 from __future__ import annotations
 
 import math
+import time
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, WattridgeError
-from ..files import refuse_taken
-from ..numbers import duration
+from ..base.errors import InputError, WattridgeError
+from ..base.files import refuse_taken
+from ..base.formatting import duration
 from ..sensors.channel import POWER_SAMPLES
 from ..sensors.event_reasons import names as reason_names
 from ..sensors.gpu import LIVE, Gpu, StreamsReadings
+from ..sensors.openmetrics import MeteredBoard, MetricsServer, exposition, parse_address
 from ..sensors.recorded.gpu import RecordedGpu
 from .arguments import add_board, add_force
 from .terminal import ProgressBar, print_description, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
-    from ..sensors.trace import EventSpan, Trace
+    from ..sensors.trace.trace import EventSpan, Trace
 
 _LOOK_S = 0.05
 _PATIENCE_S = 5.0  # for the last reading
@@ -141,8 +148,8 @@ def _gpus_there(arguments: Namespace) -> int:
 
 
 def _describe(gpu: Gpu) -> dict[str, Any]:
-    from ..engine.board_settings import PROFILE, WORDS, why_not_set
     from ..engine.metering.characterisation.store import known_characterisation, to_json
+    from ..engine.results.settings import PROFILE, WORDS, why_not_set
     from .control import describe_left_over
 
     info = gpu.info
@@ -223,13 +230,11 @@ def monitor(arguments: Namespace) -> int:
     """Watch one board for a while: mean, least and largest of every channel, and the energy; or serve it."""
     from ..sensors.recorded.recording import RecordingWriter
     from ..sensors.select import open_gpu
-    from ..sensors.watch import SampledBoard
+    from ..sensors.trace.watch import SampledBoard
 
     if arguments.interval <= 0:
         raise InputError(f"an interval of {arguments.interval} s", "--interval", "a positive number of seconds")
     if arguments.openmetrics is not None:
-        from .metrics import serve
-
         return serve(arguments)
     if arguments.duration is None:
         arguments.duration = 10.0
@@ -286,7 +291,7 @@ def monitor(arguments: Namespace) -> int:
 
 def _write_trace(trace: Trace, path: Path, gpu: Gpu) -> None:
     """As JSON where the file is called so, else as CSV."""
-    from ..sensors.trace_files import write_trace
+    from ..sensors.trace.files import write_trace
 
     try:
         write_trace(trace, path, trace.first_ns, trace.last_ns, gpu.info, as_json=path.suffix.lower() == ".json")
@@ -360,7 +365,7 @@ def _seconds_by_reason(spans: list[EventSpan]) -> dict[str, float]:
 
 
 def _print_monitor(document: dict[str, Any], gpu: Gpu) -> None:
-    from ..engine.description import Description, Figure, Listing
+    from ..engine.results.description import Description, Figure, Listing
 
     labels = {c.name: c.label for c in (*gpu.channels, POWER_SAMPLES)}
     rows = [
@@ -438,3 +443,66 @@ def twin(arguments: Namespace) -> int:
     if board.not_shown:
         show(f"Not shown: {'; '.join(board.not_shown)}")
     return 0
+
+
+def serve(arguments: Namespace) -> int:
+    """Serve until Ctrl+C, or for the duration that was asked for. Raises InputError for options that do not fit."""
+    unfit = next((name for name in ("out", "record") if getattr(arguments, name)), None)
+    if unfit is not None:
+        raise InputError(f"--{unfit} does not go with --openmetrics", "monitor", "run monitor twice")
+    if arguments.duration is not None and not 0 < arguments.duration < math.inf:
+        raise InputError(f"a duration of {arguments.duration} s", "--duration", "a positive number of seconds")
+    if math.isinf(arguments.speed):
+        raise InputError("--speed inf does not go with --openmetrics", "monitor", "a server lives on the wall's clock")
+    host, port = parse_address(arguments.openmetrics)
+    with ExitStack() as ends:
+        watched = [MeteredBoard(gpu, interval_s=arguments.interval, report=say) for gpu in _boards(arguments)]
+        for each in watched:
+            ends.callback(each.close)
+        server = MetricsServer(host, port, lambda: exposition([each.reading() for each in watched]))
+        ends.callback(server.close)
+        names = ", ".join(each.gpu.info.label for each in watched)
+        say(f"{names}: OpenMetrics at {server.url} (Ctrl+C ends)")
+        passed_s = _until_stopped(watched, arguments.duration)
+        server.close()  # what is being sent counts or fails
+        document: dict[str, Any] = {
+            "url": server.url,
+            "duration_s": passed_s,
+            "served": server.served,
+            "gpus": [
+                {"gpu": each.gpu.info.name, "source": each.gpu.info.source, "energy_j": each.reading().integrated_j}
+                for each in watched
+            ],
+        }
+    if arguments.json:
+        print_json(document)
+    else:
+        show(f"served {document['served']} times in {passed_s:.1f} s")
+    return 0
+
+
+def _boards(arguments: Namespace) -> Sequence[Gpu]:
+    """The board that is named; else every real one, or the simulated one that the program shows without a driver."""
+    from ..sensors.select import list_gpus, open_gpu
+
+    if arguments.gpu is None:
+        found = list_gpus()
+        if found and found[0].info.live:
+            return found
+        for gpu in found:
+            gpu.close()
+    return [open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed, remote=True)]
+
+
+def _until_stopped(watched: Sequence[MeteredBoard], duration_s: float | None) -> float:
+    """Wait on the wall's clock; how long it was."""
+    begun = time.monotonic()
+    with stop_on_interrupt() as stopped:
+        while not stopped.is_set():
+            left_s = math.inf if duration_s is None else begun + duration_s - time.monotonic()
+            if left_s <= 0:
+                break
+            stopped.wait(min(1.0, left_s))
+            for each in watched:
+                each.add_up()
+    return time.monotonic() - begun

@@ -1,0 +1,1 @@
+"""What is done with boards: measuring, searching, modelling. No Qt."""

@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..engine.expressions.expression import parse
-from ..errors import InputError
-from ..observers import OutputObserver
+from ..base.errors import InputError
+from ..engine.space.expression import parse
+from .observers import OutputObserver
 
 Array = npt.NDArray[np.float64]
 Error = Callable[[Array, Array], Any]  # of the answer and the output

@@ -18,28 +18,25 @@ from dataclasses import fields, replace
 from numbers import Real
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
-from ..engine.expressions.expression import parse
-from ..engine.measurement import MEASURED, Value
+from ..base.errors import InputError
+from ..base.processes import say
 from ..engine.metering.watching import Watch, watch
-from ..engine.objectives import Goal, Objective, likely_goal
+from ..engine.results.measurement import MEASURED, Value
+from ..engine.results.objectives import Goal, Objective, likely_goal
 from ..engine.runner.command import not_its_own
 from ..engine.runner.function import UNMETERED, FunctionRunner, FunctionWork
 from ..engine.session.plan import SearchOptions, SessionPlan
 from ..engine.session.planning import checked_plan
 from ..engine.space.build import build_space, space_of_table
-from ..engine.space.filtering import filtered
+from ..engine.space.expression import parse
 from ..engine.space.search_space import SearchSpace
 from ..engine.strategies import base as strategies
-from ..errors import InputError
-from ..sensors.device_limits import limits_of
-from ..sensors.errors import NoDriver
-from ..sensors.gpu import Gpu, GpuInfo
+from ..sensors.gpu import Gpu, GpuInfo, NoDriver
+from ..sensors.limits import limits_of
 from ..sensors.unmetered import this_processor
-from ..standard_error import say
-from .figures import Figures, read_metrics
-from .restrictions import read_restrictions
+from .restrictions import filtered, read_restrictions
 from .surroundings import run_session_of_script, script_path, surroundings
-from .tuned import Tuned
+from .tuned import Figures, Tuned, read_metrics
 
 P = ParamSpec("P")
 R = TypeVar("R")

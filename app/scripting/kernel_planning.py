@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from ..base.errors import InputError
 from ..engine.control.guard import DeviceGuard
 from ..engine.formats.growing_cache import GrowingCache
 from ..engine.formats.names import their_device
-from ..engine.measurement import MEASURED, Measurement, State, Value
 from ..engine.metering.launching import require_launching
-from ..engine.objectives import Goal, Objective
+from ..engine.results.measurement import MEASURED, Measurement, State, Value
+from ..engine.results.objectives import Goal, Objective
 from ..engine.runner.base import Runner
 from ..engine.runner.languages import open_runner, require_device
 from ..engine.runner.replay import ReplayRunner
@@ -22,19 +23,17 @@ from ..engine.session.plan import SessionPlan
 from ..engine.session.planning import checked_plan
 from ..engine.space.build import build_space
 from ..engine.space.device_settings import resolve_device_settings
-from ..engine.space.filtering import filtered
 from ..engine.space.search_space import SearchSpace
 from ..engine.specification.model import LANGUAGES
 from ..engine.workloads.profiled import ProfiledKernel
-from ..errors import InputError
-from ..sensors.device_limits import DeviceLimits, limits_of
 from ..sensors.gpu import Gpu
+from ..sensors.limits import DeviceLimits, limits_of
 from ..sensors.simulated.profiles import PROFILES, LaunchRefused
 from .described_kernel import DescribedKernel
-from .figures import Figures, our_name
-from .restrictions import Restrictions
+from .restrictions import Restrictions, filtered
 from .script_side import ScriptOfKernel
 from .strategies import Search
+from .tuned import Figures, our_name
 
 TIME_ALONE = "the script asks for the time alone, so energy is not measured: --energy measures it too"
 NOT_ISOLATED = "the script's observers run its kernels in its own process: faults are not isolated"

@@ -1,6 +1,10 @@
 """`tune_kernel` and `run_kernel` with the signature and the meaning of Kernel Tuner 1.5's.
 
 What cannot be honoured is refused in one line and never ignored: `PARAMETERS` says of each parameter what happens.
+
+What is said of a session of a script in which no configuration worked: the reason, and what to do, in one line.
+
+One launch of a script's kernel, in a process of its own, and what it has written.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
@@ -22,33 +27,62 @@ from typing import Any, Final
 import numpy as np
 
 from .. import __version__
+from ..base.errors import InputError, WattridgeError
+from ..base.processes import say
+from ..base.text import one_line, shortened
+from ..engine.analysis.failures import most_frequent
 from ..engine.children.scratch import scratch_folder
 from ..engine.formats.entries import COST_MS
 from ..engine.formats.growing_cache import GrowingCache
 from ..engine.formats.own import About
-from ..engine.objectives import Goal, Objective
+from ..engine.results.measurement import State
+from ..engine.results.objectives import Goal, Objective
+from ..engine.results.state import Purpose
+from ..engine.runner.kernels.loaded import LoadedKernels
+from ..engine.runner.kernels.process import KernelFailed
+from ..engine.runner.languages import open_device, require_device
 from ..engine.session.events import Event, FiguresRestated, MeasurementsAdded, SessionStarted
 from ..engine.session.live_session import SessionResult
 from ..engine.session.plan import SessionPlan
 from ..engine.session.summary import front_indices
-from ..engine.session_state import Purpose
 from ..engine.space.result_table import ResultTable
 from ..engine.specification.model import DEVICE_COMPILERS
-from ..errors import InputError
-from ..observers import DECLARED, BenchmarkObserver, NVMLObserver, OutputObserver, RegisterObserver
-from ..plain_text import one_line
+from ..engine.workloads.source_kernel import KernelRefused
 from ..sensors.gpu import Gpu
 from ..sensors.select import HOST, OPENCL, open_gpu
-from ..standard_error import say
-from .described_kernel import DescribedKernel, describe_kernel
-from .figures import Figures, Result, read_metrics, read_objective
+from .described_kernel import DescribedKernel, describe_kernel, scripted_kernel
 from .kernel_planning import NOT_ISOLATED, Wanted, plan_from_cache, plan_on_board, require_language
-from .none_worked import why_none_worked
+from .observers import DECLARED, BenchmarkObserver, NVMLObserver, OutputObserver, RegisterObserver
 from .restrictions import read_restrictions
 from .script_side import ScriptOfKernel, read_verify
 from .sources import KernelSource, read_source
 from .strategies import read_strategy
 from .surroundings import run_session_of_script, surroundings
+from .tuned import Figures, Result, read_metrics, read_objective
+
+_MOST: Final = 200  # characters of the reason
+_ARCHITECTURE: Final = re.compile(r"gpu.arch|sm_\d|compute_\d", re.IGNORECASE)
+_REMEDIES: Final = {
+    State.COMPILE: "check the source and compiler_options",
+    State.CORRECTNESS: "check answer, atol and verify",
+    State.TIMEOUT: "make the problem smaller",
+    State.CONSTRAINTS: "check tune_params, problem_size and the grid's divisors",
+}
+_NO_SUCH_BOARD: Final = "leave -arch out of compiler_options, or name an architecture that this compiler knows"
+
+
+def why_none_worked(table: ResultTable) -> str:
+    """Empty where one worked, or where nothing was measured."""
+    failed = sum(table.failures().values())
+    if not failed or failed < len(table) or (found := most_frequent(table)) is None:
+        return ""
+    state, message, count = found
+    remedy = _REMEDIES.get(State(state), "look at 'error' in the results")
+    if state == State.COMPILE and _ARCHITECTURE.search(message):
+        remedy = _NO_SUCH_BOARD
+    of_all = "all" if count == failed else str(count)
+    return f"none of {failed} configurations worked; {of_all} failed by {state}: {shortened(message, _MOST)} ({remedy})"
+
 
 # What becomes of each parameter of Kernel Tuner's `tune_kernel`.
 PARAMETERS: Final[Mapping[str, str]] = {
@@ -264,7 +298,6 @@ def run_kernel(
 
     Parameters as for `tune_kernel`. Raises InputError for what cannot be used, WattridgeError where the kernel fails.
     """
-    from .single_run import run_once
 
     source = read_source(kernel_source, lang, compiler)
     require_language(source.language)
@@ -516,3 +549,39 @@ def _add_totals(results: Sequence[Result], environment: Result, began: float) ->
 
 
 __all__ = ["PARAMETERS", "Results", "board_of", "run_kernel", "tune_kernel"]
+
+
+def run_once(
+    kernel: DescribedKernel, board: Gpu, folder: Path, parameters: Mapping[str, Any], *, quiet: bool
+) -> list[Any]:
+    """All arguments after one launch: arrays as NumPy arrays, scalars as they were.
+
+    Raises InputError where it cannot run on that board, WattridgeError where it fails.
+    """
+    if not board.info.real:
+        raise InputError(f"a {board.info.source} GPU runs no kernels", board.info.label, "choose a real GPU")
+    spec, described = kernel.spec, kernel.spec.kernel
+    assert described is not None
+    require_device(described, board, spec.name)
+    arrays = tuple(replace(each, output=bool(each.shape) and each.memory == "global") for each in described.arguments)
+    described = replace(described, arguments=arrays)
+    spec = replace(spec, kernel=described)
+    with ExitStack() as stack:
+        device = stack.enter_context(closing(open_device(described, board, spec.name, scripted=True)))
+        if not quiet:
+            say(f"{spec.name} on {board.info.label}")
+        gpu, language = device.gpu, device.language
+        scripted = language.kernel(spec, partial(scripted_kernel, parts=kernel.parts))
+        loaded = stack.enter_context(closing(LoadedKernels(gpu, language, described.timeout_s, lambda: None)))
+        try:
+            prepared = scripted.prepare(dict(parameters))
+            loaded.load(spec.name, prepared, language.compiler.image(prepared.build))
+            loaded.check(spec.name)
+        except (KernelFailed, KernelRefused) as failure:
+            raise WattridgeError(f"{failure.state}: {failure}", spec.name) from None
+        except BaseException:  # a signal's: the launch may still take long
+            gpu.stop.set()
+            raise
+        written = loaded.outputs()
+    given = {each.name: each for each in described.arguments}
+    return [written[n] if n in written else np.dtype(given[n].type).type(given[n].value) for n in kernel.names]

@@ -11,15 +11,15 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..engine.formats.names import THEIR_SETTINGS
-from ..engine.measurement import Configuration, State
+from ..engine.results.measurement import Configuration, State
 from ..engine.runner.kernels.loaded import Launches
 from ..engine.runner.kernels.process import KernelFailed
 from ..engine.specification.model import Specification
-from ..engine.workloads.cuda_arguments import Array
-from ..engine.workloads.scripted_kernel import ScriptedKernel, ScriptedParts, scripted_kernel
-from ..observers import BenchmarkObserver, ContinuousObserver, OutputObserver, PrologueObserver
-from ..sensors.device_limits import DeviceLimits
-from .figures import Result
+from ..engine.workloads.kernel_arguments import Array
+from ..sensors.limits import DeviceLimits
+from .described_kernel import ScriptedKernel, ScriptedParts, scripted_kernel
+from .observers import BenchmarkObserver, ContinuousObserver, OutputObserver, PrologueObserver
+from .tuned import Result
 
 _CONTINUOUS_S = 1.0  # of launches for continuous observers, at least
 Verify = Callable[[Sequence[Any], Sequence[Any]], object]

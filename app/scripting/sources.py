@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from ..base.errors import InputError
+from ..base.files import read_text
 from ..engine.specification.model import COMPILERS, OF_THE_HOST
-from ..errors import InputError
-from ..files import read_text
 
 _FILE: Final = re.compile(r"[^\n(){};\\]{1,250}\.(cu|cuh|cpp|cc|c|cl|opencl|F|F90|f90|hip|jl|h)")
 _LANGUAGES: Final = {  # what scripts call them -> what specifications do

@@ -1,13 +1,26 @@
 """Stands for the module `kernel_tuner` while a script runs that imports it.
 
 What scripts use of it is here under its name; anything else is refused in one line when it is asked for.
+
+`kernel_tuner.energy.energy`: power over the graphics clock, and the clock from which on the voltage rises.
+
+Kernel Tuner's form of the model [Schoonhoven2024, eqs. 6.2 and 6.3], with x the clock above the lowest one in MHz, and
+power relative to the least:
+
+    P(x) = min(P_max, 1 + 0.001 c x v(x)^2),   v(x) = 1 + 0.001 s max(0, x - ridge)
+
+Power is measured by the sweep of `wattridge fit`. The form leaves out that what the board draws at the lowest
+clock rises with the voltage, too: fitted alone it bends too early (1018 MHz for a TITAN RTX of 1155). So the ridge of a
+board is that of Wattridge's own model of the same sweep (`engine/models/fit/frequency.py`), with the rest fitted to it.
+
+`PythonKernel`, as Kernel Tuner's `kernelbuilder` has it: one configuration of a kernel as a Python function.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -15,12 +28,230 @@ from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
-from .. import observers
-from ..errors import InputError
-from . import accuracy, figures, kernel_tuner, power_frequency, stored_results
-from .python_kernel import PythonKernel
+from ..base.errors import InputError
+from ..base.processes import say
+from ..engine.models.fit.points import Points
+from ..sensors.gpu import Gpu
+from . import accuracy, kernel_tuner, observers, stored_results, tuned
+from .described_kernel import write_back
+from .kernel_tuner import board_of, run_kernel
 from .strategies import STRATEGIES
+from .surroundings import surroundings
+
+Floats = npt.NDArray[np.float64]
+Parameters = tuple[float, float, float, float]  # ridge, s, c, P_max
+Scales = tuple[float, float]  # the lowest clock in MHz, the least power in W
+Fitted = tuple[float, Parameters, Scales]  # the ridge in MHz first
+_MOST_SCALE = 20.0  # of s and c
+_HELD_MHZ = 1e-3  # how far a ridge that is known may move
+
+
+def get_frequency_power_relation_fp32(
+    device: int,
+    n_samples: int = 10,
+    nvidia_smi_fallback: str | None = None,
+    use_locked_clocks: bool = False,
+    cache: str | None = None,
+    simulation_mode: bool | None = None,
+) -> tuple[Floats, Floats]:
+    """Observed clocks in MHz and power in W of a full load at about so many locked clocks, each of shape (clocks,).
+
+    `use_locked_clocks` has no effect: clocks are locked wherever the board allows it. Raises InputError for what is not
+    supported, and WattridgeError where clocks cannot be set here.
+    """
+    _refuse(nvidia_smi_fallback=nvidia_smi_fallback, cache=cache, simulation_mode=simulation_mode)
+    with board_of(None, device) as board:
+        points = _relation(board, n_samples)
+    return points.clock_mhz, points.power_w
+
+
+def estimated_voltage(clocks: npt.ArrayLike, clock_threshold: float, voltage_scale: float) -> Floats:
+    """v of clocks above the lowest one, in MHz."""
+    above = np.maximum(0.0, np.asarray(clocks, dtype=np.float64) - clock_threshold)
+    return np.asarray(1.0 + 1e-3 * voltage_scale * above)
+
+
+def estimated_power(
+    clocks: npt.ArrayLike, clock_threshold: float, voltage_scale: float, clock_scale: float, power_max: float
+) -> Floats:
+    """P of clocks above the lowest one, in MHz; relative to the least power."""
+    voltage = estimated_voltage(clocks, clock_threshold, voltage_scale)
+    free = 1.0 + 1e-3 * clock_scale * np.asarray(clocks, dtype=np.float64) * voltage**2
+    return np.asarray(np.minimum(power_max, free))
+
+
+def fit_power_frequency_model(freqs: npt.ArrayLike, nvml_power: npt.ArrayLike) -> Fitted:
+    """The ridge in MHz, the parameters of `estimated_power`, and what clocks and powers are relative to.
+
+    By least squares from several ridges. Raises InputError for fewer than five clocks.
+    """
+    return _fitted(freqs, nvml_power)
+
+
+def _fitted(freqs: npt.ArrayLike, nvml_power: npt.ArrayLike, ridge_mhz: float | None = None) -> Fitted:
+    """The same, of a ridge that is known or of the one that fits best."""
+    from scipy.optimize import least_squares
+
+    clocks, power = np.asarray(freqs, dtype=np.float64), np.asarray(nvml_power, dtype=np.float64)
+    if len(np.unique(clocks)) < 5:
+        raise InputError(f"{len(np.unique(clocks))} clocks", "kernel_tuner.energy", "measure five or more: n_samples")
+    lowest_mhz, least_w = float(clocks.min()), float(power.min())
+    x, y = clocks - lowest_mhz, power / least_w
+    slope, most = 1e3 * float((y.max() - 1.0) / x.max()), float(y.max())
+    bounds = ([0.0, 0.0, 0.0, 0.9 * most], [x.max(), _MOST_SCALE, _MOST_SCALE, 1.1 * most])
+    ridges = [share * x.max() for share in (0.25, 0.5, 0.75)]
+    if ridge_mhz is not None:
+        ridges = [ridge_mhz - lowest_mhz]
+        bounds[0][0], bounds[1][0] = ridges[0] - _HELD_MHZ, ridges[0] + _HELD_MHZ
+
+    def off(at: Floats) -> Floats:
+        return estimated_power(x, *at.tolist()) - y
+
+    starts = [(each, 1.0, min(slope, _MOST_SCALE), most) for each in ridges]
+    found = [least_squares(off, start, bounds=bounds) for start in starts]
+    ridge, voltage_scale, clock_scale, power_max = min(found, key=lambda each: float(each.cost)).x.tolist()
+    return ridge + lowest_mhz, (ridge, voltage_scale, clock_scale, power_max), (lowest_mhz, least_w)
+
+
+def create_power_frequency_model(
+    device: int = 0,
+    n_samples: int = 10,
+    verbose: bool = False,
+    nvidia_smi_fallback: str | None = None,
+    use_locked_clocks: bool = False,
+    cache: str | None = None,
+    simulation_mode: bool | None = None,
+) -> tuple[int, Floats, Floats, Parameters, Scales]:
+    """The settable clock nearest to the ridge, clocks and power as they were measured, and the model of them.
+
+    Clocks are restored. `use_locked_clocks` has no effect: they are locked wherever the board allows it. Raises as
+    `get_frequency_power_relation_fp32` and `fit_power_frequency_model` do.
+    """
+    from ..engine.models.fit.frequency import fit_points
+
+    _refuse(nvidia_smi_fallback=nvidia_smi_fallback, cache=cache, simulation_mode=simulation_mode)
+    with board_of(None, device) as board:
+        label, settable = board.info.label, np.asarray(board.graphics_clocks_mhz())
+        points = _relation(board, n_samples)
+    clocks, power, fit = points.clock_mhz, points.power_w, fit_points(points)
+    known = fit.voltage_ridge_mhz if fit.voltage_ridge_mhz is not None else fit.ridge_mhz
+    ridge, parameters, scales = _fitted(clocks, power, known)
+    nearest = int(settable[np.argmin(np.abs(settable - ridge))])
+    if verbose:
+        for clock, each in zip(clocks, power, strict=True):
+            say(f"{label}: {each:.1f} W at {clock:.0f} MHz")
+        say(f"{label}: ridge {ridge:.0f} MHz, nearest settable clock {nearest} MHz")
+    return nearest, clocks, power, parameters, scales
+
+
+def get_frequency_range_around_ridge(
+    ridge_frequency: float,
+    all_frequencies: npt.ArrayLike,
+    freq_range: Any,
+    number_of_freqs: Any,
+    verbose: bool = False,
+) -> list[float]:
+    """Those of all clocks that are nearest to so many, evenly spread within so many per cent of the ridge."""
+    share, known = int(freq_range) / 100.0, np.asarray(all_frequencies)
+    wanted = np.linspace((1 - share) * ridge_frequency, (1 + share) * ridge_frequency, int(number_of_freqs))
+    chosen: list[float] = np.unique([known[np.argmin(np.abs(known - each))] for each in wanted]).tolist()
+    if verbose:
+        say(f"clocks to tune: {', '.join(f'{each:g}' for each in chosen)} MHz")
+    return chosen
+
+
+# --- inside -----------------------------------------------------------------------------------------------------------
+
+
+def _relation(board: Gpu, n_samples: int) -> Points:
+    """Observed clocks in MHz and power in W of a board."""
+    from ..engine.models.sweep import sweep_clocks
+
+    with closing(surroundings().guard(board)) as guard:
+        return sweep_clocks(board, guard, points=n_samples).points
+
+
+def _refuse(**given: object) -> None:
+    """What is not supported, where a script asks for it."""
+    for name, value in given.items():
+        if value:
+            raise InputError(f"{name} is not supported", "kernel_tuner.energy", f"leave {name} out")
+
+
+class PythonKernel:
+    """A kernel to be called with its arguments. Each call compiles what is not kept, and launches in a new process."""
+
+    def __init__(
+        self,
+        kernel_name: str,
+        kernel_string: Any,
+        problem_size: Any,
+        arguments: Sequence[Any],
+        params: Mapping[str, Any] | None = None,
+        inputs: Sequence[bool] | None = None,
+        outputs: Sequence[bool] | None = None,
+        device: int = 0,
+        platform: int = 0,
+        block_size_names: Sequence[str] | None = None,
+        grid_div_x: Any = None,
+        grid_div_y: Any = None,
+        grid_div_z: Any = None,
+        verbose: bool = True,
+        lang: str | None = None,
+        results_file: str | None = None,
+    ) -> None:
+        """`inputs` are the arguments that a call brings, by default all; the others stay as the call before left them.
+
+        `outputs` are those that it returns, by default all arrays. One of CuPy, PyCUDA, Numba or PyTorch is not
+        returned, but holds after a call what the kernel has written. Raises InputError.
+        """
+        if results_file is not None:
+            raise InputError("results_file is not supported", "PythonKernel", "pass the best parameters as params")
+        for name, given in (("inputs", inputs), ("outputs", outputs)):
+            if given is not None and len(given) != len(arguments):
+                what = f"it has {len(given)} entries, and there are {len(arguments)} arguments"
+                raise InputError(what, name, "give one for each")
+        self.params = dict(params or {})
+        self._inputs = list(inputs or [True] * len(arguments))
+        self._outputs = list(outputs or [True] * len(arguments))
+        self._held = list(arguments)
+        self._kernel = (kernel_name, kernel_string, problem_size)
+        self._options = {
+            "device": device,
+            "platform": platform,
+            "block_size_names": block_size_names,
+            "grid_div_x": grid_div_x,
+            "grid_div_y": grid_div_y,
+            "grid_div_z": grid_div_z,
+            "lang": lang,
+            "quiet": True,
+        }
+
+    def run_kernel(self, args: Sequence[Any]) -> list[Any]:
+        """Launch it once; the outputs, always as a list. Raises as `run_kernel` of a script does."""
+        if len(args) != len(self._held):
+            what = f"it is called with {len(args)} arguments instead of {len(self._held)}"
+            raise InputError(what, self._kernel[0], "give all of them")
+        given = [
+            arg if brought or not isinstance(held, np.ndarray) else held
+            for arg, held, brought in zip(args, self._held, self._inputs, strict=True)
+        ]
+        name, source, size = self._kernel
+        self._held = run_kernel(name, source, size, given, self.params, **self._options)
+        returned = []
+        for at, (arg, written, wanted) in enumerate(zip(args, self._held, self._outputs, strict=True)):
+            if not wanted or not isinstance(written, np.ndarray):
+                continue
+            if isinstance(arg, np.ndarray) or not write_back(arg, written, f"arguments[{at}]"):
+                returned.append(written)
+        return returned
+
+    def __call__(self, *args: Any) -> list[Any]:
+        """As `run_kernel` with these arguments."""
+        return self.run_kernel(args)
+
 
 VERSION: Final = "1.5.0"  # whose signatures these are
 _NAME: Final = "kernel_tuner"
@@ -65,7 +296,7 @@ def get_config_string(
     """A configuration in one line, numbers to three places."""
 
     def said(value: Any, name: str) -> str:
-        unit = "" if isinstance(value, figures.ErrorConfig) else (units or {}).get(name, "")
+        unit = "" if isinstance(value, tuned.ErrorConfig) else (units or {}).get(name, "")
         return f"{value:.3f}{unit}" if isinstance(value, float) else f"{value}{unit}"
 
     return ", ".join(f"{name}={said(value, name)}" for name, value in params.items() if not keys or name in keys)
@@ -121,7 +352,7 @@ _MODULES: Final[Mapping[str, Mapping[str, Any]]] = {
     "util": {
         "get_config_string": get_config_string,
         "get_best_config": get_best_config,
-        **{name: getattr(figures, name) for name in _FAILURES},
+        **{name: getattr(tuned, name) for name in _FAILURES},
     },
     "accuracy": {
         "Tunable": accuracy.Tunable,
@@ -131,7 +362,7 @@ _MODULES: Final[Mapping[str, Mapping[str, Any]]] = {
     "kernelbuilder": {"PythonKernel": PythonKernel},
     "energy": {},
     "energy.energy": {
-        name: getattr(power_frequency, name)
+        name: globals()[name]
         for name in (
             *("create_power_frequency_model", "get_frequency_power_relation_fp32", "fit_power_frequency_model"),
             *("estimated_voltage", "estimated_power", "get_frequency_range_around_ridge"),

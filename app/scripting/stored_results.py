@@ -13,15 +13,15 @@ from typing import Any, Final
 import numpy as np
 
 from .. import __version__
+from ..base.errors import InputError
+from ..base.files import read_text, write_text
 from ..engine.formats.c_header import c_value, comment_text, identifier
 from ..engine.formats.own import About
 from ..engine.formats.t4 import SCHEMA_VERSION, write_t4
-from ..errors import InputError
-from ..files import read_text, write_text
 from ..sensors.unmetered import this_processor
-from .figures import read_objective
 from .kernel_tuner import Results
 from .sources import read_source
+from .tuned import read_objective
 
 _VERSION: Final = "1.0"
 _MOST_BYTES: Final = 1 << 26

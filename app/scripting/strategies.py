@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ..base.errors import InputError
 from ..engine.strategies import base as strategies
-from ..errors import InputError
 
 # By Kernel Tuner's names. Each is the same method, with the defaults of ours.
 STRATEGIES: Final[Mapping[str, str]] = {

@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from ..base.errors import WattridgeError
 from ..engine.control.guard import DeviceGuard
+from ..engine.results.state import SessionState
 from ..engine.session.events import Event
 from ..engine.session.live_session import SessionResult
 from ..engine.session.plan import SessionPlan
-from ..engine.session_state import SessionState
 from ..engine.store.database import Store
-from ..errors import WattridgeError
 from ..sensors.gpu import Gpu
-from ..session_progress import watch_session
+from .session_progress import watch_session
 
 Limit = TypeVar("Limit", int, float)
 Run = Callable[[SessionPlan, Callable[[Event], None], bool], SessionResult]  # (plan, on_event, quiet)

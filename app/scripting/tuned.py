@@ -1,18 +1,30 @@
-"""`Tuned`: what came of tuning a callable, for a script, a prompt or a notebook."""
+"""`Tuned`: what came of tuning a callable, for a script, a prompt or a notebook.
+
+Figures by the names that Kernel Tuner's scripts use: times in milliseconds, metrics, results as dicts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from html import escape
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
-from ..engine.measurement import Measurement, State, Value
+from ..base.errors import InputError, WattridgeError
+from ..base.formatting import number
+from ..engine.formats.entries import COST_MS
+from ..engine.formats.names import THEIR_SETTINGS
+from ..engine.results.measurement import Measurement, State, Value
+from ..engine.results.objectives import Goal, Objective
 from ..engine.session.description import source_in_words
 from ..engine.session.live_session import SessionResult
 from ..engine.session.summary import by_goal, front_indices
-from ..errors import WattridgeError
-from ..numbers import number
+from ..engine.space.expression import Expression, parse
+from .observers import NVML_OBSERVABLES
 
 
 class Tuned:
@@ -81,7 +93,7 @@ class Tuned:
 
     def _repr_html_(self) -> str:
         """The front as a picture, and a line; for notebooks."""
-        from ..engine.report.small_front import small_front
+        from ..engine.report.plots import small_front
 
         words = f"<p><code>{escape(repr(self))}</code><br>{escape(self.source)}</p>"
         picture = small_front(self._table, self._plan.objective, self._plan.units)
@@ -98,3 +110,144 @@ class Tuned:
 
 def _words(configuration: Mapping[str, Value]) -> str:
     return ", ".join(f"{name}={value}" for name, value in configuration.items())
+
+
+Result = dict[str, Any]
+_OURS: Final = {"time": "time_s", **NVML_OBSERVABLES, "num_regs": "registers_per_thread"}
+_RATE: Final = re.compile(r"[kMGTPE]?(FLOP|OP|B|bit)S?/(s|W|J)|[kMGTPE]?(FLOPS|OPS|B|bit)/(s|W|J)")
+_LESS: Final = ("time", "energy", "cost", "loss", *("nvml_energy", "nvml_power"))
+
+
+class ErrorConfig(str):
+    """How a configuration failed, as Kernel Tuner's results have it under `__error__`: the name of its class."""
+
+
+class InvalidConfig(ErrorConfig):
+    """One that the device or the launch does not allow."""
+
+
+class CompilationFailedConfig(ErrorConfig):
+    """One that does not compile."""
+
+
+class RuntimeFailedConfig(ErrorConfig):
+    """One that fails when it runs, or whose outputs are wrong."""
+
+
+_FAILURES: Final = {State.COMPILE: CompilationFailedConfig, State.CONSTRAINTS: InvalidConfig}
+
+
+@dataclass(slots=True)
+class Figures:
+    """Completes measurements by a script's metrics, and writes them as a script expects them."""
+
+    metrics: Mapping[str, Expression | Callable[[Result], Any]]
+    observed: Sequence[str] = ()  # what observers are asked for, beside the time
+    more: dict[int, Result] = field(default_factory=dict)  # by row, what is no figure of a measurement
+    ran: bool = True  # here and now: what is not known to have been spent on a row was not spent
+
+    @property
+    def names_in_metrics(self) -> frozenset[str]:
+        """What metrics that are text need; what functions do, no one knows."""
+        texts = (each for each in self.metrics.values() if isinstance(each, Expression))
+        return frozenset(name for each in texts for name in each.names)
+
+    def complete(self, measurement: Measurement) -> Measurement:
+        """With the script's metrics among its values. What a metric's function raises goes to the script."""
+        if measurement.state is not State.OK or not measurement.final:  # of what was only timed they may be unknown
+            return measurement
+        result = self.result(measurement)
+        found = {name: result[name] for name in self.metrics}
+        numbers = {name: float(value) for name, value in found.items()}
+        return replace(measurement, values={**measurement.values, **numbers})
+
+    def spent(self, measurement: Measurement) -> Result:
+        """What the compiler, the check of the outputs and the rest of the measurement took, in ms."""
+        found: Result = dict.fromkeys(COST_MS[:2], 0.0) if self.ran else {}
+        found |= {name: ms for name, ms in self.more.get(measurement.row, {}).items() if name in COST_MS}
+        if math.isfinite(measurement.cost_s):
+            found.setdefault(COST_MS[2], max(0.0, measurement.cost_s * 1e3 - found.get(COST_MS[1], 0.0)))
+        return found
+
+    def result(self, measurement: Measurement) -> Result:
+        """One configuration with all that is known of it."""
+        parameters = {THEIR_SETTINGS.get(n, n): value for n, value in measurement.configuration.items()}
+        found = {**parameters, **measurement.values, **self._named(measurement), **self.more.get(measurement.row, {})}
+        found |= self.spent(measurement)
+        if math.isfinite(measurement.timestamp_s):
+            found.setdefault("timestamp", datetime.fromtimestamp(measurement.timestamp_s, UTC).isoformat(sep=" "))
+        if measurement.state is not State.OK:
+            kind = _FAILURES.get(measurement.state, RuntimeFailedConfig)
+            return found | {"__error__": kind(kind.__name__), "error": measurement.error}
+        for name, metric in self.metrics.items():
+            found[name] = _number(name, metric.number(found) if isinstance(metric, Expression) else metric(found))
+        return found
+
+    def _named(self, measurement: Measurement) -> Result:
+        """The time, and what was asked for, by Kernel Tuner's names."""
+        wanted = ("time", *self.observed)
+        return {name: self._value(measurement, name) for name in wanted if _OURS[name] in measurement.values}
+
+    def _value(self, measurement: Measurement, name: str) -> float:
+        value = measurement.values[_OURS[name]]
+        return value * 1e3 if name == "time" else value
+
+
+def our_name(name: str) -> str:
+    """A figure's name in a measurement, by Kernel Tuner's."""
+    return _OURS.get(name, name)
+
+
+def read_metrics(given: Any) -> dict[str, Expression | Callable[[Result], Any]]:
+    """Metrics by name, in their order: each may use those before it. Raises InputError."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise InputError(f"they are of type {type(given).__name__}", "metrics", "pass a dict of text or functions")
+    found: dict[str, Expression | Callable[[Result], Any]] = {}
+    for name, metric in given.items():
+        if isinstance(metric, str):
+            found[str(name)] = parse(metric, f"metrics[{name!r}]")
+        elif callable(metric):
+            found[str(name)] = metric
+        else:
+            raise InputError(f"it is of type {type(metric).__name__}", f"metrics[{name!r}]", "write text or a function")
+    return found
+
+
+def read_objective(objective: Any, higher: Any, objectives: Any, metrics: Sequence[str]) -> Objective:
+    """What the search works for, by our names; of several objectives the first, and the front of all.
+
+    Raises InputError where the direction of one is neither given nor known.
+    """
+    if objectives is not None:
+        if not isinstance(objectives, Mapping) or not objectives:
+            what = f"it is of type {type(objectives).__name__}"
+            raise InputError(what, "objectives", "pass a dict of names and whether higher is better")
+        if objective is not None:
+            raise InputError("both objective and objectives are given", "objectives", "give one of them")
+        objective, higher = list(objectives), list(objectives.values())
+    names = ["time"] if objective is None else [objective] if isinstance(objective, str) else list(objective)
+    directions = list(higher) if isinstance(higher, Sequence) else [higher] * len(names)
+    if len(directions) != len(names):
+        what = f"{len(names)} objectives and {len(directions)} directions"
+        raise InputError(what, "objective_higher_is_better", "give one for each")
+    goals = tuple(_goal(str(name), each, metrics) for name, each in zip(names, directions, strict=True))
+    return Objective(goals[0], goals if len(goals) > 1 else ())
+
+
+def _goal(name: str, higher: bool | None, metrics: Sequence[str]) -> Goal:
+    if higher is None:
+        if name not in _LESS and name != "fitness" and not _RATE.fullmatch(name):
+            remedy = f"say objective_higher_is_better=True or False for {name}"
+            raise InputError(f"it is not known whether more or less of '{name}' is better", "objective", remedy)
+        higher = name not in _LESS
+    return Goal(name if name in metrics else our_name(name), bool(higher))
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        what = f"it gave {value!r}"
+        raise InputError(what, f"metrics[{name!r}]", "a metric must give a number") from None

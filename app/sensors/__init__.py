@@ -1,0 +1,1 @@
+"""What a GPU is and what it reports. Nothing here sets anything."""

@@ -9,6 +9,6 @@ def pci_address(uuid: str) -> str:
         from .amd.gpu import pci_address as of_amd
 
         return of_amd(uuid)
-    from .nvml.pci import pci_address as of_nvidia
+    from .nvml.gpu import pci_address as of_nvidia
 
     return of_nvidia(uuid)

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from ..errors import InputError
-from ..paths import resources
+from ..base.errors import InputError
+from ..base.paths import resources
 from .clock import make_clock
-from .errors import NoDriver, SensorError
-from .gpu import Gpu
+from .gpu import Gpu, NoDriver, SensorError
 from .remote.address import SCHEME, parse_address
 
 DEFAULT_TWIN = "a100"  # opened where no driver answers
@@ -121,8 +120,7 @@ def _open_simulated(name: str, seed: int, speed: float) -> Gpu:
 
 
 def _open_recorded(name: str, speed: float) -> Gpu:
-    from .recorded.gpu import RecordedGpu
-    from .recorded.open import open_recorded
+    from .recorded.gpu import RecordedGpu, open_recorded
 
     return RecordedGpu(open_recorded(name, _recordings()), clock=make_clock(speed))
 

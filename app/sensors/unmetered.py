@@ -11,9 +11,8 @@ from typing import Final
 
 from .channel import CHANNELS, Channel, PowerSample, Reading, channel
 from .clock import Clock, HostClock
-from .device_limits import DeviceLimits
-from .errors import NotSupported
-from .gpu import GpuInfo, PowerLimit
+from .gpu import GpuInfo, NotSupported, PowerLimit
+from .limits import DeviceLimits
 from .opencl.devices import OpenclDevice
 
 NO_ENERGY: Final = "no energy: this device reports none"

@@ -16,10 +16,10 @@ from pathlib import Path
 import completion
 import manual
 from command_line import commands
+from wattridge.base.paths import resources
 from wattridge.cli import command_parsers
 from wattridge.engine.control.helper.__main__ import LAUNCHER
 from wattridge.engine.control.installing import setup_program, tree
-from wattridge.paths import resources
 
 _UNIT = "usr/lib/systemd/system/wattridge-restore.service"
 _COMPLETIONS = {

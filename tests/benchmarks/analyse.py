@@ -72,7 +72,7 @@ def main() -> None:
 def measure(folder: Path) -> None:
     from app.commands.sources import open_session
     from app.engine.analysis import plane as planes
-    from app.engine.analysis import session as parts
+    from app.engine.analysis import session_analysis as parts
     from app.engine.analysis.document import document_of
 
     figures: list[tuple[str, float]] = []

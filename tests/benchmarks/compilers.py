@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from app.engine.control.guard import DeviceGuard  # noqa: E402
-from app.engine.measurement import State  # noqa: E402
+from app.engine.results.measurement import State  # noqa: E402
 from app.engine.runner.cuda.compiler import cuda_compiler  # noqa: E402
 from app.engine.runner.cuda.open import open_cuda_runner  # noqa: E402
 from app.engine.runner.cuda.toolchain import Toolchain, find_toolchain  # noqa: E402
@@ -40,7 +40,7 @@ from app.engine.runner.kernels.process import KernelFailed  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.space.build import build_space  # noqa: E402
 from app.engine.workloads.source_kernel import Build, KernelRefused, SourceKernel  # noqa: E402
-from app.sensors.device_limits import limits_of  # noqa: E402
+from app.sensors.limits import limits_of  # noqa: E402
 from app.sensors.select import open_gpu  # noqa: E402
 
 EXAMPLES = ROOT / "resources" / "examples"

@@ -3,7 +3,7 @@
     PYTHONPATH=. .venv/bin/python tests/benchmarks/counter_models.py
 
 Kernels of simulated GPUs are measured at random and profiled, all of them. Four models of their energies are tested on
-quarters that they did not learn from: of the parameters alone, with the features of `workloads/kernel_features.py`,
+quarters that they did not learn from: of the parameters alone, with the features of `workloads/machine_code.py`,
 with counters, and with both. Median relative errors over four partitions, and the share that is predicted better.
 """
 
@@ -25,17 +25,20 @@ import numpy as np  # noqa: E402
 from app.commands.terminal import print_table  # noqa: E402
 from app.engine.analysis.costs import costs_of, values_of  # noqa: E402
 from app.engine.models.energy_cost import Sample, held_out_errors  # noqa: E402
-from app.engine.operators.kept import kept_specification  # noqa: E402
-from app.engine.operators.shapes import parse_operator  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.session.plan import SearchOptions  # noqa: E402
 from app.engine.session.planning import plan_specification  # noqa: E402
-from app.engine.session.profiling import profile_session  # noqa: E402
-from app.engine.session.profiling_choice import Wanted, Which  # noqa: E402
+from app.engine.session.profiling import (  # noqa: E402
+    Wanted,
+    Which,
+    profile_session,
+)
 from app.engine.session.run import run_session  # noqa: E402
+from app.engine.specification.operator_kernels import kept_specification  # noqa: E402
+from app.engine.specification.operator_shapes import parse_operator  # noqa: E402
 from app.engine.store.database import Store  # noqa: E402
 from app.engine.workloads.hardware_counters import COUNTERS  # noqa: E402
-from app.engine.workloads.kernel_features import FEATURES, as_rows  # noqa: E402
+from app.engine.workloads.machine_code import FEATURES, as_rows  # noqa: E402
 from app.engine.workloads.profiled import ProfiledKernel  # noqa: E402
 from app.sensors.select import open_gpu  # noqa: E402
 

@@ -23,7 +23,7 @@ import numpy as np
 from h200_sgemm import characterised, runner_of, sgemm, space_of, table
 
 from app.engine.children.python import python_environment
-from app.engine.measurement import Measurement, State
+from app.engine.results.measurement import Measurement, State
 from app.engine.runner.cuda.backends import CHOICE, Library, usable_libraries
 from app.engine.runner.cuda.compiler import cuda_compiler, symbol
 from app.engine.runner.cuda.open import cuda_in_use
@@ -34,7 +34,7 @@ from app.sensors.select import open_gpu
 FIGURES = ("time_s", "energy_j")
 QUEUES = """
 import importlib, os, sys, time
-from app.engine.workloads.cuda_arguments import Launch
+from app.engine.workloads.kernel_arguments import Launch
 backend = importlib.import_module(sys.argv[1]).open_backend("0")
 kernel = backend.load(open(sys.argv[2], "rb").read(), Launch(sys.argv[3], (1, 1, 1), (32, 1, 1)), [], {})
 for times in (1, 1, 1000):

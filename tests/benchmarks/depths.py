@@ -31,15 +31,15 @@ import numpy as np  # noqa: E402
 import numpy.typing as npt  # noqa: E402
 
 import app.engine.strategies  # noqa: E402, F401  (registers them)
-from app.engine.analysis.score_runs import Recorded, recorded, run  # noqa: E402
 from app.engine.control.guard import DeviceGuard  # noqa: E402
 from app.engine.formats.read import read_recording  # noqa: E402
-from app.engine.measurement import Depth  # noqa: E402
-from app.engine.objectives import Goal, Objective  # noqa: E402
+from app.engine.results.measurement import Depth  # noqa: E402
+from app.engine.results.objectives import Goal, Objective  # noqa: E402
 from app.engine.runner.simulated import SimulatedRunner  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.session.planning import plan_specification  # noqa: E402
 from app.engine.strategies.base import Outcome  # noqa: E402
+from app.engine.strategies.scoring import Recorded, recorded, run  # noqa: E402
 from app.sensors.clock import VirtualClock  # noqa: E402
 from app.sensors.simulated.gpu import SimulatedGpu  # noqa: E402
 from app.sensors.simulated.twin import load_twin  # noqa: E402

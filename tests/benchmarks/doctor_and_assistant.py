@@ -13,8 +13,8 @@ import subprocess
 import sys
 import time
 
+from app.base.paths import resources
 from app.engine.children.python import python_command, python_environment
-from app.paths import resources
 
 
 def main(board: str) -> None:

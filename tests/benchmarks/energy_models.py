@@ -24,10 +24,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import spearmanr
 
+from app.base.paths import resources
 from app.engine.formats.read import read_recording
-from app.engine.measurement import State
 from app.engine.models.energy_cost import Sample, fit
-from app.paths import resources
+from app.engine.results.measurement import State
 
 try:
     import xgboost

@@ -40,8 +40,8 @@ from energy_tables import COST_S, Found, Table, model_of, recorded_table, sample
 from scipy.stats import spearmanr  # noqa: E402
 
 import app.engine.strategies  # noqa: E402, F401  (registers them)
-from app.engine.measurement import Depth  # noqa: E402
 from app.engine.models.energy_cost import fit  # noqa: E402
+from app.engine.results.measurement import Depth  # noqa: E402
 from app.sensors.simulated.twin import load_twin  # noqa: E402
 
 BOARDS: Final = ("a100", "h200", "v100")
@@ -61,9 +61,9 @@ def twins(operators: Sequence[str]) -> Iterator[Table]:
 
 def operator_table(text: str, board: str) -> Table:
     """An operator such as mm:1,512,512,512 on a simulated board."""
-    from app.engine.operators.kept import kept_specification
-    from app.engine.operators.shapes import parse_operator
     from app.engine.session.load import load_specification
+    from app.engine.specification.operator_kernels import kept_specification
+    from app.engine.specification.operator_shapes import parse_operator
 
     spec = load_specification(kept_specification(parse_operator(text)))
     return table_of(spec, load_twin(board), f"{text} on {board}")

@@ -312,7 +312,7 @@ def truth(folder: Path, gpu: str, winner: dict[str, Any]) -> dict[str, Any]:
 
     A configuration can need less energy than the winner only where its time, at the least power that any draws, does.
     """
-    from app.engine.measurement import State
+    from app.engine.results.measurement import State
     from app.engine.session.load import load_specification
     from app.engine.session.plan import SearchOptions
     from app.engine.session.planning import plan_specification

@@ -25,11 +25,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.curve import Curve
-from app.engine.models.design import next_clock
-from app.engine.models.frequency import FrequencyFit, fit_frequency_model
-from app.engine.models.points import Points
-from app.engine.tuning_methods.sweep import FIRST_CLOCKS, spread_clocks
+from app.engine.models.fit.curve import Curve
+from app.engine.models.fit.design import next_clock
+from app.engine.models.fit.frequency import FrequencyFit, fit_frequency_model
+from app.engine.models.fit.points import Points
+from app.engine.models.sweep import FIRST_CLOCKS, spread_clocks
 from app.sensors.simulated.truth import truth
 from app.sensors.simulated.twin import load_twin
 

@@ -31,9 +31,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from app.engine.control.guard import DeviceGuard  # noqa: E402
-from app.engine.measurement import Measurement, State  # noqa: E402
 from app.engine.metering.characterisation.characterise import characterise, wave_loads  # noqa: E402
 from app.engine.metering.characterisation.store import save_characterisation, stored_characterisation  # noqa: E402
+from app.engine.results.measurement import Measurement, State  # noqa: E402
 from app.engine.runner.cuda.open import open_cuda_runner  # noqa: E402
 from app.engine.runner.cuda.square_wave import WaveGpu  # noqa: E402
 from app.engine.runner.kernels.runner import KernelRunner  # noqa: E402
@@ -41,12 +41,12 @@ from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.space.build import build_space  # noqa: E402
 from app.engine.space.search_space import SearchSpace  # noqa: E402
 from app.engine.specification.model import Specification  # noqa: E402
-from app.sensors.device_limits import limits_of  # noqa: E402
 from app.sensors.event_reasons import LIMITING  # noqa: E402
 from app.sensors.gpu import Gpu  # noqa: E402
-from app.sensors.sampler import Sampler  # noqa: E402
+from app.sensors.limits import limits_of  # noqa: E402
 from app.sensors.select import open_gpu  # noqa: E402
-from app.sensors.trace import Trace  # noqa: E402
+from app.sensors.trace.sampler import Sampler  # noqa: E402
+from app.sensors.trace.trace import Trace  # noqa: E402
 
 CONFIGURATIONS = 60
 PICKED = 12
@@ -398,7 +398,7 @@ def part_c(gpu: Gpu, result: dict[str, Any]) -> None:
     from app.engine.runner.cuda.compiler import cuda_compiler, symbol
     from app.engine.runner.cuda.gpu import CudaGpu
     from app.engine.workloads.source_kernel import SourceKernel
-    from app.sensors.load import Load
+    from app.sensors.gpu import Load
 
     spec = sgemm()
     board = CudaGpu(gpu)

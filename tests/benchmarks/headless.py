@@ -46,8 +46,8 @@ def monitor_share(board: str) -> float:
 
 def fit_milliseconds(*, waits: bool) -> float:
     """Median of nine; `waits`: 30 % of the time at the highest clock does not shrink with it."""
-    from app.engine.models.frequency import fit_frequency_model
-    from app.engine.models.points import Points
+    from app.engine.models.fit.frequency import fit_frequency_model
+    from app.engine.models.fit.points import Points
 
     rng = np.random.default_rng(0)
     clock = np.linspace(300.0, 1980.0, 100)
@@ -68,7 +68,7 @@ def trace_memory_mib() -> tuple[float, float, float]:
     from app.sensors.clock import VirtualClock
     from app.sensors.simulated.gpu import SimulatedGpu
     from app.sensors.simulated.twin import load_twin
-    from app.sensors.trace import Trace
+    from app.sensors.trace.trace import Trace
 
     gpu = SimulatedGpu(load_twin("h200"), clock=VirtualClock())
     trace = Trace(gpu.channels)

@@ -15,11 +15,12 @@ import random
 import sys
 from typing import Any
 
+from app.base.text import visible
 from app.engine.control.serving import BoardServer, hello_of
-from app.plain_text import visible
 from app.sensors.clock import VirtualClock
-from app.sensors.errors import SensorError
-from app.sensors.remote import fields, messages
+from app.sensors.gpu import SensorError
+from app.sensors.remote import messages
+from app.sensors.remote import messages as fields
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 

@@ -34,8 +34,8 @@ from constraint import FunctionConstraint  # noqa: E402
 from kernel_tuner.interface import strategy_map  # noqa: E402
 from kernel_tuner.util import StopCriterionReached  # noqa: E402
 
-from app.engine.analysis.scoring import Baseline  # noqa: E402
 from app.engine.formats.read import read_recording  # noqa: E402
+from app.engine.strategies.scoring import Baseline  # noqa: E402
 
 STRATEGIES = (
     "adaptive_tabu_greywolf hybrid_vndx genetic_algorithm simulated_annealing random_sample greedy_ils greedy_mls "

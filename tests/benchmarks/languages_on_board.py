@@ -30,16 +30,16 @@ from typing import Any
 import numpy as np
 
 import app
-from app.engine.measurement import Measurement, State
+from app.base.errors import WattridgeError
+from app.base.paths import resources
+from app.engine.results.measurement import Measurement, State
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.store.database import Store
-from app.errors import WattridgeError
-from app.observers import BenchmarkObserver
-from app.paths import resources
-from app.sensors.nvml.pci import pci_address
+from app.scripting.observers import BenchmarkObserver
+from app.sensors.nvml.gpu import pci_address
 from app.sensors.opencl.devices import device_of_board, opencl_devices
 from app.sensors.select import open_gpu
 

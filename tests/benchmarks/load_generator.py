@@ -27,10 +27,10 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from app.engine.runner.service import figures_of_requests  # noqa: E402
 from app.engine.specification.service import ClientSpec  # noqa: E402
-from app.engine.workloads.generated_load import GeneratedLoad  # noqa: E402
-from app.engine.workloads.served_figures import figures_of_requests  # noqa: E402
-from app.sensors.service_load import Requests, ServiceLoad  # noqa: E402
+from app.engine.workloads.service import GeneratedLoad  # noqa: E402
+from app.sensors.service import Requests, ServiceLoad  # noqa: E402
 
 MOCK = ROOT / "tests" / "engine" / "service_stand_in.py"
 CHUNKS = 16

@@ -37,8 +37,8 @@ class Use:
         from turns import Turns
 
         from app.engine.session.events import Open
+        from app.views.shared.watched_board import watched_gpu
         from app.views.shell.app import Program, application
-        from app.views.watched_board import watched_gpu
 
         self._timer, self._open = QTimer, Open
         self.qt = application()

@@ -133,14 +133,14 @@ def gain_of_a_session(gain: float) -> None:
     sys.path.insert(0, str(DEVICE.parent))
     from powersensor3_device import PowerSensor3Device
 
-    from app.engine.metering.meter_choice import MeterChoice
+    from app.base.paths import resources
+    from app.engine.metering.external_meters import MeterChoice
     from app.engine.session.gains import gain_of_origin
     from app.engine.session.load import load_specification
     from app.engine.session.plan import SearchOptions
     from app.engine.session.planning import plan_specification
     from app.engine.session.run import run_session
     from app.engine.store.database import Store
-    from app.paths import resources
     from app.sensors.select import open_gpu
     from app.sensors.simulated.gpu import SimulatedGpu
 

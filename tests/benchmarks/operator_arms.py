@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from app.engine.measurement import Depth, Measurement, State
-from app.engine.objectives import Goal, Objective
+from app.engine.results.measurement import Depth, Measurement, State
+from app.engine.results.objectives import Goal, Objective
 from app.engine.runner.base import PreparationFailed, Prepares, Runner
 from app.engine.session.plan import SessionPlan
 from app.engine.session.run import run_session

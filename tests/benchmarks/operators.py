@@ -42,18 +42,18 @@ from operator_arms import Searched, Shared, run_arm  # noqa: E402
 from operator_lines import print_lines  # noqa: E402
 
 from app.engine import strategies  # noqa: E402, F401  (registers every strategy)
-from app.engine.measurement import Depth, Measurement, State  # noqa: E402
-from app.engine.operators.kept import kept_specification  # noqa: E402
-from app.engine.operators.shapes import EXAMPLES, Operator, parse_operator  # noqa: E402
+from app.engine.models.roofline.operator_floor import floor_on  # noqa: E402
+from app.engine.results.measurement import Depth, Measurement, State  # noqa: E402
 from app.engine.runner.base import KnowsFeatures, StatesFigures  # noqa: E402
-from app.engine.runner.baseline import Baseline  # noqa: E402
+from app.engine.runner.reference import Baseline  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.session.plan import SessionPlan  # noqa: E402
 from app.engine.session.planning import plan_specification  # noqa: E402
-from app.engine.space.numbers import RowNumbers  # noqa: E402
+from app.engine.specification.operator_kernels import kept_specification  # noqa: E402
+from app.engine.specification.operator_shapes import EXAMPLES, Operator, parse_operator  # noqa: E402
 from app.engine.store.database import Store  # noqa: E402
+from app.engine.strategies.energy_aware import RowNumbers  # noqa: E402
 from app.engine.strategies.energy_log import EnergyLog  # noqa: E402
-from app.engine.tuning_methods.operator_floor import floor_on  # noqa: E402
 from app.engine.workloads.profiled import ProfiledKernel  # noqa: E402
 from app.sensors.gpu import Gpu  # noqa: E402
 from app.sensors.select import open_gpu  # noqa: E402

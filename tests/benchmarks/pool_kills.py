@@ -21,8 +21,9 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
+from app.base.paths import resources
 from app.engine.children.python import python_command, python_environment
-from app.engine.measurement import State
+from app.engine.results.measurement import State
 from app.engine.runner.pool.dask_pool import DaskPool
 from app.engine.runner.pool.pool import Certificates, PooledGpu
 from app.engine.session.load import load_specification
@@ -31,7 +32,6 @@ from app.engine.session.planning import plan_specification
 from app.engine.session.pool.opening import make_certificates
 from app.engine.session.run import run_session
 from app.engine.store.database import Store
-from app.paths import resources
 
 BOARDS = 4
 PORT = 18786

@@ -27,8 +27,9 @@ import time
 from contextlib import closing
 from dataclasses import dataclass, replace
 
+from app.base.paths import resources
 from app.engine.control.guard import DeviceGuard
-from app.engine.measurement import State
+from app.engine.results.measurement import State
 from app.engine.runner.pool.dask_pool import DaskPool
 from app.engine.runner.pool.pool import PooledGpu, status_of_origin
 from app.engine.session.events import Event, FiguresRestated, MeasurementsAdded, SessionStarted
@@ -40,7 +41,6 @@ from app.engine.session.pool.opening import LocalPool
 from app.engine.session.run import run_session
 from app.engine.specification.model import Specification
 from app.engine.store.database import Store
-from app.paths import resources
 from app.sensors.gpu import Gpu
 from app.sensors.select import open_gpu, real_boards
 

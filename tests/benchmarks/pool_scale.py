@@ -39,8 +39,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np  # noqa: E402
 
+from app.base.paths import resources  # noqa: E402
 from app.engine.control.serving import hello_of  # noqa: E402
-from app.engine.measurement import Measurement, State  # noqa: E402
+from app.engine.results.measurement import Measurement, State  # noqa: E402
 from app.engine.runner.pool.messages import (  # noqa: E402
     Abilities,
     Bundle,
@@ -51,11 +52,7 @@ from app.engine.runner.pool.messages import (  # noqa: E402
     parse_request,
     rows_of,
 )
-from app.engine.runner.pool.pool import (  # noqa: E402
-    Heard,
-    PoolBoard,
-    Said,
-)
+from app.engine.runner.pool.pool import Heard, PoolBoard, Said  # noqa: E402
 from app.engine.runner.pool.runner import PoolRunner  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.session.plan import SearchOptions  # noqa: E402
@@ -63,7 +60,6 @@ from app.engine.session.planning import plan_specification  # noqa: E402
 from app.engine.session.run import run_session  # noqa: E402
 from app.engine.specification.model import Specification, evaluate_metrics  # noqa: E402
 from app.engine.store.database import Store  # noqa: E402
-from app.paths import resources  # noqa: E402
 from app.sensors.clock import VirtualClock  # noqa: E402
 from app.sensors.simulated.gpu import SimulatedGpu  # noqa: E402
 from app.sensors.simulated.twin import load_twin  # noqa: E402

@@ -23,9 +23,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from app.engine.models.frequency import FrequencyFit  # noqa: E402
-from app.engine.models.point_fits import fit_points  # noqa: E402
-from app.engine.models.points import Points  # noqa: E402
+from app.engine.models.fit.frequency import FrequencyFit, fit_points  # noqa: E402
+from app.engine.models.fit.points import Points  # noqa: E402
 from app.engine.models.series import read_series  # noqa: E402
 
 _DENSE = 30

@@ -15,11 +15,12 @@ import threading
 from dataclasses import replace
 from statistics import fmean, median
 
-from app.engine.measurement import Measurement, State
+from app.base.paths import resources
 from app.engine.metering.characterisation.characterise import wave_loads
 from app.engine.metering.characterisation.quick_look import quick_look
 from app.engine.metering.characterisation.store import save_characterisation
 from app.engine.metering.condition import Condition
+from app.engine.results.measurement import Measurement, State
 from app.engine.session.events import Event, SessionStarted
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
@@ -28,7 +29,6 @@ from app.engine.session.run import run_session
 from app.engine.specification.model import Specification
 from app.engine.store.database import Store
 from app.engine.workloads.profiled import ProfiledKernel
-from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.event_reasons import LIMITING
 from app.sensors.simulated import laws

@@ -25,10 +25,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from reference import LIMITS, NAMES, configurations, specification_text
 
-from app.engine.measurement import Measurement
 from app.engine.metering.condition import Condition
 from app.engine.metering.learning import BoardLearning
 from app.engine.metering.window import Window
+from app.engine.results.measurement import Measurement
 from app.engine.runner.stating import Statement
 from app.engine.session.load import load_specification
 from app.engine.specification.model import Specification

@@ -25,16 +25,16 @@ from app.engine.control.guard import DeviceGuard  # noqa: E402
 from app.engine.formats.kernel_tuner import write_cache  # noqa: E402
 from app.engine.formats.own import About  # noqa: E402
 from app.engine.formats.read import read_recording  # noqa: E402
+from app.engine.models.roofline.points import PRECISIONS, TENSOR, fit_points, points_of_table, to_json  # noqa: E402
 from app.engine.runner.cuda.compiler import cuda_compiler  # noqa: E402
 from app.engine.runner.cuda.open import open_cuda_runner  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.session.planning import plan_roofline  # noqa: E402
 from app.engine.space.result_table import ResultTable  # noqa: E402
-from app.engine.tuning_methods.roofline_points import PRECISIONS, TENSOR, fit_points, points_of_table, to_json  # noqa: E402
 from app.engine.workloads.machine_code import instructions  # noqa: E402
 from app.engine.workloads.source_kernel import SourceKernel  # noqa: E402
-from app.sensors.device_limits import limits_of  # noqa: E402
 from app.sensors.gpu import Gpu  # noqa: E402
+from app.sensors.limits import limits_of  # noqa: E402
 from app.sensors.select import open_gpu  # noqa: E402
 
 GH200 = {"fp32": (4.89, 96.53, 169.27), "fp64": (11.68, 89.22, 170.10)}  # [Holtmann2024, tables 6, 8]

@@ -25,13 +25,13 @@ from lab import OBJECTIVE, Lab, plan_for  # noqa: E402
 from PySide6.QtCore import QPointF, QRectF, Qt  # noqa: E402
 from PySide6.QtWidgets import QApplication  # noqa: E402
 
-from app.engine.measurement import Measurement, State  # noqa: E402
+from app.engine.results.measurement import Measurement, State  # noqa: E402
 from app.engine.space.result_table import ResultTable  # noqa: E402
 from app.engine.space.search_space import Parameter, SearchSpace  # noqa: E402
 from app.engine.store.database import Store  # noqa: E402
 from app.views.front.panel import FrontPanel  # noqa: E402
 from app.views.inspector.chooser_bar import ChooserBar  # noqa: E402
-from app.views.settings import Settings  # noqa: E402
+from app.views.shared.settings import Settings  # noqa: E402
 from app.views.table.results_table import ResultsView  # noqa: E402
 
 POINTS = 122_304

@@ -30,18 +30,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np  # noqa: E402
 
 import app.engine.strategies  # noqa: E402, F401  (registers them)
-from app.engine.analysis.score_runs import Recorded, recorded, run  # noqa: E402
-from app.engine.analysis.scoring import (  # noqa: E402
+from app.engine.formats.read import read_recording  # noqa: E402
+from app.engine.results.measurement import Depth  # noqa: E402
+from app.engine.runner.replay import TIMED_SHARE  # noqa: E402
+from app.engine.strategies.scoring import (  # noqa: E402
     Baseline,
     Floats,
     Interval,
+    Recorded,
     Yardstick,
     difference,
     mean_interval,
+    recorded,
+    run,
 )
-from app.engine.formats.read import read_recording  # noqa: E402
-from app.engine.measurement import Depth  # noqa: E402
-from app.engine.runner.replay import TIMED_SHARE  # noqa: E402
 
 OURS = "auto"
 WITHIN = 0.03  # of the optimum

@@ -50,12 +50,12 @@ def take(folder: Path, size: str, specification: Path) -> None:
     from PySide6.QtCore import Qt
     from PySide6.QtWidgets import QApplication
 
-    from app.engine.session_state import SessionState
-    from app.paths import resources
-    from app.views.plots import theme
+    from app.base.paths import resources
+    from app.engine.results.state import SessionState
+    from app.views.shared import theme
+    from app.views.shared.watched_board import watched_gpu
     from app.views.shell.app import Program, application
     from app.views.shell.panels import PANELS
-    from app.views.watched_board import watched_gpu
 
     kept = size == _KEPT_SIZE
     width, height = (1600, 1000) if kept else SIZES[size][:2]

@@ -23,12 +23,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.measurement import Measurement, State
-from app.engine.objectives import Goal, Limit, Objective
+from app.engine.results.measurement import Measurement, State
+from app.engine.results.objectives import Goal, Limit, Objective
 from app.engine.space.search_space import Parameter, SearchSpace
 from app.engine.strategies.base import Outcome, get, make_options
 from app.sensors.clock import VirtualClock
-from app.sensors.service_load import Requests, ServiceLoad
+from app.sensors.service import Requests, ServiceLoad
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 

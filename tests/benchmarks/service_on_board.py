@@ -32,7 +32,7 @@ from pathlib import Path
 
 import numpy as np
 
-from app.engine.measurement import Measurement
+from app.engine.results.measurement import Measurement
 
 HERE = Path(__file__).resolve().parent
 LOADS, REPEATS = (1, 8, 32, 64), 3

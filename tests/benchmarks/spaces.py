@@ -27,11 +27,11 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from app.base.errors import InputError  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.space.build import build_space  # noqa: E402
 from app.engine.space.search_space import SearchSpace  # noqa: E402
-from app.errors import InputError  # noqa: E402
-from app.sensors.device_limits import limits_of  # noqa: E402
+from app.sensors.limits import limits_of  # noqa: E402
 
 LIMITS = limits_of((8, 0))
 REPEATS = 7

@@ -6,7 +6,7 @@ Each load is what a service reports (tokens in stretches of 0.25 s) and what its
 first table looks at it for a fixed time; the second as a session does, until throughput and power are known to
 `precision`, which closes a window the sooner the narrower its intervals happen to be. Two estimators stand beside each
 other: `ends`, as until November 2026, divides what came in the window by its length, with Student's t over 24 blocks
-and a positive first-order autoregression; `smooth` is `app.engine.metering.smooth_mean`. Truth is the mean in the long
+and a positive first-order autoregression; `smooth` is `app.engine.metering.confidence`. Truth is the mean in the long
 run; where power drifts, the mean of its level over the window.
 """
 
@@ -22,8 +22,7 @@ from heapq import heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.metering.confidence import student_t
-from app.engine.metering.smooth_mean import rates_in_cells, smooth_mean
+from app.engine.metering.confidence import rates_in_cells, smooth_mean, student_t
 from app.engine.metering.steady_window import look
 
 Floats = npt.NDArray[np.float64]

@@ -29,11 +29,11 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 import app.engine.strategies  # noqa: E402, F401  (registers them)
-from app.engine.measurement import State  # noqa: E402
+from app.engine.results.measurement import State  # noqa: E402
 from app.engine.space.build import build_space  # noqa: E402
 from app.engine.space.search_space import SearchSpace  # noqa: E402
 from app.engine.strategies import base  # noqa: E402
-from app.sensors.device_limits import limits_of  # noqa: E402
+from app.sensors.limits import limits_of  # noqa: E402
 
 EVALUATIONS = 2000
 FEW_EVALUATIONS = 300  # of those that fit a model

@@ -29,10 +29,10 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "engine")]
 
 from fake_cuda import FakeBackend, FakeKernel, compile_source  # noqa: E402
 
-from app.engine.measurement import State  # noqa: E402
+from app.engine.results.measurement import State  # noqa: E402
 from app.engine.runner.cuda.toolchain import Toolchain  # noqa: E402
-from app.engine.runner.kernels.image_maker import Compiled, ImageMaker  # noqa: E402
-from app.engine.workloads.cuda_arguments import Launch  # noqa: E402
+from app.engine.runner.kernels.compiler import Compiled, ImageMaker  # noqa: E402
+from app.engine.workloads.kernel_arguments import Launch  # noqa: E402
 from app.sensors.clock import HostClock  # noqa: E402
 
 LOADS_S = (0.0, 0.005, 0.015)
@@ -98,7 +98,7 @@ def cost_s(
     from app.engine.runner.cuda.open import open_cuda_runner
     from app.engine.session.load import load_specification
     from app.engine.space.build import build_space
-    from app.sensors.device_limits import limits_of
+    from app.sensors.limits import limits_of
 
     with tempfile.TemporaryDirectory() as place:
         folder, diary = Path(place), Path(place) / "diary"

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import QObject, Qt, QTimer, Slot
 from stacks import Stack, stacks
 
-from app.native_libraries import import_beside_the_main_thread
+from app.base.installation import import_beside_the_main_thread
 
 LOOKED_AT_S = 0.02  # turns that take longer are looked into,
 LOOK_S = 0.003  # so often

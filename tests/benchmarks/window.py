@@ -44,7 +44,7 @@ started = float(sys.argv[1])
 import app.cli
 from PySide6.QtCore import QTimer
 from app.views.shell import app as views
-from app.views.watched_board import watched_gpu
+from app.views.shared.watched_board import watched_gpu
 gpu = watched_gpu("simulated:a100")
 qt = views.application()
 program = views.Program(gpu)
@@ -84,7 +84,7 @@ from pathlib import Path
 import app.cli
 from PySide6.QtCore import QTimer
 from app.views.shell import app as views
-from app.views.watched_board import watched_gpu
+from app.views.shared.watched_board import watched_gpu
 gpu = watched_gpu("simulated:a100")
 qt = views.application()
 program = views.Program(gpu)

@@ -30,11 +30,11 @@ sys.path[:0] = [str(ROOT)]
 from PySide6.QtCore import QEventLoop, QTimer  # noqa: E402
 from turns import Turns  # noqa: E402
 
-from app.engine.session_state import SessionState  # noqa: E402
-from app.paths import resources  # noqa: E402
-from app.views.plots import theme  # noqa: E402
+from app.base.paths import resources  # noqa: E402
+from app.engine.results.state import SessionState  # noqa: E402
+from app.views.shared import theme  # noqa: E402
+from app.views.shared.watched_board import watched_gpu  # noqa: E402
 from app.views.shell.app import Program, application  # noqa: E402
-from app.views.watched_board import watched_gpu  # noqa: E402
 
 # A board that works hard, rests, moves data, rests: for as many seconds as it is told.
 _LOAD = """

@@ -12,11 +12,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from app.base.paths import resources
 from app.cli import main
-from app.engine.chart import Chart, Series
 from app.engine.report.html import esc
 from app.engine.report.svg import Axis, Drawing, drawn
-from app.paths import resources
+from app.engine.results.chart import Chart, Series
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 VECTOR_ADD = "kernel-tuner/kt_vector_add_RTX4000Ada_PowerSensor3_15.json"

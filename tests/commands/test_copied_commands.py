@@ -18,15 +18,19 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 import app
-from app import own_installation
+from app.base import installation
+from app.base.errors import InputError
+from app.base.installation import Way
+from app.base.paths import resources
 from app.cli import main, make_parser
-from app.commands.search_options import search_options
+from app.commands.arguments import search_options
 from app.engine.formats.read import read_recording
 from app.engine.metering.condition import Condition
-from app.engine.models.curve import Curve
-from app.engine.objectives import Goal
-from app.engine.report.command_line import CommandLine
+from app.engine.models.clock_fits import fits_of_file
+from app.engine.models.fit.curve import Curve
+from app.engine.models.roofline.points import sweeps_of_file
 from app.engine.report.reproduce import (
+    CommandLine,
     analyse_command,
     compare_command,
     export_command,
@@ -37,19 +41,15 @@ from app.engine.report.reproduce import (
     run_command,
     sweep_words,
 )
+from app.engine.results.objectives import Goal
 from app.engine.session.events import Fit
-from app.engine.session.import_known import with_recording
+from app.engine.session.follow import with_recording
 from app.engine.session.load import load_specification
 from app.engine.session.opening import best_of
 from app.engine.session.plan import SearchOptions, SessionPlan
 from app.engine.session.planning import plan_of, plan_replay, plan_resume, plan_roofline, plan_specification
 from app.engine.store.database import Store
 from app.engine.strategies import base as strategies
-from app.engine.tuning_methods.clock_fits import fits_of_file
-from app.engine.tuning_methods.roofline_sweeps import sweeps_of_file
-from app.errors import InputError
-from app.own_installation import Way
-from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
@@ -323,7 +323,7 @@ def test_where_pythons_cannot_import_it_a_script_and_a_shell_call_the_program(
     program.write_text(f"#!{sys.executable} -I\nimport json, sys\nprint(json.dumps({{'front': sys.argv}}))\n")
     program.chmod(0o755)
     python = sys.executable
-    monkeypatch.setattr(own_installation, "own_way", lambda: Way.FOLDER)
+    monkeypatch.setattr(installation, "own_way", lambda: Way.FOLDER)
     monkeypatch.setattr(sys, "executable", str(program))
     script, line = command.python(), command.shell(windows=False)
     monkeypatch.undo()

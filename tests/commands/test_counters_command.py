@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from app.base.paths import resources
 from app.cli import main
 from app.engine.workloads.hardware_counters import COUNTERS
-from app.paths import resources
 
 
 @pytest.fixture

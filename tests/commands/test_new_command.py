@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from app.base.paths import resources
 from app.cli import main
 from app.engine.session.load import load_specification
-from app.paths import resources
 
 KERNEL = resources() / "kernels" / "n_body.cu"
 

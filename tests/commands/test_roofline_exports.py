@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from app.base.paths import resources
 from app.cli import main
 from app.engine.formats.read import read_recording
-from app.engine.measurement import Measurement
-from app.paths import resources
+from app.engine.results.measurement import Measurement
 
 
 def points(path: Path) -> dict[tuple[object, ...], dict[str, Any]]:

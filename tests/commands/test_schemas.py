@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from app.base.paths import resources
 from app.cli import _COMMANDS, main
 from app.commands.schema import WITHOUT, schema_of
-from app.paths import resources
 
 EXAMPLE = str(resources() / "examples" / "gemm.toml")
 RECORDINGS = resources() / "recordings"

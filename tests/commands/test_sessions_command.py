@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from app.base.paths import resources
 from app.cli import main
-from app.paths import resources
 
 GEMM = str(resources() / "examples" / "gemm.toml")
 TUNE = ("tune", GEMM, "--gpu", "simulated:a100", "--strategy", "random_sample", "--max-evaluations", "8")

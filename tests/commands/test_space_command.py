@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from app.base.paths import resources
 from app.cli import main
-from app.paths import resources
 
 DGEMM = str(resources() / "examples" / "dgemm.toml")
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.base.errors import InputError, WattridgeError
+from app.base.paths import resources
+from app.base.text import one_line, visible
 from app.cli import main
 from app.commands.terminal import print_json, print_table, say, show
 from app.engine.store.database import Store
-from app.errors import InputError, WattridgeError
-from app.paths import resources
-from app.plain_text import one_line, visible
 
 # Clears the screen, renames the window, forges a line, turns the reading direction, hides, ends the text.
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\r\nforged line\u202egnp.exe\u2066\u200b\x9b31m\x7f\u2028\ud800\x00"
@@ -38,7 +38,7 @@ def test_any_text_is_made_harmless_and_plain_text_stays(text: str) -> None:
 
 @given(st.text(st.characters(), max_size=40))
 def test_any_text_comes_back_from_the_json(text: str) -> None:
-    from app.plain_text import safe_json
+    from app.base.text import safe_json
 
     for ascii_only in (True, False):
         document = safe_json(json.dumps({text: text}, indent=1, ensure_ascii=ascii_only))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from app.base.paths import resources
 from app.cli import _COMMANDS, main
-from app.paths import resources
 
 
 def answer(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:

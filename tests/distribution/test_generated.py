@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from app.base.paths import resources
 from app.cli import _COMMANDS, command_parsers
-from app.paths import resources
 
 sys.path.insert(0, str(resources() / "packaging"))
 

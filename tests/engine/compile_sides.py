@@ -15,15 +15,14 @@ from fake_cuda import defines_of, image_of
 
 from app.engine.control.guard import DeviceGuard
 from app.engine.runner.cuda import open as cuda
-from app.engine.runner.kernels.compiler import Compiler
-from app.engine.runner.kernels.image_maker import Compiled, NotCompiled
+from app.engine.runner.kernels.compiler import Compiled, Compiler, NotCompiled
 from app.engine.session.load import load_specification
 from app.engine.session.pool.worker import BoardWork
 from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
 from app.engine.specification.model import Specification
-from app.sensors.device_limits import limits_of
 from app.sensors.gpu import Gpu
+from app.sensors.limits import limits_of
 
 COMPILER = "fake 1 for (9, 0)"
 

@@ -8,16 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.engine.control.guard import DeviceGuard
-from app.engine.measurement import Measurement
+from app.engine.results.measurement import Measurement
 from app.engine.runner.cuda.open import open_cuda_runner
 from app.engine.runner.cuda.toolchain import Toolchain
 from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
 from app.sensors.channel import PowerSample, Reading, channel
 from app.sensors.clock import HostClock
-from app.sensors.device_limits import limits_of
-from app.sensors.errors import NotSupported
-from app.sensors.gpu import Gpu, GpuInfo, PowerLimit
+from app.sensors.gpu import Gpu, GpuInfo, NotSupported, PowerLimit
+from app.sensors.limits import limits_of
 
 HERE = Path(__file__).parent
 POWER_W = 300.0

@@ -14,19 +14,19 @@ from typing import Any
 
 import numpy as np
 
+from app.base.paths import resources
 from app.engine.formats.read import read_recording
-from app.engine.measurement import Depth, State
 from app.engine.models.energy_cost import EnergyCostModel, Sample, fit
+from app.engine.results.measurement import Depth, State
 from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
-from app.engine.space.numbers import RowNumbers
 from app.engine.space.search_space import SearchSpace
 from app.engine.specification.model import Specification
 from app.engine.strategies import base
 from app.engine.strategies.base import Background, Batch, Outcome
-from app.engine.workloads.kernel_features import FEATURES, as_rows
+from app.engine.strategies.energy_aware import RowNumbers
+from app.engine.workloads.machine_code import FEATURES, as_rows
 from app.engine.workloads.profiled import ProfiledKernel
-from app.paths import resources
 from app.sensors.simulated import laws
 from app.sensors.simulated.profiles import LaunchRefused
 from app.sensors.simulated.twin import Twin, load_twin

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from app.engine.measurement import Depth, Measurement, State
-from app.engine.objectives import Goal, Objective
+from app.engine.results.measurement import Depth, Measurement, State
+from app.engine.results.objectives import Goal, Objective
 from app.engine.session.events import Event
 from app.engine.session.plan import SessionPlan
 from app.engine.space.search_space import Parameter, SearchSpace

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 from app.sensors.channel import PowerSample, Reading, channel
 from app.sensors.clock import VirtualClock
-from app.sensors.device_limits import limits_of
-from app.sensors.errors import NotSupported
 from app.sensors.event_reasons import EventReason
-from app.sensors.gpu import GpuInfo, PowerLimit, Source
-from app.sensors.load import Execution, Load
+from app.sensors.gpu import Execution, GpuInfo, Load, NotSupported, PowerLimit, Source
+from app.sensors.limits import limits_of
 
 IDLE_W = 50.0
 CLOCKS = tuple(range(300, 1501, 50))

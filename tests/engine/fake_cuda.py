@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from elf_images import code, elf_image
 
-from app.engine.operators.shapes import Operator
 from app.engine.runner.kernels.backend import Array, DeviceFault, Difference, KernelFacts, difference
-from app.engine.workloads.cuda_arguments import Launch
+from app.engine.specification.operator_shapes import Operator
+from app.engine.workloads.kernel_arguments import Launch
 from app.sensors.clock import Clock, HostClock
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 
 MULTIPROCESSORS = 132
 LAUNCHES = "FAKE_CUDA_LAUNCHES"  # names a file that gets a line for each launch, as a profiler sees them

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from app.base.paths import resources
 from app.engine.formats.csv_table import write_csv
 from app.engine.formats.kernel_tuner import write_cache
 from app.engine.formats.own import About
@@ -14,8 +15,7 @@ from app.engine.formats.t1_writer import write_t1
 from app.engine.formats.t4 import write_t4
 from app.engine.session.load import load_specification
 from app.engine.session.planning import space_of
-from app.paths import resources
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 
 CACHE: dict[str, Any] = {
     "device_name": "NVIDIA RTX A4000",

@@ -17,8 +17,8 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
+from app.base.processes import lone_module_command
 from app.engine.children.python import python_command, python_environment
-from app.own_modules import lone_module_command
 from app.sensors.opencl import devices
 
 

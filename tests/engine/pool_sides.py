@@ -8,7 +8,7 @@ from dataclasses import replace
 from engine_fakes import measurement_of
 
 from app.engine.control.serving import hello_of
-from app.engine.measurement import Depth, Measurement
+from app.engine.results.measurement import Depth, Measurement
 from app.engine.runner.pool.messages import (
     Abilities,
     Bundle,

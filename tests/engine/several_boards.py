@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.sensors.simulated.figures import Twin
-from app.sensors.simulated.individual import with_gain
+from app.sensors.simulated.twin import with_gain
 
 
 def twin_with_gain(twin: Twin, gain: float, number: int) -> Twin:

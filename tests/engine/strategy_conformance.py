@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from app.engine.measurement import Depth, State
+from app.engine.results.measurement import Depth, State
 from app.engine.space.build import build_space, space_of_table
 from app.engine.space.search_space import SearchSpace
 from app.engine.strategies.base import Batch, Outcome, Strategy
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 
 Cost = Callable[[int], float]
 

@@ -9,14 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.engine.description import Description, Figure, label_as_html, side_by_side
+from app.engine.models.clock_fits import ClockFit, caps_of_sweep, fit_of_sweep
 from app.engine.models.description import describe_caps, describe_fit, describe_load
-from app.engine.models.frequency import FrequencyFit, fit_frequency_model
-from app.engine.models.points import Points
-from app.engine.tuning_methods.clock_fits import ClockFit
-from app.engine.tuning_methods.description import describe_kernel, describe_sweep
-from app.engine.tuning_methods.fits import caps_of_sweep, fit_of_sweep
-from app.engine.tuning_methods.roofline_sweeps import PlacedKernel, published_sweeps, recorded_sweeps
+from app.engine.models.fit.frequency import FrequencyFit, fit_frequency_model
+from app.engine.models.fit.points import Points
+from app.engine.models.roofline.description import describe_kernel, describe_sweep
+from app.engine.models.roofline.points import PlacedKernel, published_sweeps, recorded_sweeps
+from app.engine.results.description import Description, Figure, label_as_html, side_by_side
 from app.sensors.select import open_gpu
 
 

@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import app.engine.strategies  # noqa: F401  (registers them)
+from app.base.errors import InputError
 from app.engine.analysis.description import describe_choices
-from app.engine.analysis.session import analyse
-from app.engine.measurement import Measurement, State
-from app.engine.objectives import Goal, Limit, Objective, parse_bound, parse_limit
+from app.engine.analysis.session_analysis import analyse
+from app.engine.results.measurement import Measurement, State
+from app.engine.results.objectives import Goal, Limit, Objective, parse_bound, parse_limit
 from app.engine.session.description import describe_session
 from app.engine.session.opening import best_of
 from app.engine.session.plan import SearchOptions
@@ -30,8 +31,7 @@ from app.engine.specification.check import specification_of
 from app.engine.specification.document import document_of
 from app.engine.store.database import Store
 from app.engine.strategies import base
-from app.errors import InputError
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 
 NUMBERS = st.floats(-1e12, 1e12).filter(lambda number: number == 0 or abs(number) > 1e-9)
 BOUNDS = st.builds(Limit, st.sampled_from(["ttft_p95_s", "GFLOP/s", "x y"]), st.booleans(), NUMBERS)

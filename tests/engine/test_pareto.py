@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from app.engine.formats.read import read_recording
-from app.engine.pareto import best, front, hypervolume, reference_point
+from app.engine.results.pareto import best, front, hypervolume, reference_point
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from fake_board import IDLE_W, FakeBoard
 from fake_cuda import FakeBackend
 
-from app.engine.measurement import State
+from app.engine.results.measurement import State
 from app.engine.runner.kernels.backend import DeviceFault
 from app.engine.runner.kernels.process import KernelFailed
 from app.engine.runner.kernels.wire import Message, receive, send

@@ -101,7 +101,7 @@ def boards(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
 @pytest.fixture
 def reader(tmp_path: Path, boards: dict[str, str]) -> Reader:
     found = Reader(tmp_path, boards)
-    code = "from wattridge.paths import resources; print(resources())"
+    code = "from wattridge.base.paths import resources; print(resources())"
     found.bring(Path(found.run(sys.executable, "-P", "-c", code).stdout.strip()))
     return found
 

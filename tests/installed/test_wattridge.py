@@ -106,7 +106,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 @pytest.fixture(scope="module")
 def resources(place: Place) -> str:
-    found = place.script("from wattridge.paths import resources\nprint(resources())").strip()
+    found = place.script("from wattridge.base.paths import resources\nprint(resources())").strip()
     (place.folder / "small.toml").write_text(_small(Path(found)), encoding="utf-8")
     return found
 
@@ -173,7 +173,7 @@ def test_the_runner_process_starts(place: Place) -> None:
     printed = place.script(
         "from wattridge.engine.runner.cuda.backends import LIBRARIES\n"
         "from wattridge.engine.runner.kernels.process import KernelFailed, RunnerProcess\n"
-        "from wattridge.errors import WattridgeError\n"
+        "from wattridge.base.errors import WattridgeError\n"
         "for library in LIBRARIES:\n"
         "    process = RunnerProcess(library.module, '0', {})\n"
         "    try:\n"
@@ -204,7 +204,7 @@ def test_the_process_of_nvrtc_starts(place: Place) -> None:
 def test_the_control_helper_starts(place: Place) -> None:
     printed = place.script(
         "import subprocess\n"
-        "from wattridge.engine.control.rights import helper_command\n"
+        "from wattridge.engine.control.client import helper_command\n"
         "print(subprocess.run(helper_command('no board', 'GPU 0'), capture_output=True, text=True).stdout)\n",
         WATTRIDGE_UNSAFE_HELPER_FROM_CHECKOUT="1",
     )

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.expressions.bfloat16 import number_type
-from app.engine.expressions.expression import parse
-from app.engine.measurement import Value
+from app.base.paths import resources
+from app.engine.results.measurement import Value
 from app.engine.session.load import load_specification
+from app.engine.space.array_expressions import number_type
+from app.engine.space.expression import parse
 from app.engine.specification.model import ArgumentSpec, Specification
-from app.paths import resources
 
 HERE = Path(__file__).parent
 EXAMPLES = {path: load_specification(path) for path in sorted((resources() / "examples").glob("*.toml"))}

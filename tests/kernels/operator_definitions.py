@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from kernels_on_cpu import Arrays
 
-from app.engine.operators.shapes import Operator
+from app.engine.specification.operator_shapes import Operator
 
 
 def by_definition(operator: Operator, given: Arrays) -> npt.NDArray[Any]:

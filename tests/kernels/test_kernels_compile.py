@@ -12,7 +12,7 @@ from kernels_on_cpu import CUDA_EXAMPLES, defines
 
 from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 
 pytestmark = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc to compile with")
 

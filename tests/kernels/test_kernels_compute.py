@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from kernels_on_cpu import CUDA_EXAMPLES, EXAMPLES, Arrays, KernelOnCpu
 
-from app.engine.measurement import Value
+from app.base.paths import resources
+from app.engine.results.measurement import Value
 from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
 from app.engine.specification.model import Specification
-from app.paths import resources
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ to build the kernels for the CPU with")
 LIMITS = limits_of((8, 0), multiprocessors=3)

@@ -11,13 +11,13 @@ import pytest
 from kernels_on_cpu import KernelOnCpu
 from operator_definitions import by_definition
 
-from app.engine.operators.shapes import parse_operator
 from app.engine.space.build import build_space
 from app.engine.specification.check import specification_of
 from app.engine.specification.model import Specification
-from app.engine.workloads.cuda_arguments import make_array
+from app.engine.specification.operator_shapes import parse_operator
+from app.engine.workloads.kernel_arguments import make_array
 from app.engine.workloads.source_kernel import SourceKernel
-from app.sensors.device_limits import DeviceLimits, limits_of
+from app.sensors.limits import DeviceLimits, limits_of
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ to build the kernels for the CPU with")
 HOPPER, VOLTA = limits_of((9, 0), 5), limits_of((7, 0), 3)

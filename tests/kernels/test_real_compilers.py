@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from kernels_on_cpu import CUDA_EXAMPLES
 
-from app.engine.measurement import State
+from app.engine.results.measurement import State
 from app.engine.runner.cuda.comparer import SOURCE, TYPES
 from app.engine.runner.cuda.compiler import cuda_compiler, symbol
 from app.engine.runner.cuda.nvrtc import library_version
@@ -25,7 +25,7 @@ from app.engine.runner.kernels.process import KernelFailed
 from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
 from app.engine.workloads.source_kernel import Build, SourceKernel
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 
 needs_nvrtc = pytest.mark.skipif(library_version() is None, reason="no NVRTC library (nvidia-cuda-nvrtc)")
 NVRTC = pytest.param("nvrtc", marks=needs_nvrtc)

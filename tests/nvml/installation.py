@@ -20,7 +20,7 @@ from typing import Any
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
 
-from app.engine.control import installing, rights
+from app.engine.control import client, installing
 from app.engine.control.helper import policy, record
 from app.engine.control.installing import Places
 
@@ -52,7 +52,7 @@ def use(places: Places, driver: Path, put: Callable[[Any, str, Any], None] = set
     put(installing, "tree", tree)
     put(installing, "PLACES", places)
     put(installing, "LIBRARY", Path(places.library))
-    put(rights, "LIBRARY", Path(places.library))
+    put(client, "LIBRARY", Path(places.library))
     put(policy, "PATH", places.policy)
     put(record, "FOLDER", places.records)
     put(record, "LOCK_FOLDER", places.locks)

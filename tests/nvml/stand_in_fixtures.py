@@ -16,8 +16,8 @@ import pytest
 import rights as stand_in_rights
 from boards import AMD_LIBRARY, AS_ROOT, StandIn, compiler
 
+from app.engine.control.client import UNSAFE
 from app.engine.control.helper import record
-from app.engine.control.rights import UNSAFE
 from app.sensors.amd import library as amd_library
 from app.sensors.amd.gpu import AmdGpu
 from app.sensors.nvml.gpu import NvmlGpu

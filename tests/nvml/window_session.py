@@ -16,8 +16,8 @@ def main(specification: Path) -> int:
     program.install()
     from PySide6.QtCore import QTimer
 
+    from app.views.shared.watched_board import watched_gpu
     from app.views.shell.app import Program, application
-    from app.views.watched_board import watched_gpu
 
     qt = application()
     window = Program(watched_gpu("0")).window

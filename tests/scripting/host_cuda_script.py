@@ -19,7 +19,7 @@ import app.engine.runner.cuda.language as language
 import app.engine.runner.cuda.open as opening
 from app import run_kernel, tune_kernel
 from app.engine.workloads.source_kernel import Build
-from app.observers import BenchmarkObserver
+from app.scripting.observers import BenchmarkObserver
 
 SOURCE = """
 #include "offset.h"

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app import tune_kernel
+from app.base.errors import InputError
 from app.engine.metering import stopwatch
-from app.errors import InputError
 from app.scripting.accuracy import AccuracyObserver, Tunable, TunablePrecision, error_by_name
 
 X = np.linspace(1, 2, 100)

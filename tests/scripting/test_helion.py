@@ -15,8 +15,8 @@ from stand_in_torch import Device
 from stand_in_torch import stand_in as torch_stand_in
 
 import app.helion as wattridge_helion
+from app.base.errors import InputError, WattridgeError
 from app.engine.store.database import Store
-from app.errors import InputError, WattridgeError
 
 FAST, SLOW = Config(block_sizes=[64, 64], num_warps=4), Config(block_sizes=[16, 16], num_warps=8)
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from app.base.errors import InputError
 from app.cli import main
 from app.engine.formats.read import read_recording
-from app.errors import InputError
-from app.scripting.power_frequency import fit_power_frequency_model
+from app.scripting.stand_in import fit_power_frequency_model
 from app.sensors.gpu import Gpu
 from app.sensors.select import open_gpu
 from app.sensors.simulated.twin import load_twin

@@ -18,11 +18,11 @@ from typing import Any
 import jsonschema
 import pytest
 
+from app.base.paths import resources
 from app.cli import main
 from app.engine.children.python import python_environment
 from app.engine.formats.read import read_recording
-from app.engine.measurement import State
-from app.paths import resources
+from app.engine.results.measurement import State
 
 QUESTIONS = Path(__file__).with_name("kernel_tuner_questions.py")
 ANSWERS = json.loads(Path(__file__).with_name("kernel_tuner_1_5_0.json").read_text())

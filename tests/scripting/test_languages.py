@@ -12,15 +12,15 @@ import pytest
 from opencl_here import usable_device
 
 from app import run_kernel, tune_kernel
+from app.base.errors import InputError
 from app.cli import main
 from app.engine.metering import stopwatch
 from app.engine.runner.host import page_locking
 from app.engine.runner.kernels.process import RunnerProcesses
-from app.errors import InputError
-from app.observers import BenchmarkObserver, NVMLObserver
-from app.scripting.arrays import is_page_locked
-from app.scripting.python_kernel import PythonKernel
+from app.scripting.described_kernel import is_page_locked
+from app.scripting.observers import BenchmarkObserver, NVMLObserver
 from app.scripting.sources import read_source
+from app.scripting.stand_in import PythonKernel
 from app.scripting.surroundings import Surroundings, running_with
 from app.sensors.opencl import devices
 

@@ -16,7 +16,7 @@ from stand_in_triton import Config, Kernel, OutOfResources
 from stand_in_triton import stand_in as triton_stand_in
 
 import app.triton as wattridge_triton
-from app.errors import InputError, WattridgeError
+from app.base.errors import InputError, WattridgeError
 
 
 def nothing(*_: object, **__: object) -> None:

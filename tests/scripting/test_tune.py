@@ -14,10 +14,10 @@ from cuda_bench import POWER_W, SteadySensors
 from stand_in_torch import Device, stand_in
 
 from app import tunable, tune
+from app.base.errors import InputError, WattridgeError
 from app.cli import main
-from app.engine.metering.repeating import BATCH_S, call_repeatedly, find_timer
+from app.engine.runner.function import BATCH_S, call_repeatedly, find_timer
 from app.engine.store.database import Store
-from app.errors import InputError, WattridgeError
 from app.sensors.unmetered import NO_ENERGY
 
 

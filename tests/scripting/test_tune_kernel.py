@@ -15,14 +15,17 @@ from cuda_bench import SteadySensors
 from virtual_cuda import VirtualBoard
 
 from app import run_kernel, tune_kernel
+from app.base.errors import InputError, WattridgeError
 from app.cli import main
-from app.engine.expressions.expression import parse
 from app.engine.formats.read import read_recording
 from app.engine.space.build import build_space
+from app.engine.space.expression import parse
 from app.engine.store.database import Store
 from app.engine.strategies import base as strategies
-from app.errors import InputError, WattridgeError
-from app.observers import (
+from app.scripting.accuracy import AccuracyObserver
+from app.scripting.described_kernel import to_numpy
+from app.scripting.kernel_tuner import PARAMETERS, Results
+from app.scripting.observers import (
     BenchmarkObserver,
     ContinuousObserver,
     NVMLObserver,
@@ -30,13 +33,10 @@ from app.observers import (
     PrologueObserver,
     RegisterObserver,
 )
-from app.scripting.accuracy import AccuracyObserver
-from app.scripting.arrays import to_numpy
-from app.scripting.kernel_tuner import PARAMETERS, Results
 from app.scripting.restrictions import read_restrictions
 from app.scripting.strategies import MINIMISERS, STRATEGIES, read_strategy
 from app.scripting.surroundings import Surroundings, running_with
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 
 SOURCE = "__global__ void scale(float *y, const float *x) { /* what the fake compiler reads are the defines */ }"
 X = np.arange(1000, dtype=np.float32)

@@ -8,8 +8,7 @@ import threading
 import pytest
 
 from app.sensors.channel import CHANNELS, Reading
-from app.sensors.errors import NotSupported
-from app.sensors.gpu import Gpu
+from app.sensors.gpu import Gpu, NotSupported
 
 
 def value(gpu: Gpu, reading: Reading, name: str) -> float:

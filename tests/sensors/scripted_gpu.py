@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 
 from app.sensors.channel import PowerSample, Reading, channel
 from app.sensors.clock import Clock, VirtualClock
-from app.sensors.errors import NotSupported
-from app.sensors.gpu import GpuInfo, PowerLimit
+from app.sensors.gpu import GpuInfo, NotSupported, PowerLimit
 
 
 class ScriptedGpu:

@@ -17,8 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from app.engine.control.serving import BoardServer
 from app.sensors.channel import PowerSample, Reading, channel
-from app.sensors.errors import NotSupported
-from app.sensors.gpu import GpuInfo, PowerLimit
+from app.sensors.gpu import GpuInfo, NotSupported, PowerLimit
 
 NAMES = ("power_instant_w", "energy_j", "graphics_clock_mhz", "temperature_c", "event_reasons")
 

@@ -10,7 +10,7 @@ import pytest
 from app.sensors.alarms import AlarmRules, AlarmWatch
 from app.sensors.channel import Reading, channel
 from app.sensors.event_reasons import EventReason
-from app.sensors.trace import Trace
+from app.sensors.trace.trace import Trace
 
 SECOND = 1_000_000_000
 CHANNELS = tuple(channel(name) for name in ("power_instant_w", "temperature_c", "event_reasons"))

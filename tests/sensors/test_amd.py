@@ -23,17 +23,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "nvml"))
 from boards import AMD_LIBRARY, SOURCES, StandIn, compiler
 from stand_in_fixtures import boards, opened_amd  # noqa: F401
 
+from app.base.errors import InputError
 from app.cli import main
-from app.engine.board_settings import why_not_set
-from app.errors import InputError
+from app.engine.results.settings import why_not_set
 from app.sensors.amd import binding
 from app.sensors.amd.binding import AmdSmi, Metrics, PowerCap
-from app.sensors.amd.counted_power import CountedPower
-from app.sensors.amd.gpu import AmdGpu, _values_of, pci_address
-from app.sensors.amd.throttling import event_reasons
-from app.sensors.errors import GpuLost, NotSupported
+from app.sensors.amd.gpu import AmdGpu, CountedPower, _values_of, event_reasons, pci_address
 from app.sensors.event_reasons import EventReason
-from app.sensors.gpu import Gpu, HoldsValues
+from app.sensors.gpu import Gpu, GpuLost, HoldsValues, NotSupported
 from app.sensors.select import gpu_selectors, list_gpus, open_gpu
 
 Boards = Callable[..., StandIn]

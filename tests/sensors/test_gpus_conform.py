@@ -10,17 +10,16 @@ import numpy as np
 import pytest
 from gpu_conformance import GpuConformance
 
-from app.paths import resources
+from app.base.paths import resources
 from app.sensors.channel import PowerSample
 from app.sensors.clock import VirtualClock
-from app.sensors.errors import NotSupported
-from app.sensors.gpu import Gpu
+from app.sensors.gpu import Gpu, NotSupported
 from app.sensors.recorded.gpu import RecordedGpu
 from app.sensors.recorded.logs.read import read_log
 from app.sensors.recorded.recording import RecordingWriter, read_recording
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin, twin_names
-from app.sensors.trace import Trace
+from app.sensors.trace.trace import Trace
 
 
 def record(gpu: Gpu, path: Path, seconds: float = 3.0) -> Path:

@@ -23,7 +23,7 @@ from log_samples import (
     in_every_encoding,
 )
 
-from app.errors import InputError
+from app.base.errors import InputError
 from app.sensors.clock import VirtualClock
 from app.sensors.recorded.gpu import RecordedGpu
 from app.sensors.recorded.logs.cells import Block, read_numbers

@@ -13,7 +13,7 @@ import pytest
 from fake_pynvml import FUNCTION_NOT_FOUND, LOST, NO_PERMISSION, NOT_SUPPORTED, Board, FakePynvml, sampled_board
 from gpu_conformance import GpuConformance, value
 
-from app.sensors.errors import GpuLost, NoDriver, NotSupported
+from app.sensors.gpu import GpuLost, NoDriver, NotSupported
 from app.sensors.nvml.gpu import NvmlGpu, boards
 from app.sensors.nvml.library import NvmlLibrary
 from app.sensors.nvml.voltage import VoltageReader, parse_voltage_mv

@@ -11,7 +11,7 @@ import pynvml
 import pytest
 from gpu_conformance import GpuConformance, value
 
-from app.sensors.errors import GpuLost
+from app.sensors.gpu import GpuLost
 from app.sensors.nvml.gpu import NvmlGpu, boards
 from app.sensors.nvml.library import NvmlLibrary
 

@@ -22,12 +22,11 @@ from hypothesis import strategies as st
 from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from app.base.errors import InputError, WattridgeError
 from app.cli import main
-from app.errors import InputError, WattridgeError
 from app.sensors.channel import CHANNELS
 from app.sensors.gpu import GpuInfo, PowerLimit
-from app.sensors.metrics_server import MetricsServer, parse_address
-from app.sensors.openmetrics import CONTENT_TYPE, BoardReading, MeteredBoard, exposition
+from app.sensors.openmetrics import CONTENT_TYPE, BoardReading, MeteredBoard, MetricsServer, exposition, parse_address
 from app.sensors.select import open_gpu
 
 LIMIT = PowerLimit(100.0, 400.0, 250.0, 300.0)

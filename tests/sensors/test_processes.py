@@ -10,11 +10,8 @@ from typing import Any
 
 import pytest
 
-from app.sensors.errors import GpuLost, NoPermission, NotSupported
-from app.sensors.gpu import ListsProcesses
-from app.sensors.load import Load
-from app.sensors.nvml.gpu import NvmlGpu
-from app.sensors.nvml.processes import UNSEEN, nvml_processes, process_name
+from app.sensors.gpu import GpuLost, ListsProcesses, Load, NoPermission, NotSupported
+from app.sensors.nvml.gpu import UNSEEN, NvmlGpu, nvml_processes, process_name
 from app.sensors.select import open_gpu
 from app.sensors.simulated.gpu import SimulatedGpu
 

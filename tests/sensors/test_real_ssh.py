@@ -13,11 +13,11 @@ import pytest
 from real_ssh import WHY_NOT, Sshd
 
 from app.cli import main
-from app.sensors.errors import SensorError
+from app.sensors.gpu import SensorError
 from app.sensors.remote.gpu import RemoteGpu
-from app.sensors.sampler import Sampler
 from app.sensors.select import open_gpu
-from app.sensors.trace import Trace
+from app.sensors.trace.sampler import Sampler
+from app.sensors.trace.trace import Trace
 
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "-")
 
@@ -59,7 +59,7 @@ def test_the_boards_of_a_machine_are_listed_with_what_opens_them(box: Sshd, caps
 
 def test_a_connection_that_is_cut_is_a_loss_and_comes_back(box: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.sensors.remote.gpu._AGAIN_S", 0.2)
-    monkeypatch.setattr("app.sensors.sampler._RETRY_S", 0.2)
+    monkeypatch.setattr("app.sensors.trace.sampler._RETRY_S", 0.2)
     kinds: list[str] = []
     with closing(open_gpu("ssh://box/simulated:h200", remote=True)) as gpu:
         trace = Trace(gpu.channels, rate_hz=50.0, span_s=60.0)

@@ -14,16 +14,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scripted_gpu import ScriptedGpu
 
-from app.errors import InputError, WattridgeError
+from app.base.errors import InputError, WattridgeError
 from app.sensors.channel import PowerSample, Reading
 from app.sensors.clock import VirtualClock
-from app.sensors.errors import NotSupported
+from app.sensors.gpu import NotSupported
 from app.sensors.nvml.gpu import NvmlGpu
 from app.sensors.nvml.library import NvmlLibrary
 from app.sensors.recorded.gpu import RecordedGpu
 from app.sensors.recorded.recording import Recording, RecordingWriter, read_recording
-from app.sensors.sampler import Sampler
-from app.sensors.trace import Trace
+from app.sensors.trace.sampler import Sampler
+from app.sensors.trace.trace import Trace
 
 MS = 1_000_000
 

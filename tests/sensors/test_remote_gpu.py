@@ -13,21 +13,19 @@ import pytest
 from gpu_conformance import GpuConformance
 from served_board import NAMES, made_at_ns
 
+from app.base.errors import InputError
 from app.engine.children.python import python_command, python_environment
-from app.errors import InputError
 from app.sensors.channel import CHANNELS
-from app.sensors.errors import GpuLost, SensorError
-from app.sensors.gpu import Gpu
+from app.sensors.gpu import Gpu, GpuLost, SensorError
 from app.sensors.remote import connection as connections
 from app.sensors.remote.address import Address, parse_address
 from app.sensors.remote.connection import Connection
-from app.sensors.remote.fields import line_of
 from app.sensors.remote.gpu import RemoteGpu
-from app.sensors.remote.messages import Hello, hello_message
+from app.sensors.remote.messages import Hello, hello_message, line_of
 from app.sensors.remote.run_there import boards_there
-from app.sensors.sampler import Sampler, SensorEvent
 from app.sensors.select import open_gpu
-from app.sensors.trace import Trace
+from app.sensors.trace.sampler import Sampler, SensorEvent
+from app.sensors.trace.trace import Trace
 
 HERE = Path(__file__).parent
 Open = Callable[[Sequence[str]], RemoteGpu]
@@ -120,7 +118,7 @@ def test_a_break_is_a_loss_with_a_gap_and_it_is_connected_again(
 ) -> None:
     monkeypatch.setattr(connections, "SILENCE_S", 1.5)
     monkeypatch.setattr("app.sensors.remote.gpu._AGAIN_S", 0.2)
-    monkeypatch.setattr("app.sensors.sampler._RETRY_S", 0.2)
+    monkeypatch.setattr("app.sensors.trace.sampler._RETRY_S", 0.2)
     cut = tmp_path / "cut"
     gpu = opened(through(["0", "", str(cut)], COUNTING))
     events: list[SensorEvent] = []

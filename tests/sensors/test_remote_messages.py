@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_gpu import ScriptedGpu
 
-from app.errors import InputError
-from app.plain_text import visible
+from app.base.errors import InputError
+from app.base.text import visible
 from app.sensors.channel import PowerSample, Reading
-from app.sensors.errors import SensorError
-from app.sensors.gpu import GpuProcess
-from app.sensors.remote import fields, messages
+from app.sensors.gpu import GpuProcess, SensorError
+from app.sensors.remote import messages
+from app.sensors.remote import messages as fields
 from app.sensors.remote.address import Address, parse_address, ssh_command
-from app.sensors.remote.clock_offset import Answer, ClockOffset
+from app.sensors.remote.connection import Answer, ClockOffset
 
 # --- addresses --------------------------------------------------------------------------------------------------------
 

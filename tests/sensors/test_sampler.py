@@ -15,10 +15,10 @@ from scripted_gpu import ScriptedGpu
 
 from app.sensors.channel import PowerSample
 from app.sensors.clock import HostClock, ScaledClock
-from app.sensors.errors import GpuLost, NoPermission
+from app.sensors.gpu import GpuLost, NoPermission
 from app.sensors.recorded.recording import RecordingWriter, read_recording
-from app.sensors.sampler import Sampler, SensorEvent
-from app.sensors.trace import Trace
+from app.sensors.trace.sampler import Sampler, SensorEvent
+from app.sensors.trace.trace import Trace
 
 
 def sample_until(gpu: ScriptedGpu, enough: Callable[[], bool], **options: object) -> tuple[Trace, list[SensorEvent]]:

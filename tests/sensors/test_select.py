@@ -13,9 +13,9 @@ import pytest
 from fake_pynvml import LOST, Board, FakePynvml, sampled_board
 from scripted_gpu import ScriptedGpu
 
+from app.base.errors import InputError, WattridgeError
 from app.cli import main
 from app.engine.runner.opencl.open import opencl_device_of
-from app.errors import InputError, WattridgeError
 from app.sensors import select
 from app.sensors.gpu import Gpu
 from app.sensors.nvml.library import LIBRARY

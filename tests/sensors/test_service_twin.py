@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from service_sweep import fitted, published, relative_errors, served
 
-from app.sensors.errors import NotSupported
+from app.sensors.gpu import NotSupported
 from app.sensors.simulated import serving_laws
 from app.sensors.simulated.twin import load_twin
 

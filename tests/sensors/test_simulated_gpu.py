@@ -13,15 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.errors import PermissionRefused
+from app.base.errors import PermissionRefused
 from app.sensors.clock import HostClock, ScaledClock, VirtualClock
-from app.sensors.errors import NotSupported, SensorError
 from app.sensors.event_reasons import EventReason
-from app.sensors.gpu import Gpu, SettableGpu
-from app.sensors.load import Load
+from app.sensors.gpu import Gpu, Load, NotSupported, SensorError, SettableGpu
 from app.sensors.simulated.gpu import SimulatedGpu
-from app.sensors.simulated.history import History
 from app.sensors.simulated.profiles import full_load
+from app.sensors.simulated.sensor import History
 from app.sensors.simulated.truth import fp64_gemm, truth
 from app.sensors.simulated.twin import load_twin, twin_names
 

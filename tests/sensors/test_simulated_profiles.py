@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.pareto import front
-from app.errors import InputError
-from app.sensors.load import Load
+from app.base.errors import InputError
+from app.engine.results.pareto import front
+from app.sensors.gpu import Load
 from app.sensors.simulated import laws
 from app.sensors.simulated.profiles import PROFILES, LaunchRefused, full_load, load_of
 from app.sensors.simulated.twin import Twin, load_twin

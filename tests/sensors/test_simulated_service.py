@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from app.sensors.clock import ScaledClock, VirtualClock
-from app.sensors.errors import NotSupported, SensorError
-from app.sensors.service_load import Requests, Served, ServesLoad, ServiceLoad
+from app.sensors.gpu import NotSupported, SensorError
+from app.sensors.service import Requests, Served, ServesLoad, ServiceLoad
 from app.sensors.simulated import laws, serving_laws
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.profiles import full_load

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from app.sensors.channel import CHANNELS, POWER_SAMPLES, Channel, PowerSample, Reading, channel
 from app.sensors.event_reasons import EventReason
 from app.sensors.gpu import GpuInfo, PowerLimit
-from app.sensors.ring import Ring
-from app.sensors.trace import Trace
-from app.sensors.trace_files import write_trace
+from app.sensors.trace.files import write_trace
+from app.sensors.trace.ring import Ring
+from app.sensors.trace.trace import Trace
 
 MS = 1_000_000
 SECOND = 1000 * MS

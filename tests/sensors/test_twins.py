@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.base.errors import InputError, PermissionRefused
+from app.base.paths import resources
 from app.engine.session.load import load_specification
 from app.engine.session.planning import space_of
 from app.engine.space.device_settings import resolve_device_settings
-from app.errors import InputError, PermissionRefused
-from app.paths import resources
 from app.sensors.clock import VirtualClock
-from app.sensors.load import Load, Precision
+from app.sensors.gpu import Load, Precision
 from app.sensors.simulated import laws
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.profiles import load_of

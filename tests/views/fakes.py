@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from app.sensors.channel import CHANNELS, PowerSample, Reading, channel
 from app.sensors.clock import Clock, HostClock
-from app.sensors.errors import NotSupported
 from app.sensors.event_reasons import EventReason
-from app.sensors.gpu import GpuInfo, PowerLimit, Source
-from app.sensors.trace import Trace
+from app.sensors.gpu import GpuInfo, NotSupported, PowerLimit, Source
+from app.sensors.trace.trace import Trace
 
 UNAVAILABLE = {
     "core_voltage_mv": "nvidia-smi -q -d VOLTAGE answers N/A on this board",

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PySide6.QtCore import QObject, Signal
 
-from app.engine.measurement import Measurement, State
-from app.engine.objectives import Goal, Objective
+from app.engine.results.measurement import Measurement, State
+from app.engine.results.objectives import Goal, Objective
+from app.engine.results.state import Progress, SessionState
 from app.engine.session import events
 from app.engine.session.plan import SessionPlan
-from app.engine.session_state import Progress, SessionState
 from app.engine.space.result_table import ResultTable
 from app.engine.space.search_space import Parameter, SearchSpace
-from app.views.context import Context
-from app.views.countdown import Countdown
-from app.views.current_result import CurrentResult
-from app.views.threads.bridge import EngineBridge
+from app.views.shared.bridge import EngineBridge
+from app.views.shared.context import Context
+from app.views.shared.countdown import Countdown
+from app.views.shared.current_result import CurrentResult
 
 if TYPE_CHECKING:
     from pytestqt.qtbot import QtBot

@@ -39,9 +39,9 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.engine.session_state import SessionState
+from app.engine.results.state import SessionState
 from app.engine.store.database import Store
-from app.views.plots import theme
+from app.views.shared import theme
 from app.views.shell.palette import Palette
 from app.views.shell.panels import PANELS
 from app.views.shell.window import MainWindow
@@ -250,7 +250,7 @@ def test_tab_goes_from_the_top_left_to_the_bottom_right(window: MainWindow, qtbo
 
 
 def chain(root: QWidget) -> Iterator[QWidget]:
-    """The widgets of the window as Tab visits them, each once. Not by `nextInFocusChain`: see app/views/focus.py."""
+    """The widgets of the window as Tab visits them, each once. Not by `nextInFocusChain`: see `shared/widgets.py`."""
     window, seen = root.window(), set[QWidget]()
     focused = window.focusWidget()
     if focused is not None:

@@ -13,25 +13,25 @@ from lab import SGEMM, OneBoard
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
+from app.engine.results.state import SessionState
 from app.engine.session import events
-from app.engine.session.tuner import Tuner
-from app.engine.session_state import SessionState
+from app.engine.session.engine_thread import Tuner
 from app.engine.store.database import Store
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
-from app.sensors.trace import Trace
+from app.sensors.trace.trace import Trace
 from app.views.analysis.panel import AnalysisPanel
-from app.views.context import Context
 from app.views.convergence.panel import ConvergencePanel
-from app.views.current_result import CurrentResult
 from app.views.front.panel import FrontPanel
 from app.views.inspector.panel import InspectorPanel
-from app.views.result_caption import ResultCaption
 from app.views.roofline.panel import RooflinePanel
+from app.views.shared.bridge import EngineBridge
+from app.views.shared.context import Context
+from app.views.shared.current_result import CurrentResult
+from app.views.shared.result_caption import ResultCaption
 from app.views.shell.result_bar import ResultBar
 from app.views.table.panel import TablePanel
-from app.views.threads.bridge import EngineBridge
 from app.views.tune.draft import examples
 from app.views.tune.panel import TunePanel
 

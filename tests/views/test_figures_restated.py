@@ -9,7 +9,7 @@ import pytest
 from lab import Lab, grid_space, measured, plan_for, progress
 from pytestqt.qtbot import QtBot
 
-from app.engine.objectives import Goal, Objective
+from app.engine.results.objectives import Goal, Objective
 from app.engine.session.events import FiguresRestated
 from app.engine.space.result_table import ResultTable
 from app.views.convergence.panel import ConvergencePanel

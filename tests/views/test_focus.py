@@ -13,7 +13,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.views.focus import first_to_focus
+from app.views.shared.widgets import first_to_focus
 from app.views.shell.app import Program
 from app.views.shell.panels import PANELS
 from app.views.shell.window import MainWindow

@@ -10,8 +10,8 @@ import pytest
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QWidget
 
-from app.errors import WattridgeError
-from app.views.past_sessions import PastSession, PastSessions
+from app.base.errors import WattridgeError
+from app.views.shared.past_sessions import PastSession, PastSessions
 
 if TYPE_CHECKING:
     from pytestqt.qtbot import QtBot

@@ -6,8 +6,7 @@ from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from app.views.progress_bar import ProgressBar
-from app.views.widgets import vbox
+from app.views.shared.widgets import ProgressBar, vbox
 
 
 class Beside(QWidget):

@@ -9,7 +9,7 @@ import pytest
 from lab import OBJECTIVE, Lab, grid_space, measured, plan_for
 from pytestqt.qtbot import QtBot
 
-from app.engine.measurement import Depth, Measurement
+from app.engine.results.measurement import Depth, Measurement
 from app.engine.space.result_table import ResultTable
 from app.views.analysis.panel import AnalysisPanel
 from app.views.convergence.panel import ConvergencePanel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.views.session_words import measured_words
+from app.views.shared.captions import measured_words
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from fakes import FakeGpu, working
 from lab import Lab
 from pytestqt.qtbot import QtBot
 
+from app.base.errors import WattridgeError
 from app.engine.session import events
-from app.errors import WattridgeError
-from app.views import watched_boards
-from app.views.watched_boards import WatchedBoards
+from app.views.shared import watched_boards
+from app.views.shared.watched_boards import WatchedBoards
 
 
 @pytest.fixture

@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from ...engine.operators.kept import kept_specification
-from ...engine.operators.shapes import is_operator, parse_operator
+from ...base.errors import InputError, PermissionRefused
+from ...base.files import is_input
+from ...base.paths import private_folder, resources
 from ...engine.session.load import load_specification
 from ...engine.specification.model import ARRAY_FILES, KernelSpec, Specification
-from ...errors import InputError, PermissionRefused
-from ...input_files import is_input
-from ...paths import private_folder, resources
+from ...engine.specification.operator_kernels import kept_specification
+from ...engine.specification.operator_shapes import is_operator, parse_operator
 
 SUFFIXES: Final = (".toml", ".json")
 MOST_BYTES: Final = 1 << 20  # of a specification or a source

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from typing import IO, Any, Final, NoReturn
 
 from ... import __version__
-from ...errors import WattridgeError
-from ...plain_text import shortened
+from ...base.errors import WattridgeError
+from ...base.text import shortened
 from .schema_check import why_not_valid
 
 VERSIONS: Final = ("2025-11-25", "2025-06-18")  # the newest first

@@ -16,18 +16,18 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO, Any, Final
 
-from ...blas_threads import use_one_core
+from ...base.errors import WattridgeError
+from ...base.formatting import as_json
+from ...base.processes import use_one_core
+from ...engine.control.client import Asking
 from ...engine.control.guard import DeviceGuard
-from ...engine.control.rights import Asking
-from ...engine.objectives import Goal, parse_front
+from ...engine.results.objectives import Goal, parse_front
+from ...engine.results.state import Progress
 from ...engine.session.events import EngineFault, Event, MeasurementsAdded, Preparing, SessionRemark, SessionStarted
 from ...engine.session.plan import SearchOptions
 from ...engine.session.planning import plan_specification
 from ...engine.session.run import run_session
-from ...engine.session_state import Progress
 from ...engine.store.database import Store
-from ...errors import WattridgeError
-from ...numbers import as_json
 from ...sensors.select import open_gpu
 from .allowed import Folders, check_board, load_allowed
 

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from typing import Any, Final
 
+from ...base.errors import InputError, WattridgeError
 from ...engine.children.ending import ends_with_us, prepare_for_the_end
 from ...engine.children.python import python_command, python_environment
 from ...engine.children.reaper import Family
-from ...engine.control.rights import READ_ONLY
+from ...engine.control.client import READ_ONLY
 from ...engine.runner.cuda.toolchain import CHOICE
-from ...errors import InputError, WattridgeError
 
 MOST_SESSIONS: Final = 100  # that one server starts
 START_S: Final = 120.0

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from ...base.errors import WattridgeError
+from ...base.files import free_name
+from ...base.paths import private_folder
 from ...engine.children.python import python_command, python_environment
-from ...engine.control.rights import READ_ONLY
+from ...engine.control.client import READ_ONLY
 from ...engine.workloads.subprocesses import run_process
-from ...errors import WattridgeError
-from ...files import free_name
-from ...paths import private_folder
 from .allowed import Folders, check_board, json_path, load_allowed
 from .protocol import NOTICE, Tool
 from .sessions import START_S, StartedSession, StartedSessions

@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from ...numbers import MINUS, change, count_text, counted, duration, number, percent
-from ..board_settings import in_words
-from ..chart import Chart, Series
-from ..measurement import FEWEST
+from ...base.formatting import MINUS, change, count_text, counted, duration, number, percent
+from ..results.chart import Chart, Series
+from ..results.measurement import FEWEST
+from ..results.settings import in_words
 from ..store.record import NewSession
 from ..strategies.energy_log import EnergyLog
 from ..workloads.hardware_counters import COUNTERS
@@ -19,7 +19,7 @@ from .convergence import steps
 from .correlations import above_mean
 from .costs import values_of
 from .quantities import Quantity, parameter_text, quantities_of, quantity
-from .session import Analysis, Effects
+from .session_analysis import Analysis, Effects
 from .tradeoff import change_words, relative_change
 
 _NOTHING = "Nothing has succeeded so far, so there is nothing to compare."

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..pareto import front
+from ..results.pareto import front
 from .costs import Costs
 from .plane import lower_hull
 from .tradeoff import Load, Tradeoff, Yearly, percent_words, tradeoff, yearly

@@ -1,25 +1,39 @@
 """Several sessions or boards side by side: fronts, the gain of tuning for energy, configurations carried over.
 
 After [Schoonhoven2024, table 6.2].
+
+Kernels by boards: what tuning for energy gains, with means and deviations [Schoonhoven2024, table 6.2].
+
+A column is a model of board. Several sessions of a kernel on boards of one model are averaged in their cell, so that a
+laboratory's many boards weigh no more than one board of another model.
+
+The same kernel on several boards or machines of one model: averages of every configuration, with error bars.
+
+As in [Holtmann2024], where every benchmark runs on several GPUs and machines and the averages are shown with their
+deviations. Only configurations that at least two of them measured have an average; sessions are compared as they are,
+each by its own board's sensor, so that a deviation holds what boards differ by and what their sensors do.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import InputError
-from ...numbers import UNKNOWN
+from ...base.errors import InputError
+from ...base.formatting import UNKNOWN, number, percent
 from ..formats.any_table import KERNELS
-from ..measurement import FEWEST, Configuration, Measurement, Value
-from ..models.points import CLOCK_SETTINGS
-from ..objectives import Goal, Limit
-from ..pareto import front, hypervolume, reference_point
+from ..metering.confidence import Interval, confidence_interval
+from ..models.fit.points import CLOCK_SETTINGS
+from ..results.description import Cell, Description, Figure, Listing
+from ..results.measurement import FEWEST, Configuration, Depth, Measurement, State, Value
+from ..results.objectives import Goal, Limit
+from ..results.pareto import front, hypervolume, reference_point
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..space.within_limits import feasible
@@ -27,6 +41,7 @@ from .choosers import fastest, least_energy
 from .costs import Costs, Floats, costs_of, values_of, within_limits
 from .iso_lines import Role, role_of
 from .plane import customary_goals
+from .quantities import quantity
 from .tradeoff import relative_change
 
 Indices = npt.NDArray[np.int64]
@@ -356,3 +371,255 @@ def _rows_with(table: ResultTable, wanted: Configuration) -> Indices | None:
             return None
         same &= table.space.codes[rows, axis] == code
     return np.flatnonzero(same) if same.any() else None
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """One kernel on one model of board, from the fastest configuration to the one of least energy."""
+
+    sessions: int
+    efficiency_before: float
+    efficiency: float
+    efficiency_change: MeanChange
+    speed_before: float
+    speed: float
+    speed_change: MeanChange
+    clock_mhz: float  # of the configuration of least energy; NaN where unknown
+
+    @classmethod
+    def of(cls, sides: Sequence[Side]) -> Crossing:
+        """The figures of one session, or the means over several; NaN over fewer than FEWEST."""
+        fewest = FEWEST if len(sides) > 1 else 1
+        return cls(
+            len(sides),
+            _mean([side.fastest.efficiency for side in sides]),
+            _mean([side.frugal.efficiency for side in sides]),
+            MeanChange.over([side.efficiency_change for side in sides], fewest),
+            _mean([side.fastest.speed for side in sides]),
+            _mean([side.frugal.speed for side in sides]),
+            MeanChange.over([side.speed_change for side in sides], fewest),
+            _mean([side.frugal.clock_mhz for side in sides]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """The means over a row, a column, or all."""
+
+    efficiency: MeanChange
+    speed: MeanChange
+
+    @classmethod
+    def over(cls, cells: Sequence[Sequence[Side]]) -> Margin:
+        """Average over cells, each given as its sessions and counted once."""
+        return cls(
+            MeanChange.over([MeanChange.over([side.efficiency_change for side in cell], 1).mean for cell in cells]),
+            MeanChange.over([MeanChange.over([side.speed_change for side in cell], 1).mean for cell in cells]),
+        )
+
+    @property
+    def words(self) -> str:
+        """Efficiency, then speed; once where neither has a mean."""
+        return ", ".join(dict.fromkeys((self.efficiency.words, self.speed.words)))
+
+
+@dataclass(frozen=True, slots=True)
+class KernelsByBoards:
+    """The whole table. A cell is None where that kernel was not tuned on that board."""
+
+    kernels: tuple[str, ...]
+    boards: tuple[str, ...]
+    cells: tuple[tuple[Crossing | None, ...], ...]  # a row for each kernel
+    of_kernels: tuple[Margin, ...]
+    of_boards: tuple[Margin, ...]
+    of_all: Margin
+
+
+def kernels_by_boards(found: Comparison) -> KernelsByBoards | None:
+    """The table of a comparison; None where it has one kernel on one model of board."""
+    sides: dict[tuple[str, str], list[Side]] = {}
+    for side in found.sides:
+        sides.setdefault((side.kernel or side.name, _board(side)), []).append(side)
+    kernels, boards = (tuple(dict.fromkeys(names)) for names in zip(*sides, strict=True))
+    if len(kernels) * len(boards) < 2:
+        return None
+    cells = {place: Crossing.of(each) for place, each in sides.items()}
+    return KernelsByBoards(
+        kernels,
+        boards,
+        tuple(tuple(cells.get((kernel, board)) for board in boards) for kernel in kernels),
+        tuple(Margin.over([sides[kernel, b] for b in boards if (kernel, b) in sides]) for kernel in kernels),
+        tuple(Margin.over([sides[k, board] for k in kernels if (k, board) in sides]) for board in boards),
+        Margin.over(list(sides.values())),
+    )
+
+
+def describe_kernels_by_boards(found: KernelsByBoards | None) -> Iterator[Description]:
+    """Changes in efficiency and in speed of every kernel on every board, and their means."""
+    if found is None:
+        return
+    rows: list[list[Cell]] = []
+    for kernel, cells, margin in zip(found.kernels, found.cells, found.of_kernels, strict=True):
+        rows.append([kernel, *(UNKNOWN if cell is None else _crossing_text(cell) for cell in cells), margin.words])
+    rows.append(["mean ± deviation", *(margin.words for margin in found.of_boards), found.of_all.words])
+    header = ("kernel", *found.boards, "mean ± deviation")
+    yield Description(
+        "Kernels by boards: efficiency and speed, from the fastest to the least energy",
+        listings=[Listing("", header, rows)],
+        remarks=[
+            f"every cell counts once; ± is the standard deviation, in a cell over its sessions; too few: below {FEWEST}"
+        ],
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.nan if 1 < len(values) < FEWEST else fmean(values)
+
+
+def _crossing_text(cell: Crossing) -> str:
+    """Changes in efficiency and speed; with their deviations over several sessions."""
+    if cell.sessions > 1:
+        return f"{Margin(cell.efficiency_change, cell.speed_change).words} ({cell.sessions})"
+    return f"{100 * cell.efficiency_change.mean:+.1f} %, {100 * cell.speed_change.mean:+.1f} %"
+
+
+def _board(side: Side) -> str:
+    return f"{side.gpu} ({side.source})" if side.source == "simulated" else side.gpu
+
+
+MOST_SHOWN: Final = 12  # configurations in a table
+_USUAL: Final = ("time_s", "energy_j", "power_w")
+
+
+@dataclass(frozen=True, slots=True)
+class Averaged:
+    """A figure over several machines."""
+
+    mean: float
+    deviation: float  # sample standard deviation over the machines
+    interval: Interval | None  # 95 % of the mean, by Student's t
+    count: int
+
+    @classmethod
+    def over(cls, values: Sequence[float]) -> Averaged:
+        """Of at least two values."""
+        return cls(fmean(values), stdev(values), confidence_interval(values), len(values))
+
+    @property
+    def share(self) -> float:
+        """The deviation over the mean."""
+        return self.deviation / abs(self.mean) if self.mean else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One configuration."""
+
+    configuration: Configuration
+    figures: Mapping[str, Averaged]  # of those that at least two machines report
+
+
+@dataclass(frozen=True, slots=True)
+class OverMachines:
+    """One kernel on the boards of one model."""
+
+    kernel: str
+    gpu: str
+    source: str
+    sessions: tuple[str, ...]
+    boards: int  # that are known to be different ones
+    figures: tuple[str, ...]
+    points: tuple[Point, ...]  # the least energy, or time, first
+
+    @property
+    def spreads(self) -> dict[str, float]:
+        """By how much machines differ: the median over the configurations of each figure's relative deviation.
+
+        NaN over fewer than FEWEST configurations.
+        """
+        shares = {name: [p.figures[name].share for p in self.points if name in p.figures] for name in self.figures}
+        known = {name: [each for each in found if math.isfinite(each)] for name, found in shares.items()}
+        return {name: median(found) if len(found) >= FEWEST else math.nan for name, found in known.items() if found}
+
+
+def over_machines(sessions: Sequence[Compared], figures: Sequence[str] = ()) -> tuple[OverMachines, ...]:
+    """Averages for every kernel and model of board that several of the sessions are of.
+
+    Of time, energy, power and the `figures` besides.
+    """
+    groups: dict[tuple[str, str, str], list[Compared]] = {}
+    for session in named_by_work(sessions):
+        groups.setdefault((session.kernel, session.gpu, session.source), []).append(session)
+    found = []
+    for (kernel, gpu, source), members in groups.items():
+        if len(members) < 2:
+            continue
+        names = tuple(dict.fromkeys((*_USUAL, *figures)))
+        points = _points(members, names)
+        if points:
+            known = tuple(name for name in names if any(name in point.figures for point in points))
+            labels = tuple(member.name for member in members)
+            boards = len({member.board or member.name for member in members})
+            found.append(OverMachines(kernel, gpu, source, labels, boards, known, tuple(points)))
+    return tuple(found)
+
+
+def describe_machines(found: OverMachines) -> Iterator[Description]:
+    """The averages of the configurations of least energy, and by how much machines differ in general."""
+    board = f"{found.gpu} ({found.source})" if found.source == "simulated" else found.gpu
+    differ = "Machines" if found.boards > 1 else "Sessions"
+    spreads = []
+    for name, share in found.spreads.items():
+        words = percent(share, 2) if math.isfinite(share) else "too few configurations"
+        spreads.append(
+            Figure(f"{differ} differ in {quantity(name).label.lower()} by", words, note="median over them, 1 σ")
+        )
+    shown = found.points[:MOST_SHOWN]
+    titles = [quantity(name).title for name in found.figures]
+    names = list(shown[0].configuration)
+    rows: list[list[Cell]] = [
+        [*(_averaged_cell(name, point.figures.get(name)) for name in found.figures), *point.configuration.values()]
+        for point in shown
+    ]
+    some = f", the first {len(shown)} of {len(found.points)}" if len(shown) < len(found.points) else ""
+    listing = Listing(f"Mean ± standard deviation, and of how many{some}", (*titles, *names), rows)
+    over = f"{len(found.sessions)} sessions on {found.boards} board{'s' if found.boards > 1 else ''}"
+    title = f"{found.kernel or 'The same kernel'}: averages over {over}"
+    yield Description(title, board, spreads, [listing])
+
+
+# --- inside -----------------------------------------------------------------------------------------------------------
+
+
+def _points(members: Sequence[Compared], names: Sequence[str]) -> list[Point]:
+    """Every configuration that at least two of the sessions measured in full."""
+    seen: dict[tuple[tuple[str, Value], ...], list[Mapping[str, float]]] = {}
+    for member in members:
+        table = member.table
+        for index in range(len(table)):
+            measurement = table.measurement(index)
+            if measurement.state is State.OK and measurement.depth is Depth.ENERGY:
+                key = tuple(sorted(measurement.configuration.items()))
+                seen.setdefault(key, []).append({**measurement.values})
+    points = []
+    order = [parameter.name for parameter in members[0].table.space.parameters]
+    for key, runs in seen.items():
+        columns = {name: [r[name] for r in runs if math.isfinite(r.get(name, math.nan))] for name in names}
+        averaged = {name: Averaged.over(values) for name, values in columns.items() if len(values) > 1}
+        if averaged:
+            configuration = dict(key)
+            points.append(Point({name: configuration[name] for name in order if name in configuration}, averaged))
+    first = "energy_j" if any("energy_j" in point.figures for point in points) else "time_s"
+    return sorted(points, key=lambda point: point.figures[first].mean if first in point.figures else math.inf)
+
+
+def _averaged_cell(name: str, averaged: Averaged | None) -> Cell:
+    if averaged is None:
+        return None
+    factor = quantity(name).factor
+    return f"{number(averaged.mean * factor, 4)} ± {number(averaged.deviation * factor, 2)} ({averaged.count})"
+
+
+def figures_of(found: Comparison) -> tuple[str, ...]:
+    """The figures of speed and efficiency that a comparison is by."""
+    return tuple(name for name in (found.speed_name, found.efficiency_name) if not name.startswith("1/"))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..measurement import FEWEST
+from ..results.measurement import FEWEST
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

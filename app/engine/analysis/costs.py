@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ..measurement import State
+from ..results.measurement import State
 from ..space.repeats import of_configurations
 from ..space.result_table import STATES, ResultTable
 from .iso_lines import Role, role_of

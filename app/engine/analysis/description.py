@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from ...numbers import change, finite_or_none, number, percent
-from ..description import Cell, Description, Figure, Listing
-from ..measurement import FEWEST, State
+from ...base.formatting import change, finite_or_none, number, percent
+from ..results.description import Cell, Description, Figure, Listing
+from ..results.measurement import FEWEST, State
 from ..space.result_table import STATES
 from ..workloads.hardware_counters import COUNTERS
 from .compare import Carried, Comparison
@@ -19,7 +19,7 @@ from .importance import Importance
 from .iso_lines import Role, role_of
 from .over_load_description import describe_over_load
 from .plane import Indices
-from .session import Analysis, Effects
+from .session_analysis import Analysis, Effects
 from .tradeoff import relative_change
 
 Letters = Mapping[int, str]  # by the index of the configuration; they mark it in a chart beside the description

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...numbers import as_json
+from ...base.formatting import as_json
 from ..space.result_table import ResultTable
 from ..workloads.hardware_counters import COUNTERS
 from .choosers import Choice, weight_ranges
@@ -18,7 +18,7 @@ from .difficulty import Difficulty
 from .drift import DriftOf
 from .over_load_description import over_load_to_json
 from .plane import Plane
-from .session import Analysis
+from .session_analysis import Analysis
 
 DIFFICULTY_AT = tuple(round(1 + 0.01 * step, 2) for step in range(51))  # p of the curves
 _MOST_STEPS = 1000  # points of a curve over evaluations

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..measurement import FEWEST
+from ..results.measurement import FEWEST
 from ..space.result_table import ResultTable
 from .costs import Floats, readings_of
 

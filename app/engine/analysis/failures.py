@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..measurement import State, Value
+from ..results.measurement import State, Value
 from ..space.result_table import STATES, ResultTable
 
 Indices = npt.NDArray[np.int64]

@@ -17,7 +17,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from ..measurement import FEWEST, Value
+from ..results.measurement import FEWEST, Value
 from ..space.search_space import SearchSpace
 from .correlations import split_variance
 

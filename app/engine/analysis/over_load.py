@@ -14,13 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ...sensors.power_profiles import NO_PROFILE
-from ..board_settings import PROFILE, SETTINGS, in_words
 from ..formats.names import DEVICE_SETTINGS
-from ..measurement import Value
-from ..models.frequency import FrequencyFit
-from ..models.point_fits import fit_points
-from ..models.points import CLOCK_SETTINGS, LIMIT_SETTINGS
+from ..models.fit.frequency import FrequencyFit, fit_points
+from ..models.fit.points import CLOCK_SETTINGS, LIMIT_SETTINGS
 from ..models.series import series_of_table
+from ..results.measurement import Value
+from ..results.settings import PROFILE, SETTINGS, in_words
 from ..space.result_table import ResultTable
 from .choosers import against
 from .costs import Costs, Floats, costs_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ...numbers import number
-from ..description import NOT_IDENTIFIABLE, Cell, Description, Listing
+from ...base.formatting import number
+from ..results.description import NOT_IDENTIFIABLE, Cell, Description, Listing
 from ..space.result_table import ResultTable
 from .costs import Costs
 from .over_load import AtLoad, ModelAtLoad, OverLoad, settings_at

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...numbers import percent
-from ..measurement import Measurement, State, speed_of
-from ..models.roofline.published_boards import board_named
+from ...base.formatting import percent
+from ..models.roofline.energy_roofline import board_named
+from ..results.measurement import Measurement, State, speed_of
 from ..store.record import NewSession
 
 

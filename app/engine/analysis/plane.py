@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..objectives import Goal, Limit, Objective
-from ..pareto import front, hypervolume, reference_point
+from ..results.objectives import Goal, Limit, Objective
+from ..results.pareto import front, hypervolume, reference_point
 from ..space.result_table import ResultTable
 from ..space.within_limits import feasible
 from .costs import values_of

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from ...numbers import UNKNOWN, number
+from ...base.formatting import UNKNOWN, number
 
 HOURS_PER_YEAR: Final = 8760.0
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from ...own_modules import lone_module_command
+from ...base.processes import lone_module_command
 
 _STOP_S: Final = 2.0
 NOT_KNOWN: Final = "this program ignores SIGCHLD, so how it ended is not known"

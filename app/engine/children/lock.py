@@ -8,7 +8,7 @@ import struct
 import sys
 from pathlib import Path
 
-from ...paths import make_folder
+from ...base.paths import make_folder
 
 
 class SessionLock:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from ...own_modules import module_command as python_command
+from ...base.processes import module_command as python_command
 
 __all__ = ("multiprocessing_without_working_directory", "python_command", "python_environment")
 

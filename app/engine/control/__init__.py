@@ -1,0 +1,1 @@
+"""Setting clocks and limits of a board, and putting them back."""

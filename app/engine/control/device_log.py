@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from ...errors import WattridgeError
-from ...paths import data_folder, open_private, private_folder
+from ...base.errors import WattridgeError
+from ...base.paths import data_folder, open_private, private_folder
 from ...sensors.gpu import GpuInfo
 
 BY_HAND: Final = "by hand"

@@ -1,25 +1,26 @@
-"""`DeviceGuard`: the only door to a setting. Remembers the prior state, applies, reads back, watches, restores."""
+"""`DeviceGuard`: the only door to a setting. Remembers the prior state, applies, reads back, watches, restores.
+
+`SeveralBoards`: the guards of boards that serve together, which are set and put back together.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
-from ...errors import PermissionRefused, WattridgeError
-from ...numbers import UNKNOWN
-from ...sensors.errors import NotSupported
-from ...sensors.gpu import LIVE, Gpu
-from ..board_settings import SETTINGS, WORDS, Setting, nearest_supported, upper, why_not_set, with_unit
+from ...base.errors import PermissionRefused, WattridgeError
+from ...base.formatting import UNKNOWN
+from ...sensors.gpu import LIVE, Gpu, NotSupported
 from ..metering.characterisation.store import known_characterisation
-from .client import HelperGone
+from ..results.settings import SETTINGS, WORDS, Setting, nearest_supported, upper, why_not_set, with_unit
+from .client import Asking, HelperGone, read_only, why_read_only
 from .controls import Control, HelperControl, control_of
 from .device_log import BY_HAND, Change
 from .left_over import confirmed
 from .obeying import Observation, differences, watch_board
-from .rights import Asking, read_only, why_read_only
 
 SETTLE_S: Final = 0.5  # from a setting to a clock worth looking at, where the board was never characterised
 
@@ -375,3 +376,56 @@ class _Shared:
         self.refused: dict[str, str] = {}  # setting -> what the driver said
         self.settle_s: float | None = None
         self.changed_ns: int | None = None  # on the board's clock
+
+
+class SeveralBoards:
+    """What a runner asks of a guard, of all boards at once. The first guard is its owner's; the others end with it."""
+
+    def __init__(self, first: DeviceGuard, others: Sequence[DeviceGuard]) -> None:
+        self._others = tuple(others)
+        self._guards = (first, *self._others)
+
+    @property
+    def applied(self) -> dict[str, float | None]:
+        """The settings that are in force on every board alike."""
+        first, *others = (guard.applied for guard in self._guards)
+        return {name: value for name, value in first.items() if all(each.get(name) == value for each in others)}
+
+    @property
+    def settling_s(self) -> float:
+        """How long until the sensors of the last of them show what was set."""
+        return max(guard.settling_s for guard in self._guards)
+
+    def open(self) -> None:
+        """Get ready to set all of them, so that what is refused is refused at the beginning. Raises WattridgeError."""
+        for guard in self._guards:
+            guard.open()
+
+    def apply(self, **settings: Setting) -> bool:
+        """Make the same settings on every board; whether any was made. Raises as `DeviceGuard.apply`.
+
+        What was made on the boards before one that refuses stays until `restore`.
+        """
+        made = [guard.make(settings) for guard in self._guards]
+        return any(made)
+
+    def unmet(self) -> str:
+        """As of `DeviceGuard`, with the board that reads back something else."""
+        found = ((guard.gpu.info.label, guard.unmet()) for guard in self._guards)
+        return "; ".join(f"{label}: {words}" for label, words in found if words)
+
+    def restore(self) -> None:
+        """Put every board back, whatever becomes of the others, and end their helpers. Raises the first error."""
+        _each([*(guard.restore for guard in self._guards), *(guard.close for guard in self._others)])
+
+
+def _each(steps: Sequence[Callable[[], None]]) -> None:
+    """Take every step; the first error is raised after the last."""
+    errors: list[WattridgeError] = []
+    for step in steps:
+        try:
+            step()
+        except WattridgeError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]

@@ -15,12 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-from ...errors import PermissionRefused, WattridgeError
-from ...own_installation import how_to_add_package
-from ...paths import resources
-from .helper import policy, record
-from .helper.__main__ import LAUNCHER, MANIFEST, unsafe_tree
-from .rights import (
+from ...base.errors import PermissionRefused, WattridgeError
+from ...base.installation import how_to_add_package
+from ...base.paths import resources
+from .client import (
     INSTALL,
     LIBRARY,
     PYTHON,
@@ -32,6 +30,8 @@ from .rights import (
     read_only,
     ways_to_root,
 )
+from .helper import policy, record
+from .helper.__main__ import LAUNCHER, MANIFEST, unsafe_tree
 
 _PACKAGE: Final = "wattridge/engine/control/helper"
 _SETUP: Final = Path(__file__).resolve().with_name("root_setup.py")  # read here, and run by root

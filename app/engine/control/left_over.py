@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import WattridgeError
+from ...base.errors import WattridgeError
 from ...sensors.gpu import Gpu
-from ..board_settings import PROFILE, SETTINGS, WORDS, setting_of, with_unit
+from ..results.settings import PROFILE, SETTINGS, WORDS, setting_of, with_unit
 from .helper import record as records
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from ...sensors.event_reasons import LIMITING, EventReason, names
 from ...sensors.gpu import Gpu
-from ..board_settings import PROFILE, WORDS, Setting, in_words, lower, shown, step_mhz, upper, with_unit
+from ..results.settings import PROFILE, WORDS, Setting, in_words, lower, shown, step_mhz, upper, with_unit
 from .controls import channels_now
 
 _TOLERANCE_W: Final = 1.0

@@ -7,11 +7,10 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ...errors import InputError
-from ...files import read_text, write_text
-from ...input_files import is_there
-from ...paths import data_folder
-from ..board_settings import SETTINGS, Setting, is_setting, lower, upper
+from ...base.errors import InputError
+from ...base.files import is_there, read_text, write_text
+from ...base.paths import data_folder
+from ..results.settings import SETTINGS, Setting, is_setting, lower, upper
 
 VERSION: Final = 1
 _MOST_BYTES: Final = 1 << 20

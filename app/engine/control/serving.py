@@ -16,21 +16,22 @@ from collections.abc import Callable, Mapping
 from typing import IO, Any, Final
 
 from ... import __version__
-from ...errors import InputError, PermissionRefused, WattridgeError
-from ...sensors.errors import GpuLost, NotSupported, SensorError
-from ...sensors.gpu import Gpu, ListsProcesses
-from ...sensors.remote.fields import LONGEST_LINE, line_of, parse_line
+from ...base.errors import InputError, PermissionRefused, WattridgeError
+from ...sensors.gpu import Gpu, GpuLost, ListsProcesses, NotSupported, SensorError
 from ...sensors.remote.messages import (
+    LONGEST_LINE,
     Hello,
     error_document,
     hello_message,
+    line_of,
+    parse_line,
     process_document,
     reading_message,
     samples_message,
 )
-from ..board_settings import SETTINGS, Setting, is_setting, supported_profiles, why_not_set
+from ..results.settings import SETTINGS, Setting, is_setting, supported_profiles, why_not_set
+from .client import Asking, why_read_only
 from .controls import Control, control_of
-from .rights import Asking, why_read_only
 
 SILENCE_S: Final = 15.0  # the other end asks every second
 _DRAIN_S: Final = 0.1

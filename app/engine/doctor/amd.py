@@ -6,12 +6,12 @@ from typing import Final
 
 from ...sensors.amd.gpu import boards
 from ...sensors.amd.library import LIBRARY
-from ...sensors.errors import NoDriver, SensorError
+from ...sensors.gpu import NoDriver, SensorError
 from ..runner.hip.hiprtc import library_version
 from ..runner.hip.open import NEEDS_HIPRTC, ROCM_REMEDY
-from . import machine
+from . import boards as machine
+from .boards import devices_of
 from .finding import Finding, as_missing, as_wrong, missing, ok, wrong
-from .nvidia import devices_of
 
 _DEVICES: Final = ("/dev/kfd", "/dev/dri/renderD*")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
 
-from ...own_installation import how_to_add, how_to_repair
+from ...base.installation import how_to_add, how_to_repair
 from .finding import Finding
 
 
@@ -41,19 +41,21 @@ CHECKS: Final = (
         "its disk does not answer: is it a network's? WATTRIDGE_DATA names another",
     ),
     Check("extras", "Optional parts", "installation", _REPORT),
-    Check("nvidia_driver", "NVIDIA driver", "nvidia", _DRIVER),
-    Check("nvidia_devices", "NVIDIA device files", "nvidia", _DRIVER),
-    Check("sensors", "Sensors", "sensors", _DRIVER, limit_s=60.0),
-    Check("helper", "Helper for settings", "rights", _REPORT),
-    Check("cuda", "CUDA", "nvidia", _DRIVER, limit_s=60.0),
-    Check("cuda_compiler", "CUDA compiler", "nvidia", f"{how_to_add('cuda')}, which brings another", limit_s=90.0),
-    Check("profiler", "Hardware counters", "nvidia", "install Nsight Compute again", limit_s=90.0),
-    Check("opencl", "OpenCL", "opencl", "reinstall the OpenCL driver of the device", limit_s=90.0),
+    Check("nvidia_driver", "NVIDIA driver", "boards", _DRIVER),
+    Check("nvidia_devices", "NVIDIA device files", "boards", _DRIVER),
+    Check("sensors", "Sensors", "boards", _DRIVER, limit_s=60.0),
+    Check("helper", "Helper for settings", "boards", _REPORT),
+    Check("cuda", "CUDA", "boards", _DRIVER, limit_s=60.0),
+    Check("cuda_compiler", "CUDA compiler", "boards", f"{how_to_add('cuda')}, which brings another", limit_s=90.0),
+    Check("profiler", "Hardware counters", "boards", "install Nsight Compute again", limit_s=90.0),
+    Check("opencl", "OpenCL", "boards", "reinstall the OpenCL driver of the device", limit_s=90.0),
     Check("amd_smi", "AMD SMI", "amd", _ROCM),
     Check("amd_devices", "AMD device files", "amd", _ROCM),
     Check("hip", "HIP compiler", "amd", _ROCM),
-    Check("qt", "Qt", "display", how_to_repair("PySide6-Essentials"), limit_s=60.0),
-    Check("display", "Display", "display", "is DISPLAY or WAYLAND_DISPLAY right, and may you use it (ssh -X, xhost)?"),
-    Check("fonts", "Fonts", "display", "rebuild the list of fonts: fc-cache -f"),
+    Check("qt", "Qt", "installation", how_to_repair("PySide6-Essentials"), limit_s=60.0),
+    Check(
+        "display", "Display", "installation", "is DISPLAY or WAYLAND_DISPLAY right, and may you use it (ssh -X, xhost)?"
+    ),
+    Check("fonts", "Fonts", "installation", "rebuild the list of fonts: fc-cache -f"),
 )
 BY_NAME: Final = {check.name: check for check in CHECKS}

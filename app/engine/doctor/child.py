@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from ...errors import WattridgeError
+from ...base.errors import WattridgeError
 from .checks import BY_NAME
 from .finding import Finding, as_wrong, wrong
 

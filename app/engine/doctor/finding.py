@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from ...errors import WattridgeError
+from ...base.errors import WattridgeError
 
 
 class State(StrEnum):

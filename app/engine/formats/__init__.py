@@ -1,0 +1,1 @@
+"""Files of measurements and specifications, of this program and of others."""

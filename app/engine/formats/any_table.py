@@ -13,20 +13,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from ...errors import InputError
-from ...files import read_text, text_chunks, text_lines
-from ...input_files import open_input
-from ...own_installation import how_to_add_package
-from ..expressions.values import is_value
-from ..measurement import State, Value
-from ..objectives import Goal, Objective, likely_goal
+from ...base.errors import InputError
+from ...base.files import open_input, read_text, text_chunks, text_lines
+from ...base.installation import how_to_add_package
+from ..results.measurement import State, Value
+from ..results.objectives import Goal, Objective, likely_goal
+from ..space.values import is_value
 from .columns import Columns, parse_columns
-from .entries import as_number
-from .facts import Facts
-from .figure_names import is_figure
+from .entries import as_number, is_figure
 from .kinds import first_character, is_json_lines
 from .names import DEVICE_SETTINGS, SETTING_NAMES
-from .recording import MAXIMUM_ENTRIES, MAXIMUM_PARAMETERS, Recording, RecordingBuilder
+from .recording import MAXIMUM_ENTRIES, MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 
 Cell = Value | None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from ..measurement import Value
+from ..results.measurement import Value
 
 _KEYWORD = re.compile(
     "alignas|alignof|and|asm|auto|bool|break|case|catch|char|class|const|constexpr|continue|default|defined|delete|do"

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import InputError
-from ...spreadsheet import cell_text
+from ...base.errors import InputError
+from ...base.text import cell_text
 
 Floats = npt.NDArray[np.float64]
 

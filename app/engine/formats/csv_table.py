@@ -17,18 +17,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ...errors import InputError
-from ...files import text_lines, write_text
-from ...spreadsheet import cell_text, text_cell
-from ..expressions.values import is_value
-from ..measurement import Depth, State, Value
-from ..objectives import Objective
+from ...base.errors import InputError
+from ...base.files import text_lines, write_text
+from ...base.text import cell_text, text_cell
+from ..results.measurement import Depth, State, Value
+from ..results.objectives import Objective
 from ..space.result_table import ResultTable
+from ..space.values import is_value
 from .entries import NO_VALUE, OWN
-from .facts import Facts
 from .names import heading, name_of_heading, unit_of_heading
 from .own import About, OwnHeader
-from .recording import MAXIMUM_PARAMETERS, Recording, RecordingBuilder
+from .recording import MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 
 _STATE = ("state", "error", "source", "power_source", "event_reasons")
 SIGNATURE = ",".join(_STATE)  # in the header of every file written here

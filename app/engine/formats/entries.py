@@ -1,4 +1,7 @@
-"""One entry of a recording, as other programs and this one write it: its configuration and what was measured."""
+"""One entry of a recording, as other programs and this one write it: its configuration and what was measured.
+
+Whether a column holds what was measured or what was chosen, by its name and its values.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from ...numbers import finite_or_none
-from ..measurement import Depth, State, Value
-from .facts import Facts
-from .names import OwnNames
+from ...base.formatting import finite_or_none
+from ..results.measurement import Depth, State, Value
+from .names import DEVICE_SETTINGS, OwnNames, unit_of, units_of
+from .recording import Facts
 
 OWN = "wattridge"  # the key for what other programs have no place for
 
@@ -226,3 +229,21 @@ def _count(value: object) -> int:
 def text_of(value: object, longest: int = 2000) -> str:
     """The beginning of a text; empty for anything else."""
     return value[:longest] if isinstance(value, str) else ""
+
+
+_FIGURES = frozenset(("time", "times", "energy", "power", "objective", OWN, *BOOKKEEPING))
+_FIGURE = re.compile(r"(nvml|ps|pwr|pmt|tegra|amd)_|.*_(energy|power|time|times|freq|temperature)|core_|mem_freq")
+_MEASURED_SHARE = 0.5  # of different values among floats: with more, they are measured, not chosen
+_FEW = 20
+
+
+def is_figure(name: str, values: Sequence[object]) -> bool:
+    """Whether a column is a figure: by its name, or because most of its numbers are different fractions."""
+    if name in DEVICE_SETTINGS or name in DEVICE_SETTINGS.values():
+        return False
+    if name in _FIGURES:
+        return True
+    numbers = {value for value in values if isinstance(value, float)}
+    if numbers and (_FIGURE.fullmatch(name) or unit_of(name, units_of([name]))):
+        return True
+    return len(numbers) > max(_FEW, _MEASURED_SHARE * len(values))

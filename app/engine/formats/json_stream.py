@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
-from ...errors import InputError
+from ...base.errors import InputError
 
 MAXIMUM_MEMBER = 8 * 2**20  # characters of one entry or one value of the header
 _SOON = 2**16  # characters up to which a member is tried again as soon as there are more

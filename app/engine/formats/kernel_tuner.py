@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError
-from ...files import write_text
-from ..measurement import Measurement, State
+from ...base.errors import InputError
+from ...base.files import write_text
+from ..results.measurement import Measurement, State
 from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace
 from .entries import COST_MS, OWN, EntryReader, text_of

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
-from ...numbers import UNITS_OF_ENDINGS, unit_of_name
+from ...base.formatting import UNITS_OF_ENDINGS, unit_of_name
 from ..specification.model import OF_THE_HOST, KernelSpec
 
 # Kernel Tuner's names of device settings, and ours.

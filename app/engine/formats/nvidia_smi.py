@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeGuard
 
-from ...errors import InputError
-from ...sensors.errors import NotSupported
-from ...sensors.gpu import Gpu
-from ..board_settings import PROFILE, SETTINGS, Setting, has_locks, lower, supported_clocks, upper
-from ..measurement import Value
+from ...base.errors import InputError
+from ...sensors.gpu import Gpu, NotSupported
+from ..results.measurement import Value
+from ..results.settings import PROFILE, SETTINGS, Setting, has_locks, lower, supported_clocks, upper
 
 SMI: Final = "/usr/bin/nvidia-smi"
 APPLICATION_CLOCKS: Final = "application_clocks_mhz"  # (memory, graphics), of boards that cannot lock theirs

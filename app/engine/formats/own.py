@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ... import __version__
-from ...numbers import finite_or_none
-from ..expressions.values import is_value
-from ..measurement import Depth, Measurement, Value
-from ..objectives import Objective, likely_goal
+from ...base.formatting import finite_or_none
+from ..results.measurement import Depth, Measurement, Value
+from ..results.objectives import Objective, likely_goal
 from ..space.result_table import ResultTable
+from ..space.values import is_value
 from .entries import OWN, text_of
 from .names import DEVICE_SETTINGS
 

@@ -8,8 +8,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
-from ...errors import InputError
-from ...files import text_chunks
+from ...base.errors import InputError
+from ...base.files import text_chunks
 from ...sensors.recorded.logs.read import is_log
 from .any_table import TableColumns, is_clock_sweep, read_table
 from .csv_table import is_session, read_csv
@@ -17,11 +17,9 @@ from .entries import BadEntry
 from .json_stream import JsonStream, Member
 from .kernel_tuner import CacheEntries
 from .kinds import first_character, is_json_lines, is_trace, other_kind, refused_trace
-from .ktt import KttEntries
 from .recording import Recording
-from .result_list import ListEntries
 from .t1 import is_specification
-from .t4 import T4Entries
+from .t4 import KttEntries, ListEntries, T4Entries
 
 _MAXIMUM_HEADER = 1000  # members beside the entries
 _CUT_OFF = "the last entry is cut off in the middle and left out: it is being written, or its writer was ended"

@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError
-from ...files import read_text, text_chunks
-from ..measurement import Value
+from ...base.errors import InputError
+from ...base.files import read_text, text_chunks
+from ..results.measurement import Value
 from ..specification.check import specification_of
 from ..specification.model import DESCRIBED, Specification
 from ..specification.toml_section import MAX_BYTES, Section

@@ -8,9 +8,9 @@ from os.path import isfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..expressions.expression import parse
-from ..measurement import Value
+from ..results.measurement import Value
 from ..space.build import BLOCK_SIZE_NAMES
+from ..space.expression import parse
 from ..specification.model import ARRAY_FILES
 from ..specification.toml_section import Section
 from .t1_text import PROBLEM_SIZE, T1Text

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
-from ...plain_text import shortened
-from ..expressions.expression import expression_of, syntax_tree
-from ..expressions.values import MAX_VALUES, is_value, parse_values
-from ..measurement import Value
+from ...base.errors import InputError
+from ...base.text import shortened
+from ..results.measurement import Value
+from ..space.expression import expression_of, syntax_tree
+from ..space.values import MAX_VALUES, is_value, parse_values
 from ..specification.toml_section import Section
 
 PROBLEM_SIZE = "ProblemSize"

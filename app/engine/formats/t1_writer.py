@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from ... import __version__
-from ...errors import InputError
-from ...files import write_text
-from ...sensors.device_limits import DeviceLimits
-from ..expressions.expression import parse
-from ..expressions.values import parse_values
-from ..measurement import Value
+from ...base.errors import InputError
+from ...base.files import write_text
+from ...sensors.limits import DeviceLimits
+from ..results.measurement import Value
+from ..space.expression import parse
 from ..space.search_space import SearchSpace
+from ..space.values import parse_values
 from ..specification.document import document_of, relative
 from ..specification.model import ARRAY_FILES, ArgumentSpec, KernelSpec, Specification
 from .entries import OWN

@@ -2,6 +2,13 @@
 
 Kernel Tuner and the benchmark hub write `times.compilation`, the schema and KTT `times.compilation_time`: both are
 read. A session is written so that it reads back whole.
+
+The list of results that Kernel Tuner's `tune_kernel` returns, saved as JSON; alone or with its environment.
+
+Each result is one flat object, the parameters first and then what was measured, without a header: what comes before the
+first figure is a parameter. A list of T4 results is read as well.
+
+The results of the Kernel Tuning Toolkit, KTT, as it writes them itself (JSON): read as T4 results.
 """
 
 from __future__ import annotations
@@ -12,15 +19,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError
-from ...files import write_text
-from ..measurement import Measurement, State
+from ...base.errors import InputError
+from ...base.files import write_text
+from ..results.measurement import Measurement, State
+from ..results.objectives import Objective, likely_goal
 from ..space.result_table import ResultTable
-from .entries import OWN, BadEntry, EntryReader, as_number, text_of
+from ..space.values import is_value
+from .entries import BOOKKEEPING, OWN, BadEntry, EntryReader, as_number, is_figure, text_of
 from .kernel_tuner import their_names, time_of
 from .names import unit_of
 from .own import About, OwnHeader, own_entry, own_header
-from .recording import MAXIMUM_PARAMETERS, Recording, RecordingBuilder
+from .recording import MAXIMUM_ENTRIES, MAXIMUM_PARAMETERS, Recording, RecordingBuilder
 
 SCHEMA_VERSION = "1.0.0"
 
@@ -219,3 +228,148 @@ def _result(m: Measurement, about: About, names: Sequence[str], value_names: Seq
     if math.isfinite(m.timestamp_s):
         result = {"timestamp": time_of(m.timestamp_s), **result}
     return result
+
+
+_REMEDY = "pass the list that Kernel Tuner's tune_kernel returns, or its cache file"
+
+
+class ListEntries:
+    """A list of results."""
+
+    kind = "result"
+    header_key = ""
+
+    def __init__(self, path: Path, document: Mapping[str, Any]) -> None:
+        self._path = path
+        self._results: list[dict[str, Any]] = []
+        self._environment: dict[str, Any] = {}
+        self._pair = False  # a list of the results and their environment
+        self._t4: T4Entries | None = None
+
+    def add(self, entry: object) -> None:
+        """Read one result, or all of them as one list. Raises BadEntry, and InputError for too many."""
+        if isinstance(entry, list) and not self._results and not self._pair:
+            self._pair = True
+            for each in entry:
+                self._add(each)
+        elif self._pair and isinstance(entry, dict):
+            self._environment |= entry
+        else:
+            self._add(entry)
+
+    def finish(self) -> Recording:
+        """The recording. Raises InputError where it is not clear what is a parameter."""
+        if self._t4 is not None:
+            return self._t4.finish()
+        where = str(self._path)
+        if not self._results:
+            raise InputError("the list holds no result", where, "let the tuning run measure something first")
+        keys = _parameters(self._results, where)
+        reader, builder = EntryReader(keys), RecordingBuilder(self._path, keys)
+        for number, result in enumerate(self._results, 1):
+            try:
+                builder.add(reader.configuration(result), reader.facts(result))
+            except BadEntry as error:
+                raise InputError(f"result {number}: {error}", where, "correct or remove it") from None
+        repeated = len(self._results) - len(builder)
+        notes = (f"{repeated} results repeat a configuration: of those the last one counts",) if repeated else ()
+        return builder.finish(
+            device=text_of(self._environment.get("device_name")),
+            objective=Objective(likely_goal(_goal(self._results, keys))),
+            notes=notes,
+        )
+
+    def _add(self, entry: object) -> None:
+        if not isinstance(entry, dict):
+            raise BadEntry("not an object")
+        if self._t4 is None and not self._results and isinstance(entry.get("configuration"), dict):
+            self._t4 = T4Entries(self._path, self._environment)
+        if self._t4 is not None:
+            self._t4.add(entry)
+            return
+        if len(self._results) >= MAXIMUM_ENTRIES:
+            raise InputError(f"more than {MAXIMUM_ENTRIES} results", str(self._path), "split the file")
+        self._results.append({name: value for name, value in entry.items() if not isinstance(value, list)})
+
+
+def _parameters(results: Sequence[Mapping[str, Any]], where: str) -> tuple[str, ...]:
+    """The names of the parameters: those before the first figure, or all others where the names were sorted."""
+    names = list(results[0])
+    figures = [name for name in names if is_figure(name, [result.get(name) for result in results])]
+    if not figures:
+        raise InputError("a list of objects in which nothing is a time, an energy or a power", where, _REMEDY)
+    given = [name for name in names if name not in figures and all(is_value(result.get(name)) for result in results)]
+    if names == sorted(names):  # the order is of no help: numbers with fractions count as measured
+        given = [name for name in given if not any(isinstance(result[name], float) for result in results)]
+    else:
+        given = [name for name in given if names.index(name) < names.index(figures[0])]
+    if not given:
+        raise InputError("a list of objects without a parameter before their figures", where, _REMEDY)
+    if len(given) > MAXIMUM_PARAMETERS:
+        raise InputError(f"{len(given)} parameters", where, f"at most {MAXIMUM_PARAMETERS} are read")
+    return tuple(given)
+
+
+def _goal(results: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> str:
+    """`time` where there is one, else the first figure."""
+    names = [name for name in results[0] if name not in keys and name not in BOOKKEEPING]
+    return "time" if "time" in names or not names else names[0]
+
+
+_STATES = {
+    "Ok": "correct",
+    "ComputationFailed": "runtime",
+    "ValidationFailed": "correctness",
+    "CompilationFailed": "compile",
+    "DeviceLimitsExceeded": "constraints",
+}
+
+
+class KttEntries:
+    """The results of a KTT file."""
+
+    kind = "result"
+    header_key = "Metadata"  # which has the unit of times
+
+    def __init__(self, path: Path, document: Mapping[str, Any]) -> None:
+        given = document.get("Metadata")
+        metadata: Mapping[str, Any] = given if isinstance(given, dict) else {}
+        self._metadata = {"timeunit": metadata.get("TimeUnit"), "device": metadata.get("Device")}
+        self._results = T4Entries(path, {"metadata": self._metadata})
+
+    def add(self, entry: object) -> None:
+        """Read one result. Raises BadEntry, and InputError for too many."""
+        if not isinstance(entry, dict):
+            raise BadEntry("not an object")
+        self._metadata.setdefault("kernel", entry.get("KernelName"))
+        self._results.add(_as_t4(entry))
+
+    def finish(self) -> Recording:
+        """The recording. Raises InputError."""
+        return self._results.finish()
+
+
+def _as_t4(result: Mapping[str, Any]) -> dict[str, Any]:
+    """A result of KTT as one of T4. Raises BadEntry."""
+    configuration = _named(result.get("Configuration"), "'Configuration'")
+    figures: dict[str, Any] = {}
+    computations = result.get("ComputationResults")
+    if isinstance(computations, list) and len(computations) == 1 and isinstance(computations[0], dict):
+        profile = computations[0].get("ProfilingData")
+        if isinstance(profile, dict):
+            figures |= _named(profile.get("Counters", []), "'Counters'")
+    figures["time"] = result.get("TotalDuration")
+    status = result.get("Status")
+    return {
+        "configuration": configuration,
+        "times": {"benchmark": as_number(result.get("TotalOverhead")) + as_number(result.get("TotalDuration"))},
+        "invalidity": _STATES.get(status, status) if isinstance(status, str) else "failed",
+        "measurements": [{"name": name, "value": value} for name, value in figures.items()],
+    }
+
+
+def _named(items: object, what: str) -> dict[str, Any]:
+    """A list of {Name, Value} as a dictionary. Raises BadEntry."""
+    if not isinstance(items, list) or not all(isinstance(i, dict) and isinstance(i.get("Name"), str) for i in items):
+        raise BadEntry(f"{what} is no list of names and values")
+    return {item["Name"]: item.get("Value") for item in items}

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import InputError
+from ...base.errors import InputError
 
 Floats = npt.NDArray[np.float64]
 FAST_S: Final = 1.0

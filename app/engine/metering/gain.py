@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import WattridgeError
+from ...base.errors import WattridgeError
 from .confidence import Interval, student_t
 
 Floats = npt.NDArray[np.float64]

@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ...errors import InputError, WattridgeError
-from ...files import read_text, write_text
-from ...paths import data_folder
+from ...base.errors import InputError, WattridgeError
+from ...base.files import read_text, write_text
+from ...base.paths import data_folder
 from ...sensors.gpu import GpuInfo
 from .gain import PLAUSIBLE, Gain
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from ...errors import WattridgeError
-from ...sensors.device_limits import DeviceLimits
-from ...sensors.gpu import Gpu
-from ...sensors.load import Execution, Load
+from ...base.errors import WattridgeError
+from ...sensors.gpu import Execution, Gpu, Load
+from ...sensors.limits import DeviceLimits
 from ...sensors.remote.address import parse_address
 
 

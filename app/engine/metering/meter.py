@@ -19,19 +19,16 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Final
 
-from ...errors import WattridgeError
+from ...base.errors import WattridgeError
 from ...sensors.channel import Reading
-from ...sensors.errors import NotSupported
 from ...sensors.event_reasons import LIMITING
-from ...sensors.gpu import HoldsValues
-from ...sensors.load import Execution, Load
-from .beside import meters_beside
+from ...sensors.gpu import Execution, HoldsValues, Load, NotSupported
 from .characterisation.store import known_characterisation
 from .condition import Condition
 from .confidence import limited_interval, not_negative
-from .in_step import keeps_step, opposite_s
+from .external_meters import meters_beside
 from .launching import LaunchingGpu, few, lap
-from .power_source import PowerSensor, PowerSource, Stretch, find_sensor
+from .power_source import PowerSensor, PowerSource, Stretch, find_sensor, keeps_step, opposite_s
 from .window import STEADY_TIME, Run, Window, steady
 
 RISE_S: Final = 0.04  # clock and power after a launch or a new clock, before a window opens

@@ -12,7 +12,7 @@ import numpy as np
 from ...sensors.event_reasons import LIMITING
 from ...sensors.event_reasons import names as reason_names
 from ...sensors.gpu import LIVE, HoldsValues
-from ...sensors.trace import Statistics, Trace
+from ...sensors.trace.trace import Statistics, Trace
 from .condition import SLOW_S, Condition, drawn_lately_w
 from .confidence import Interval, not_negative
 from .power_source import Energy, Floats, PowerSensor, PowerSource

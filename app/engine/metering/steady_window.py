@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from .smooth_mean import CELLS, half_width, rates_in_cells, smooth_mean
+from .confidence import CELLS, half_width, rates_in_cells, smooth_mean
 
 Floats = npt.NDArray[np.float64]
 

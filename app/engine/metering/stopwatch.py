@@ -9,8 +9,8 @@ import math
 import threading
 from typing import Final
 
-from ...sensors.load import Execution, Load
-from .beside import meters_beside
+from ...sensors.gpu import Execution, Load
+from .external_meters import meters_beside
 from .launching import LaunchingGpu, lap
 from .window import STEADY_TIME, Run, Window
 

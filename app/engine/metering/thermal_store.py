@@ -19,9 +19,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import InputError, WattridgeError
-from ...files import read_text, write_text
-from ...paths import data_folder
+from ...base.errors import InputError, WattridgeError
+from ...base.files import read_text, write_text
+from ...base.paths import data_folder
 from ...sensors.gpu import GpuInfo
 from .condition import Condition
 from .thermal import ANY_BOARD, PRIOR, ThermalModel

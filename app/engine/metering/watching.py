@@ -13,13 +13,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from ...errors import InputError
+from ...base.errors import InputError
 from ...sensors.channel import POWER_SAMPLES
-from ...sensors.errors import SensorError
-from ...sensors.gpu import Gpu
-from ...sensors.sampler import Sampler, SensorEvent
+from ...sensors.gpu import Gpu, SensorError
 from ...sensors.select import open_gpu
-from ...sensors.trace import Trace
+from ...sensors.trace.sampler import Sampler, SensorEvent
+from ...sensors.trace.trace import Trace
 from .characterisation.store import known_characterisation
 from .power_source import PowerSensor, find_sensor
 from .thermal_store import BoardHeat, known_heat

@@ -9,7 +9,7 @@ from typing import Final
 
 from ...sensors.channel import Reading
 from ...sensors.event_reasons import LIMITING
-from ...sensors.load import Execution, Load
+from ...sensors.gpu import Execution, Load
 from .condition import UNKNOWN, Condition
 
 STEADY: Final = 0.005  # change of clock and time between two windows that counts as standing still

@@ -1,0 +1,1 @@
+"""Models of energy: the frequency model, rooflines, power caps, and the published ways to tune with them."""

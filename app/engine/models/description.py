@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from ...numbers import change, finite_or_none
-from ..description import NOT_BRACKETED, NOT_IDENTIFIABLE, Cell, Description, Figure, Listing
-from .caps import CapFit, CapsAgainstClocks, median_saving
+from ...base.formatting import change, finite_or_none
+from ..results.description import NOT_BRACKETED, NOT_IDENTIFIABLE, Cell, Description, Figure, Listing
 from .clock_log import Plateau
-from .frequency import FrequencyFit
-from .settable_clocks import how_settable
+from .fit.caps import CapFit, CapsAgainstClocks, median_saving
+from .fit.clock_limits import how_settable
+from .fit.frequency import FrequencyFit
 
 _fitted = partial(Figure, unknown=NOT_IDENTIFIABLE)  # what the points may not determine
 

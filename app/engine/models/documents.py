@@ -1,18 +1,21 @@
-"""Fits as the documents that `--json` prints and that the store keeps."""
+"""Fits as documents: what `--json` prints, and what the store keeps."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
 
-from ...numbers import as_json
-from .choices import Choice
-from .frequency import FrequencyFit, MemoryClock, Samples
+from ...base.formatting import as_json
+from ..store.database import Store
+from .fit.frequency import Choice, FrequencyFit, MemoryClock, Samples
 
 _DRAWN: Final = {*(field.name for field in dataclasses.fields(Samples)), "curve", "band_mhz", "band_w"}
+_UUID: Final = "uuid"  # of the board, beside the figures of the fit
 _EVERY: Final = 4  # of the clocks at which a fit is drawn, for a document
 
 
@@ -20,6 +23,32 @@ def fit_to_json(fit: FrequencyFit) -> dict[str, Any]:
     """The document that `fit --json` prints; a figure that is not known is None."""
     document = {name: as_json(value) for name, value in fit_to_document(fit).items() if name not in _DRAWN}
     return document | {"curve": _curve(fit) if fit.identifiable else None}
+
+
+def save_fit(store: Store, fit: FrequencyFit, source: str, session: int | None = None, *, uuid: str = "") -> int:
+    """Keep the fit of the board of that UUID in a store; its id there. `source` states what it was fitted to."""
+    return store.add_fit(fit.gpu, source, {**fit_to_document(fit), _UUID: uuid}, session)
+
+
+def latest_fit(
+    store: Store, gpu: str, *, simulated: bool | None = None, uuid: str = ""
+) -> tuple[FrequencyFit, str] | None:
+    """The newest fit of that board, else of one of that name, with its source; None where there is none.
+
+    `simulated` False leaves out those of the simulated board of that name, True those of real ones. A fit that
+    cannot be read is passed over; the source of a fit of a board other than `uuid` says so.
+    """
+    other: tuple[FrequencyFit, str] | None = None
+    for text, source in store.fits(gpu):
+        with suppress(LookupError, TypeError, ValueError, AttributeError):
+            document = json.loads(text)
+            fit, board = fit_from_document(document), document.get(_UUID, "")
+            if simulated not in (None, fit.simulated):
+                continue
+            if not uuid or board == uuid:
+                return fit, source
+            other = other or (fit, f"{source}, of another GPU of this model" if board else source)
+    return other
 
 
 def fit_to_document(fit: FrequencyFit) -> dict[str, Any]:

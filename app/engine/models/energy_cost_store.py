@@ -15,9 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from ...errors import InputError, WattridgeError
-from ...files import read_text, write_text
-from ...paths import data_folder, private_folder
+from ...base.errors import InputError, WattridgeError
+from ...base.files import read_text, write_text
+from ...base.paths import data_folder, private_folder
 from .energy_cost import EnergyCostModel
 
 VERSION: Final = 3

@@ -1,29 +1,126 @@
-"""Series of points from CSV files, Kernel Tuner caches and sessions."""
+"""Series of points from CSV files, Kernel Tuner caches and sessions.
+
+Series of points from a log: one per board, one point per clock at which the board stood still under load.
+
+Sweeps of power limits from CSV files, Kernel Tuner caches and sessions.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 
-from ...errors import InputError
+from ...base.errors import InputError
 from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import LIVE
 from ..formats.columns import Columns
 from ..formats.read import is_recording, read_recording
-from ..measurement import State
+from ..results.measurement import State
 from ..space.repeats import repeat_names
 from ..space.result_table import STATES, ResultTable
-from .arrays import Floats, Mask
-from .clock_log import log_times
-from .groups import Group, groups_of_columns, groups_of_table, parse_series, wanted_rows
-from .log_series import series_of_log
-from .points import CLOCK_SETTINGS, LIMIT_SETTINGS, MEMORY_SETTINGS, Points
-from .roles import Named, Roles
-from .settable_clocks import settable_clocks
-from .tables import read_table, roles_of_table, transposed
+from .arrays import Floats, Mask, Rows
+from .clock_log import Log, ceiling_w, log_times, plateaus
+from .column_roles import DEVICE_COLUMNS, Named, Roles, find_cap_roles
+from .fit.caps import CapFit, fit_caps
+from .fit.clock_limits import settable_clocks
+from .fit.points import CLOCK_SETTINGS, LIMIT_SETTINGS, MEMORY_SETTINGS, Points
+from .tables import (
+    Group,
+    board_of,
+    grouped,
+    groups_of_columns,
+    groups_of_table,
+    parse_series,
+    read_table,
+    roles_of_table,
+    transposed,
+    wanted_rows,
+)
+
+_LEAST_CLOCKS = 5  # of which the model can be fitted
+_BOARD = ("index", "uuid", "gpu_uuid", "pci.bus_id", "name", *DEVICE_COLUMNS)
+_REMEDY = (
+    "hold the load and lock one clock after the other (nvidia-smi -lgc) for 5 s each or longer, at 5 clocks or more; "
+    "or sweep them with wattridge fit --gpu"
+)
+
+
+def series_of_log(roles: Roles, times_s: Floats, rows: Mask, *, timed: bool) -> list[Points]:
+    """One series for each board in the log. Raises InputError where none has five clocks, naming those found."""
+    columns = roles.columns
+    if "power" not in roles.names:
+        raise InputError("a log without a column of power", columns.where, "name it with --power")
+    clock, power, temperature = roles.values("clock"), roles.values("power"), roles.known("temperature")
+    memory, busy = roles.known("memory_clock"), _utilisation(columns)
+    rate = None if re.search(r"pci|[rt]x", roles.names.get("rate", "").lower()) else roles.known("rate")
+    boards = [name for name in columns.cells if name.lower() in _BOARD and len(set(columns.cells[name])) > 1]
+    found, problem = [], ""
+    for board, at in grouped(columns, boards, rows).items():
+        log = Log(times_s[at], clock[at], power[at], _at(memory, at), _at(busy, at), timed=timed)
+        levels, parts = plateaus(log)
+        problem = problem or _problem(log, [level.clock_mhz for level in levels])
+        if len(levels) < _LEAST_CLOCKS:
+            continue
+        gpu = board_of(columns, at[0], ("name", *DEVICE_COLUMNS))
+        clocks = np.array([level.clock_mhz for level in levels])
+        supported, notes = settable_clocks(gpu, clocks)
+        kept = sum(level.readings for level in levels)
+        scatter = np.median([level.scatter_w / level.power_w for level in levels])
+        note = (
+            f"{log.words}: {len(levels)} clocks that stood still under load, {kept} readings at them; ramps and idle "
+            f"stretches left out; the readings of a clock scatter by {100 * scatter:.1f} %"
+        )
+        found.append(
+            Points(
+                clock_mhz=clocks,
+                power_w=np.array([level.power_w for level in levels]),
+                rate=_medians(rate, at, parts),
+                limit_w=ceiling_w(log),
+                supported_mhz=supported or tuple(clocks.tolist()),
+                gpu=gpu,
+                series=Group(at, dict(zip(boards, board, strict=True)), unnamed=Path(columns.where).name).name,
+                notes=(note, *notes),
+                temperature_c=_medians(temperature, at, parts),
+                others=board,
+                plateaus=tuple(levels),
+            )
+        )
+    if not found:
+        raise InputError(problem or "a log without a clock and a power", columns.where, _REMEDY)
+    return found
+
+
+def _problem(log: Log, clocks: list[float]) -> str:
+    """Why a log is not enough for a fit."""
+    if not clocks:
+        return f"{log.words}, in which the clock never stood still under load"
+    listed = ", ".join(f"{clock:.0f}" for clock in clocks)
+    return f"{log.words}, in which the clock stood still under load only at {listed} MHz"
+
+
+def _utilisation(columns: Columns) -> Floats | None:
+    """Of the board, per cent; None where no column holds it."""
+    names = (name for name in columns.cells if "util" in name.lower() and not re.search("mem|enc|dec", name.lower()))
+    name = next(names, None)
+    return columns.numbers(name) if name is not None and columns.is_numeric(name) else None
+
+
+def _at(values: Floats | None, rows: Rows) -> Floats | None:
+    return None if values is None else values[rows]
+
+
+def _medians(values: Floats | None, at: Rows, parts: list[Rows]) -> Floats | None:
+    """The median over each plateau; None where a plateau has no known value."""
+    if values is None:
+        return None
+    known = [values[at[part]] for part in parts]
+    if any(not np.isfinite(each).any() for each in known):
+        return None
+    return np.array([float(np.nanmedian(each)) for each in known])
 
 
 def read_series(
@@ -206,3 +303,58 @@ def _limited_rows(table: ResultTable, group: Group) -> Mask | None:
     if any(each.source not in (*LIVE, "simulated") for each in measured):
         return None
     return np.asarray([bool(each.event_reasons & LIMITING) for each in measured], dtype=np.bool_)
+
+
+def read_caps(path: Path | str, *, series: str | None = None, **named: str | None) -> list[CapFit]:
+    """Every series of power limits in the file that `series` ('KEY=VALUE', ...) leaves; none is an empty list.
+
+    `named` are columns of power, time and rate to use instead of those that the headings suggest. Raises InputError
+    for a file that cannot be read.
+    """
+    path = Path(path)
+    wanted = parse_series(series)
+    if is_recording(path):
+        recording = read_recording(path)
+        return caps_of_table(recording.table(), recording.device, simulated=recording.simulated, wanted=wanted)
+    roles = find_cap_roles(read_table(path), Named(**named))
+    return [] if roles is None else _of_columns(roles, wanted)
+
+
+def caps_of_table(
+    table: ResultTable, gpu: str, *, simulated: bool, wanted: Mapping[str, str] | None = None
+) -> list[CapFit]:
+    """One fit per configuration that was measured under three power limits or more."""
+    space = table.space
+    setting = next((name for name in LIMIT_SETTINGS if name in space.names), None)
+    if setting is None:
+        return []
+    limit, power, time_s = table.values(setting), table.values("power_w"), table.values("time_s")
+    clock = table.values("observed_clock_mhz")
+    length = min(len(limit), len(power), len(time_s))  # the engine may append while we look
+    good = (table.states()[:length] == STATES.index(State.OK)) & np.isfinite(power[:length])
+    others = [name for name in space.names if name != setting]
+    fits = [
+        fit_caps(
+            limit[group.rows],
+            power[group.rows],
+            1.0 / np.where(time_s[group.rows] > 0, time_s[group.rows], np.nan),
+            gpu=gpu,
+            series=group.name,
+            observed_clock_mhz=clock[group.rows],
+            simulated=simulated,
+        )
+        for group in groups_of_table(table, good, others, wanted or {})
+    ]
+    return [fit for fit in fits if fit is not None]
+
+
+def _of_columns(roles: Roles, wanted: Mapping[str, str]) -> list[CapFit]:
+    rows = wanted_rows(roles.columns, wanted)
+    limit, drawn, speed = roles.values("limit"), roles.power(), roles.speed()
+    assert speed is not None
+    rows &= np.isfinite(limit) & np.isfinite(drawn) & np.isfinite(speed)
+    fits = [
+        fit_caps(limit[group.rows], drawn[group.rows], speed[group.rows], gpu=group.gpu, series=group.name)
+        for group in groups_of_columns(roles, rows, limit, wanted)
+    ]
+    return [fit for fit in fits if fit is not None]

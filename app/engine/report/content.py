@@ -10,22 +10,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import InputError, WattridgeError
-from ...files import digest_of, read_text
+from ...base.errors import InputError, WattridgeError
+from ...base.files import digest_of, read_text
 from ..analysis.compare import Comparison
 from ..analysis.costs import values_of
-from ..analysis.session import Analysis
+from ..analysis.session_analysis import Analysis
 from ..analysis.tradeoff import Load
-from ..metering.characterisation.figures import Characterisation
+from ..metering.characterisation.sensor_figures import Characterisation
 from ..metering.characterisation.store import latest_characterisation
-from ..models.frequency import FrequencyFit
-from ..pareto import best
+from ..models.documents import latest_fit
+from ..models.fit.frequency import FrequencyFit
+from ..models.roofline.points import PlacedKernel, Sweep, kernel_of, sweeps_on_file
+from ..results.pareto import best
 from ..session.plan import SessionPlan
 from ..session.references import with_floor
 from ..space.result_table import ResultTable
 from ..space.within_limits import feasible
 from ..store.record import SessionRecord
-from ..tuning_methods.roofline_sweeps import PlacedKernel, Sweep, kernel_of, sweeps_on_file
 
 if TYPE_CHECKING:
     from ..store.database import Store
@@ -81,7 +82,7 @@ def gather(
     index, why = _choice(analysis, chosen, chooser, rule)
     simulated = plan.source == "simulated"  # a simulated board has the name of a real one
     uuid = plan.origin.get("gpu", "")  # none where it was measured elsewhere
-    fit = store.latest_fit(plan.gpu, simulated=simulated, uuid=uuid)
+    fit = latest_fit(store, plan.gpu, simulated=simulated, uuid=uuid)
     of_board = [sweep for sweep in sweeps_on_file(store) if sweep.points.gpu == plan.gpu]
     sweeps = tuple(sweep for sweep in of_board if (sweep.source == "simulated") == simulated)
     kernel = kernel_of(analysis.table.measurement(index), plan.title, plan.gpu) if index is not None else None

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ...files import read_text
-from ...sensors.device_limits import DeviceLimits
-from ..expressions.bfloat16 import number_type
+from ...base.files import read_text
+from ...sensors.limits import DeviceLimits
 from ..formats.c_header import comment_text, identifier
-from ..measurement import Value
+from ..results.measurement import Value
+from ..space.array_expressions import number_type
 from ..specification.model import Specification
-from ..workloads.cuda_arguments import Argument
-from ..workloads.cuda_source import define_lines
-from ..workloads.source_kernel import Prepared, SourceKernel
+from ..workloads.kernel_arguments import Argument
+from ..workloads.source_kernel import Prepared, SourceKernel, define_lines
 
 _INCLUDE: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)".*$', re.MULTILINE)
 _MOST_INCLUDES: Final = 200

@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from ... import __version__
-from ...errors import InputError, WattridgeError
-from ...files import digest_of, refuse_taken, write_text
-from ...input_files import is_input, is_there, open_input
-from ...numbers import finite_or_none
-from ...sensors.device_limits import DeviceLimits, limits_of
+from ...base.errors import InputError, WattridgeError
+from ...base.files import digest_of, is_input, is_there, open_input, refuse_taken, write_text
+from ...base.formatting import finite_or_none
 from ...sensors.event_reasons import names as reason_names
 from ...sensors.gpu import Gpu
+from ...sensors.limits import DeviceLimits, limits_of
 from ..formats.c_header import c_header
 from ..formats.csv_table import SIGNATURE, write_csv
 from ..formats.kernel_tuner import write_cache
@@ -30,7 +29,7 @@ from ..formats.nvidia_smi import clock_script
 from ..formats.own import About
 from ..formats.t1_writer import write_t1
 from ..formats.t4 import write_t4
-from ..measurement import MEASURED, Measurement, Value
+from ..results.measurement import MEASURED, Measurement, Value
 from ..runner.cuda.measured_code import ByNvcc, MeasuredCode, by_nvcc, capability_of, measured_code
 from ..session.load import load_specification
 from ..session.plan import SessionPlan

@@ -6,8 +6,8 @@ import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from ...numbers import number
-from ..description import Description, label_as_html
+from ...base.formatting import number
+from ..results.description import Description, label_as_html
 
 # what has no shape of its own, or turns the order of the text after it
 _HIDDEN = re.compile(r"[\0-\x08\v\f\x0e-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ud800-\udfff\ufffe\uffff]")

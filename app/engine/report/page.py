@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...errors import InputError
-from ...files import write_text
-from . import findings, sections
+from ...base.errors import InputError
+from ...base.files import write_text
+from . import sections
+from . import sections as findings
 from .content import ReportContent
 from .export import refuse_foreign
 from .html import element, esc, paragraph

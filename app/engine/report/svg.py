@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from ...numbers import number, round_ticks
+from ...base.formatting import number, round_ticks
 from ..analysis.convergence import thinned
-from ..chart import Chart
+from ..results.chart import Chart
 from .html import element, esc
 
 Floats = npt.NDArray[np.float64]

@@ -1,0 +1,1 @@
+"""Running workloads: rows of a search space in, measurements out."""

@@ -1,17 +1,25 @@
-"""The `Runner` seam: takes rows of a search space, returns measurements."""
+"""The `Runner` seam: takes rows of a search space, returns measurements.
+
+One row after another: how every runner ends that measures by itself, in this process.
+
+In which order to measure rows, so that a service is started, and a board's settings change, as seldom as can be.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import WattridgeError
-from ..measurement import Depth, Measurement
-from ..objectives import Objective
+from ...base.errors import WattridgeError
+from ..control.guard import DeviceGuard, SeveralBoards
+from ..results.measurement import Configuration, Depth, Measurement, Value
+from ..results.objectives import Objective
+from ..results.settings import SETTINGS
+from ..space.search_space import SearchSpace
 
 
 class Runner(Protocol):
@@ -139,3 +147,63 @@ class StatesFigures(Protocol):
     def conclude(self) -> Mapping[str, str]:
         """Keep what was learnt for the board's next session; how the figures are stated, for the session's origin."""
         ...
+
+
+def each_row(
+    rows: Iterable[int], stop: threading.Event, measure: Callable[[int, threading.Event], Measurement | None]
+) -> Iterator[Measurement]:
+    """Measure the rows in their order; over when `stop` is set, or when `measure` returns None since it was."""
+    for row in rows:
+        if stop.is_set():
+            return
+        measurement = measure(row, stop)
+        if measurement is None:
+            return
+        yield measurement
+
+
+def setting_names(space: SearchSpace) -> tuple[str, ...]:
+    """The device settings among a space's parameters."""
+    return tuple(parameter.name for parameter in space.parameters if parameter.device_setting)
+
+
+def settings_of(space: SearchSpace, configuration: Configuration) -> dict[str, float]:
+    """The device settings that a configuration asks for."""
+    return {name: float(configuration[name]) for name in setting_names(space)}
+
+
+def by_setting(
+    rows: Sequence[int],
+    space: SearchSpace,
+    guard: DeviceGuard | SeveralBoards,
+    started_with: Mapping[str, Value | None] | None = None,
+) -> list[int]:
+    """The rows, those of one device setting together, beginning with the setting in force.
+
+    From each setting to the next as little changes as can be, and the graphics clock least often. `started_with` has
+    the arguments that a service runs with, None before its start: rows of the same arguments come one after another,
+    first those that it has.
+    """
+    started = dict(started_with or {})
+    groups: dict[tuple[tuple[Value | None, ...], tuple[tuple[str, float], ...]], list[int]] = {}
+    for row in rows:
+        configuration = space.configuration(row)
+        wanted = settings_of(space, configuration)
+        arguments = tuple(configuration.get(name) for name in started)
+        groups.setdefault((arguments, tuple(wanted.items())), []).append(int(row))
+    in_force: dict[str, float | None] = guard.applied
+    running: tuple[Value | None, ...] = tuple(started.values())
+    ordered: list[int] = []
+    while groups:
+        nearest = min(groups, key=lambda group: (group[0] != running, _change(in_force, dict(group[1]))))
+        ordered += groups.pop(nearest)
+        running, in_force = nearest[0], dict(nearest[1])
+    return ordered
+
+
+def _change(
+    before: Mapping[str, float | None], after: Mapping[str, float]
+) -> tuple[tuple[bool, ...], tuple[float, ...]]:
+    """What changes from one setting to another, the slowest first; among equals the lower values come first."""
+    changes = tuple(name in after and before.get(name) != after[name] for name in reversed(SETTINGS))
+    return changes, tuple(after.values())

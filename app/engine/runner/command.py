@@ -16,18 +16,17 @@ from ...sensors.gpu import LIVE, Gpu
 from ...sensors.unmetered import NO_ENERGY
 from ..control.guard import DeviceGuard
 from ..control.obeying import disobeyed
-from ..measurement import Measurement
-from ..metering.beside import meters_beside
+from ..metering.external_meters import meters_beside
 from ..metering.span import Span, read_span, window_of
 from ..metering.watching import Watch, watch
 from ..metering.window import Window
+from ..results.measurement import Measurement
 from ..space.search_space import SearchSpace
 from ..specification.model import Specification
 from ..workloads.command import Command, CommandFailed
 from ..workloads.subprocesses import Ended
-from .each_row import each_row
-from .figures import Figures, measurement_of
-from .settings_order import by_setting, setting_names, settings_of
+from .base import by_setting, each_row, setting_names, settings_of
+from .measurement_figures import Figures, measurement_of
 
 
 def not_its_own(source: str, what: str = "a program") -> str:

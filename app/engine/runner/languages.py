@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...errors import InputError
-from ...sensors.device_limits import DeviceLimits
+from ...base.errors import InputError
 from ...sensors.gpu import Gpu
+from ...sensors.limits import DeviceLimits
 from ...sensors.select import HOST, OPENCL
 from ..control.guard import DeviceGuard
 from ..metering.condition import Condition

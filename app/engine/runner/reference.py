@@ -1,8 +1,36 @@
-"""When to look at a reference: the same kernel between the configurations, so that what changes is the board."""
+"""When to look at a reference: the same kernel between the configurations, so that what changes is the board.
+
+A fixed load, measured every so often: what it shows of the board itself, while a session goes on.
+
+The vendor's matrix product where its library is there, else the kernel given. Its figures travel with the
+configuration that is measured next.
+
+What the vendor's library takes for a session's operator: a reference beside its results, never one of them.
+
+`VendorLook`: the vendor's library for a session's operator, measured once as a kernel of the session is.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+import json
+import math
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ...base.errors import InputError
+from ...base.formatting import finite_or_none
+from ...sensors.gpu import Load
+from ..metering.meter import Meter
+from ..metering.stopwatch import Stopwatch
+from ..metering.window import Run, Window
+from ..results.measurement import Measurement
+from ..specification.operator_shapes import Operator
+from .kernels.compiler import Compiled, once_compiled
+from .kernels.gpu import ProcessGpu
+from .kernels.process import KernelFailed
 
 FIRST: Final = (0, 3, 8, 16, 32)  # configurations before a look: a board warms most at the start of a session
 EVERY: Final = 40  # from one look to the next after that; a look costs about as much as a configuration
@@ -29,3 +57,142 @@ class ReferenceLooks:
     def looked(self) -> None:
         """A look was made, or tried."""
         self._due_at = next((at for at in FIRST if at > self._seen), self._seen + EVERY)
+
+
+DRIFT_LOAD: Final = Load("reference kernel", "fp32", 0.0, 0.0)
+
+
+class Drift(ReferenceLooks):
+    """Looks at the reference kernel of a real board."""
+
+    def __init__(self, image: Future[Compiled], launch: dict[str, Any]) -> None:
+        """`launch`, as a message, is how the kernel of the image is launched."""
+        super().__init__()
+        self._image = image
+        self._launch = launch
+        self._broken = False
+
+    def due(self, setting: object) -> bool:
+        return super().due(setting) and not self._broken
+
+    def look(self, gpu: ProcessGpu, meter: Meter | Stopwatch, stop: threading.Event) -> Run | None:
+        """Run the reference kernel; None when stopped or where it does not run. Raises KernelFailed when lost."""
+        self.looked()
+        try:
+            gpu.ask(
+                {"do": "drift", "id": DRIFT_LOAD.name, "launch": self._launch}, [once_compiled(self._image, stop).image]
+            )
+            return meter.run(DRIFT_LOAD, stop=stop)
+        except KernelFailed as failure:
+            self._broken = not stop.is_set()
+            if failure.lost:
+                raise
+            return None
+
+
+def reference_figures(window: Window) -> dict[str, float]:
+    """The reference kernel's, as a measurement carries them."""
+    return {
+        "reference_time_s": window.time_s,
+        "reference_power_w": window.power_w,
+        "reference_energy_j": window.energy_j,
+    }
+
+
+_KEY: Final = "vendor_library"  # of a session's origin
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Measured by the session's own meter, on the same operands; or why it was not."""
+
+    library: str = ""  # its name and version
+    values: Mapping[str, float] = field(default_factory=dict)  # as a measurement has them: time_s, energy_j, power_w...
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # 95 %
+    why_not: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready; figures that are not known are null."""
+        return {
+            "library": self.library or None,
+            "values": {name: finite_or_none(value) for name, value in self.values.items()},
+            "intervals_95": {name: list(ends) for name, ends in self.intervals.items()},
+            "why_not": self.why_not or None,
+        }
+
+    def to_origin(self) -> dict[str, str]:
+        """As a session keeps it."""
+        return {_KEY: json.dumps(self.to_json())}
+
+    @classmethod
+    def of_origin(cls, origin: Mapping[str, str]) -> Baseline | None:
+        """What a session keeps; None where it has none. Raises InputError where damaged."""
+        if _KEY not in origin:
+            return None
+        try:
+            kept = json.loads(origin[_KEY])
+            values = {str(name): _number(value) for name, value in kept["values"].items()}
+            intervals = {str(name): (float(low), float(high)) for name, (low, high) in kept["intervals_95"].items()}
+            library, why_not = kept["library"] or "", kept["why_not"] or ""
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            what = "what the session keeps of the vendor's library is damaged"
+            raise InputError(what, _KEY, "measure it again") from None
+        return cls(str(library), values, intervals, str(why_not))
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else math.nan
+
+
+VENDOR_LOAD = Load("vendor library", "fp32", 0.0, 0.0)
+
+
+class VendorLook:
+    """Not due for a kernel that is no operator, nor a second time."""
+
+    def __init__(self, operator: Operator | None) -> None:
+        self._operator = operator
+        self._library = self._why_not = ""
+        self._looked = False
+        self._measurement: Measurement | None = None
+
+    @property
+    def due(self) -> bool:
+        return self._operator is not None and not self._looked
+
+    def look(self, gpu: ProcessGpu, meter: Meter, stop: threading.Event, window_s: float = 0.0) -> Run | None:
+        """Run it on the operands that are there; None where it cannot be, or was stopped.
+
+        Raises KernelFailed where it took the runner process along.
+        """
+        operator = self._operator
+        assert operator is not None, "it is due"
+        self._looked = True
+        self._why_not = "the session was stopped before it was measured"
+        try:
+            message = {"kind": operator.kind, "shape": list(operator.shape), "precision": operator.precision}
+            found = gpu.ask({"do": "vendor", "id": VENDOR_LOAD.name, **message})
+            self._library = str(found["library"])
+            if found["wrong"]:
+                self._why_not = f"it differs from the reference by {found['wrong'][0]['worst']:.4g}"
+            run = None if found["wrong"] else meter.run(VENDOR_LOAD, stop=stop, window_s=window_s)
+            gpu.ask({"do": "unload", "id": VENDOR_LOAD.name})
+        except KernelFailed as failure:
+            self._why_not = failure.what
+            if failure.lost:
+                raise
+            return None
+        return run
+
+    def take(self, measurement: Measurement) -> None:
+        """What was measured, once its samples have come."""
+        self._measurement, self._why_not = measurement, ""
+
+    def baseline(self, state: Callable[[Measurement], Measurement]) -> Baseline | None:
+        """As the session's figures are stated; None where it was not due."""
+        if not self._looked:
+            return None
+        if self._measurement is None:
+            return Baseline(self._library, why_not=self._why_not)
+        stated = state(self._measurement)
+        return Baseline(self._library, stated.values, stated.intervals)

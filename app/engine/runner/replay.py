@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..formats.recording import Recording
-from ..measurement import Depth, Measurement
-from ..workloads.kernel_features import RECORDED, as_rows
+from ..results.measurement import Depth, Measurement
+from ..workloads.machine_code import RECORDED, as_rows
 
 # Of what a measurement costs on a board: 0.042 of 0.242 s on an H200 in a session of `auto` over the example's matrix
 # product (medians of 144 rows that were timed and of 60 that were measured, without what compilers were waited for).

@@ -12,18 +12,17 @@ from typing import Final
 
 import numpy as np
 
-from ...errors import WattridgeError
+from ...base.errors import WattridgeError
 from ...sensors.gpu import Gpu
-from ...sensors.service_load import Served
-from ..measurement import Configuration, State, Value
-from ..metering.beside import meters_beside
+from ...sensors.service import Served
+from ..metering.external_meters import meters_beside
 from ..metering.power_source import Energy
 from ..metering.span import Span, read_span, window_of
 from ..metering.watching import Watch, watch
 from ..metering.window import Window
+from ..results.measurement import Configuration, State, Value
 from ..workloads.command import CommandFailed
-from ..workloads.generated_load import GeneratedLoad
-from ..workloads.service import RunningService, Service
+from ..workloads.service import GeneratedLoad, RunningService, Service
 
 _PAUSE_S: Final = 0.25  # between two looks at what the load generator reports
 

@@ -11,13 +11,12 @@ import numpy as np
 
 from ...sensors.channel import Reading
 from ...sensors.clock import ScaledClock
-from ...sensors.errors import NotSupported, SensorError
-from ...sensors.gpu import Gpu
-from ...sensors.service_load import Requests, Served, ServesLoad, ServiceLoad
-from ..measurement import Configuration, State, Value
+from ...sensors.gpu import Gpu, NotSupported, SensorError
+from ...sensors.service import Requests, Served, ServesLoad, ServiceLoad
 from ..metering.characterisation.store import known_characterisation
 from ..metering.power_source import Energy, PowerSource, find_sensor
 from ..metering.window import Window
+from ..results.measurement import Configuration, State, Value
 from ..workloads.command import CommandFailed
 from ..workloads.service import Service
 

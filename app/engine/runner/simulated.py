@@ -10,24 +10,22 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import InputError
-from ...sensors.load import Load
+from ...base.errors import InputError
+from ...sensors.gpu import Load
 from ...sensors.simulated.profiles import LaunchRefused
 from ..control.guard import DeviceGuard
-from ..measurement import Configuration, Depth, Measurement, State
 from ..metering.condition import Condition
 from ..metering.launching import LaunchingGpu
 from ..metering.meter import Meter
 from ..metering.window import Window
+from ..results.measurement import Configuration, Depth, Measurement, State
 from ..space.search_space import SearchSpace
 from ..specification.model import Specification, names_at_time
-from ..workloads.kernel_features import FEATURES, as_rows
+from ..workloads.machine_code import FEATURES, as_rows
 from ..workloads.profiled import ProfiledKernel
-from .base import once
-from .baseline import Baseline
-from .figures import measurement_of, timed_measurement
-from .reference import ReferenceLooks
-from .settings_order import by_setting, settings_of
+from .base import by_setting, once, settings_of
+from .measurement_figures import measurement_of, timed_measurement
+from .reference import Baseline, ReferenceLooks
 from .stating import Stating
 
 TIMED_SCATTER: Final = 0.005  # of the time by a few launches on a real board; those of a simulated one are all alike

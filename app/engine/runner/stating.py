@@ -13,16 +13,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ...errors import InputError
+from ...base.errors import InputError
 from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import GpuInfo
-from ..measurement import SPREADS, THERMAL_CORRECTION, Measurement, State
 from ..metering.condition import Condition
 from ..metering.confidence import not_negative
 from ..metering.learning import BoardLearning
 from ..metering.thermal import ThermalModel
 from ..metering.thermal_store import model_from_json, model_to_json
 from ..metering.window import Window
+from ..results.measurement import SPREADS, THERMAL_CORRECTION, Measurement, State
 from ..specification.model import Specification, evaluate_metrics
 
 UNCERTAINTY: Final = "thermal_uncertainty"  # what that adds to the interval of power; 95 %, relative

@@ -7,25 +7,25 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from ...numbers import duration, percent
+from ...base.formatting import duration, percent
 from ...sensors.simulated.twin import not_shown
 from ..analysis.failures import missing_figure, most_frequent
 from ..analysis.peak_share import peak_share
 from ..analysis.quantities import quantity
 from ..analysis.tradeoff import change_words, relative_change
-from ..description import Cell, Description, Figure, Listing
 from ..formats.names import unit_of
-from ..measurement import Measurement, scattered
-from ..metering.meter_choice import BOARD
-from ..runner.baseline import Baseline
+from ..metering.external_meters import BOARD
+from ..models.roofline.operator_floor import OperatorFloor
+from ..results.description import Cell, Description, Figure, Listing
+from ..results.measurement import Measurement, scattered
+from ..results.state import Purpose
 from ..runner.pool.pool import boards_of_origin, status_of_origin
+from ..runner.reference import Baseline
 from ..runner.stating import Statement
-from ..session_state import Purpose
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..space.within_limits import broken_in_words, feasible, nearest, unsure_in_words
 from ..strategies.energy_log import EnergyLog
-from ..tuning_methods.operator_floor import OperatorFloor
 from .gains import choice_of_origin, describe_gain
 from .plan import SessionPlan
 from .references import Kind, references_of

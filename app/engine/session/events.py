@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ...errors import WattridgeError
-from ..session_state import Progress
+from ...base.errors import WattridgeError
+from ..results.state import Progress
 
 if TYPE_CHECKING:
     from ..control.device_log import Change
-    from ..models.caps import CapFit
-    from ..models.frequency import FrequencyFit
+    from ..models.fit.caps import CapFit
+    from ..models.fit.frequency import FrequencyFit
     from ..runner.pool.pool import PoolStatus
     from ..space.result_table import ResultTable
     from .plan import SessionPlan
-    from .profiling_choice import Wanted
+    from .profiling import Wanted
 
 
 # --- commands -------------------------------------------------------------------------------------------------------

@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from ...errors import WattridgeError
+from ...base.errors import WattridgeError
 from ...sensors.gpu import GpuInfo
-from ..description import Figure
-from ..measurement import Measurement, State, source_figures
+from ..metering.external_meters import BOARD, MeterChoice
 from ..metering.gain import Gain, fit_gain
 from ..metering.gain_store import gain_from_json, gain_to_json, keep_gain, known_gain
-from ..metering.meter_choice import BOARD, MeterChoice
+from ..results.description import Figure
+from ..results.measurement import Measurement, State, source_figures
 
 _METERS: Final = "meters"  # keys of a session's origin
 _FROM: Final = "energy_from"

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from ...errors import WattridgeError
-from ..session_state import Progress, SessionState
+from ...base.errors import WattridgeError
+from ..results.state import Progress, SessionState
 from ..space.result_table import ResultTable
 from .events import EngineFault, Event, SessionChanged
 from .plan import SessionPlan

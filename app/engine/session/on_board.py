@@ -8,25 +8,23 @@ from contextlib import suppress
 from threading import Event
 from typing import TYPE_CHECKING, cast
 
-from ...errors import InputError, WattridgeError
-from ...sensors.device_limits import DeviceLimits, limits_of
+from ...base.errors import InputError, WattridgeError
 from ...sensors.gpu import Gpu
-from ...sensors.service_load import ServesLoad
+from ...sensors.limits import DeviceLimits, limits_of
+from ...sensors.service import ServesLoad
 from ...sensors.unmetered import NO_ENERGY
 from ..control.guard import DeviceGuard
 from ..metering.condition import Condition
 from ..metering.launching import require_here, require_launching
-from ..runner.base import Runner
+from ..models.clock_fits import fit_of_sweep
+from ..runner.base import Runner, setting_names
 from ..runner.pool.pool import BoardReports, PooledGpu
-from ..runner.settings_order import setting_names
 from ..space.device_settings import SettingValues
 from ..space.search_space import SearchSpace
-from ..specification.model import Specification
-from ..specification.programs import programs_of
-from ..tuning_methods.fits import fit_of_sweep
+from ..specification.model import Specification, programs_of
 
 if TYPE_CHECKING:
-    from ..control.several import SeveralBoards
+    from ..control.guard import SeveralBoards
     from ..runner.service_modelled import ModelledBoard
 
 
@@ -180,7 +178,7 @@ def _service_runner(spec: Specification, gpu: Gpu, space: SearchSpace, guard: De
 
 def _guards(guard: DeviceGuard, others: Sequence[Gpu], space: SearchSpace) -> DeviceGuard | SeveralBoards:
     """What sets the boards of a service; the rights for the others are obtained now. Raises WattridgeError."""
-    from ..control.several import SeveralBoards
+    from ..control.guard import SeveralBoards
 
     own = guard.nested("session")
     if not others or not setting_names(space):

@@ -10,7 +10,7 @@ from ..space.repeats import Folded, fold
 
 if TYPE_CHECKING:
     from ..analysis.compare import Compared
-    from ..objectives import Objective
+    from ..results.objectives import Objective
     from ..space.result_table import ResultTable
     from ..store.database import Store
     from ..store.record import SessionRecord

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..analysis.costs import values_of
 from ..formats.recording import Recording
-from ..objectives import Goal, Limit
-from ..session_state import Progress, SessionState
+from ..results.objectives import Goal, Limit
+from ..results.state import Progress, SessionState
 from ..space.result_table import ResultTable
 from ..space.within_limits import feasible
 from ..store.database import Store

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..measurement import Measurement, Value
 from ..metering.condition import Condition
-from ..metering.meter_choice import MeterChoice
-from ..objectives import Goal, Limit
+from ..metering.external_meters import MeterChoice
+from ..results.measurement import Measurement, Value
+from ..results.objectives import Goal, Limit
 from ..runner.base import Runner
 from ..runner.pool.pool import BoardReports
 from ..store.record import NewSession

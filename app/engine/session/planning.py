@@ -11,42 +11,38 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Final
 
-from ...errors import InputError, WattridgeError
-from ...files import digest_of
-from ...input_files import is_there
-from ...paths import resources
-from ...sensors.device_limits import DeviceLimits
+from ...base.errors import InputError, WattridgeError
+from ...base.files import digest_of, is_there
+from ...base.paths import resources
 from ...sensors.gpu import Gpu
+from ...sensors.limits import DeviceLimits
 from ...sensors.select import open_gpu
 from ...sensors.unmetered import NO_ENERGY
 from ..control.guard import DeviceGuard
-from ..expressions.expression import parse
 from ..formats.any_table import TableColumns
 from ..formats.names import their_device
 from ..formats.read import read_recording
 from ..formats.recording import Recording
-from ..measurement import MEASURED, Value
-from ..metering.beside import meters_beside, put_beside
 from ..metering.condition import Condition
-from ..metering.meter_choice import BOARD
-from ..objectives import Goal, Limit, Objective
-from ..runner.base import Runner
+from ..metering.external_meters import BOARD, meters_beside, put_beside
+from ..models.roofline.points import PRECISIONS, TENSOR, TENSOR_FROM
+from ..results.measurement import MEASURED, Value
+from ..results.objectives import Goal, Limit, Objective
+from ..results.service_figures import OF_ENERGY
+from ..results.state import Purpose
+from ..runner.base import Runner, setting_names
 from ..runner.pool.pool import BoardReports
 from ..runner.replay import ReplayRunner
-from ..runner.settings_order import setting_names
-from ..service_figures import OF_ENERGY
-from ..session_state import Purpose
 from ..space.build import build_space
 from ..space.device_settings import resolve_device_settings
+from ..space.expression import parse
 from ..space.result_table import DECIDED_ON
 from ..space.search_space import SearchSpace
 from ..specification.check import returned_value
-from ..specification.model import Specification
-from ..specification.programs import programs_of
+from ..specification.model import Specification, programs_of
 from ..store.database import Store
 from ..store.record import LoadedSession, SessionRecord
 from ..strategies import base as strategies
-from ..tuning_methods.roofline_points import PRECISIONS, TENSOR, TENSOR_FROM
 from ..workloads.hardware_counters import counter_units
 from . import sources
 from .gains import choice_of_origin, choice_to_origin

@@ -2,6 +2,10 @@
 
 It is never part of a measurement: no session may run on the board meanwhile. The settings of the board stay as they
 are, so configurations that differ in them alone are one kernel, profiled once.
+
+Which of a session's configurations are profiled.
+
+The way to a profiler: which there is for a specification on a board.
 """
 
 from __future__ import annotations
@@ -9,21 +13,65 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
 
 import numpy as np
 
-from ...errors import InputError, WattridgeError
+from ...base.errors import InputError, WattridgeError
 from ...sensors.gpu import Gpu
+from ...sensors.simulated.gpu import SimulatedGpu
 from ..analysis.plane import goals_of
-from ..objectives import Objective
-from ..runner.profiling.open import open_profiler
-from ..session_state import Purpose
+from ..results.objectives import Objective
+from ..results.state import Purpose
+from ..runner.profiling.profiler import Profiler, SimulatedProfiler
 from ..space.repeats import repeat_names
 from ..space.result_table import ResultTable
+from ..space.search_space import SearchSpace
+from ..specification.model import Specification
 from ..store.database import Store
+from ..workloads.profiled import ProfiledKernel
 from .planning import measured_specification, require_board
-from .profiling_choice import Wanted, Which
 from .summary import by_goal, front_indices
+
+USUAL_COUNT: Final = 20  # of the best, or at random
+
+
+class Which(StrEnum):
+    """Which measured configurations are profiled."""
+
+    FRONT = "front"
+    BEST = "best"
+    RANDOM = "random"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A choice of them: so many of the best by the objective, or at random; the front has its own number."""
+
+    which: Which
+    count: int = USUAL_COUNT
+    seed: int = 0
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """As options of `wattridge counters`."""
+        return ("--front",) if self.which is Which.FRONT else (f"--{self.which}", str(self.count))
+
+
+def open_profiler(spec: Specification, gpu: Gpu, space: SearchSpace) -> Profiler:
+    """A profiler of a specification's kernels. Raises InputError and WattridgeError where there is none."""
+    if spec.kernel is None:
+        raise InputError("hardware counters are of kernels", str(spec.path), "there is no [kernel] in it")
+    if isinstance(gpu, SimulatedGpu):
+        return SimulatedProfiler(gpu, ProfiledKernel.of(spec, gpu.limits), space)
+    if gpu.info.source != "nvml" or spec.kernel.language != "CUDA":
+        what = f"Nsight Compute profiles CUDA kernels on NVIDIA's GPUs, and no {spec.kernel.language} on this one"
+        remedy = "choose a session of CUDA kernels on such a GPU, or on a simulated one"
+        raise WattridgeError(what, gpu.info.label, remedy)
+    from ..runner.profiling.ncu import NcuProfiler
+
+    return NcuProfiler(spec, gpu, space)
 
 
 @dataclass(frozen=True, slots=True)

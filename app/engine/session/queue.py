@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ...errors import InputError
-from ..session_state import Progress, SessionState
+from ...base.errors import InputError
+from ..results.state import Progress, SessionState
 from .events import (
     BoardReleased,
     Event,

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from ...numbers import number
+from ...base.formatting import number
 from ..analysis.quantities import quantity
 from ..analysis.tradeoff import tradeoff
-from ..measurement import Measurement
-from ..operators.shapes import parse_operator
-from ..runner.baseline import Baseline
+from ..models.roofline.operator_floor import OperatorFloor, floor_on
+from ..results.measurement import Measurement
+from ..runner.reference import Baseline
+from ..specification.operator_shapes import parse_operator
 from ..store.database import Store
-from ..tuning_methods.operator_floor import OperatorFloor, floor_on
 from .plan import SessionPlan
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ...errors import InputError
-from ...files import digest_of
-from ...input_files import is_input
-from ..measurement import THERMAL_CORRECTION, Measurement, State
+from ...base.errors import InputError
+from ...base.files import digest_of, is_input
 from ..metering.condition import Condition
-from ..runner.baseline import Baseline
+from ..results.measurement import THERMAL_CORRECTION, Measurement, State
+from ..runner.reference import Baseline
 from ..runner.stating import Statement
 from ..space.result_table import ResultTable
 from ..specification.model import Specification

@@ -13,11 +13,12 @@ from typing import Final
 
 import numpy as np
 
-from ...errors import InputError, WattridgeError
-from ...numbers import percent
+from ...base.errors import InputError, WattridgeError
+from ...base.formatting import percent
 from ..analysis.failures import missing_figure
-from ..measurement import Depth, Measurement, State, same, stated_otherwise
 from ..models.energy_cost_store import keep_model, kept_model
+from ..results.measurement import Depth, Measurement, State, same, stated_otherwise
+from ..results.state import SessionState
 from ..runner.base import (
     CompilesAhead,
     Finishes,
@@ -29,7 +30,6 @@ from ..runner.base import (
     StatesFigures,
     Times,
 )
-from ..session_state import SessionState
 from ..space.result_table import DECIDED_ON, ResultTable
 from ..store.database import Store
 from ..strategies import base as strategies

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 
-from ...errors import InputError
-from ...sensors.errors import NotSupported
-from ...sensors.gpu import Gpu, GpuInfo
+from ...base.errors import InputError
+from ...sensors.gpu import Gpu, GpuInfo, NotSupported
 from ...sensors.select import open_gpu
-from ..board_settings import WORDS, nearest_supported, why_not_set, with_unit
-from ..measurement import Value
+from ..results.measurement import Value
+from ..results.settings import WORDS, nearest_supported, why_not_set, with_unit
 from ..specification.model import Specification
 
 ORIGIN = "service_boards"  # the fact of a session that names them, where there are several

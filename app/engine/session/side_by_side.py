@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from ...errors import WattridgeError
+from ...base.errors import WattridgeError
 from ..store.database import Store
 from .events import EngineFault, Event
 from .live_session import SessionResult

@@ -9,11 +9,10 @@ import hashlib
 from collections.abc import Mapping
 from typing import Final
 
-from ...errors import InputError
-from ...files import digest_of
+from ...base.errors import InputError
+from ...base.files import digest_of
 from ..specification.model import Specification
-from ..workloads.included_files import included
-from ..workloads.source_kernel import Build
+from ..workloads.source_kernel import Build, included
 
 _KEY: Final = "sources_sha256"
 _INCLUDED: Final = "included_sha256"

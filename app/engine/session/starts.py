@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ...errors import InputError
-from ..measurement import Configuration
+from ...base.errors import InputError
+from ..results.measurement import Configuration
 from ..space.search_space import SearchSpace
 from ..specification.model import Specification
 from .plan import SessionPlan

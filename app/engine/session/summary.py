@@ -7,22 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from ...numbers import finite_or_none
+from ...base.formatting import finite_or_none
 from ..analysis.failures import most_frequent
 from ..analysis.peak_share import peak_share
-from ..measurement import State
 from ..metering.gain_store import gain_to_json
-from ..objectives import Goal, Limit
-from ..pareto import front
-from ..runner.baseline import Baseline
+from ..models.roofline.operator_floor import OperatorFloor
+from ..results.measurement import State
+from ..results.objectives import Goal, Limit
+from ..results.pareto import front
+from ..results.service_figures import START
+from ..results.state import SessionState
 from ..runner.pool.pool import boards_to_json, status_of_origin
+from ..runner.reference import Baseline
 from ..runner.stating import Statement
-from ..service_figures import START
-from ..session_state import SessionState
 from ..space.repeats import fold
 from ..space.result_table import STATES, ResultTable
 from ..space.within_limits import broken, broken_in_words, feasible, nearest
-from ..tuning_methods.operator_floor import OperatorFloor
 from .gains import gain_of_origin
 from .plan import SessionPlan
 from .service_boards import boards_of_service

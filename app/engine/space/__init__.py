@@ -1,0 +1,1 @@
+"""Search spaces, and the small language of their restrictions and ranges."""

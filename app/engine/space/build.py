@@ -2,6 +2,10 @@
 
 The space starts as one factor per parameter (see `factors`). The restriction, or parameter with dependent values, that
 joins the smallest tables is applied next. At the end the factors that are left are multiplied out and sorted.
+
+Applying restrictions: the factors they concern are joined, and only the combinations that they allow are kept.
+
+Parameters whose values depend on others, such as `blk_m = "range(dim_m, 257, dim_m)"`: expanding and counting.
 """
 
 from __future__ import annotations
@@ -9,24 +13,323 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import InputError
-from ...plain_text import shortened
-from ...sensors.device_limits import DeviceLimits
-from ..expressions.arithmetic import Column, column_of, normalised
-from ..expressions.expression import Expression, parse_conjuncts
-from ..expressions.values import MAX_VALUES, is_value, parse_values
-from ..measurement import Value
-from .checking import Effort, Scope
-from .dependent import Dependent, count_completions, expand, in_order
-from .factors import Codes, Factor, check_size, product, sorted_table
-from .joining import join, restrict, thinned
+from ...base.errors import InputError
+from ...base.text import shortened
+from ...sensors.limits import DeviceLimits
+from ..results.measurement import Value
+from .arithmetic import Column, Operand, column_of, normalised
+from .expression import Expression, parse_conjuncts
+from .factors import (
+    Check,
+    Codes,
+    Distinct,
+    Effort,
+    Factor,
+    Integers,
+    Places,
+    Scope,
+    check_size,
+    distinct,
+    product,
+    sorted_table,
+    spread,
+)
 from .keys import smallest_dtype
 from .search_space import Parameter, SearchSpace, compacted
+from .values import MAX_VALUES, ValuesExpression, is_value, parse_values
+
+_A_LOOK = 2**22  # combinations that are evaluated to estimate a join
+_ROW_COST = 40  # of making a joined row, about, in ns
+
+
+def restrict(factor: Factor, restriction: Expression, scope: Scope) -> Factor:
+    """The rows of a factor at which the restriction holds. Raises InputError where the check is too much work."""
+    return _reduced([factor], [distinct(factor, restriction.names, scope.values)], restriction, scope)[0][0]
+
+
+def thinned(factors: Sequence[Factor], restriction: Expression, scope: Scope) -> tuple[list[Factor], float] | None:
+    """The factors without the rows that no rows of the others make valid, and the share of their product that is valid.
+
+    Nothing is joined. None where there are too many distinct combinations for that to pay.
+    """
+    parts = [distinct(factor, restriction.names, scope.values) for factor in factors]
+    if math.prod(part.size for part in parts) > _A_LOOK:
+        return None
+    return _reduced(factors, parts, restriction, scope)
+
+
+def _reduced(
+    factors: Sequence[Factor], parts: Sequence[Distinct], restriction: Expression, scope: Scope
+) -> tuple[list[Factor], float]:
+    """As `thinned`, for factors and their distinct combinations."""
+    masks = [np.zeros(part.size, dtype=np.bool_) for part in parts]
+    check = Check(parts, [restriction], scope)
+    for places in check.places():
+        for place, mask in zip(places, masks, strict=True):
+            mask[place] = True
+    kept = [
+        factor.kept(mask if part.group is None else mask[part.group])
+        for factor, part, mask in zip(factors, parts, masks, strict=True)
+    ]
+    return kept, check.left[0] / max(1.0, math.prod(float(factor.size) for factor in factors))
+
+
+def join(
+    factors: Sequence[Factor], restrictions: Sequence[Expression], scope: Scope, limit: int
+) -> tuple[Factor, list[tuple[Expression, int]]]:
+    """The product of several factors, reduced to where all restrictions hold, and the rows left after each of them.
+
+    The first, and those that name nothing else, are checked by distinct combinations, the others on the rows that these
+    leave, while they are made. Raises InputError where more than `limit` rows would survive or the check is too much
+    work; neither is tried.
+    """
+    named = scope.fixed.keys() | set(restrictions[0].names)
+    inner = [restriction for restriction in restrictions if named.issuperset(restriction.names)]
+    outer = [restriction for restriction in restrictions if not named.issuperset(restriction.names)]
+    factors = sorted(factors, key=lambda factor: factor.size)
+    parts = [distinct(factor, restrictions[0].names, scope.values) for factor in factors]
+    check = Check(parts, inner, scope)
+    blocks = (rows for places in check.places() for rows in _rows(places, parts))
+    factor, left = collected(factors, blocks, outer, scope, limit)
+    return factor, list(zip((*inner, *outer), (*check.left, *left[1:]), strict=True))
+
+
+def collected(
+    factors: Sequence[Factor],
+    blocks: Iterable[list[Integers]],
+    restrictions: Sequence[Expression],
+    scope: Scope,
+    limit: int,
+) -> tuple[Factor, list[int]]:
+    """One factor of the rows in `blocks`, a row number per factor and row, as far as all restrictions allow them.
+
+    Also how many rows there were, and how many each restriction left. Raises InputError as `join` does.
+    """
+    left = [0] * (1 + len(restrictions))
+    bound = min(limit, math.prod(factor.size for factor in factors))  # memory is only used where it is written to
+    codes = {name: np.empty(bound, column.dtype) for factor in factors for name, column in factor.codes.items()}
+    for rows in blocks:
+        left[0] += len(rows[0])
+        for at, restriction in enumerate(restrictions, start=1):
+            rows = _filtered(factors, rows, restriction, scope)
+            left[at] += len(rows[0])
+        check_size(left[-1], limit)
+        block = slice(left[-1] - len(rows[0]), left[-1])
+        for factor, row in zip(factors, rows, strict=True):
+            for name, column in factor.codes.items():
+                codes[name][block] = column[row]
+    return Factor({name: column[: left[-1]] for name, column in codes.items()}, left[-1]), left
+
+
+def _rows(places: Places, parts: Sequence[Distinct]) -> Iterator[list[Integers]]:
+    """The rows of each factor that have the combinations, a block at a time."""
+    if all(part.group is None for part in parts):
+        yield list(places)
+        return
+    repeats = np.ones(len(places[0]), dtype=np.int64)
+    for place, part in zip(places, parts, strict=True):
+        if part.group is not None:
+            repeats *= part.counts[place]
+    last = max(axis for axis, part in enumerate(parts) if part.group is not None)
+    for parent, within in spread(repeats):
+        rows: list[Integers] = []
+        for axis, (place, part) in enumerate(zip(places, parts, strict=True)):
+            row = place[parent]
+            if axis == last:
+                row = part.order[part.start[row] + within]
+            elif part.group is not None:  # which of the rows with these values
+                count = part.counts[row]
+                row = part.order[part.start[row] + within % count]
+                within = within // count
+            rows.append(row)
+        yield rows
+
+
+def _filtered(factors: Sequence[Factor], rows: list[Integers], restriction: Expression, scope: Scope) -> list[Integers]:
+    """Those of the joined rows at which the restriction holds."""
+    scope.effort.spend(len(rows[0]), restriction, _ROW_COST)
+    columns = {
+        name: scope.values[name][column[row]]
+        for factor, row in zip(factors, rows, strict=True)
+        for name, column in factor.codes.items()
+        if name in restriction.names
+    }
+    true = restriction.mask({**scope.fixed, **columns}, rows[0].shape)
+    return [row[true] for row in rows]
+
+
+def evaluated(codes: Mapping[str, Codes], names: Sequence[str], scope: Scope) -> dict[str, Operand]:
+    """The values of some parameters by their codes, and what is the same everywhere."""
+    return {**scope.fixed, **{name: scope.values[name][codes[name]] for name in names}}
+
+
+_COUNTED = 4 * 10**6  # rows of a table that is made only to count
+
+
+@dataclass(frozen=True, slots=True)
+class Dependent:
+    """A parameter whose values are an expression over other parameters."""
+
+    name: str
+    expression: ValuesExpression
+    needs: tuple[str, ...]  # the parameters it names
+
+
+def in_order(dependents: Sequence[Dependent]) -> list[Dependent]:
+    """Each after those it needs. Raises InputError naming the circle where there is one."""
+    waiting = {dependent.name: dependent for dependent in dependents}
+    ordered: list[Dependent] = []
+    while waiting:
+        ready = [d for d in waiting.values() if not any(name in waiting for name in d.needs)]
+        if not ready:
+            circle = ", ".join(waiting)
+            raise InputError(f"the parameters {circle} refer to one another", "parameters", "break the circle")
+        ordered += ready
+        for dependent in ready:
+            del waiting[dependent.name]
+    return ordered
+
+
+@dataclass(frozen=True, slots=True)
+class _Choices:
+    """The values a dependent parameter may take, for each distinct combination of those it needs."""
+
+    levels: Column  # the different values, in order
+    codes: Integers  # places among the levels, one combination after the other
+    counts: Integers  # per combination
+    rows: Integers  # per row of the factor: how many
+    start: Integers  # per row of the factor: where in `codes`
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """A factor with a dependent parameter added."""
+
+    factor: Factor
+    levels: Column  # the parameter's values by code
+    repeats: Integers  # how many values each row of the old factor had
+    left: list[int]  # rows after each restriction
+
+
+def expand(
+    factor: Factor,
+    dependent: Dependent,
+    restrictions: Sequence[Expression],
+    scope: Scope,
+    limit: int,
+) -> Expanded:
+    """Add the parameter, and keep only what restrictions over the factor and the parameter allow.
+
+    Values are ordered upwards, or downwards where the range counts down; those of words as they come.
+    """
+    choices = _choices(factor, dependent, scope)
+    known = replace(scope, values={**scope.values, dependent.name: choices.levels})
+    own = Factor({dependent.name: choices.codes.astype(smallest_dtype([len(choices.levels)]))}, len(choices.codes))
+    blocks = ([parent, choices.start[parent] + within] for parent, within in spread(choices.rows))
+    grown, left = collected([factor, own], blocks, restrictions, known, limit)
+    return Expanded(grown, choices.levels, choices.rows, left[1:])
+
+
+def _choices(factor: Factor, dependent: Dependent, scope: Scope) -> _Choices:
+    groups = distinct(factor, dependent.needs, scope.values)
+    expression = dependent.expression
+    if groups.size > _COUNTED:
+        raise _too_many(dependent)
+    scope.effort.spend(groups.size, expression)
+    flat, counts = expression.expand(evaluated(groups.codes, dependent.needs, scope), groups.size)
+    levels, codes = _levels(flat)
+    if not expression.is_range and len(expression.parts) > 1:  # an item listed twice for the same row counts once
+        group = np.repeat(np.arange(groups.size), counts)
+        _, place = np.unique(group * max(1, len(levels)) + codes, return_index=True)
+        place.sort()
+        codes = codes[place]
+        counts = np.bincount(group[place], minlength=groups.size)
+    start = (np.cumsum(counts) - counts).astype(np.int32)
+    counts = counts.astype(np.int32)
+    if groups.group is None:
+        return _Choices(levels, codes, counts, counts, start)
+    return _Choices(levels, codes, counts, counts[groups.group], start[groups.group])
+
+
+def _too_many(dependent: Dependent) -> InputError:
+    what = f"'{shortened(dependent.expression.text)}' depends on more than {_COUNTED:,} combinations"
+    return InputError(what, dependent.expression.where, "give what it depends on fewer values")
+
+
+def _levels(flat: Column) -> tuple[Column, Integers]:
+    """The different values of a column in order, and each entry's place among them."""
+    if flat.dtype.kind in "OU":
+        order = list(dict.fromkeys(flat.tolist()))
+        place = {value: code for code, value in enumerate(order)}
+        return column_of(order), np.array([place[value] for value in flat.tolist()], dtype=np.int64)
+    levels, codes = np.unique(flat, return_inverse=True)
+    if len(flat) > 1 and flat[0] > flat[1]:
+        return levels[::-1], len(levels) - 1 - codes
+    return levels, codes
+
+
+# --- counting ------------------------------------------------------------------------------------------------------
+
+Weights = npt.NDArray[Any]  # combinations behind each row: int64, or Python's integers where these are too small
+
+
+def count_completions(factors: Sequence[Factor], pending: Sequence[Dependent], scope: Scope) -> int:
+    """How many combinations the factors have once the pending parameters are added, without building them.
+
+    Parameters that no later one needs are summed out as soon as possible, so the tables stay small.
+    """
+    values = dict(scope.values)
+    scope = replace(scope, values=values)
+    tables = [(factor, np.ones(factor.size, dtype=np.int64)) for factor in factors]
+    for at, dependent in enumerate(pending):
+        later = {name for other in pending[at:] for name in other.needs}
+        tables = [_summed(factor, weight, later, values) for factor, weight in tables]
+        joined = [table for table in tables if any(name in table[0].codes for name in dependent.needs)]
+        rest = [table for table in tables if not any(table is other for other in joined)]
+        if math.prod(factor.size for factor, _ in joined) > _COUNTED:
+            raise _too_many(dependent)
+        factor, weight = product([factor for factor, _ in joined]), np.ones(1, dtype=np.int64)
+        for _, own in joined:
+            weight = _times(weight[:, None], own[None, :]).ravel()
+        if any(dependent.name in other.needs for other in pending[at + 1 :]):
+            grown = expand(factor, dependent, (), scope, _COUNTED)
+            values[dependent.name] = grown.levels
+            tables = [*rest, (grown.factor, np.repeat(weight, grown.repeats))]
+        else:
+            repeats = _choices(factor, dependent, scope).rows
+            tables = [*rest, (factor, _times(weight, repeats))]
+    return math.prod(sum(weight.tolist()) for _, weight in tables)
+
+
+def _times(first: Weights, second: Weights) -> Weights:
+    """The product, in Python's integers where it might not fit."""
+    if first.size and second.size and float(first.max()) * float(second.max()) > 2**62:
+        first = first.astype(object)
+    product: Weights = first * second
+    return product
+
+
+def _summed(factor: Factor, weight: Weights, needed: set[str], values: Mapping[str, Column]) -> tuple[Factor, Weights]:
+    """The factor reduced to the needed parameters, weights of equal rows added."""
+    names = [name for name in factor.codes if name in needed]
+    if len(names) == len(factor.codes):
+        return factor, weight
+    if not names:
+        return Factor({}, 1), np.array([sum(weight.tolist())], dtype=object)
+    groups = distinct(factor, names, values)
+    if weight.size and float(weight.max()) * factor.size > 2**62:
+        weight = weight.astype(object)
+    totals = np.zeros(groups.size, dtype=weight.dtype)
+    np.add.at(totals, groups.groups, weight)
+    return Factor(groups.codes, groups.size), totals
+
 
 MAX_ROWS = 2 * 10**7
 MAX_BYTES = 24 * 10**7  # of a table: 10^7 rows of 24 parameters, or of 12 where one has more than 256 values

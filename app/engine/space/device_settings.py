@@ -7,11 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from ...errors import InputError
+from ...base.errors import InputError
 from ...sensors.gpu import Gpu
 from ...sensors.power_profiles import NO_PROFILE
-from ..board_settings import PROFILE, nearest_supported, profile_number, supported_profiles, upper, why_not_set
-from ..measurement import Value
+from ..results.measurement import Value
+from ..results.settings import PROFILE, nearest_supported, profile_number, supported_profiles, upper, why_not_set
 
 SettingValues = tuple[Value, ...] | Literal["supported", "ridge"] | int
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ..measurement import Measurement, State
 from ..metering.confidence import student_t
+from ..results.measurement import Measurement, State
 from .result_table import STATES, ResultTable
 from .search_space import Parameter, SearchSpace
 
 if TYPE_CHECKING:
-    from ..measurement import Value
+    from ..results.measurement import Value
 
 Indices = npt.NDArray[np.int64]
 

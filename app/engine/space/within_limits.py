@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..measurement import Measurement, State
-from ..objectives import Limit
+from ..results.measurement import Measurement, State
+from ..results.objectives import Limit
 from .repeats import of_each_reading
 from .result_table import STATES, ResultTable
 

@@ -1,26 +1,32 @@
-"""From a document to a specification: every key, type, expression and name is checked before anything is built."""
+"""From a document to a specification: every key, type, expression and name is checked before anything is built.
+
+Options for the compilers of OpenCL and of the host's languages, checked when a file is read.
+
+An option that names another output, another program to run or a file of options is none that a specification needs;
+what is left, the compiler itself judges.
+
+A specification's [operator]: the kernel, space and goals that follow from a kind and a shape, and what the
+specification says of its own.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from ...errors import InputError
-from ...sensors.device_limits import limits_of
-from ..board_settings import PROFILE, SETTINGS, is_setting
-from ..expressions.arrays import parse_array_expression
-from ..expressions.expression import parse, unknown_name
-from ..expressions.values import parse_values
-from ..measurement import MEASURED, Configuration, Value
-from ..metering.meter_choice import BOARD, MeterChoice
-from ..objectives import Goal, Limit, Objective, parse_bound
+from ...base.errors import InputError
+from ...sensors.limits import limits_of
+from ..metering.external_meters import BOARD, MeterChoice
+from ..results.measurement import MEASURED, Configuration, Value
+from ..results.objectives import Goal, Limit, Objective, parse_bound
+from ..results.settings import PROFILE, SETTINGS, is_setting
+from ..space.array_expressions import parse_array_expression
 from ..space.build import BLOCK_SIZE_NAMES, MAX_PARAMETERS
 from ..space.device_settings import SettingValues
-from .compiler_options import check_options
-from .from_operator import with_operator
-from .keys import as_name, check_places, has_one_group
+from ..space.expression import parse, unknown_name
+from ..space.values import parse_values
 from .model import (
     ARRAY_FILES,
     COMPILERS,
@@ -37,8 +43,92 @@ from .model import (
     VerifySpec,
     keys_of,
 )
+from .operator_kernels import document_of_operator
+from .operator_shapes import AXES, KINDS, Operator
 from .service import ServiceSpec, read_service
-from .toml_section import Section
+from .toml_section import Section, as_name, check_places, has_one_group
+
+_WITH_A_WORD: Final = frozenset(("-D", "-U", "-I", "-L", "-l", "-isystem", "-include", "-x", "-gpu"))
+_PASSED_ON: Final = frozenset(("-Xcompiler", "-Xlinker", "-Xptxas"))  # the next word is another program's option
+_REFUSED: Final = re.compile(
+    r"-(o.*|-output.*|c|S|E|M.*|-?specs?(=.*)?|B.*|wrapper.*|f(pass-)?plugin.*|fuse-ld=.*/.*|-ld-path.*|dumpdir.*"
+    r"|ccbin.*|-compiler-bindir.*|save-temps.*|-?run.*|-options-file.*|Xclang|mllvm|load.*|-load.*)"
+)
+_MOST: Final = 200
+
+
+def check_options(options: Sequence[str], where: str) -> None:
+    """Raises InputError for the first option that cannot be given."""
+    words = iter(options)
+    if len(options) > _MOST:
+        raise InputError(f"{len(options)} options", where, f"at most {_MOST}")
+    for word in words:
+        if not word.startswith("-"):
+            remedy = "options begin with '-'; more files belong to 'source'"
+            raise InputError(f"'{word[:60]}' is no compiler option", where, remedy)
+        if _REFUSED.fullmatch(word):
+            remedy = "leave it out: Wattridge names the files, and a specification starts no other program this way"
+            raise InputError(f"the compiler option '{word[:60]}' cannot be given", where, remedy)
+        if word in _PASSED_ON:
+            check_options([next(words, "")], where)
+        elif word in _WITH_A_WORD:
+            next(words, None)
+
+
+KEYS: Final = ("kind", "shape", "precision", "repeats", "timeout_s")
+
+
+def with_operator(document: Mapping[str, Any], path: Path) -> tuple[Mapping[str, Any], Operator | None]:
+    """The document with what its operator stands for, and the operator; as it is where it has none.
+
+    The document's own parameters replace the operator's of the same name; its restrictions and metrics come after the
+    operator's; its objective, and what it says of the search, replace the operator's. Raises InputError.
+    """
+    if "operator" not in document:
+        return document, None
+    root = Section(document, str(path))
+    for key in ("kernel", "command"):
+        if key in root:
+            raise InputError(f"both an operator and a {key}", str(path), f"keep one of [operator] and [{key}]")
+    section = root.table("operator", KEYS)
+    operator = _operator(section)
+    made = document_of_operator(operator)
+    more = {key: section.raw(key) for key in ("repeats", "timeout_s") if key in section}
+    own = root.table("parameters")
+    for name in own:
+        if name not in made["parameters"]:
+            known = ", ".join(made["parameters"])
+            raise InputError(f"{operator.kind} has no parameter '{name}'", own.where, f"known: {known}")
+    constants = root.table("constants")
+    for name in constants:
+        if name in made["constants"]:
+            raise InputError(f"'{name}' follows from the operator's shape", constants.where, "leave it out")
+    metrics = root.table("metrics").as_mapping()
+    merged = {
+        **{key: value for key, value in document.items() if key != "operator"},
+        "kernel": {**made["kernel"], **more},
+        "constants": {**made["constants"], **constants.as_mapping()},
+        "parameters": {**made["parameters"], **own.as_mapping()},
+        "restrictions": [*made["restrictions"], *root.texts("restrictions")],
+        "metrics": {**made["metrics"], **metrics},
+        "objective": document.get("objective", made["objective"]),
+        "search": {**made["search"], **root.table("search").as_mapping()},
+    }
+    return merged, operator
+
+
+def _operator(section: Section) -> Operator:
+    kind = section.text("kind")
+    if kind not in KINDS:
+        raise section.wrong("kind", f"one of {', '.join(KINDS)}")
+    shape = section.items("shape")
+    if not all(isinstance(size, int) and not isinstance(size, bool) for size in shape):
+        raise section.wrong("shape", f"a list of whole numbers ({', '.join(AXES[kind])})")
+    try:
+        return Operator(kind, tuple(int(size) for size in shape), section.text("precision", "fp32"))
+    except InputError as error:
+        raise InputError(error.what, section.where, error.remedy) from None
+
 
 MAX_ENTRIES = 1000  # constants, metrics, restrictions
 MAX_METERS = 8

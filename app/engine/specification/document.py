@@ -8,10 +8,10 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ..metering.meter_choice import BOARD, MeterChoice
-from ..objectives import Limit
-from ..operators.documents import document_of_operator
+from ..metering.external_meters import BOARD, MeterChoice
+from ..results.objectives import Limit
 from .model import ARRAY_FILES, KEYS, ArgumentSpec, Specification
+from .operator_kernels import document_of_operator
 
 _SAME: Final = ("restrictions", "kernel", "command", "service", "constants", "parameters", "metrics")
 _SEARCH: Final = ("strategy", "max_evaluations", "max_fraction", "max_seconds", "patience", "seed")

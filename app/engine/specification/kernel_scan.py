@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from ..measurement import Value
+from ..results.measurement import Value
 
 MOST: Final = 1 << 17  # characters of a source that are looked at
 _MOST_KERNELS: Final = 32

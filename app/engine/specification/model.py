@@ -1,4 +1,7 @@
-"""A specification, checked and frozen, and the metrics calculated from it; nothing here builds or measures."""
+"""A specification, checked and frozen, and the metrics calculated from it; nothing here builds or measures.
+
+What starting a specification runs besides its kernels. Loading, looking at it and building its space run nothing.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from ..expressions.expression import Expression, parse
-from ..measurement import Configuration, Value
-from ..metering.meter_choice import NO_METERS, MeterChoice
-from ..objectives import Limit, Objective
-from ..operators.shapes import Operator
-from ..operators.starts import starts_of
+from ...base.text import shortened
+from ..metering.external_meters import NO_METERS, MeterChoice
+from ..results.measurement import Configuration, Value
+from ..results.objectives import Limit, Objective
 from ..space.device_settings import SettingValues
+from ..space.expression import Expression, parse
+from .operator_kernels import starts_of
+from .operator_shapes import Operator
 from .service import ServiceSpec
 
 OPCODES: Final = {"FFMA": 0x023, "DFMA": 0x02B, "HMMA": 0x03C}  # fused multiply-adds, and products of tensor cores
@@ -192,3 +196,40 @@ def names_at_time(spec: Specification, parameters: Sequence[str]) -> frozenset[s
 @lru_cache(maxsize=1024)
 def _parsed(text: str, where: str) -> Expression:
     return parse(text, where)
+
+
+_MOST = 200  # characters of a command that are shown
+
+
+def programs_of(spec: Specification) -> tuple[str, ...]:
+    """One line for each program, to be shown before a start; empty where a start runs none."""
+    kernel = spec.kernel
+    lines = []
+    if spec.command is not None:
+        lines.append(("each configuration", spec.command.run))
+    if spec.service is not None:
+        lines += _of_service(spec.service)
+    if kernel is not None and kernel.generator:
+        lines.append(("for the source of each configuration", kernel.generator))
+    if kernel is not None and kernel.verify is not None and kernel.verify.command:
+        lines.append(("to check each output", kernel.verify.command))
+    for selector in spec.meters.selectors:
+        if selector.startswith("command:"):
+            lines.append(("as a meter beside the board", selector.removeprefix("command:")))
+    said = [f"starting it runs, {when}: {shortened(command, _MOST)}" for when, command in lines]
+    if spec.service is not None and not spec.service.client.run:
+        client = spec.service.client
+        also = [f"the prompts of {client.prompts}"] if client.prompts is not None else []
+        also += [f"the key that {client.key_from} holds"] if client.key_from else []
+        words = f", with {' and '.join(also)}" if also else ""
+        said.append(f"starting it sends requests to {spec.service.attach or spec.service.url}{words}")
+    if kernel is not None and kernel.language in OF_THE_HOST:
+        said.append(f"starting it runs {kernel.name} of its source as a program on this computer")
+    return tuple(said)
+
+
+def _of_service(service: ServiceSpec) -> list[tuple[str, str]]:
+    """Its commands, and the address that is asked."""
+    lines = [("once, and again for each change of its arguments", service.start)]
+    lines += [("to end the service", service.stop), ("as its client, for each configuration", service.client.run)]
+    return [(when, command) for when, command in lines if command]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ...errors import InputError
+from ...base.errors import InputError
 from .check import specification_of
 from .toml_edit import Place
 

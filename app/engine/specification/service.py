@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from ...errors import InputError
-from ..expressions.expression import parse
-from ..service_figures import OF_EVERY_CLIENT, SERVICE_FIGURES
-from .keys import MOST_PATTERN, PLACE, as_name, check_places, groups_of
-from .toml_section import Section
+from ...base.errors import InputError
+from ..results.service_figures import OF_EVERY_CLIENT, SERVICE_FIGURES
+from ..space.expression import parse
+from .toml_section import MOST_PATTERN, PLACE, Section, as_name, check_places, groups_of
 
 APIS: Final[Mapping[str, str]] = {"completions": "/v1/completions", "chat": "/v1/chat/completions", "http": "/"}
 FREE_PORT: Final = "free_port"  # in braces: a port of this machine that is free when the service is started

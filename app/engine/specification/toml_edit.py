@@ -14,8 +14,8 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT, String
 
-from ...errors import InputError
-from ...files import check_toml_keys
+from ...base.errors import InputError
+from ...base.files import check_toml_keys
 from .document import relative
 
 Place = tuple[str | int, ...]

@@ -1,20 +1,25 @@
-"""Reading a TOML table key by key: unknown keys and wrong types are one clear line that names the place."""
+"""Reading a TOML table key by key: unknown keys and wrong types are one clear line that names the place.
+
+Checks that several sections share: names that expressions can use, places in commands, patterns of figures.
+"""
 
 from __future__ import annotations
 
 import difflib
 import math
+import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from ...errors import InputError
-from ...files import check_toml_keys, read_text
-from ...plain_text import shortened
-from ..expressions.values import is_value
-from ..measurement import Value
+from ...base.errors import InputError
+from ...base.files import check_toml_keys, read_text
+from ...base.text import shortened
+from ..results.measurement import Value
+from ..space.expression import unknown_name
+from ..space.values import is_value
 
 MAX_BYTES = 1024 * 1024
 MAX_LIST = 65536
@@ -155,3 +160,34 @@ class Section:
         if is_value(value):
             return value
         raise self.wrong(key, "a finite number, text, true or false")
+
+
+MOST_PATTERN: Final = 500  # characters of a regular expression
+PLACE: Final = re.compile(r"\{(\w+)\}")
+
+
+def as_name(key: str, section: Section) -> str:
+    """A key that expressions can use as a name. Raises InputError."""
+    if not key.isidentifier() or not key.isascii() or len(key) > 100:
+        raise InputError(f"'{key}' is not a name", section.where, "use letters, digits and _, not a digit first")
+    return key
+
+
+def check_places(text: str, where: str, scope: tuple[str, ...]) -> None:
+    """Every `{name}` of a command is a name of the scope. Raises InputError."""
+    for used in PLACE.findall(text):
+        if used not in scope:
+            raise unknown_name(used, text, where, scope, "name a parameter, constant or device setting")
+
+
+def has_one_group(pattern: str) -> bool:
+    """Whether a pattern can find a figure: a regular expression with one group, of at most 500 characters."""
+    return groups_of(pattern) == 1
+
+
+def groups_of(pattern: str) -> int | None:
+    """How many groups a regular expression has; None for what is none, or is too long."""
+    try:
+        return re.compile(pattern).groups if len(pattern) <= MOST_PATTERN else None
+    except (re.error, RecursionError, OverflowError):
+        return None

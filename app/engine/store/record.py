@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from ...sensors.gpu import LIVE
-from ..measurement import Configuration, Depth, Measurement, State, stated_otherwise
-from ..objectives import Objective
-from ..session_state import Purpose, SessionState
-from ..space.packing import space_to_row
+from ..results.measurement import Configuration, Depth, Measurement, State, stated_otherwise
+from ..results.objectives import Objective
+from ..results.state import Purpose, SessionState
 from ..space.result_table import ResultTable
-from ..space.search_space import SearchSpace
+from ..space.search_space import SearchSpace, space_to_row
 
 
 @dataclass(frozen=True, slots=True)

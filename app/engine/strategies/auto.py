@@ -21,15 +21,10 @@ import numpy as np
 
 from ..space.search_space import SearchSpace
 from .base import CheckedOptions, Search, Strategy, option
-from .bayesian_optimisation import (
-    BayesianOptimisation,
-    LearningOptions,
-    MultiObjectiveBayesian,
-    sample_at_two_depths,
-)
+from .bayesian_optimisation import BayesianOptimisation, LearningOptions, MultiObjectiveBayesian, sample_at_two_depths
 from .evaluations import Evaluations
-from .greedy_ils import GreedyIls
-from .nsga2 import Nsga2
+from .local_search import GreedyIls
+from .population import Nsga2
 
 STARTS_SHARE: Final = 0.5  # of the first sample at most are what one would start with
 

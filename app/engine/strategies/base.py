@@ -23,10 +23,10 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import InputError
-from ..measurement import Depth, Measurement, State
+from ...base.errors import InputError
 from ..models.energy_cost import EnergyCostModel
-from ..objectives import Objective
+from ..results.measurement import Depth, Measurement, State
+from ..results.objectives import Objective
 from ..space.search_space import SearchSpace
 
 LARGEST = 1_000_000  # of any option that is a number

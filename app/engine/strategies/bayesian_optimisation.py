@@ -1,26 +1,49 @@
 """Bayesian optimisation: Gaussian processes learn the costs, and the row that promises most by them is measured next.
 
 One process for the objective, or one per goal of the front.
+
+Bayesian optimisation at two depths: what promises most is timed, and measured where it still promises most then.
+
+The logarithm of a cost is modelled as a power of the time per launch and a rest,
+
+    log cost = r log time + d(x)
+
+with one Gaussian process for log time, over all rows whose time is known, and one for d, over those that were measured:
+an autoregressive model of two depths [Kennedy2000]. For energy, or work per energy, d is nearly the logarithm of the
+power, which changes less from one configuration to the next than the time does. r is the likeliest; where time does
+not help it is 0, and rows are measured at once.
 """
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr
 
-from ..measurement import Depth
+from ..results.measurement import Depth
 from ..space.search_space import SearchSpace
 from .base import CheckedOptions, Search, Strategy, option
 from .evaluations import Evaluations
-from .nsga2 import NO_FRONT, costs_of
+from .features import Features, Floats
+from .population import NO_FRONT, costs_of, unlimited_costs_of
+from .surrogate import (
+    MOST_POINTS,
+    Candidates,
+    Model,
+    chosen_points,
+    expected_hypervolume_improvement,
+    expected_improvement,
+    reference_beyond,
+)
 
-if TYPE_CHECKING:  # SciPy takes long to load, and the window opens without it
+if TYPE_CHECKING:
     from .features import Floats
     from .surrogate import Prediction, Surrogate
 
@@ -64,8 +87,6 @@ def sample_at_two_depths(
     """Time the first sample and learn at two depths; where timing saves nothing, that is the sample measured."""
     heard = yield from known.time(first)
     if any(outcome.depth is Depth.TIME for outcome in heard):
-        from .two_depths import TwoDepths
-
         goals = len(costs_of(heard[0]))
         yield from TwoDepths(known, goals).proceed(together, until)
     if not len(known):
@@ -80,8 +101,7 @@ class BayesianOptimisation(_Learning, name="bayesian_optimisation", label="Bayes
         acquisition: str = option("expected_improvement", "what makes a configuration promising", choices=_ACQUISITIONS)
 
     def proceed(self, known: Evaluations, batch: int, options: Options, until: float = math.inf) -> Search:
-        from .acquisition import Portfolio
-        from .surrogate import Surrogate
+        from .surrogate import Portfolio, Surrogate
 
         limits = len(_limited(known))
         surrogate, portfolio = Surrogate(known.space, 1, known.rng, limits), Portfolio(known.rng)
@@ -103,7 +123,7 @@ def _limited(known: Evaluations) -> tuple[float, ...]:
 
 
 def _promise(surrogate: Surrogate, acquisition: str, prediction: Prediction) -> Floats:
-    from .acquisition import ACQUISITIONS
+    from .surrogate import ACQUISITIONS
 
     if acquisition == "thompson":
         among, drawn = surrogate.draw(0, prediction, _DRAWN)
@@ -145,7 +165,7 @@ class MultiObjectiveBayesian(_Learning, name="multi_objective_bayesian", label="
 
 
 def _promise_of_front(rng: np.random.Generator, prediction: Prediction) -> Floats:
-    from .acquisition import (
+    from .surrogate import (
         expected_hypervolume_improvement,
         expected_improvement,
         reference_beyond,
@@ -160,3 +180,272 @@ def _promise_of_front(rng: np.random.Generator, prediction: Prediction) -> Float
     if len(mean) == 2:
         return expected_hypervolume_improvement(mean, deviation, known, reference_beyond(known))
     return scalarised_improvement(mean, deviation, known, rng)
+
+
+Mask = npt.NDArray[np.bool_]
+
+FIRST: Final = 5  # of the first sample that are measured: the fastest, and two others
+FEWEST: Final = 3  # measured rows that worked, before there is a model
+PATIENCE: Final = 20.0  # a row is measured once timing another would improve on the best so many times less
+REMARK: Final = "Configurations are timed first, and those are measured that may be best by what that shows."
+SURE: Final = 1.0  # a row is measured at once where its time is uncertain by no more than so much of the rest
+EXPONENTS: Final = tuple(np.linspace(0.0, 2.0, 21).tolist())
+EXPONENT: Final = (1.0, 0.5)  # mean and deviation of a normal prior: most goals are of energy
+LIKELY: Final = 16  # rows that promise most after those that are asked for
+_GROWTH: Final = 1.15  # the models are fitted again when there is so much more to fit them to
+_AROUND: Final = 8  # best rows whose neighbours are candidates
+_KNOWN: Final = 1e-3  # deviation of the logarithm of a time that is known
+_LEAST: Final = 1e-6
+_SHORTEST_S: Final = 1e-9
+
+
+class TwoDepths:
+    """One search at two depths, from a first sample on of which some rows were timed."""
+
+    def __init__(self, known: Evaluations, goals: int) -> None:
+        self._known = known
+        features = Features(known.space)
+        self._candidates = Candidates(known.space, known.rng)
+        self._log_times: Floats = np.full(known.space.size, np.nan)  # by row
+        self._works, self._time = _Learned(Model(features)), _Learned(Model(features))
+        self._rests = [_Learned(Model(features)) for _ in range(goals)]
+        self._exponents = [EXPONENT[0]] * goals
+        self._costs: list[tuple[float, ...]] = []  # of the rows that were measured and worked
+        self._kept: list[bool] = []  # of them, those within the limits
+        self._fitted = 0  # looks when the models were last fitted
+
+    def proceed(self, together: Callable[[], int], until: float = math.inf) -> Search:
+        """Until `until` rows are evaluated, or all, `together` at once; ends early where costs have no logarithm."""
+        known = self._known
+        yield from self._begin()
+        while not known.exhausted and len(known) < until:
+            if not self._learn():
+                return
+            to_time, to_measure, likely = self._choose(together())
+            if not (to_time or to_measure):
+                return
+            if to_time:
+                yield from known.time(to_time, likely=likely)
+            if to_measure:
+                yield from known.ask(to_measure)
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> Search:
+        """Measure the fastest of the first sample and a few others; more where too few of these work."""
+        known = self._known
+        first = self._fastest()
+        yield from known.ask([*first[: FIRST - 2], *first[FIRST - 2 :: 3][:2]], REMARK)
+        while sum(_worked(known, row) for row in known) < FEWEST and not known.exhausted:
+            if not known.timed:
+                yield from known.time(known.draw(FIRST))
+            yield from known.ask(self._fastest()[:FEWEST])
+
+    def _fastest(self) -> list[int]:
+        timed = self._known.timed
+        return sorted(timed, key=lambda row: timed[row].values["time_s"])
+
+    def _learn(self) -> bool:
+        """Give the models what is new; whether they can go on."""
+        known = self._known
+        self._candidates.close(list(known))
+        for row, outcome in [*((row, known.outcome(row)) for row in known), *known.timed.items()]:
+            works = not outcome.final or (_worked(known, row) and "time_s" in outcome.values)
+            kept = works and not any(each > 0 for each in outcome.excess)
+            self._works.note(row, float(kept))
+            if works:
+                self._log_times[row] = math.log(max(outcome.values["time_s"], _SHORTEST_S))
+                self._time.note(row, self._log_times[row])
+            if outcome.final and works and row not in self._rests[0]:
+                self._costs.append(unlimited_costs_of(outcome))
+                self._kept.append(kept)
+                for rest in self._rests:
+                    rest.note(row, 0.0)
+        costs = np.array(self._costs)
+        if not len(costs) or (costs == 0).any() or not (np.sign(costs) == np.sign(costs[0])).all():
+            return False
+        self._logs = np.sign(costs) * np.log(np.abs(costs))
+        looks = len(self._works.rows) + len(self._costs)
+        learned = (self._works, self._time, *self._rests)
+        if looks >= self._fitted * _GROWTH or any(each.full for each in learned) or not len(self._candidates.open):
+            self._fitted = looks
+            self._fit()
+        else:
+            self._set_rests()
+            for each in learned:
+                each.add()
+        return True
+
+    def _fit(self) -> None:
+        rng, measured = self._known.rng, self._rests[0].rows
+        best = np.argsort(self._logs.min(axis=1), kind="stable")[:_AROUND]
+        self._candidates.renew([measured[at] for at in best.tolist()])
+        self._candidates.include(self._known.timed)
+        rows = self._candidates.rows
+        self._works.fit(np.arange(len(self._works.rows))[-MOST_POINTS:], rows)
+        self._time.fit(chosen_points(np.argsort(self._time.values, kind="stable"), rng), rows)
+        times = self._log_times[measured]
+        for goal, rest in enumerate(self._rests):
+            logs = self._logs[:, goal]
+            self._exponents[goal] = max(EXPONENTS, key=lambda r: rest.likelihood(logs - r * times) + _prior(r))
+        self._set_rests()
+        points = chosen_points(np.argsort(self._logs.min(axis=1), kind="stable"), rng)
+        for rest in self._rests:
+            rest.fit(points, rows)
+
+    def _set_rests(self) -> None:
+        """What the time leaves of the costs."""
+        times = self._log_times[self._rests[0].rows]
+        for goal, rest in enumerate(self._rests):
+            values = self._logs[:, goal] - self._exponents[goal] * times
+            rest.values = (values if np.ptp(values) > _LEAST else np.full(len(values), values.mean())).tolist()
+
+    def _choose(self, most: int) -> tuple[list[int], list[int], list[int]]:
+        """Up to `most` rows: those to time, and those to measure; beside them, those that may be timed next."""
+        likely: list[int] = []
+        to_time: list[int] = []
+        to_measure: list[int] = []
+        best = self._logs[self._kept] if any(self._kept) else self._logs  # and what is believed of rows to measure
+        while len(to_time) + len(to_measure) < most and len(self._candidates.open):
+            at = self._candidates.open
+            rows = self._candidates.rows[at]
+            mean, deviation, of_time, timed = self._predict(at)
+            ready = timed | (of_time <= SURE * np.sqrt(np.maximum(deviation**2 - of_time**2, 0.0))).all(axis=0)
+            worth = self._worth(mean, deviation, of_time, best, timed, ready)
+            worth *= np.where(timed, 1.0, self._chance(at))
+            if worth.max() <= 0:
+                worth = deviation.sum(axis=0)
+            worth[np.isin(rows, to_time)] = -1.0
+            if not likely:  # of what is known, without what is believed of the others
+                untimed = np.flatnonzero(~timed)
+                likely = rows[untimed[np.argsort(-worth[untimed], kind="stable")[: most + LIKELY]]].tolist()
+            place = int(np.argmax(worth))
+            if worth[place] < 0:
+                break
+            row = int(rows[place])
+            if ready[place]:
+                to_measure.append(row)
+                best = np.concatenate([best, mean[None, :, place]])
+                self._candidates.close([row])
+                for rest in self._rests:
+                    rest.believe(row)
+            else:
+                to_time.append(row)
+                self._time.believe(row)
+        for each in (self._time, *self._rests):
+            each.forget()
+        return to_time, to_measure, [row for row in likely if row not in {*to_time, *to_measure}]
+
+    def _predict(self, at: npt.NDArray[np.intp]) -> tuple[Floats, Floats, Floats, Mask]:
+        """Mean and deviation of the log costs of candidates, the part that is of their time, and which are timed.
+
+        The first three have shape (goals, candidates), the last (candidates,).
+        """
+        known = self._log_times[self._candidates.rows[at]]
+        timed = np.isfinite(known)
+        time, uncertain = self._time.predict(at)
+        time, uncertain = np.where(timed, known, time), np.where(timed, _KNOWN, uncertain)
+        found = [rest.predict(at) for rest in self._rests]
+        exponents = np.array(self._exponents)[:, None]
+        mean = exponents * time + np.stack([mean for mean, _ in found])
+        of_time = np.maximum(exponents * uncertain, _LEAST)
+        return mean, np.hypot(of_time, np.stack([deviation for _, deviation in found])), of_time, timed
+
+    def _worth(
+        self, mean: Floats, deviation: Floats, of_time: Floats, best: Floats, timed: Mask, ready: Mask
+    ) -> Floats:
+        """What measuring a row that is ready should improve on the best, or timing another on the predicted best."""
+        predicted = np.concatenate([best, mean[:, timed].T])
+        if len(mean) == 2:
+            measuring = expected_hypervolume_improvement(mean, deviation, best, reference_beyond(best))
+            timing = expected_hypervolume_improvement(mean, of_time, predicted, reference_beyond(predicted))
+        else:
+            weights = self._known.rng.dirichlet(np.full(len(mean), 0.5)) if len(mean) > 1 else np.ones(1)
+            ideal = best.min(axis=0)
+            costs, so_far, foreseen = (_together(each, ideal, weights) for each in (mean.T, best, predicted))
+            spread, of_times = (np.sqrt(weights**2 @ each**2) for each in (deviation, of_time))
+            measuring = expected_improvement(costs, spread, float(so_far.min()))
+            timing = expected_improvement(costs, of_times, float(foreseen.min()))
+        return np.where(ready, measuring / PATIENCE, timing)
+
+    def _chance(self, at: npt.NDArray[np.intp]) -> Floats:
+        """The chance that candidates work."""
+        values = self._works.values
+        if min(values) == max(values):
+            return np.ones(len(at))
+        mean, deviation = self._works.predict(at)
+        return np.asarray(ndtr((mean - 0.5) / np.hypot(deviation, 0.05)))
+
+
+class _Learned:
+    """A Gaussian process over rows that come one after another, each with a value."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self.rows: list[int] = []
+        self.values: list[float] = []
+        self._place: dict[int, int] = {}
+        self._given = 0  # of the rows, to the model
+
+    def __contains__(self, row: int) -> bool:
+        return row in self._place
+
+    def note(self, row: int, value: float) -> None:
+        """A row, or what it turned out to be."""
+        at = self._place.setdefault(row, len(self.rows))
+        if at == len(self.rows):
+            self.rows.append(row)
+            self.values.append(value)
+        else:
+            self.values[at] = value
+
+    @property
+    def full(self) -> bool:
+        """It must be fitted before it can take what is new."""
+        return len(self.rows) - self._given > self._model.room
+
+    def likelihood(self, values: Floats) -> float:
+        """Of other values in place of these, with the kernel as it is."""
+        return self._model.likelihood(np.asarray(self.rows, dtype=np.int64), values)
+
+    def fit(self, points: npt.NDArray[np.intp], candidates: npt.NDArray[np.int64]) -> None:
+        """Fit it to these of the rows, by their places."""
+        self._model.fit(points, np.asarray(self.rows, dtype=np.int64), np.asarray(self.values), candidates)
+        self._given = len(self.rows)
+
+    def add(self) -> None:
+        """Take what is new."""
+        for index in range(self._given, len(self.rows)):
+            self._model.add(index, self.rows[index])
+        self._given = len(self.rows)
+
+    def predict(self, at: npt.NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """Mean and deviation at candidates."""
+        return self._model.predict(np.asarray(self.values), at)
+
+    def believe(self, row: int) -> None:
+        """It will be known soon."""
+        if self._model.posterior is not None:
+            self._model.posterior.believe(row)
+
+    def forget(self) -> None:
+        """End every belief."""
+        if self._model.posterior is not None:
+            self._model.posterior.forget()
+
+
+def _worked(known: Evaluations, row: int) -> bool:
+    return all(map(math.isfinite, unlimited_costs_of(known.outcome(row))))
+
+
+def _prior(exponent: float) -> float:
+    mean, deviation = EXPONENT
+    return -0.5 * ((exponent - mean) / deviation) ** 2
+
+
+def _together(costs: Floats, ideal: Floats, weights: Sequence[float] | Floats) -> Floats:
+    """Several goals as one, shape (n, goals) -> (n,): a Chebyshev norm around the best of each [Knowles2006]."""
+    if len(ideal) == 1:
+        return costs[:, 0]
+    weighted = (costs - ideal) * np.asarray(weights)
+    return np.asarray(weighted.max(axis=1) + 0.05 * weighted.sum(axis=1))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from ..expressions.arithmetic import column_of
+from ..space.arithmetic import column_of
 from ..space.search_space import Rows, SearchSpace
 
 Reals = npt.NDArray[np.float64]

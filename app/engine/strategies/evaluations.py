@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ..measurement import Depth
+from ..results.measurement import Depth
 from ..space.search_space import SearchSpace
 from .base import Batch, Outcome, Search, Strategy
 

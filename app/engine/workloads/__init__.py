@@ -1,0 +1,1 @@
+"""What is run: kernels, programs and services."""

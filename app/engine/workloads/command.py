@@ -1,19 +1,129 @@
-"""Any program as a workload: `{name}` in its command line stands for a parameter, figures are read from its output."""
+"""Any program as a workload: `{name}` in its command line stands for a parameter, figures are read from its output.
+
+The command line of one of the user's programs: `{name}` in it stands for a value. It never passes a shell.
+
+A user's regular expressions on a program's output, with a time limit.
+
+A pattern such as `(a+)+$` takes exponential time on some texts, and `re` holds the interpreter's lock meanwhile, so
+that neither a time limit nor Ctrl+C would be noticed. The search runs in a child process, which can be ended.
+"""
 
 from __future__ import annotations
 
+import json
 import math
+import re
+import shlex
+import shutil
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Final
 
-from ...errors import InputError
-from ..measurement import Configuration, State
+from ...base.errors import InputError
+from ...base.processes import lone_module_command
+from ..results.measurement import Configuration, State, Value
 from ..specification.model import CommandSpec, Specification
-from .command_line import CommandLine
-from .matching import TooSlow, last_matches
 from .subprocesses import Ended, run_process
+
+_PLACE: Final = re.compile(r"\{(\w+)\}")
+
+
+class CommandLine:
+    """A command line that a specification holds; its program is looked for, and not run."""
+
+    def __init__(self, text: str, folder: Path, where: str) -> None:
+        """`folder` is the specification's. Raises InputError where it makes no sense or names no program."""
+        self._folder = folder
+        self._where = where
+        try:
+            self._words = shlex.split(text)
+        except ValueError as error:
+            raise InputError(f"not a command line: {error}", where, "close every quote") from None
+        if not self._words:
+            raise InputError("the command line is empty", where, "name a program")
+        if not _PLACE.search(self._words[0]):
+            self._words[0] = self._program(self._words[0])
+
+    def words(self, scope: Mapping[str, Value]) -> list[str]:
+        """The command line, word by word; names that are not in the scope stay. A value never becomes two words."""
+        return fill_places(self._words, scope)
+
+    def _program(self, name: str) -> str:
+        """The program's path: one with a slash is relative to the specification."""
+        path = str(self._folder / name) if "/" in name and not Path(name).is_absolute() else name
+        found = shutil.which(path)
+        if found is None:
+            raise InputError(f"there is no program '{name}'", self._where, "give its name or its path")
+        return found
+
+
+def fill_places(words: list[str], scope: Mapping[str, Value]) -> list[str]:
+    """The words with the values of the names that the scope has."""
+    return [_PLACE.sub(lambda place: _text(scope[place[1]]) if place[1] in scope else place[0], word) for word in words]
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"  # as TOML writes it
+    return str(value)
+
+
+LIMIT_S: Final = 5.0  # for all patterns on one output
+_LOOK_S: Final = 0.05  # between looks at `stop`
+
+
+class TooSlow(Exception):
+    """A pattern did not finish in time; `name` is its name."""
+
+    def __init__(self, name: str, limit_s: float) -> None:
+        super().__init__(f"{name}: the pattern takes longer than {limit_s:g} s on this output")
+        self.name = name
+
+
+def last_matches(
+    patterns: Mapping[str, str], text: str, *, stop: threading.Event | None = None, limit_s: float | None = None
+) -> dict[str, str | None] | None:
+    """By name the first group of each pattern's last match, None where it does not match; None where `stop` was set.
+
+    Raises TooSlow after `limit_s` (LIMIT_S), and OSError where the child process does not start.
+    """
+    limit_s = LIMIT_S if limit_s is None else limit_s
+    process = subprocess.Popen(
+        lone_module_command(f"{__package__}.matching_child"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl+C is for the session
+    )
+    deadline = time.monotonic() + limit_s
+    ended = stopped = False
+    question: bytes | None = json.dumps({"patterns": dict(patterns), "text": text}).encode("ascii")
+    answer = b""
+    try:
+        while not ended and not stopped and time.monotonic() < deadline:
+            try:
+                answer, _ = process.communicate(question, timeout=_LOOK_S)
+                ended = True
+            except subprocess.TimeoutExpired:
+                question = None  # it is on its way
+                stopped = stop is not None and stop.is_set()
+    finally:
+        if not ended:
+            process.kill()
+            answer, _ = process.communicate()
+    if stopped:
+        return None
+    found = dict(json.loads(line) for line in answer.decode("ascii").splitlines())
+    missing = next((name for name in patterns if name not in found), None)
+    if missing is not None and ended:
+        raise OSError(f"the pattern of {missing} ended the search (exit status {process.returncode})")
+    if missing is not None:
+        raise TooSlow(missing, limit_s)
+    return found
+
 
 _SHOWN: Final = 2000  # characters of a failed program's last words
 

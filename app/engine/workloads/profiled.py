@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...errors import InputError
-from ...sensors.device_limits import DeviceLimits
-from ...sensors.load import Load
+from ...base.errors import InputError
+from ...sensors.gpu import Load
+from ...sensors.limits import DeviceLimits
 from ...sensors.simulated.kernels.residency import residencies
 from ...sensors.simulated.profiles import PROFILES, LaunchRefused, load_of
-from ..measurement import Configuration, Value
+from ..results.measurement import Configuration, Value
 from ..specification.model import OF_THE_HOST, Specification
-from .kernel_features import LaunchShape
+from .machine_code import LaunchShape
 
 _WORD_BYTE = 4.0  # of a register
 

@@ -1,11 +1,20 @@
 """A kernel as a specification describes it, in whatever language: its text with the defines of one configuration, its
-launch, its arguments and what they are checked against. Nothing here compiles or runs."""
+launch, its arguments and what they are checked against. Nothing here compiles or runs.
+
+What a language asks of the text of a kernel, and of how it is launched.
+
+The text of a kernel: the #defines before its source, and what the source says plainly of its parameters.
+
+What the text of a function in Fortran says of how its arguments are passed.
+
+The files that a kernel's source includes: another text in one of them is another kernel.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -13,19 +22,98 @@ from os.path import isfile
 from pathlib import Path
 from typing import Final
 
-from ...errors import InputError
-from ...files import read_text
-from ...sensors.device_limits import DeviceLimits
-from ..expressions.arrays import parse_array_expression
-from ..expressions.expression import Expression, parse
-from ..measurement import Configuration, State, Value
-from ..specification.model import ARRAY_FILES, ArgumentSpec, KernelSpec, Specification
-from .command_line import CommandLine
-from .cuda_arguments import Argument, CallPlan, Launch, Reference
-from .cuda_source import define_lines, parameter_names
-from .dialect import DIALECTS
-from .fortran_source import passed_by_value
+from ...base.errors import InputError
+from ...base.files import open_input, read_text
+from ...sensors.limits import DeviceLimits
+from ..results.measurement import Configuration, State, Value
+from ..space.array_expressions import parse_array_expression
+from ..space.expression import Expression, parse
+from ..specification.model import ARRAY_FILES, OF_THE_HOST, ArgumentSpec, KernelSpec, Specification
+from .command import CommandLine
+from .kernel_arguments import Argument, CallPlan, Launch, Reference
 from .machine_code import FROM_CAPABILITY
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One language."""
+
+    qualifier: str  # regular expression of what stands before the type of a kernel
+    reference_suffix: str = ""  # of a file with a reference kernel
+    includes: bool = True  # sources are included by their path; otherwise their text is taken
+    launched: bool = True  # on a grid of blocks; a function of the host is called
+    constant_symbols: bool = False  # arguments in constant memory are symbols of the image, no parameters
+    plain_pragmas: bool = False  # macros are not replaced in them
+    by_reference: bool = False  # scalars are, unless the function says otherwise
+
+
+_CALLED: Final = Dialect(r"\b", launched=False)
+DIALECTS: Final = {
+    "CUDA": Dialect("__global__", ".cu", constant_symbols=True, plain_pragmas=True),
+    "OpenCL": Dialect(r"\b(?:__)?kernel\b", ".cl", includes=False),  # not every compiler finds files
+    **dict.fromkeys(OF_THE_HOST, _CALLED),
+    "Fortran": replace(_CALLED, by_reference=True),
+}
+
+
+_MOST: Final = 1 << 20  # characters of a source that are looked at
+_COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_NAME: Final = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*$")
+
+
+def define_lines(spec: Specification, configuration: Configuration) -> list[str]:
+    """One line for each constant, then for each parameter; device settings are no part of the text."""
+    settings = spec.device_settings
+    defined = {**spec.constants, **{n: v for n, v in configuration.items() if n not in settings}}
+    return [f"#define {name} {_define(value)}" for name, value in defined.items()]
+
+
+def _define(value: Value) -> str:
+    """A value as C++ has it; text stands as it is."""
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def parameter_names(source: str, kernel: str, qualifier: str = "__global__") -> tuple[str, ...]:
+    """The parameters of the function of that name with that qualifier, in order; none where it is not found.
+
+    >>> parameter_names("__global__ void add(float *x, const int n) {}", "add")
+    ('x', 'n')
+    """
+    text = _COMMENT.sub(" ", source[:_MOST])
+    found = re.search(rf"{qualifier}[^;{{}}]*?\b{re.escape(kernel)}\s*\(([^)]*)\)", text)
+    if found is None:
+        return ()
+    named = (_NAME.search(part.split("=")[0].strip()) for part in found[1].split(","))
+    return tuple(match[1] for match in named if match is not None)
+
+
+_FORTRAN_COMMENT: Final = re.compile(r"!.*")
+_CONTINUED: Final = re.compile(r"&[ \t]*\n[ \t]*&?")
+_END: Final = re.compile(r"^\s*(?:contains|end(?:\s*(?:subroutine|function)\b.*)?)\s*$", re.MULTILINE)
+_VALUE: Final = re.compile(r"(?:^|,)\s*value\s*(?:,|$)")
+
+
+@lru_cache(maxsize=64)
+def passed_by_value(source: str, function: str) -> frozenset[int]:
+    """The places of the arguments that the function declares with the attribute `value`; none where it is not found.
+
+    >>> sorted(passed_by_value("subroutine f(x, n)\\ninteger, value :: n\\nend", "f"))
+    [1]
+    """
+    text = _CONTINUED.sub(" ", _FORTRAN_COMMENT.sub("", source[:_MOST])).lower()
+    found = re.search(rf"\b(?:subroutine|function)\s+{re.escape(function.lower())}\s*\(([^)]*)\)", text)
+    if found is None:
+        return frozenset()
+    names = [name.strip() for name in found[1].split(",")]
+    body = text[found.end() :]
+    ended = _END.search(body)
+    by_value: set[str] = set()
+    for line in (body[: ended.start()] if ended else body).splitlines():
+        attributes, declares, declared = line.partition("::")
+        if declares and _VALUE.search(attributes.strip()):
+            by_value.update(name.strip() for name in declared.split(","))
+    return frozenset(place for place, name in enumerate(names) if name in by_value)
+
 
 MAX_GRID: Final = (2**31 - 1, 65535, 65535)
 CALL: Final = Launch("", (1, 1, 1), (1, 1, 1))  # of a function of the host
@@ -339,3 +427,34 @@ def _names(text: str) -> tuple[str, ...]:
 def _three(values: list[int]) -> tuple[int, int, int]:
     x, y, z = (*values, 1, 1)[:3]
     return x, y, z
+
+
+MAX_INCLUDES: Final = 2000
+_INCLUDE: Final = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
+
+
+def included(build: Build) -> Iterator[tuple[Path, bytes]]:
+    """The files that a text includes, and those which they include, as far as they are found: not the toolkit's own."""
+    waiting = [*build.sources, *_named_in(build.text.encode(), build.include)]
+    seen: set[Path] = set()
+    while waiting and len(seen) < MAX_INCLUDES:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        try:
+            with open_input(path) as file:
+                text = file.read()
+        except (OSError, InputError):
+            continue
+        yield path, text
+        waiting += _named_in(text, (path.parent, *build.include))
+
+
+def _named_in(text: bytes, folders: Sequence[Path]) -> Iterator[Path]:
+    """The files that a text includes, each from the first of the folders that has it."""
+    for name in _INCLUDE.findall(text):
+        candidates = (folder / name.decode("utf-8", "replace") for folder in folders)
+        found = next((candidate for candidate in candidates if candidate.is_file()), None)
+        if found is not None:
+            yield found

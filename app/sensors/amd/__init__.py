@@ -1,0 +1,1 @@
+"""Boards through AMD SMI."""

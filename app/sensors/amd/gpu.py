@@ -1,6 +1,13 @@
 """`AmdGpu`: a board of AMD's through AMD SMI, read only. Nothing in this module sets anything.
 
 Not yet run on a real board: every fact here is from the public headers and sources of AMD SMI and of Linux.
+
+`CountedPower`: mean power between two readings of a board's energy counter, by the counter's own time.
+
+Why an AMD board's clock is what it is, as clock event reasons.
+
+Bits of the throttle status that is the same for every board, as Linux' `amdgpu_smu.h` numbers them: 0 to 7 power, 16 to
+23 current, 32 to 43 temperatures, 44 to 47 what hardware demands, 56 and 57 the rest.
 """
 
 from __future__ import annotations
@@ -9,18 +16,74 @@ import ctypes
 import math
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, TypeVar
 
 from ..channel import CHANNELS, PowerSample, Reading, channel
 from ..clock import Clock, HostClock
-from ..errors import GpuLost, NoDriver, NotSupported, SensorError
-from ..gpu import GpuInfo, Held, PowerLimit
+from ..event_reasons import EventReason
+from ..gpu import GpuInfo, GpuLost, Held, NoDriver, NotSupported, PowerLimit, SensorError
 from .binding import AUTO, GRAPHICS_CLOCK, MEMORY_CLOCK, AmdSmi, Metrics, known
-from .counted_power import PERIOD_S, CountedPower
 from .library import LIBRARY, AmdLibrary
-from .throttling import event_reasons
+
+PERIOD_S: Final = 0.02
+_KEPT: Final = 1500
+_LEAST_S: Final = 0.5 * PERIOD_S  # over less the counter's own step, a millisecond, shows
+
+
+class CountedPower:
+    """Samples as a driver's buffer has them. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._samples: deque[PowerSample] = deque(maxlen=_KEPT)
+        self._lock = threading.Lock()
+        self._before: tuple[float, int] | None = None
+
+    def count(self, energy_uj: float, counted_ns: int, now_ns: int) -> None:
+        """A reading of the counter: its energy and its time, and the time on the board's clock.
+
+        One that has not moved is waited for; after one that fell, as a reset makes it, counting begins again.
+        """
+        if self._before is None or energy_uj < self._before[0] or counted_ns < self._before[1]:
+            self._before = energy_uj, counted_ns
+            return
+        passed_s = (counted_ns - self._before[1]) / 1e9
+        if passed_s < _LEAST_S or energy_uj == self._before[0]:
+            return
+        sample = PowerSample(now_ns, (energy_uj - self._before[0]) * 1e-6 / passed_s)
+        self._before = energy_uj, counted_ns
+        with self._lock:
+            self._samples.append(sample)
+
+    def since(self, since_ns: int) -> Sequence[PowerSample]:
+        """Samples newer than a time, oldest first."""
+        with self._lock:
+            return [sample for sample in self._samples if sample.time_ns > since_ns]
+
+
+def _bits(first: int, last: int) -> int:
+    return (1 << last + 1) - (1 << first)
+
+
+_REASONS: Final = (
+    (_bits(0, 7), EventReason.POWER_CAP),
+    (_bits(16, 23), EventReason.HARDWARE_SLOWDOWN),
+    (_bits(32, 43), EventReason.SOFTWARE_THERMAL),
+    (_bits(44, 47), EventReason.HARDWARE_THERMAL),
+    (_bits(48, 63), EventReason.HARDWARE_SLOWDOWN),
+)
+
+
+def event_reasons(throttle_bits: int, *, idle: bool) -> EventReason:
+    """The reasons for a throttle status. AMD boards report no idleness: it is taken from their activity."""
+    reasons = EventReason.IDLE if idle else EventReason.NONE
+    for bits, reason in _REASONS:
+        if throttle_bits & bits:
+            reasons |= reason
+    return reasons
+
 
 PREFIX: Final = "AMD-"  # of a UUID here: AMD SMI has none, and records are named by it
 SHARED: Final = "@"  # between a UUID that several boards have and the PCI address of one

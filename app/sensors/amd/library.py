@@ -1,15 +1,28 @@
-"""The one place where AMD SMI is called for looking: loaded on first use, every failure a typed error."""
+"""The one place where AMD SMI is called for looking: loaded on first use, every failure a typed error.
+
+Where ROCm's libraries may lie.
+"""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
-from ..errors import GpuLost, NoDriver, NoPermission, NotSupported, SensorError
+from ..gpu import GpuLost, NoDriver, NoPermission, NotSupported, SensorError
 from . import binding
 from .binding import AmdSmi, AmdSmiError
-from .rocm import library_places
+
+
+def library_places(name: str) -> Iterator[str]:
+    """Where a library may lie, in the order in which AMD's own packages look for it."""
+    root = os.environ.get("ROCM_HOME") or os.environ.get("ROCM_PATH")
+    if root:
+        yield os.path.join(root, "lib", name)
+    yield name
+    yield f"/opt/rocm/lib/{name}"
+
 
 _REMEDY: Final = "install ROCm's amd-smi-lib; in a container, pass in /dev/kfd and /dev/dri"
 

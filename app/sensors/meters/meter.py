@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..channel import Channel
-from ..errors import SensorError
+from ..gpu import SensorError
 
 Times = npt.NDArray[np.int64]
 Powers = npt.NDArray[np.float64]

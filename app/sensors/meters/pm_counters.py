@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ...errors import InputError
-from ..errors import SensorError
+from ...base.errors import InputError
+from ..gpu import SensorError
 from .counters import EnergyCounters
 from .meter import MeterInfo, MeterLost, Samples, Scope, meter_channels, nothing
 

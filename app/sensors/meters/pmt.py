@@ -12,8 +12,8 @@ import time
 from types import ModuleType
 from typing import Any, Final
 
-from ...errors import InputError
-from ..errors import SensorError
+from ...base.errors import InputError
+from ..gpu import SensorError
 from .counters import EnergyCounters
 from .meter import MeterInfo, MeterLost, Samples, Scope, meter_channels
 

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import SensorError
+from ..gpu import SensorError
 from .meter import MeterInfo, Samples, meter_channels, nothing
 from .serial_port import SerialPort, end_stream, exchange, open_port
 

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import SensorError
+from ..gpu import SensorError
 from .device_clock import DeviceClock
 from .meter import MeterInfo, Powers, Samples, Times, meter_channels, nothing
 from .serial_port import SerialPort, end_stream, exchange, open_port

@@ -26,8 +26,8 @@ from typing import IO, Final
 
 import numpy as np
 
-from ...errors import InputError
-from ..errors import SensorError
+from ...base.errors import InputError
+from ..gpu import SensorError
 from .device_clock import DeviceClock
 from .meter import MeterInfo, MeterLost, Samples, meter_channels, nothing
 

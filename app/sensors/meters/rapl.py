@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 from typing import Final
 
-from ...errors import InputError
-from ..errors import NoPermission, SensorError
+from ...base.errors import InputError
+from ..gpu import NoPermission, SensorError
 from .counters import EnergyCounters
 from .meter import MeterInfo, MeterLost, Samples, meter_channels
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ...errors import InputError
+from ...base.errors import InputError
 from ..gpu import Gpu
 from . import pm_counters, pmt, powersensor2, powersensor3, printed, rapl, simulated
 from .meter import PowerMeter

@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
-from ...errors import InputError
-from ...own_installation import how_to_add
-from ..errors import NoPermission, SensorError
+from ...base.errors import InputError
+from ...base.installation import how_to_add
+from ..gpu import NoPermission, SensorError
 from .meter import MeterLost
 
 _AT_ONCE: Final = 1 << 16

@@ -10,7 +10,7 @@ from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 
-from ...errors import InputError
+from ...base.errors import InputError
 from ..clock import Clock
 from ..gpu import Gpu, GpuInfo
 from .meter import MeterInfo, Samples, meter_channels, nothing

@@ -1,4 +1,11 @@
-"""`NvmlGpu`: a real NVIDIA board through NVML, read only. Nothing in this module sets anything."""
+"""`NvmlGpu`: a real NVIDIA board through NVML, read only. Nothing in this module sets anything.
+
+What NVML reports of a board's workload power profiles. Nothing here requests one.
+
+The processes that use a board, and how much of its memory each of them has, by NVML.
+
+Where a real board sits: its PCI address, by which other libraries may know it.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +13,16 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from ctypes import byref
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, TypeVar
 
 from ..channel import CHANNELS, PowerSample, Reading, channel
 from ..clock import Clock, HostClock
-from ..errors import GpuLost, NoDriver, NotSupported, SensorError
-from ..gpu import GpuInfo, GpuProcess, Held, PowerLimit
-from ..power_profiles import PowerProfiles
+from ..gpu import GpuInfo, GpuLost, GpuProcess, Held, NoDriver, NotSupported, PowerLimit, SensorError, Use
+from ..power_profiles import MOST_PROFILES, PowerProfile, PowerProfiles, profile_name
 from .channels import (
     CORES_PER_MULTIPROCESSOR,
     EVERY_READ_S,
@@ -21,15 +30,117 @@ from .channels import (
     POWER_USAGE,
     QUERIES,
     SLOW_S,
+    PowerBuffer,
     Query,
     power_usage_query,
     watts,
 )
 from .library import LIBRARY, NvmlLibrary
-from .power_buffer import PowerBuffer
-from .power_profiles import read_power_profiles
-from .processes import nvml_processes
 from .voltage import VoltageReader
+
+_PREFIX = "nvmlDeviceWorkloadPowerProfile"
+
+
+def read_power_profiles(ask: Callable[..., Any], structure: Callable[[str], Any]) -> PowerProfiles:
+    """Ask a board; `structure` makes one of nvidia-ml-py's by name. Raises NotSupported and what `ask` raises."""
+    info = structure("c_nvmlWorkloadPowerProfileProfilesInfo_v1_t")
+    ask(f"{_PREFIX}GetProfilesInfo", byref(info))
+    now = structure("c_nvmlWorkloadPowerProfileCurrentProfiles_v1_t")
+    ask(f"{_PREFIX}GetCurrentProfiles", byref(now))
+    supported = {}
+    for number in _numbers(info.perfProfilesMask):
+        each = info.perfProfile[number]
+        name = profile_name(int(each.profileId))
+        supported[number] = PowerProfile(name, int(each.priority), _numbers(each.conflictingmask))
+    return PowerProfiles(supported, _numbers(now.requestedProfilesMask), _numbers(now.enforcedProfilesMask))
+
+
+def _numbers(mask: Any) -> tuple[int, ...]:
+    """The bits that are set in a mask of 255."""
+    return tuple(at for at in range(MOST_PROFILES) if mask.mask[at // 32] >> at % 32 & 1)
+
+
+UNSEEN = "not visible here"  # a process of another user's container, or one that has just ended
+
+# what for -> NVML's functions, newest first: an older driver lacks the newer ones. The name without a version raises an
+# error of pynvml's own where the driver is older than it.
+_FUNCTIONS: tuple[tuple[Use, tuple[str, ...]], ...] = (
+    ("compute", ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2")),
+    ("graphics", ("nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v2")),
+)
+_SHARES = "nvmlDeviceGetProcessUtilization"
+_SHARES_S = 3.0  # how old a sample of a process's share may be; the driver takes them about every second
+
+
+def nvml_processes(ask: Callable[..., Any]) -> list[GpuProcess]:
+    """The processes on a board; `ask` calls an NVML function by name on it. Raises NotSupported, GpuLost, NoDriver.
+
+    Where the driver reports only one kind of use, those are all.
+    """
+    found: dict[int, GpuProcess] = {}
+    refused: SensorError | None = None
+    answered = False
+    for use, functions in _FUNCTIONS:
+        try:
+            answer = _first_answer(ask, functions)
+        except (GpuLost, NoDriver):
+            raise
+        except SensorError as error:
+            refused = error
+            continue
+        answered = True
+        for each in answer:
+            pid = int(each.pid)
+            used = each.usedGpuMemory
+            before = found.get(pid)
+            memory_mib = math.nan if used is None else used / 2**20
+            if before is not None:
+                memory_mib = memory_mib if math.isnan(before.memory_mib) else before.memory_mib
+            both: Use = use if before is None or before.use == use else "compute and graphics"
+            found[pid] = GpuProcess(pid, process_name(pid), memory_mib, both)
+    if not answered:
+        assert refused is not None
+        raise refused
+    shares = _shares(ask) if found else {}
+    described = (replace(each, share_percent=shares.get(each.pid, math.nan)) for each in found.values())
+    return sorted(described, key=lambda p: -p.memory_mib if not math.isnan(p.memory_mib) else math.inf)
+
+
+def _shares(ask: Callable[..., Any]) -> dict[int, float]:
+    """The newest share of each process, in %; empty where the driver reports none. Raises GpuLost, NoDriver."""
+    try:
+        samples = ask(_SHARES, time.time_ns() // 1000 - round(_SHARES_S * 1e6))
+    except (GpuLost, NoDriver):
+        raise
+    except SensorError:
+        return {}
+    oldest_first = sorted(samples, key=lambda sample: int(sample.timeStamp))
+    return {int(each.pid): float(each.smUtil) for each in oldest_first if each.smUtil <= 100}
+
+
+def process_name(pid: int, proc: Path = Path("/proc")) -> str:
+    """A process's name: of its program, and for an interpreter of its script; UNSEEN where it cannot be read."""
+    try:
+        words = (proc / str(pid) / "cmdline").read_bytes()[:4096].decode("utf-8", "replace").split("\0")
+        short = (proc / str(pid) / "comm").read_text("utf-8", "replace").strip()
+    except OSError:
+        return UNSEEN
+    program = Path(words[0]).name or short
+    script = next((word for word in words[1:] if word.endswith(".py")), "")
+    name = f"{program} {Path(script).name}" if script and program.startswith("python") else program
+    return "".join(letter if letter.isprintable() else "?" for letter in name)[:80] or UNSEEN
+
+
+def _first_answer(ask: Callable[..., Any], functions: Sequence[str]) -> Any:
+    problem: SensorError | None = None
+    for function in functions:
+        try:
+            return ask(function)
+        except NotSupported as error:
+            problem = problem or error
+    assert problem is not None
+    raise problem
+
 
 _MEMORY_CLOCK = 2  # NVML_CLOCK_MEM
 _TOO_SLOW_S = 0.25e-3  # a call that takes longer is not made at every read
@@ -448,3 +559,12 @@ def _within(seconds: float, ask: Callable[[], T]) -> T | None:
     thread.start()
     thread.join(seconds)
     return answers[0] if answers else None
+
+
+def pci_address(uuid: str, library: NvmlLibrary = LIBRARY) -> str:
+    """DOMAIN:BUS:DEVICE.FUNCTION, hexadecimal; empty where the driver does not tell it."""
+    try:
+        found = library.call("nvmlDeviceGetPciInfo", library.call("nvmlDeviceGetHandleByUUID", uuid)).busId
+    except SensorError:
+        return ""
+    return found.decode("ascii", "replace") if isinstance(found, bytes) else str(found)

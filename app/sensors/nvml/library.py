@@ -10,8 +10,8 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
-from ...own_installation import how_to_add_package
-from ..errors import GpuLost, NoDriver, NoPermission, NotSupported, SensorError
+from ...base.installation import how_to_add_package
+from ..gpu import GpuLost, NoDriver, NoPermission, NotSupported, SensorError
 
 _REMEDY = "see what is wrong: wattridge doctor"
 _IN_A_CONTAINER = "in a container, start it with the GPU passed in, as with --gpus all"

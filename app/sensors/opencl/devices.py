@@ -9,9 +9,9 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import Final
 
-from ...errors import InputError, WattridgeError
-from ...own_installation import how_to_add, how_to_repair
-from ...own_modules import lone_module_command
+from ...base.errors import InputError, WattridgeError
+from ...base.installation import how_to_add, how_to_repair
+from ...base.processes import lone_module_command
 
 REMEDY: Final = f"{how_to_add('opencl')}, and the OpenCL driver of the device (PoCL's for processors)"
 NO_DEVICE: Final = "there is no OpenCL device"

@@ -1,0 +1,1 @@
+"""Boards that repeat a recording."""

@@ -33,9 +33,8 @@ from typing import Any, BinaryIO, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import InputError, WattridgeError
-from ...files import title_of
-from ...input_files import is_there, open_input
+from ...base.errors import InputError, WattridgeError
+from ...base.files import is_there, open_input, title_of
 from ..channel import CHANNELS, POWER_SAMPLES, Channel, PowerSample, Reading, channel, figure_text
 from ..gpu import Gpu, PowerLimit
 

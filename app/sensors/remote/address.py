@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ...errors import InputError
+from ...base.errors import InputError
 
 SCHEME: Final = "ssh://"
 # Stricter than ssh: what could be an option, a path or a word of a shell is no name. ssh's own Host aliases fit.

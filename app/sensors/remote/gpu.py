@@ -9,13 +9,11 @@ from typing import Any, Final
 
 from ..channel import PowerSample, Reading
 from ..clock import Clock, HostClock
-from ..errors import GpuLost, NotSupported, SensorError
-from ..gpu import GpuProcess
+from ..gpu import GpuLost, GpuProcess, NotSupported, SensorError
 from ..power_profiles import PowerProfile, PowerProfiles
 from .address import Address, can_ask, ssh_command
 from .connection import Connection
-from .fields import number_or_none
-from .messages import parse_processes
+from .messages import number_or_none, parse_processes
 
 _READ_S: Final = 3.0  # for the next reading
 _AGAIN_S: Final = 3.0  # between two tries to connect

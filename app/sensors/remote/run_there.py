@@ -11,9 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ...plain_text import one_line, shortened
-from ..errors import SensorError
-from ..gpu import LIVE
+from ...base.text import one_line, shortened
+from ..gpu import LIVE, SensorError
 from .address import Address, can_ask, install_command, ssh_command
 
 _MOST_BYTES: Final = 1 << 20

@@ -1,0 +1,1 @@
+"""Simulated boards, from files of known physics."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import PermissionRefused
-from ..device_limits import DeviceLimits, limits_of
-from ..load import Precision
+from ...base.errors import PermissionRefused
+from ..gpu import Precision
+from ..limits import DeviceLimits, limits_of
 
 
 def figure(low: float, high: float, default: Any = dataclasses.MISSING) -> Any:

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ..errors import NotSupported
-from ..load import Load
+from ..gpu import Load, NotSupported
 from .figures import Twin
 
 ROOF_BLEND: Final = 4.0  # order of the norm: the A100's measured roofline rounds its corner so (3.8 to 4.3 fit it)

@@ -11,10 +11,10 @@ from bisect import bisect_right
 from typing import Final
 
 from ..event_reasons import EventReason
-from ..load import Execution, Load
+from ..gpu import Execution, Load
 from . import laws, serving_laws
 from .figures import Twin
-from .history import History
+from .sensor import History
 from .serving_laws import Serving
 
 STEP_NS: Final = 20_000_000

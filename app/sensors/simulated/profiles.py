@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from ...errors import InputError
-from ..device_limits import DeviceLimits
-from ..load import Load
+from ...base.errors import InputError
+from ..gpu import Load
+from ..limits import DeviceLimits
 from .kernels import (
     convolution,
     matrix_product,

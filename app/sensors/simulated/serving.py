@@ -1,17 +1,184 @@
-"""`SimulatedService`: a service on a simulated board, which answers requests on the board's own clock."""
+"""`SimulatedService`: a service on a simulated board, which answers requests on the board's own clock.
+
+Requests to a simulated service: their arrivals, their wait for a place, their prompts and their tokens.
+
+Continuous batching, as servers of language models have it: up to `places` sequences are answered at once, each step
+gives every one of them a token, and a prompt is read before its answer begins, while nothing else happens.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
-from ..errors import NotSupported, SensorError
-from ..service_load import Argument, Served, ServiceLoad
+import numpy as np
+
+from ..gpu import NotSupported, SensorError
+from ..service import Argument, Requests, Served, ServiceLoad
 from . import serving_laws
 from .figures import Twin
-from .request_queue import Pace, RequestQueue
 from .serving_laws import Serving, service_of
+
+_USUAL_TOKENS: Final = (256.0, 128.0)  # of a prompt and of an answer, where a load does not tell
+_DONE: Final = 1e-6  # of a token
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast a service works at present."""
+
+    step_s: Callable[[int], float]  # of so many sequences at once
+    prefill_rate: float  # tokens of a prompt a second
+
+
+@dataclass(slots=True)
+class _Request:
+    due_ns: float
+    prompt_left: float
+    tokens_left: float
+    output_tokens: float
+    first_ns: float = 0.0
+
+
+class RequestQueue:
+    """The requests of one load. Times are ns on the board's clock; not thread-safe."""
+
+    def __init__(self, load: ServiceLoad, places: int, scatter: float, seed: int, now_ns: int) -> None:
+        self.load = load
+        self._places = places
+        self._scatter = scatter
+        self._random = np.random.default_rng(seed)
+        self._now_ns = float(now_ns)
+        self._open_loop = load.concurrency is None
+        self._to_begin = load.concurrency or 0  # clients of a closed loop
+        self._next_due_ns = now_ns + (self._gap_ns() if self._open_loop else 0.0)
+        self._waiting: deque[_Request] = deque()
+        self._reading: _Request | None = None
+        self._answering: list[_Request] = []
+        self._ended: list[tuple[float, float, float, float]] = []  # due, first, ended, output tokens
+        self.idle_s = 0.0
+        self.tokens = 0.0  # given so far
+        self._take_what_is_due()
+
+    @property
+    def answering(self) -> int:
+        """Sequences that a step gives a token to."""
+        return len(self._answering)
+
+    @property
+    def reading(self) -> bool:
+        """A prompt is being read."""
+        return self._reading is not None
+
+    @property
+    def idle(self) -> bool:
+        return not self._answering and self._reading is None
+
+    def event_s(self, pace: Pace) -> float:
+        """Until what is done changes, at this pace; inf where nothing will."""
+        return min(self._own_event_s(pace), (self._next_due_ns - self._now_ns) / 1e9)
+
+    def advance(self, now_ns: int, pace: Pace) -> None:
+        """Work until then at that pace."""
+        while self._now_ns < now_ns:
+            step_s = min(self.event_s(pace), (now_ns - self._now_ns) / 1e9)
+            self._work(max(step_s, 1e-9), pace)
+
+    def skip(self, nanoseconds: int) -> None:
+        """So much time passed in which nothing was done and nothing was asked."""
+        self._now_ns += nanoseconds
+        self._next_due_ns += nanoseconds
+        for request in (*self._waiting, *self._answering, *([self._reading] if self._reading else [])):
+            request.due_ns += nanoseconds
+            request.first_ns += nanoseconds if request.first_ns else 0
+
+    def ended(self) -> Requests:
+        """Those that ended since this was asked last."""
+        rows, self._ended = self._ended, []
+        if not rows:
+            return Requests.none()
+        due_ns, first_ns, ended_ns = (np.ceil([row[i] for row in rows]).astype(np.int64) for i in range(3))
+        return Requests(
+            due_ns=due_ns,
+            sent_ns=due_ns,
+            first_ns=first_ns,
+            ended_ns=ended_ns,
+            input_tokens=np.full(len(rows), self._prompt()),
+            output_tokens=np.array([row[3] for row in rows]),
+            failed=np.zeros(len(rows), dtype=np.bool_),
+        )
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _own_event_s(self, pace: Pace) -> float:
+        if self._reading is not None:
+            return self._reading.prompt_left / pace.prefill_rate
+        if self._answering:
+            return min(each.tokens_left for each in self._answering) * pace.step_s(len(self._answering))
+        return math.inf
+
+    def _work(self, seconds: float, pace: Pace) -> None:
+        self._now_ns += seconds * 1e9
+        if self._reading is not None:
+            self._reading.prompt_left -= seconds * pace.prefill_rate
+            if self._reading.prompt_left <= _DONE:
+                self._begin_answer(self._reading)
+        elif self._answering:
+            tokens = seconds / pace.step_s(len(self._answering))
+            self.tokens += tokens * len(self._answering)
+            for request in self._answering:
+                request.tokens_left -= tokens
+            for request in [each for each in self._answering if each.tokens_left <= _DONE]:
+                self._answering.remove(request)
+                self._end(request)
+        else:
+            self.idle_s += seconds
+        self._take_what_is_due()
+
+    def _take_what_is_due(self) -> None:
+        while self._next_due_ns <= self._now_ns:
+            self._waiting.append(self._request(self._next_due_ns))
+            self._next_due_ns += self._gap_ns()
+        if self._reading is None and self._waiting and len(self._answering) < self._places:
+            self._reading = self._waiting.popleft()
+
+    def _begin_answer(self, request: _Request) -> None:
+        """A prompt has been read, which gives the first token."""
+        self._reading = None
+        request.first_ns = self._now_ns
+        self.tokens += 1
+        if request.tokens_left <= _DONE:
+            self._end(request)
+        else:
+            self._answering.append(request)
+
+    def _end(self, request: _Request) -> None:
+        self._ended.append((request.due_ns, request.first_ns, self._now_ns, request.output_tokens))
+        if not self._open_loop:
+            self._waiting.append(self._request(self._now_ns))
+
+    def _request(self, due_ns: float) -> _Request:
+        mean = _known(self.load.output_tokens, _USUAL_TOKENS[1])
+        tokens = max(1.0, round(mean * (1.0 + self._scatter * self._random.standard_normal())))
+        return _Request(due_ns, self._prompt(), tokens - 1.0, tokens)
+
+    def _prompt(self) -> float:
+        return max(1.0, _known(self.load.input_tokens, _USUAL_TOKENS[0]))
+
+    def _gap_ns(self) -> float:
+        """Until the next request that waits for no other one: another arrival, or another client that begins."""
+        if self._open_loop:
+            return float(self._random.exponential(1e9 / self.load.rate_per_s))
+        self._to_begin -= 1
+        return 1e9 * self.load.ramp_s / (self.load.concurrency or 1) if self._to_begin > 0 else math.inf
+
+
+def _known(value: float, usual: float) -> float:
+    return usual if math.isnan(value) else value
+
 
 # Server arguments that say how many sequences are answered at once, as servers call them.
 PLACES: Final = ("max_num_seqs", "max_running_requests", "max_concurrent_requests", "parallel", "num_parallel")

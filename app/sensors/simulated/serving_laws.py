@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..errors import NotSupported
+from ..gpu import NotSupported
 from . import laws
 from .figures import Service, Twin
 from .laws import OperatingPoint

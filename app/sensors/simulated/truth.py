@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from ...errors import InputError
-from ..errors import NotSupported
-from ..load import Load
+from ...base.errors import InputError
+from ..gpu import Load, NotSupported
 from . import laws
 from .figures import Twin
 from .profiles import PROFILES, full_load, load_of

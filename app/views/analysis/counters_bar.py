@@ -7,14 +7,13 @@ from typing import Final
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QComboBox, QWidget
 
+from ...base.errors import WattridgeError
+from ...engine.results.state import Purpose
 from ...engine.session import events
-from ...engine.session.profiling_choice import USUAL_COUNT, Wanted, Which
-from ...engine.session_state import Purpose
-from ...errors import WattridgeError
-from ..context import Context
-from ..number_boxes import WholeBox
-from ..plots.label import PlainLabel
-from ..widgets import button, hbox, vbox
+from ...engine.session.profiling import USUAL_COUNT, Wanted, Which
+from ..shared.context import Context
+from ..shared.label import PlainLabel
+from ..shared.widgets import WholeBox, button, hbox, vbox
 
 _CHOICES: Final = {Which.FRONT: "the front", Which.BEST: "the best", Which.RANDOM: "some at random"}
 _MOST: Final = 10_000

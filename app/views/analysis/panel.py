@@ -10,18 +10,18 @@ from PySide6.QtCore import QSignalBlocker, QTimer, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
+from ...base.formatting import count_text, counted
 from ...engine.analysis.charts import CHARTS, Analysed, AnalysisChart
 from ...engine.session.events import FiguresRestated, MeasurementsAdded, SessionChanged, SessionStarted
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
-from ...numbers import count_text, counted
-from ..context import Context
-from ..in_parts import InParts
 from ..plots.chart_plot import ChartPlot
-from ..plots.label import PlainLabel
-from ..result_caption import ResultCaption
-from ..threads.tasks import LatestTask
-from ..widgets import button, hbox, vbox
+from ..shared.context import Context
+from ..shared.label import PlainLabel
+from ..shared.result_caption import ResultCaption
+from ..shared.tasks import LatestTask
+from ..shared.turns import InParts
+from ..shared.widgets import button, hbox, vbox
 from .counters_bar import CountersBar
 
 _EMPTY = "No session yet.\nStart one in Tune, or open one in Library;\nits analysis is then drawn here."
@@ -140,7 +140,7 @@ class AnalysisPanel(QWidget, InParts):
         self.state.setText(f"Analysing {counted(len(table), 'measurement')} …")
 
         def work(_stop: threading.Event) -> Analysed:
-            from ...engine.analysis.session import analyse  # imported late: SciPy loads slowly
+            from ...engine.analysis.session_analysis import analyse  # imported late: SciPy loads slowly
 
             return Analysed(analyse(table, plan.objective), plan)
 

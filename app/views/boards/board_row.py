@@ -10,15 +10,15 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QWidget
 
-from ...numbers import duration, number
+from ...base.formatting import duration, number
 from ...sensors.channel import CHANNELS
 from ...sensors.gpu import StreamsReadings
 from ..monitor.time_window import TimeWindow
-from ..plots import theme
 from ..plots.figures import value_text
-from ..plots.label import PlainLabel, plain_tip
-from ..shown_reading import shown_reading
-from ..watched_board import WatchedBoard, is_real
+from ..shared import theme
+from ..shared.label import PlainLabel, plain_tip
+from ..shared.watched_board import WatchedBoard, is_real
+from ..shared.watched_boards import shown_reading
 
 _SHOWN_S = 60.0
 _FIGURES = ("graphics_clock_mhz", "temperature_c", "utilisation_percent", "memory_used_mib")

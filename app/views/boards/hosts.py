@@ -7,13 +7,13 @@ import threading
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QInputDialog, QWidget
 
-from ...errors import WattridgeError
+from ...base.errors import WattridgeError
 from ...sensors.gpu import LIVE
 from ...sensors.remote.address import Address, parse_address
 from ...sensors.remote.run_there import RemoteBoard, boards_there
-from ..settings import Settings
-from ..threads.tasks import TaskQueue
-from ..watched_boards import WatchedBoards
+from ..shared.settings import Settings
+from ..shared.tasks import TaskQueue
+from ..shared.watched_boards import WatchedBoards
 
 
 class Hosts(QObject):

@@ -1,8 +1,12 @@
-"""Every board at a glance: a row of its small trace and figures each, any in full; and the processes on them."""
+"""Every board at a glance: a row of its small trace and figures each, any in full; and the processes on them.
+
+The processes on the boards that are watched.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QAction, QHideEvent, QShowEvent
@@ -19,17 +23,35 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ...numbers import UNKNOWN
+from ...base.formatting import UNKNOWN
+from ...sensors.gpu import GpuProcess, ListsProcesses, SensorError
 from ...sensors.select import gpu_selectors
-from ..context import Context
-from ..plots import theme
-from ..plots.label import PlainLabel
-from ..shown_reading import beat
-from ..threads.tasks import LatestTask, TaskQueue
-from ..watched_board import WatchedBoard, is_real
+from ..shared import theme
+from ..shared.context import Context
+from ..shared.label import PlainLabel
+from ..shared.tasks import LatestTask, TaskQueue
+from ..shared.watched_board import WatchedBoard, is_real
+from ..shared.watched_boards import beat
 from .board_row import BoardRow
 from .hosts import Hosts
-from .processes import Found, processes_of
+
+Found = list[tuple[WatchedBoard, list[GpuProcess], str]]
+
+
+def processes_of(boards: Sequence[WatchedBoard]) -> Found:
+    """(board, its processes, why they are unknown) of each board; asks the driver, a few ms a board."""
+    found: Found = []
+    for board in boards:
+        gpu = board.gpu
+        if not isinstance(gpu, ListsProcesses):
+            found.append((board, [], "a recording holds no processes"))
+            continue
+        try:
+            found.append((board, list(gpu.processes()), ""))
+        except SensorError as error:
+            found.append((board, [], error.what))
+    return found
+
 
 _TICK_MS = 500
 _PROCESSES_EVERY = 4  # ticks

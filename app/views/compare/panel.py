@@ -12,22 +12,22 @@ from PySide6.QtCore import QSignalBlocker, Qt, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QTabWidget, QWidget
 
+from ...base.files import title_of
+from ...base.formatting import MINUS, count_text
 from ...engine.analysis.compare import Compared, Comparison, compare_sessions
 from ...engine.analysis.description import describe_comparison
 from ...engine.analysis.quantities import Quantity, quantity
-from ...engine.chart import Chart, Series
+from ...engine.results.chart import Chart, Series
 from ...engine.session.events import SessionChanged
 from ...engine.store.record import SessionRecord
-from ...files import title_of
-from ...numbers import MINUS, count_text
-from ..context import Context
-from ..file_dialogs import open_files
-from ..in_parts import InParts
 from ..plots.chart_plot import ChartPlot
 from ..plots.descriptions import ListingTable
-from ..plots.label import PlainLabel, plain_tip
-from ..threads.tasks import LatestTask, TaskQueue
-from ..widgets import button, hbox, local_time, vbox
+from ..shared.context import Context
+from ..shared.file_dialogs import open_files
+from ..shared.label import PlainLabel, plain_tip
+from ..shared.tasks import LatestTask, TaskQueue
+from ..shared.turns import InParts
+from ..shared.widgets import button, hbox, local_time, vbox
 
 if TYPE_CHECKING:
     from ...engine.store.database import Store

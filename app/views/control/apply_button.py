@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from ...engine.board_settings import in_words
-from ..context import Context
-from ..countdown import CONFIRM_S, apply_command
-from ..plots.label import plain_tip
-from ..watched_board import WatchedBoard
+from ...engine.results.settings import in_words
+from ..shared.context import Context
+from ..shared.countdown import CONFIRM_S, apply_command
+from ..shared.label import plain_tip
+from ..shared.watched_board import WatchedBoard
 from .arming import Arming
 
 

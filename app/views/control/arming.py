@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal, Slot
 
 from ...engine.session import events
-from ..threads.bridge import EngineBridge
-from ..watched_board import WatchedBoard
+from ..shared.bridge import EngineBridge
+from ..shared.watched_board import WatchedBoard
 
 SIMULATED = "Simulated: nothing real is set; everything here works as on a real GPU, so that you can try it."
 ACTIONS = ("Switch control on", "Switch control off")
@@ -68,7 +68,7 @@ class Arming(QObject):
             return "A recording cannot be set"
         if not info.live:
             return ""
-        from ...engine.control.rights import why_read_only  # imported late: only boards of this machine need it
+        from ...engine.control.client import why_read_only  # imported late: only boards of this machine need it
 
         return why_read_only(info.uuid)
 

@@ -9,10 +9,10 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTabBar, QTableView, QWidget
 
+from ...base.formatting import UNKNOWN
 from ...engine.control.device_log import BY_HAND, Change
-from ...numbers import UNKNOWN
-from ..plots.label import plain_tip
-from ..widgets import vbox
+from ..shared.label import plain_tip
+from ..shared.widgets import vbox
 
 AnyIndex = QModelIndex | QPersistentModelIndex
 _NO_PARENT = QModelIndex()

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
-from ..countdown import BACK, BACK_TIP, KEEP, KEEP_TIP
-from ..plots import theme
-from ..plots.label import PlainLabel
-from ..watched_board import WatchedBoard
-from ..watched_boards import WatchedBoards
-from ..widgets import hbox
+from ..shared import theme
+from ..shared.countdown import BACK, BACK_TIP, KEEP, KEEP_TIP
+from ..shared.label import PlainLabel
+from ..shared.watched_board import WatchedBoard
+from ..shared.watched_boards import WatchedBoards
+from ..shared.widgets import hbox
 
 
 class ConfirmLine(QWidget):

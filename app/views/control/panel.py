@@ -1,43 +1,101 @@
 """The manual controls: the switch, clocks and power limit by hand, profiles, export as files, the log of changes.
 
 Nothing moves while it is used: messages and the countdown have their places from the beginning.
+
+`HelperRow`: offers to install the helper with root's rights where it is missing, changed or of another version.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QComboBox, QGridLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QComboBox, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from ...engine.board_settings import PROFILE, Setting, in_words, requested_profiles, unit
+from ...base.errors import WattridgeError
+from ...base.formatting import UNKNOWN
+from ...engine.control import installing
+from ...engine.control.client import Asking, read_only
 from ...engine.control.device_log import changes_of
 from ...engine.control.profiles import delete_profile, profiles_of, save_profile
-from ...engine.control.rights import read_only
+from ...engine.results.settings import PROFILE, Setting, in_words, requested_profiles, unit
+from ...engine.results.state import Purpose, SessionState
 from ...engine.session import events
-from ...engine.session_state import Purpose, SessionState
-from ...errors import WattridgeError
-from ...numbers import UNKNOWN
 from ...sensors.channel import CHANNELS
 from ...sensors.gpu import Gpu
-from ..context import Context
-from ..countdown import Countdown, apply_command
-from ..file_dialogs import save_file
-from ..plots import theme
-from ..plots.label import PlainLabel, plain_tip
-from ..shown_reading import beat, shown_reading
-from ..threads.tasks import LatestTask
-from ..watched_board import WatchedBoard
-from ..widgets import hbox, vbox
+from ..shared import theme
+from ..shared.context import Context
+from ..shared.countdown import Countdown, apply_command
+from ..shared.file_dialogs import save_file
+from ..shared.label import PlainLabel, plain_tip
+from ..shared.tasks import LatestTask
+from ..shared.watched_board import WatchedBoard
+from ..shared.watched_boards import beat, shown_reading
+from ..shared.widgets import hbox, vbox
 from .arming import ACTIONS, SIMULATED, Arming
 from .change_log import KEPT, ChangeLog
 from .confirm_bar import answer_buttons
-from .helper_row import HelperRow
 from .setting_rows import Choices, SettingRows, choices_of
+
+
+class HelperRow(QWidget):
+    """Hidden while nothing needs to be installed. The password is asked for by polkit, after a click only."""
+
+    failed = Signal(str, str)  # what went wrong, and the remedy
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.text = PlainLabel()
+        self.text.setWordWrap(True)
+        self.button = QPushButton("&Install the helper …")
+        self.button.setToolTip("Asks for an administrator's password, once; only root can change the copy")
+        self.button.clicked.connect(self.install)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.addWidget(self.text, 1)
+        line.addWidget(self.button)
+        self._work = LatestTask(self)
+        self._work.done.connect(self._done)
+        self._work.failed.connect(self._failed)
+        self.hide()
+
+    def look(self) -> None:
+        """Find out, off Qt's thread, whether there is something to offer."""
+        self._work.run(lambda _stop: ("", installing.why_install()))
+
+    def shutdown(self) -> None:
+        self._work.shutdown()
+
+    @Slot()
+    def install(self) -> None:
+        self.button.setEnabled(False)
+        self.text.setText("Waiting for the password …")
+        self._work.run(_install)
+
+    @Slot(object)
+    def _done(self, result: tuple[str, str]) -> None:
+        said, why = result
+        self.text.setText(said or why)
+        self.button.setEnabled(True)
+        self.button.setVisible(bool(why))
+        self.setVisible(bool(said or why))
+
+    @Slot(str, str)
+    def _failed(self, what: str, remedy: str) -> None:
+        self.failed.emit(what, remedy)
+        self.look()
+
+
+def _install(stop: threading.Event) -> tuple[str, Any]:
+    report = installing.install(Asking.WINDOW, stop)
+    return f"The helper is installed: {report['done'][0]}. Control can be switched on now.", installing.why_install()
+
 
 _STATE_LINES, _MESSAGE_LINES = 3, 3  # room for words, whether there are any or not
 _FORM_PX = 560  # at most: fields as wide as the window could not be read along
@@ -374,7 +432,7 @@ class ControlPanel(QWidget):
     def _write(
         self, path: Path, text_of: Callable[[Gpu, dict[str, Setting]], str], *, executable: bool = False
     ) -> None:
-        from ...files import write_text
+        from ...base.files import write_text
 
         try:
             text = text_of(self._gpu, self._chosen())

@@ -19,7 +19,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ...engine.board_settings import (
+from ...base.formatting import UNKNOWN
+from ...engine.results.settings import (
     PROFILE,
     WORDS,
     Setting,
@@ -30,11 +31,10 @@ from ...engine.board_settings import (
     upper,
     why_not_set,
 )
-from ...numbers import UNKNOWN
 from ...sensors.gpu import Gpu
 from ...sensors.power_profiles import NO_PROFILE
-from ..number_boxes import NumberBox, WholeBox
-from ..plots.label import PlainLabel, plain_tip
+from ..shared.label import PlainLabel, plain_tip
+from ..shared.widgets import NumberBox, WholeBox
 
 _FAN = "The fan is shown only: a process that dies would leave it as it had set it, perhaps too low to cool the board."
 _OFFSETS = (

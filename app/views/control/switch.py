@@ -5,11 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QWidget, QWidgetAction
 
-from ..plots import theme
-from ..plots.label import PlainLabel
-from ..threads.bridge import EngineBridge
-from ..watched_board import WatchedBoard
-from ..widgets import vbox
+from ..shared import theme
+from ..shared.bridge import EngineBridge
+from ..shared.label import PlainLabel
+from ..shared.watched_board import WatchedBoard
+from ..shared.widgets import vbox
 from .arming import Arming
 
 _WIDTH = 400

@@ -8,15 +8,12 @@ from PySide6.QtCore import Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QButtonGroup, QWidget
 
-from ..context import Context
-from ..in_parts import InParts
-from ..plots.label import PlainLabel
-from ..plots.toggle import Toggle
-from ..result_caption import ResultCaption
-from ..threads.own_turn import OwnTurn
-from ..widgets import hbox, vbox
-from .history import History, Improvement
-from .plot import ConvergencePlot
+from ..shared.context import Context
+from ..shared.label import PlainLabel
+from ..shared.result_caption import ResultCaption
+from ..shared.turns import InParts, OwnTurn
+from ..shared.widgets import Toggle, hbox, vbox
+from .plot import ConvergencePlot, History, Improvement
 
 _UNTIMED = "What the evaluations took is not known"
 _TIMED = "Draw over the time that was spent on measuring, on the board's own clock"

@@ -7,8 +7,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QTextCursor, QTextDocument
 
+from ...base.errors import InputError
 from ...engine.specification.toml_edit import rebased
-from ...errors import InputError
 
 
 class EditedSpecification(QObject):

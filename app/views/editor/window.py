@@ -1,41 +1,153 @@
-"""`SpecificationEditor`: the TOML at the left; at the right its problems, the size of the space, and help for a key."""
+"""`SpecificationEditor`: the TOML at the left; at the right its problems, the size of the space, and help for a key.
+
+`AskBar`: what to do with unsaved changes, asked inside the window; nothing waits for the answer.
+
+Drafts in the data folder: what was not saved survives a crash.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QPushButton, QSplitter, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QSplitter, QWidget
 
+from ...base.errors import WattridgeError
+from ...base.files import read_text, write_text
+from ...base.paths import private_folder, resources
 from ...engine.formats.t1 import is_json
 from ...engine.session.load import load_specification
 from ...engine.specification.document import document_of
 from ...engine.specification.toml_edit import text_of, toml_of
 from ...engine.specification.toml_section import MAX_BYTES
-from ...files import read_text, write_text
-from ...paths import resources
-from ..file_dialogs import open_file, save_file
-from ..plots.label import ElidedLabel
-from ..threads.tasks import LatestTask, TaskQueue
-from ..widgets import button, hbox, local_time, vbox
-from . import kept_drafts
-from .ask_bar import AskBar
-from .beside import Beside
-from .checking import Found, Measured, Reading, measure, read
-from .complaint import Complaint
+from ..shared import theme
+from ..shared.file_dialogs import open_file, save_file
+from ..shared.label import ElidedLabel, PlainLabel
+from ..shared.tasks import LatestTask, TaskQueue
+from ..shared.widgets import button, hbox, local_time, vbox
+from .beside import Beside, Found, Measured, Reading, measure, read
 from .edited import EditedSpecification
-from .kept_drafts import Draft
-from .key_help import help_at
-from .toml_pane import TomlPane
+from .toml_pane import TomlPane, help_at
+from .wizard import Complaint
 
 if TYPE_CHECKING:
     from ...engine.specification.new_document import NewSpecification
     from ...sensors.gpu import Gpu
     from .wizard import NewWindow
+
+
+class AskBar(QFrame):
+    """Hidden until something asks. `ask` with what is to happen once the answer is not Cancel."""
+
+    save_asked = Signal()
+    discard_asked = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("ask")
+        self._then: Callable[[], object] | None = None
+        self.text = PlainLabel(wrap=True)
+        self.save = button("&Save", "Save, then go on", self._save)
+        self.discard = button("Do &not save", "The changes are lost", self._discard)
+        self.cancel = button("&Cancel", "Everything stays as it is", self.end)
+        hbox((self.text, 1), self.save, self.discard, self.cancel, of=self, margins=5)
+        theme.notifier().changed.connect(self._recolour)
+        self._recolour()
+        self.hide()
+
+    def ask(self, text: str, then: Callable[[], object], *, save: str = "&Save", discard: str = "Do &not save") -> None:
+        """Ask; `then` is called once the changes are saved or given up."""
+        self._then = then
+        self.text.setText(text)
+        self.save.setText(save)
+        self.discard.setText(discard)
+        self.show()
+        self.save.setFocus()
+
+    @Slot()
+    def end(self) -> None:
+        """There is nothing to ask any more."""
+        self._then = None
+        self.hide()
+
+    def go_on(self) -> None:
+        """What waited for the answer happens now."""
+        then = self._then
+        self.end()
+        if then is not None:
+            then()
+
+    @Slot()
+    def _save(self) -> None:
+        self.save_asked.emit()
+
+    @Slot()
+    def _discard(self) -> None:
+        self.discard_asked.emit()
+
+    @Slot()
+    def _recolour(self) -> None:
+        c = theme.colours()
+        self.setStyleSheet(
+            f"#ask {{ background: {c.warning}; border-bottom: 1px solid {c.border}; }}"
+            f"#ask QLabel {{ color: {c.warning_text}; background: transparent; }}"
+        )
+
+
+_MAX_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A text, the file it is for (None: not saved yet), the folder its file names are relative to, and when."""
+
+    text: str
+    path: Path | None
+    folder: Path
+    name: str
+    saved_s: float = 0.0
+
+
+def keep(draft: Draft) -> None:
+    """Write a draft in place of an older one for the same file. Raises WattridgeError where that fails."""
+    file = _file(draft.path)
+    document = {
+        "text": draft.text,
+        "path": None if draft.path is None else str(draft.path.absolute()),
+        "folder": str(draft.folder),
+        "name": draft.name,
+        "saved_s": time.time(),
+    }
+    write_text(file, json.dumps(document), overwrite=True)
+
+
+def kept(path: Path | None) -> Draft | None:
+    """The draft for a file, or the one that is for none; None where there is none that can be read."""
+    with suppress(WattridgeError, ValueError, KeyError, TypeError, OSError):
+        found = json.loads(read_text(_file(path), _MAX_BYTES))
+        own = None if found["path"] is None else Path(found["path"])
+        return Draft(str(found["text"]), own, Path(found["folder"]), str(found["name"]), float(found["saved_s"]))
+    return None
+
+
+def forget(path: Path | None) -> None:
+    """It was saved, or is not wanted any more."""
+    with suppress(WattridgeError, OSError):
+        _file(path).unlink(missing_ok=True)
+
+
+def _file(path: Path | None) -> Path:
+    name = "untitled" if path is None else hashlib.sha256(str(path.absolute()).encode("utf-8", "replace")).hexdigest()
+    return private_folder("drafts") / f"{name[:32]}.json"
+
 
 _FILES = "Specifications (*.toml);;All files (*)"
 _READ_MS = 80  # after the last change
@@ -173,7 +285,7 @@ class SpecificationEditor(QWidget):
 
     def offer_untitled(self) -> None:
         """Offer what a crash left of a specification that was in no file."""
-        self._files.run(lambda: kept_drafts.kept(None), self._offer)
+        self._files.run(lambda: kept(None), self._offer)
 
     def _load(self, path: Path) -> None:
         def job() -> _File | _FromT1:
@@ -182,7 +294,7 @@ class SpecificationEditor(QWidget):
                 return _FromT1(
                     path, f"# From {toml_of(path.name)}, which is T1: saving this leaves that as it is.\n{same}"
                 )
-            return _File(path, read_text(path, MAX_BYTES).replace("\r\n", "\n"), kept_drafts.kept(path))
+            return _File(path, read_text(path, MAX_BYTES).replace("\r\n", "\n"), kept(path))
 
         self._files.run(job, self._loaded)
 
@@ -305,8 +417,8 @@ class SpecificationEditor(QWidget):
 
         def job() -> None:
             write_text(path, text, overwrite=True)
-            kept_drafts.forget(own)
-            kept_drafts.forget(path)
+            forget(own)
+            forget(path)
 
         self._keep_timer.stop()
         self._files.run(job, lambda _: self._saved(text, path))
@@ -385,7 +497,7 @@ class SpecificationEditor(QWidget):
         draft, self._draft = self._draft, None
         path = draft.path if draft is not None else self.edited.path
         self._keep_timer.stop()
-        self._files.run(lambda: kept_drafts.forget(path))
+        self._files.run(lambda: forget(path))
         if draft is None:
             self._closing = True  # whatever waits need not ask again
         self.ask_bar.go_on()
@@ -398,9 +510,9 @@ class SpecificationEditor(QWidget):
         path = edited.path
         if self._unsaved:
             draft = Draft(edited.text, path, edited.folder, edited.name)
-            self._files.run(lambda: kept_drafts.keep(draft))
+            self._files.run(lambda: keep(draft))
         elif path is not None and self._draft is None:  # one that is offered stays until there is an answer
-            self._files.run(lambda: kept_drafts.forget(path))
+            self._files.run(lambda: forget(path))
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self._unsaved and not self._closing:

@@ -1,0 +1,1 @@
+"""Windows on files of other tools."""

@@ -9,14 +9,14 @@ import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QDialog, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
-from ...engine import pareto
+from ...base.errors import InputError
+from ...base.formatting import counted, number
 from ...engine.formats.any_table import Table, TableColumns, guess, read_cells, recording_of
 from ...engine.formats.recording import Recording
-from ...errors import InputError
-from ...numbers import counted, number
-from ..plots.label import PlainLabel
-from ..threads.tasks import LatestTask
-from ..widgets import button, hbox, vbox
+from ...engine.results import pareto
+from ..shared.label import PlainLabel
+from ..shared.tasks import LatestTask
+from ..shared.widgets import button, hbox, vbox
 
 _ROLES = ("not used", "parameter", "figure")
 _NOT_USED, _PARAMETER, _FIGURE = range(3)

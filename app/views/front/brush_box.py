@@ -9,8 +9,8 @@ from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QGraphicsRectItem
 
-from ..plots import theme
-from ..plots.box import Box
+from ..plots.plot import Box
+from ..shared import theme
 
 
 class BrushBox(Box):

@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QAbstractScrollArea
 from ...engine.analysis.quantities import Quantity, parameter_text, quantities_of, quantity
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
-from ..plots import theme
-from ..plots.label import PlainLabel
+from ..shared import theme
+from ..shared.label import PlainLabel
 
 _LOOK_MS = 150  # how often is looked whether the plot is still in sight
 _CLEAR_PX = 26  # around the pointer: what lies there is what the user looks at

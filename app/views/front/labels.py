@@ -11,8 +11,8 @@ import pyqtgraph as pg
 from PySide6.QtCore import QObject, QPointF, QRectF, QSizeF, Slot
 from PySide6.QtGui import QColor
 
-from ..plots import theme
 from ..plots.scatter import PointCloud
+from ..shared import theme
 
 Floats = npt.NDArray[np.float64]
 _CELL = 4.0  # logical pixels

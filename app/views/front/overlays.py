@@ -13,12 +13,12 @@ import pyqtgraph as pg
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QColor
 
+from ...base.formatting import count_text
 from ...engine.analysis.iso_lines import Product, iso_lines, role_of, slope
 from ...engine.analysis.plane import Quadrants, convex_hull, quadrants, spread_at
 from ...engine.analysis.quantities import Quantity
 from ...engine.analysis.tradeoff import percent_words
-from ...numbers import count_text
-from ..plots import theme
+from ..shared import theme
 from .labels import Wish
 from .points import Floats, FrontPoints, Indices
 

@@ -1,43 +1,139 @@
-"""The Pareto laboratory: any two figures of the session against each other, filters, brushing."""
+"""The Pareto laboratory: any two figures of the session against each other, filters, brushing.
+
+`FigureTabs`: the front, parallel coordinates or a slice in one place; each is made when it is first asked for.
+
+`ShowMenu`: what is drawn over the scatter, as a menu of a button.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from PySide6.QtCore import QTimer, Slot
-from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QGridLayout, QSizePolicy, QToolButton, QWidget
+from PySide6.QtCore import QTimer, Signal, Slot
+from PySide6.QtGui import QAction, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QGridLayout, QMenu, QSizePolicy, QStackedWidget, QTabBar, QToolButton, QWidget
 
+from ...base.errors import InputError
+from ...base.formatting import count_text, counted
 from ...engine.analysis.iso_lines import Product
 from ...engine.analysis.quantities import quantities_of
 from ...engine.session.events import FiguresRestated, MeasurementsAdded, SessionStarted
 from ...engine.session.plan import SessionPlan
 from ...engine.session.references import Reference, references_of
 from ...engine.space.result_table import ResultTable
-from ...errors import InputError
-from ...numbers import count_text, counted
-from ..context import Context
-from ..current_result import Indices
-from ..in_parts import InParts
-from ..plots import theme
 from ..plots.colour_key import ColourKey
-from ..plots.label import PlainLabel, plain_tip
 from ..plots.parameter_bars import ParameterBars
-from ..plots.row_filter import RowFilter
-from ..result_caption import ResultCaption
-from ..settings import Settings
-from ..widgets import hbox, vbox
-from .codings import Codings
-from .figure_choices import FigureChoices
-from .figure_tabs import FigureTabs
+from ..shared import theme
+from ..shared.context import Context
+from ..shared.current_result import Indices, RowFilter
+from ..shared.label import PlainLabel, plain_tip
+from ..shared.result_caption import ResultCaption
+from ..shared.settings import Settings
+from ..shared.turns import InParts
+from ..shared.widgets import hbox, vbox
+from .figure_choices import Codings, FigureChoices
 from .hover_card import measurement_html
+from .overlays import OVERLAYS
 from .parallel_plot import ParallelPlot
 from .plot import FrontPlot
 from .points import FrontPoints
-from .show_menu import ShowMenu
 from .slice_view import SliceView
+
+
+class FigureTabs(QStackedWidget):
+    """`bar` is the chooser, for wherever there is room. `made` announces a page when it is first shown."""
+
+    made = Signal(QWidget)
+    changed = Signal()
+
+    def __init__(self, pages: Sequence[tuple[str, str, Callable[[], QWidget]]], parent: QWidget | None = None) -> None:
+        """`pages`: title, tool tip, and what makes the page."""
+        super().__init__(parent)
+        self._makers = [maker for _, _, maker in pages]
+        self._pages: dict[int, QWidget] = {}
+        self.bar = QTabBar()
+        self.bar.setShape(QTabBar.Shape.RoundedSouth)
+        self.bar.setDrawBase(False)
+        self.bar.setExpanding(False)
+        self.bar.setAccessibleName("Figure of the measurements")
+        for at, (title, tip, _) in enumerate(pages):
+            self.bar.addTab(title)
+            self.bar.setTabToolTip(at, tip)
+        self.bar.currentChanged.connect(self._show)
+        self._show(0)
+
+    @Slot(int)
+    def _show(self, at: int) -> None:
+        page = self._pages.get(at)
+        if page is None:
+            page = self._pages[at] = self._makers[at]()
+            self.addWidget(page)
+            self.made.emit(page)
+        self.setCurrentWidget(page)
+        self.changed.emit()
+
+
+_KEY, _BARS = "front", "parameters"  # in the settings
+_AT_FIRST = frozenset(overlay.name for overlay in OVERLAYS if overlay.at_first) | {_BARS}
+
+
+class ShowMenu(QToolButton):
+    """Ticks for the overlays, kept over restarts; `bars` shows the parameters' histograms."""
+
+    changed = Signal()
+
+    def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._settings = settings
+        self.setText("&Show")
+        self.setToolTip("What is drawn over the points")
+        self.setAccessibleName("What is shown")
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        menu = QMenu(self)
+        menu.setToolTipsVisible(True)
+        self.ticks: dict[str, QAction] = {}
+        for overlay in OVERLAYS:
+            tick = self.ticks[overlay.name] = menu.addAction(overlay.text)
+            tick.setCheckable(True)
+            tick.setToolTip(overlay.tip)
+            tick.toggled.connect(self.changed)
+            tick.triggered.connect(self._keep)  # by the user
+        menu.addSeparator()
+        self.bars = menu.addAction("Pa&rameters")
+        self.bars.setToolTip(
+            "How the values of each parameter are distributed; hide values there (where there is room)"
+        )
+        self.bars.setCheckable(True)
+        self.bars.triggered.connect(self._keep)
+        menu.addSeparator()
+        self.everything = menu.addAction("&Zoom to everything")
+        self.everything.setToolTip("So that every point is in sight (double click or A in the plot)")
+        self.front = menu.addAction("Zoom to &front")
+        self.front.setToolTip("So that the configurations on the front lie apart (F in the plot)")
+        self.setMenu(menu)
+        self.look_again()
+
+    def look_again(self) -> None:
+        """The settings may be as at the first start again."""
+        ticked = self._settings.shown(_KEY, _AT_FIRST)
+        for name, tick in (*self.ticks.items(), (_BARS, self.bars)):
+            tick.setChecked(name in ticked)
+
+    @property
+    def shown(self) -> frozenset[str]:
+        """Names of the overlays that are switched on."""
+        return frozenset(name for name, tick in self.ticks.items() if tick.isChecked())
+
+    def set_possible(self, name: str, possible: bool) -> None:
+        """Enable or disable an overlay, as the figures on the axes allow."""
+        self.ticks[name].setEnabled(possible)
+
+    @Slot()
+    def _keep(self) -> None:
+        self._settings.note_shown(_KEY, self.shown | ({_BARS} if self.bars.isChecked() else set()))
+
 
 _EMPTY = (
     "No session yet.\nOpen a specification or a recorded cache in Tune and press Start,\n"

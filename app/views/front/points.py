@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ...engine.measurement import State
-from ...engine.objectives import Goal, Limit
-from ...engine.pareto import front
+from ...engine.results.measurement import State
+from ...engine.results.objectives import Goal, Limit
+from ...engine.results.pareto import front
 from ...engine.space.result_table import STATES, ResultTable
 from ...engine.space.within_limits import feasible
-from ..plots.row_filter import EVERYTHING, RowFilter
+from ..shared.current_result import EVERYTHING, RowFilter
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]

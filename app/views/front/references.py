@@ -14,9 +14,9 @@ from PySide6.QtGui import QColor
 
 from ...engine.analysis.quantities import Quantity, quantity
 from ...engine.session.references import Kind, Reference
-from ..plots import theme
 from ..plots.colour_key import KeyMark
 from ..plots.scatter import PointCloud
+from ..shared import theme
 from .labels import Wish
 from .points import FrontPoints
 

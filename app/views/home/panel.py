@@ -1,24 +1,85 @@
-"""Home: what this is, what can be done first, and what was done last."""
+"""Home: what this is, what can be done first, and what was done last.
+
+`Facts`: what Home has to find out first, off Qt's thread: sessions, files, boards, and where the example can run.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QBoxLayout, QToolButton, QWidget
 
-from ...numbers import duration
-from ...sensors.gpu import GpuInfo
-from ..context import Context
-from ..plots.label import PlainLabel, plain_tip
-from ..threads.tasks import LatestTask
-from ..watched_board import WatchedBoard
-from ..widgets import hbox, vbox
-from .card import OfferCard, words
-from .facts import Example, Facts, find_facts
-from .session_cards import LastSession, RecentSessions
+from ...base.errors import WattridgeError
+from ...base.formatting import duration
+from ...sensors.gpu import Gpu, GpuInfo
+from ...sensors.select import DEFAULT_TWIN, gpu_selectors
+from ..shared.context import Context
+from ..shared.label import PlainLabel, plain_tip
+from ..shared.settings import Settings
+from ..shared.tasks import LatestTask
+from ..shared.watched_board import WatchedBoard, is_real
+from ..shared.widgets import hbox, vbox
+from .session_cards import LastSession, OfferCard, RecentSessions, words
+
+if TYPE_CHECKING:
+    from ...engine.store.database import Store
+    from ...engine.store.record import SessionRecord
+
+SESSIONS_SHOWN = 13  # the last one, and those in the grid
+FILES_SHOWN = 4
+_SIMULATED = " (simulated)"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Where the example is tuned."""
+
+    selector: str | None  # of the simulated board that is shown first; None: on the board that is shown already
+    why: str = ""  # not on the board that is shown
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Those of one moment."""
+
+    sessions: list[SessionRecord]  # newest first
+    files: list[Path]  # opened last, newest first
+    real: list[str]  # names of the real boards
+    example: Example
+
+
+def find_facts(store: Store, gpu: Gpu) -> Facts:
+    """`gpu` is the board that is shown. Raises WattridgeError where the store cannot be read."""
+    selectors = gpu_selectors()
+    real = [label.partition(": ")[2] for selector, label in selectors if is_real(selector)]
+    return Facts(store.sessions(SESSIONS_SHOWN), Settings().recent[:FILES_SHOWN], real, example_on(gpu, selectors))
+
+
+def example_on(gpu: Gpu, selectors: list[tuple[str, str]]) -> Example:
+    """On a simulated board, and on a real one where CUDA kernels can run; else on the simulated board of that name."""
+    if gpu.info.source == "simulated":
+        return Example(None)
+    if gpu.info.source == "nvml":
+        from ...engine.runner.cuda.open import require_cuda  # imported late: few windows need it
+
+        try:
+            require_cuda(gpu)
+        except WattridgeError as error:
+            why = error.what
+        else:
+            return Example(None)
+    elif gpu.info.source == "amd":
+        why = "kernels on AMD boards were not yet tried on a real one"
+    else:
+        why = "a recording runs no kernels" if gpu.info.source == "recorded" else "it runs no CUDA kernels"
+    twins = {label.removesuffix(_SIMULATED): selector for selector, label in selectors if label.endswith(_SIMULATED)}
+    return Example(twins.get(gpu.info.name, f"simulated:{DEFAULT_TWIN}"), why)
+
 
 _WHAT = (
     "Wattridge shows what a GPU draws while it works, and finds the kernel configurations, clocks and power caps at "

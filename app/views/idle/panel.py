@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QTextBrowser, QWidget
 
-from ...errors import InputError
-from ..context import Context
+from ...base.errors import InputError
 from ..plots.descriptions import rich_text
-from ..plots.label import PlainLabel, plain_tip
-from ..threads.tasks import LatestTask
-from ..widgets import button, hbox, vbox
+from ..shared.context import Context
+from ..shared.label import PlainLabel, plain_tip
+from ..shared.tasks import LatestTask
+from ..shared.widgets import button, hbox, vbox
 
 if TYPE_CHECKING:
+    from ...engine.analysis.idle import IdleProgram, IdleStudy
     from ...engine.analysis.tradeoff import Load
-    from ...engine.tuning_methods.idle import IdleProgram, IdleStudy
 
 _EMPTY = (
     "How much does this board draw while nothing works on it?\n"
@@ -68,8 +68,8 @@ class IdlePanel(QWidget):
 
     def start(self) -> None:
         """Look at the shown board now."""
+        from ...engine.analysis.idle import study_idle
         from ...engine.control.guard import DeviceGuard
-        from ...engine.tuning_methods.idle import study_idle
 
         try:
             program = self._program()
@@ -109,7 +109,7 @@ class IdlePanel(QWidget):
         self._task.shutdown()
 
     def _program(self) -> IdleProgram | None:
-        from ...engine.tuning_methods.idle import IdleProgram
+        from ...engine.analysis.idle import IdleProgram
 
         try:
             words = shlex.split(self.program.text())
@@ -149,7 +149,7 @@ class IdlePanel(QWidget):
 
     @Slot(object)
     def _show(self, study: IdleStudy) -> None:
-        from ...engine.session.idle_costs import describe_idle
+        from ...engine.analysis.idle import describe_idle
 
         self.study = study
         self._idle("")

@@ -1,19 +1,30 @@
-"""Why is A better? What two or three measurements differ in, as a table and a sentence; free of Qt's widgets."""
+"""Why is A better? What two or three measurements differ in, as a table and a sentence; free of Qt's widgets.
+
+`PinnedView`: the pinned configurations side by side: only what they differ in.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QIcon, QResizeEvent
+from PySide6.QtWidgets import QTableWidget, QWidget
+
+from ...base.formatting import MINUS, change
 from ...engine.analysis.quantities import parameter_text, quantities_of, quantity
 from ...engine.analysis.tradeoff import percent_words, relative_change, tradeoff
-from ...engine.description import Description, Figure, aligned
-from ...engine.measurement import Measurement, spreads
+from ...engine.results.description import Description, Figure, aligned
+from ...engine.results.measurement import Measurement, spreads
 from ...engine.session.plan import SessionPlan
-from ...numbers import MINUS, change
 from ...sensors.event_reasons import names as reason_names
-from ..current_result import PIN_NAMES
-from ..provenance import source_words
+from ..plots.descriptions import fill_columns, prepare_table
+from ..shared import theme
+from ..shared.captions import source_words
+from ..shared.current_result import PIN_NAMES, CurrentResult
+from ..shared.label import PlainLabel
+from ..shared.widgets import button, hbox, vbox
 from .facts import COMPILED
 
 _FIRST = ("time_s", "energy_j", "power_w")  # of the figures
@@ -122,3 +133,38 @@ def _measured(label: str, unit: str, value: float, before: float) -> Figure:
     known = not math.isnan(before) and before and "temperature" not in label.lower()  # no ratio scale
     note = change(value / before).replace("-", MINUS) if known else ""
     return Figure(label, value, unit, note, important=True, meaning="measured")
+
+
+class PinnedView(QWidget):
+    """Follows the pins of the result while in sight."""
+
+    def __init__(self, result: CurrentResult, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._result = result
+        self.words = PlainLabel(wrap=True, selectable=True)
+        self.table = QTableWidget()
+        self.table.setTabKeyNavigation(False)
+        prepare_table(self.table, "What the pinned configurations differ in")
+        self.table.verticalHeader().setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.table.verticalHeader().setDefaultSectionSize(self.table.fontMetrics().height() + 6)
+        self.clear = button("&Unpin all", "Pin nothing any more", result.unpin_all)
+        vbox(self.words, (self.table, 1), hbox(1, self.clear), of=self, margins=2, spacing=2)
+        theme.notifier().changed.connect(self.refresh)
+        self.refresh()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The figures' names leave room for two columns; the whole name is their tool tip."""
+        super().resizeEvent(event)
+        self.table.verticalHeader().setMaximumWidth(self.width() // 3)
+
+    @Slot()
+    def refresh(self) -> None:
+        """Show what is pinned now."""
+        table, plan, pins = self._result.table, self._result.plan, self._result.pins
+        if table is None or plan is None:
+            return
+        measurements = [table.measurement(index) for index in pins]
+        self.words.setText(in_words(measurements, plan) if pins else "")
+        descriptions = describe_pinned(measurements, pins, plan) if len(pins) > 1 else []
+        self.table.setVisible(len(pins) > 1)
+        fill_columns(self.table, descriptions, [QIcon()] * len(descriptions))

@@ -7,16 +7,16 @@ import html
 import math
 from collections.abc import Iterable
 
+from ...base.formatting import duration
 from ...engine.analysis.peak_share import peak_share
 from ...engine.analysis.quantities import format_number, parameter_text, quantities_of, quantity
-from ...engine.measurement import SPREADS, THERMAL_CORRECTION, Measurement, State, scattered, spreads
+from ...engine.results.measurement import SPREADS, THERMAL_CORRECTION, Measurement, State, scattered, spreads
 from ...engine.runner.stating import UNCERTAINTY
 from ...engine.session.description import describe_statement
 from ...engine.session.gains import describe_gain
 from ...engine.session.plan import SessionPlan
-from ...numbers import duration
 from ...sensors.event_reasons import names as reason_names
-from ..plots import theme
+from ..shared import theme
 
 Rows = list[tuple[str, str]]
 

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import (
 )
 
 from ...engine.analysis.tradeoff import HOURS_PER_YEAR, Load
-from ..number_boxes import NumberBox, WholeBox
-from ..settings import MOST_BOARDS, Settings
+from ..shared.settings import MOST_BOARDS, Settings
+from ..shared.widgets import NumberBox, WholeBox
 
 
 class LoadForm(QWidget):

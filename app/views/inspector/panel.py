@@ -2,36 +2,100 @@
 
 What is chosen stands at the top, its figures, power, message and source in tabs, and what can be done with it at the
 bottom, always in sight.
+
+`KernelText`: the source that a session's specification names, read off Qt's thread; free of Qt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QPushButton, QSplitter, QStackedWidget, QTabWidget, QTextBrowser, QWidget
 
-from ...engine.measurement import Measurement, State
+from ...engine.results.measurement import Configuration, Measurement, State
 from ...engine.session.plan import SessionPlan
-from ..context import Context
-from ..in_parts import InParts
-from ..monitor.own_trace import OwnTrace, own_trace
-from ..monitor.own_trace_plot import OwnTracePlot
-from ..plots import theme
-from ..plots.label import PlainLabel
-from ..plots.toggle import look_pressed
-from ..result_caption import ResultCaption
-from ..settings import Settings
-from ..threads.own_turn import OwnTurn
-from ..threads.tasks import LatestTask
-from ..widgets import hbox, vbox
+from ..monitor.own_trace_plot import OwnTrace, OwnTracePlot, own_trace
+from ..shared import theme
+from ..shared.context import Context
+from ..shared.label import PlainLabel
+from ..shared.result_caption import ResultCaption
+from ..shared.settings import Settings
+from ..shared.tasks import LatestTask
+from ..shared.turns import InParts, OwnTurn
+from ..shared.widgets import hbox, look_pressed, vbox
 from .answer_bar import AnswerBar
 from .chooser_bar import ChooserBar
+from .differences import PinnedView
 from .facts import facts_as_html, title_as_html
-from .kernel_text import KernelText, read_kernel_text
-from .pinned_view import PinnedView
 from .text_view import SourceView, TextView
+
+if TYPE_CHECKING:
+    from ...engine.specification.model import Specification
+    from ...engine.workloads.command import Command
+
+MAX_SOURCE_BYTES = 1 << 20  # of one file
+NOTHING = "This session names no kernel source."
+GENERATED = "A program prints the source for each configuration when it is measured: {}"
+REPLAYED = "Replayed: the recording holds measurements, not the kernel's source."
+
+
+@dataclass(frozen=True, slots=True)
+class KernelText:
+    """What a session runs. `note` says why there is no source; `command` is set where it is a program."""
+
+    note: str = ""
+    title: str = ""  # kernel, files, options
+    spec: Specification | None = None
+    command: Command | None = None
+    source: str = ""
+    changed_s: float = 0.0  # when a file changed last, s since the epoch
+
+    def before(self, configuration: Configuration) -> str:
+        """What stands in front of the source for a configuration: its #defines, or the command line itself."""
+        if self.command is not None:
+            return shlex.join(self.command.words(configuration)) + "\n"
+        if self.spec is None:
+            return ""
+        from ...engine.workloads.source_kernel import define_lines
+
+        return "\n".join([*define_lines(self.spec, configuration), "", ""])
+
+
+def read_kernel_text(origin: Mapping[str, str], _stop: threading.Event | None = None) -> KernelText:
+    """Read what a plan's `origin` points to. Raises InputError for a file that is gone, too large or no text."""
+    if origin.get("kind") == "replay":
+        return KernelText(REPLAYED)
+    if not origin.get("file"):
+        return KernelText(NOTHING)
+    from ...base.files import read_text
+    from ...engine.session.load import load_specification
+    from ...engine.workloads.command import Command
+
+    path = Path(origin["file"])
+    spec = load_specification(path)
+    if spec.command is not None:
+        return KernelText(title="Command line", command=Command(spec), changed_s=path.stat().st_mtime)
+    if spec.kernel is not None and spec.kernel.generator:
+        return KernelText(GENERATED.format(spec.kernel.generator), spec=spec)
+    if spec.kernel is None or not spec.kernel.sources:
+        return KernelText(NOTHING, spec=spec)
+    sources = spec.kernel.sources
+    texts = [read_text(source, MAX_SOURCE_BYTES).rstrip() for source in sources]
+    if len(sources) > 1:
+        texts = [f"// ---- {source.name}\n{text}" for source, text in zip(sources, texts, strict=True)]
+    title = " · ".join(
+        (spec.kernel.name, ", ".join(source.name for source in sources), " ".join(spec.kernel.compiler_options))
+    ).rstrip(" ·")
+    changed_s = max(file.stat().st_mtime for file in (path, *sources))
+    return KernelText(title=title, spec=spec, source="\n\n".join(texts) + "\n", changed_s=changed_s)
+
 
 _LEAST_WIDTH, _MOST_WIDTH, _LEAST_HEIGHT = 280, 420, 260  # pixels
 _LOOK_AGAIN_MS = 250  # while readings of after the window are still to come

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from ...engine.metering.meter_choice import NO_METERS, MeterChoice
-from ..settings import Settings
-from ..threads.tasks import TaskQueue
-from ..watched_board import WatchedBoard
-from ..watched_boards import WatchedBoards
+from ...engine.metering.external_meters import NO_METERS, MeterChoice
+from ..shared.settings import Settings
+from ..shared.tasks import TaskQueue
+from ..shared.watched_board import WatchedBoard
+from ..shared.watched_boards import WatchedBoards
 
 if TYPE_CHECKING:
     from ...sensors.meters.sampled import SampledMeter
@@ -102,7 +102,7 @@ class BoardMeters(QObject):
 
 def _opened(board: WatchedBoard, choice: MeterChoice) -> tuple[list[SampledMeter], ExitStack] | None:
     """On the queue's thread. Raises WattridgeError."""
-    from ...engine.metering.beside import put_beside  # imported late: the window opens without
+    from ...engine.metering.external_meters import put_beside  # imported late: the window opens without
 
     if not choice:
         return None

@@ -14,19 +14,19 @@ from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QLineEdit, QListWidget, QListWidgetItem, QWidget
 
+from ...base.errors import WattridgeError
+from ...engine.metering.external_meters import BOARD, MeterChoice
 from ...engine.metering.gain_store import known_gain
-from ...engine.metering.meter_choice import BOARD, MeterChoice
-from ...errors import WattridgeError
-from ..plots import theme
-from ..plots.box import Box
-from ..plots.label import PlainLabel, plain_tip
-from ..threads.tasks import LatestTask, TaskQueue
-from ..widgets import button, hbox, vbox
+from ..plots.plot import Box
+from ..shared import theme
+from ..shared.label import PlainLabel, plain_tip
+from ..shared.tasks import LatestTask, TaskQueue
+from ..shared.widgets import button, hbox, vbox
 
 if TYPE_CHECKING:
     from ...sensors.meters.sampled import SampledMeter
     from ...sensors.meters.select import FoundMeter
-    from ..watched_board import WatchedBoard
+    from ..shared.watched_board import WatchedBoard
     from .board_meters import BoardMeters
 
 _TICK_MS = 100
@@ -151,7 +151,7 @@ class MeterWindow(QDialog):
         self.said.setText(f"Opening {selector}…")
 
         def open_it() -> tuple[str, SampledMeter, ExitStack] | WattridgeError:
-            from ...engine.metering.beside import shared_meter
+            from ...engine.metering.external_meters import shared_meter
 
             if before is not None:
                 before.close()
@@ -298,6 +298,6 @@ class MeterWindow(QDialog):
 
 def source_names(meters: Sequence[SampledMeter]) -> list[str]:
     """The meters' names as sources, in their order."""
-    from ...engine.metering.beside import named
+    from ...engine.metering.external_meters import named
 
     return list(named(meters))

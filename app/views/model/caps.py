@@ -10,11 +10,10 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
-from ...engine.tuning_methods.clock_fits import ClockFit
-from ..plots import theme
-from ..plots.box import Box
-from ..plots.dress import dress
+from ...engine.models.clock_fits import ClockFit
 from ..plots.overlay_list import colour_of
+from ..plots.plot import Box, dress
+from ..shared import theme
 
 _ABOVE = 1.12  # room over the highest point
 

@@ -1,13 +1,21 @@
-"""Frequency models on demand: fit a sweep, the session or files, overlay them, steer a session or set a clock."""
+"""Frequency models on demand: fit a sweep, the session or files, overlay them, steer a session or set a clock.
+
+`FitSources`: the button that adds fits to the picture, from files and past sessions.
+
+`FirstWays`: where there is no model yet, the ways to one, each a button with what it does beside it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import (
+    QGridLayout,
     QHBoxLayout,
     QMenu,
     QPushButton,
@@ -19,28 +27,134 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from ...engine.models.clock_fits import ClockFit, fits_of_file, fits_of_store, newest_fit
 from ...engine.models.description import describe_load
-from ...engine.models.frequency import FrequencyFit
+from ...engine.models.fit.frequency import FrequencyFit
 from ...engine.report.reproduce import sweep_words
 from ...engine.session import events
-from ...engine.tuning_methods.clock_fits import ClockFit
-from ..context import Context
 from ..control.apply_button import ApplyButton
-from ..in_parts import InParts
-from ..plots import theme
 from ..plots.descriptions import rich_text
-from ..plots.label import PlainLabel
 from ..plots.late_tabs import LateTabs
 from ..plots.overlay_list import OverlayList
-from ..progress_bar import ProgressBar
+from ..shared import theme
+from ..shared.context import Context
+from ..shared.file_dialogs import open_file
+from ..shared.label import PlainLabel
+from ..shared.past_sessions import PAST_SHOWN, PastSession, PastSessions
+from ..shared.tasks import LatestTask
+from ..shared.turns import InParts
+from ..shared.widgets import ProgressBar, button, hbox, vbox
 from .caps import CapsPlot
-from .explanation import explained_as_html
-from .legends import caps_legend, power_legend, voltage_legend
 from .methods import MethodsView
-from .plot import ModelPlot
-from .sources import FitSources
+from .plot import ModelPlot, caps_legend, explained_as_html, power_legend, voltage_legend
 from .voltage import VoltagePlot
-from .ways import FirstWays, Way
+
+_FILES = "Sweeps (*.csv *.csv.gz *.json *.json.gz);;All files (*)"
+
+
+class FitSources(QToolButton):
+    """`found` has the fits of what was chosen; `failed` has the fault and the remedy, both empty at a new try."""
+
+    found = Signal(object)  # list[ClockFit]
+    failed = Signal(str, str)
+
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._reader = LatestTask(self)
+        self.setText("&Add")
+        self.setToolTip("Overlay another board or kernel")
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        menu = QMenu(self)
+        self.setMenu(menu)
+        self.past = PastSessions(menu, self._past)
+        self.past.failed.connect(self.failed)
+        menu.aboutToShow.connect(self._fill)
+        menu.triggered.connect(self._chosen)
+        self._reader.done.connect(self.found)
+        self._reader.failed.connect(self.failed)
+
+    def shutdown(self) -> None:
+        """End what runs in the background."""
+        self._reader.shutdown()
+        self.past.shutdown()
+
+    def open_on_file(self) -> None:
+        """Add the newest fit of the window's board that was made here."""
+        store, gpu = self._context.store, self._context.gpu.info.name
+        self._reader.run(lambda _stop: newest_fit(store, gpu))
+
+    def open_menu(self) -> None:
+        """Show what can be added, wherever that was asked for."""
+        self.menu().popup(self.mapToGlobal(self.rect().bottomLeft()))
+
+    def open(self, path: Path) -> None:
+        """Add the fits of clocks and power limits in a CSV or a recording."""
+        self.failed.emit("", "")
+        self._reader.run(lambda _stop: fits_of_file(path))
+
+    @Slot()
+    def choose_file(self) -> None:
+        """Let the user choose a file."""
+        open_file(self, "Open a sweep of clocks or power limits", _FILES, self.open)
+
+    @Slot()
+    def _fill(self) -> None:
+        menu = self.menu()
+        menu.clear()
+        menu.addAction("A &file …").setData("file")
+        menu.addSection("Past sessions")
+        self.past.add()
+
+    def _past(self) -> list[PastSession]:
+        return [
+            PastSession(record.id, f"Session {record.id} · {record.shown_name} · {record.gpu}")
+            for record in self._context.store.sessions(PAST_SHOWN)
+        ]
+
+    @Slot(QAction)
+    def _chosen(self, action: QAction) -> None:
+        if action.data() == "file":
+            self.choose_file()
+        elif action.data() is not None:
+            self.failed.emit("", "")
+            store, session = self._context.store, int(action.data())
+            self._reader.run(lambda _stop: fits_of_store(store, session))
+
+
+_WIDEST_PX = 560
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """`text` is on the button, `sentence` beside it."""
+
+    text: str
+    sentence: str
+    go: Callable[[], object]
+
+
+class FirstWays(QWidget):
+    """In the middle of an empty plot."""
+
+    def __init__(self, ways: Sequence[Way], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.buttons: list[QPushButton] = []
+        grid = QGridLayout()
+        grid.setColumnStretch(1, 1)
+        grid.setHorizontalSpacing(12)
+        for row, way in enumerate(ways):
+            made = button(way.text, way.sentence, way.go)
+            self.buttons.append(made)
+            grid.addWidget(made, row, 0)
+            grid.addWidget(PlainLabel(way.sentence, wrap=True, muted=True), row, 1)
+        inside = QWidget()
+        inside.setMaximumWidth(_WIDEST_PX)
+        title = PlainLabel("No model yet")
+        title.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        vbox(title, grid, of=inside, margins=0, spacing=10)
+        vbox(1, hbox(1, (inside, 50), 1), 2, of=self, margins=16)
+
 
 _POWER, _VOLTAGE, _CAPS, _METHODS = range(4)  # tabs
 _SWEEP_POINTS = 10

@@ -1,8 +1,15 @@
-"""Frequency models drawn: points, P(f) with its band, energy on a second axis, ridge, range and optimum."""
+"""Frequency models drawn: points, P(f) with its band, energy on a second axis, ridge, range and optimum.
+
+What is drawn how in the plots of the model's panel, in the plots' colours and shapes.
+
+The clocks of a frequency model, explained in a line each: from the curve's minimum to the recommendation.
+"""
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,13 +18,13 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
-from ...engine.models.frequency import FrequencyFit
-from ..in_parts import InParts
-from ..plots import theme
-from ..plots.box import Box
-from ..plots.dress import dress
-from ..plots.note import PlotNote
+from ...engine.models.clock_fits import ClockFit
+from ...engine.models.fit.clock_limits import how_settable
+from ...engine.models.fit.frequency import FrequencyFit
 from ..plots.overlay_list import colour_of
+from ..plots.plot import Box, PlotNote, dress
+from ..shared import theme
+from ..shared.turns import InParts
 
 Floats = npt.NDArray[np.float64]
 
@@ -245,3 +252,135 @@ def _measured_energy(fit: FrequencyFit) -> tuple[Floats, Floats]:
         return np.empty(0), np.empty(0)
     clock, energy = fit.clock_mhz[fit.used], fit.power_w[fit.used] / fit.rate[fit.used]
     return clock, energy * float(np.median(fit.energy(clock) / energy))
+
+
+def power_legend(fit: FrequencyFit, *, alone: bool = True) -> str:
+    """Of power and energy; `alone`: no other fit is drawn behind it."""
+    colours = theme.colours()
+    measured = "measured on a simulated board" if fit.simulated else "measured"
+    points, line, energy = (colours.orange, colours.blue, colours.green) if alone else (colours.text,) * 3
+    entries = [(points, "●", measured)] if fit.used.any() else []
+    if not fit.used.all():
+        entries.append((colours.grey, "✖", "left out of the fit"))
+    if fit.identifiable:
+        entries += [(line, "━━", "model P(f) and its 95 % band"), (energy, "╍╍", "energy per work (right axis)")]
+    if fit.identifiable and len(fit.rate):
+        entries.append((energy, "◇", "the same as measured"))
+    if fit.optimum_bracketed:
+        entries.append((colours.vermillion, "░░", "optimum, 95 %"))
+    if fit.range_mhz is not None:
+        entries.append((colours.green, "░░", "±10 % of it"))
+    return _legend(entries)
+
+
+def voltage_legend(fit: FrequencyFit | None) -> str:
+    """Of the voltage, or why none is drawn."""
+    colours = theme.colours()
+    if fit is None or not fit.ridge_bracketed:
+        return "The voltage curve follows from power only where the ridge is bracketed."
+    entries = [(colours.blue, "━━", "voltage estimated from power, 1 below the ridge")]
+    if len(fit.voltage_mv) and np.isfinite(fit.voltage_mv).any():
+        entries.append((colours.orange, "●", "measured by the board, scaled to it (mV on the right)"))
+    else:
+        entries.append((colours.muted, "○", "this board, or this file, reports no voltage"))
+    return _legend(entries)
+
+
+def caps_legend(shown: ClockFit) -> str:
+    """Of the power limits, or how to measure them."""
+    colours = theme.colours()
+    if shown.caps is None:
+        return "No power limits were measured: tick 'Power limits too' beside 'Fit a clock sweep'."
+    entries = [(colours.vermillion, "●", "under a power limit"), (colours.muted, "┈┈", "power equal to the limit")]
+    if shown.comparison is not None:
+        entries.append((colours.blue, "○", "with a locked clock"))
+    return _legend(entries)
+
+
+def _legend(entries: Sequence[tuple[str, str, str]]) -> str:
+    return " &nbsp; ".join(
+        f"<span style='color:{colour}'>{mark}</span>&nbsp;{text.replace(' ', '&nbsp;')}"
+        for colour, mark, text in entries
+    )
+
+
+_UNKNOWN = "not known"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One figure of the model, and what it means in a sentence."""
+
+    name: str
+    value: str
+    meaning: str
+
+
+def explained(fit: FrequencyFit) -> Iterator[Line]:
+    """The five figures from which a clock is chosen."""
+    yield _minimum(fit)
+    yield _ridge(fit)
+    yield from _optimum(fit)
+    yield _recommendation(fit)
+
+
+def explained_as_html(fit: FrequencyFit) -> str:
+    """The same as a table."""
+    muted = theme.colours().muted
+    rows = "".join(
+        f"<tr><td><b>{line.name}</b>&nbsp;&nbsp;</td>"
+        f"<td align='right'>{line.value.replace(' ', '&nbsp;')}&nbsp;&nbsp;</td>"
+        f"<td style='color:{muted}'>{html.escape(line.meaning)}</td></tr>"
+        for line in explained(fit)
+    )
+    return f"<table cellspacing='0' cellpadding='0'>{rows}</table>"
+
+
+def _minimum(fit: FrequencyFit) -> Line:
+    name = "Curve minimum"
+    if not fit.identifiable:
+        return Line(name, _UNKNOWN, "the points do not determine the curve")
+    sampled = fit.clock_mhz[fit.used]
+    clocks = np.linspace(float(sampled.min()), float(sampled.max()), 401)
+    at = int(fit.energy(clocks).argmin())
+    edge = ", at an end of the measured clocks: the minimum may lie beyond" if at in (0, len(clocks) - 1) else ""
+    return Line(name, _mhz(float(clocks[at])), f"where the fitted curve of energy per work is lowest{edge}")
+
+
+def _ridge(fit: FrequencyFit) -> Line:
+    name = "Ridge"
+    if fit.ridge_mhz is None:
+        return Line(name, _UNKNOWN, "above it the voltage rises with the clock; the points do not determine it")
+    if not fit.ridge_bracketed:
+        return Line(name, "not bracketed", f"above it the voltage rises; it lies at or beyond {_mhz(fit.ridge_mhz)}")
+    return Line(
+        name, _mhz(fit.ridge_mhz), "above it the voltage rises with the clock, and power rises faster than speed"
+    )
+
+
+def _optimum(fit: FrequencyFit) -> Iterator[Line]:
+    if fit.optimum_mhz is None:
+        yield Line("Optimum", _UNKNOWN, "the clock of least energy per work; the points do not determine it")
+        yield Line("Interval", _UNKNOWN, "where the optimum lies with 95 % probability")
+    elif not fit.optimum_bracketed or fit.optimum_interval_mhz is None:
+        beyond = f"the clock of least energy per work lies at or beyond {_mhz(fit.optimum_mhz)}: measure beyond it"
+        yield Line("Optimum", "not bracketed", beyond)
+        yield Line("Interval", _UNKNOWN, "where the optimum lies with 95 % probability; it needs clocks on both sides")
+    else:
+        low, high = fit.optimum_interval_mhz
+        every = "the clock of least energy per work, over all curves that explain the points, not the best one alone"
+        yield Line("Optimum", _mhz(fit.optimum_mhz), every)
+        yield Line("Interval", f"{low:.0f}–{high:.0f} MHz", "where the optimum lies with 95 % probability")
+
+
+def _recommendation(fit: FrequencyFit) -> Line:
+    name = "Recommendation"
+    if fit.recommended_clock_mhz is None:
+        return Line(name, "none", "the points do not say which clock takes the least energy")
+    loss = "" if fit.expected_loss is None else f", {100 * fit.expected_loss:.2g} % above the unknown best"
+    meaning = f"{how_settable(fit.recommended_clock_mhz)}; the least energy to expect{loss}"
+    return Line(name, _mhz(fit.recommended_clock_mhz), meaning)
+
+
+def _mhz(clock_mhz: float) -> str:
+    return f"{clock_mhz:.0f} MHz"

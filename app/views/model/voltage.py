@@ -11,11 +11,10 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
-from ...engine.models.frequency import FrequencyFit
-from ..plots import theme
-from ..plots.box import Box
-from ..plots.dress import dress
+from ...engine.models.fit.frequency import FrequencyFit
 from ..plots.overlay_list import colour_of
+from ..plots.plot import Box, dress
+from ..shared import theme
 from .plot import dress_mark
 
 Floats = npt.NDArray[np.float64]

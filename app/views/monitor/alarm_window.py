@@ -7,10 +7,9 @@ from PySide6.QtWidgets import QCheckBox, QDialog, QFormLayout, QListWidget, QWid
 
 from ...sensors.alarms import Alarm, AlarmRules
 from ...sensors.gpu import Gpu
-from ..number_boxes import NumberBox
-from ..plots.label import PlainLabel, plain_tip
-from ..widgets import button, hbox, vbox
-from .alarms import Alarms
+from ..shared.alarms import Alarms
+from ..shared.label import PlainLabel, plain_tip
+from ..shared.widgets import NumberBox, button, hbox, vbox
 
 _TEMPERATURE_C = 85.0
 _POWER_W = 250.0

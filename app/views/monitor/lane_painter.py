@@ -9,13 +9,11 @@ import shiboken6
 from PySide6.QtCore import QLineF, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen, QPolygonF
 
-from ...numbers import round_ticks
+from ...base.formatting import round_ticks
 from ...sensors.event_reasons import NAMES, EventReason
-from ..plots.figures import ago_text, signed
-from ..plots.theme import Colours
-from ..plots.ticks import time_ticks
-from .lane_layout import LaneBox, Layout
-from .lanes import Line
+from ..plots.figures import ago_text, signed, time_ticks
+from ..shared.theme import Colours
+from .lanes import LaneBox, Layout, Line
 from .snapshot import Curve, Snapshot
 
 Range = tuple[float, float]

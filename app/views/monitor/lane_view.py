@@ -30,12 +30,10 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from ...sensors.event_reasons import names as reason_names
-from ...sensors.service_trace import service_trace
-from ..plots import theme
+from ...sensors.service import service_trace
 from ..plots.figures import ago_text, value_text
-from ..shown_reading import shown_reading
-from .lane_choice import LaneChoice
-from .lane_layout import Layout, lay_out, lay_out_low
+from ..shared import theme
+from ..shared.watched_boards import shown_reading
 from .lane_painter import Range, paint_cursor, paint_headers, paint_plots, paint_span
 from .lanes import (
     ESTIMATED_VOLTAGE,
@@ -43,10 +41,14 @@ from .lanes import (
     MORE_LANES,
     POWER,
     SERVICE_LANES,
+    LaneChoice,
+    Layout,
     Line,
     ShownLane,
     axis_range,
     boards_lane,
+    lay_out,
+    lay_out_low,
     meters_lane,
     shown_lanes,
 )
@@ -54,10 +56,10 @@ from .snapshot import OtherPower, Snapshot, take_snapshot
 from .time_window import TimeWindow, WallTime
 
 if TYPE_CHECKING:
-    from ...engine.models.voltage_estimate import VoltageEstimate
+    from ...engine.models.fit.voltage import VoltageEstimate
     from ...sensors.gpu import Gpu, GpuInfo
     from ...sensors.meters.sampled import SampledMeter
-    from ...sensors.trace import Trace
+    from ...sensors.trace.trace import Trace
 
 Span = tuple[int, int]
 Overlay = Callable[[QPainter, Layout, Span, theme.Colours], None]  # draws what lies within bounds over the lanes

@@ -1,14 +1,27 @@
-"""Which channels are drawn in which lane of the monitor, and how far each lane's axis reaches."""
+"""Which channels are drawn in which lane of the monitor, and how far each lane's axis reaches.
+
+`LaneChoice`: which lanes are shown, in which order, and on which scale; kept as text.
+
+Where each lane of the monitor lies: headers, plots, the strip of clock events and the time axis, in whole pixels.
+
+`lay_out` puts headers above the plots and clock events below them; `lay_out_low`, for a strip of little height, puts
+the headers at the left and leaves the clock events out.
+"""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from ...engine.models.voltage_estimate import UNIT as VOLTAGE_RATIO
+from PySide6.QtCore import QRect
+from PySide6.QtGui import QFontMetrics
+
+from ...engine.models.fit.voltage import UNIT as VOLTAGE_RATIO
 from ...sensors.channel import Channel
-from ..plots.ticks import round_up
+from ..plots.figures import round_up
 
 POWER = "power"  # stands for the finest power series that the trace has
 # Of the frequency model, where the board reports no voltage: a ratio, never volts.
@@ -194,3 +207,161 @@ def _available(known: Mapping[str, Channel], name: str) -> bool:
 def _reason(known: Mapping[str, Channel], lane: Lane) -> str:
     channel = known.get(lane.lines[0].channel)
     return (channel.unavailable if channel is not None else None) or "this GPU does not report it"
+
+
+Range = tuple[float, float]
+_MOST = 100  # lanes: the text may have been edited by hand
+
+
+@dataclass(frozen=True, slots=True)
+class LaneChoice:
+    """Lanes by their titles. One that `order` does not name comes last; one that was never switched is as at first."""
+
+    order: tuple[str, ...] = ()
+    switched: Mapping[str, bool] = field(default_factory=dict)  # shown or hidden by the user
+    scales: Mapping[str, Range] = field(default_factory=dict)  # fixed ones, by `scale_name`
+
+    def shows(self, title: str) -> bool:
+        """Whether a lane is shown."""
+        return self.switched.get(title, title in AT_FIRST)
+
+    def scale(self, lane: Lane) -> Range | None:
+        """The ends of a fixed axis; None where it follows the values."""
+        return self.scales.get(scale_name(lane))
+
+    def in_order(self, lanes: Sequence[ShownLane]) -> tuple[ShownLane, ...]:
+        """Every lane, hidden ones too."""
+        place = {title: number for number, title in enumerate(self.order)}
+        return tuple(sorted(lanes, key=lambda shown: place.get(shown.lane.title, _MOST)))
+
+    def arrange(self, lanes: Sequence[ShownLane]) -> tuple[ShownLane, ...]:
+        """The lanes that are shown, in order."""
+        return tuple(shown for shown in self.in_order(lanes) if self.shows(shown.lane.title))
+
+    def switch(self, title: str, shown: bool) -> LaneChoice:
+        """Show or hide a lane."""
+        return replace(self, switched={**self.switched, title: shown})
+
+    def reorder(self, titles: Sequence[str]) -> LaneChoice:
+        """Put the lanes in that order."""
+        return replace(self, order=tuple(titles))
+
+    def fix(self, lane: Lane, ends: Range | None) -> LaneChoice:
+        """Fix a lane's axis; None: it follows the values again. Ends that are no range change nothing."""
+        others = {name: kept for name, kept in self.scales.items() if name != scale_name(lane)}
+        if ends is not None and not _is_range(ends):
+            return self
+        return replace(self, scales={**others, scale_name(lane): ends} if ends is not None else others)
+
+    def text(self) -> str:
+        """What is kept."""
+        return json.dumps({"order": self.order, "switched": dict(self.switched), "scales": dict(self.scales)})
+
+    @staticmethod
+    def of(text: str) -> LaneChoice:
+        """The choice that was kept; where the text is none, everything is as at first."""
+        try:
+            kept: Any = json.loads(text)
+            order = [str(title) for title in kept["order"]][:_MOST]
+            switched = {str(title): bool(shown) for title, shown in kept["switched"].items()}
+            scales = {str(name): (float(low), float(high)) for name, (low, high) in kept["scales"].items()}
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return LaneChoice()
+        return LaneChoice(tuple(order), switched, {name: ends for name, ends in scales.items() if _is_range(ends)})
+
+
+def scale_name(lane: Lane) -> str:
+    """The lane of a measured and of an estimated voltage are one, their scales are two."""
+    return f"{lane.title}, {lane.unit}"
+
+
+def _is_range(ends: Range) -> bool:
+    return all(math.isfinite(end) and abs(end) < 1e9 for end in ends) and ends[0] < ends[1]
+
+
+_EVENT_ROWS = 3  # room for so many is always kept, so that the lanes do not jump when a reason appears
+_LEAST_PLOT = 18
+
+
+@dataclass(frozen=True, slots=True)
+class LaneBox:
+    """One lane: its header line, and its plot (empty where the lane only has a note)."""
+
+    shown: ShownLane
+    header: QRect
+    plot: QRect
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The whole picture. `left` and `right` bound every plot: one shared time axis."""
+
+    left: int
+    right: int
+    lanes: tuple[LaneBox, ...]
+    events_header: QRect  # empty, as `events` is, where they are left out
+    events: QRect
+    event_row: int  # height of one row
+    axis: QRect
+    low: bool = False  # the headers stand at the left of the plots
+
+    @property
+    def columns(self) -> int:
+        """Pixel columns of a plot."""
+        return max(1, self.right - self.left)
+
+    @property
+    def span(self) -> QRect:
+        """From the first lane's top to the time axis."""
+        top = self.lanes[0].header.top() if self.lanes else self.axis.top()
+        return QRect(self.left, top, self.columns, self.axis.top() - top)
+
+
+def lay_out(area: QRect, shown: Sequence[ShownLane], metrics: QFontMetrics, event_rows: int) -> Layout:
+    """Share the area out: headers and axis take a line of text each, plots the rest by weight."""
+    line = metrics.height() + 2
+    left = area.left() + metrics.horizontalAdvance("8888") + 10
+    right = area.right() - 8
+    row = line - 1
+    rows = max(_EVENT_ROWS, event_rows)
+    axis = QRect(area.left(), area.bottom() - line - 2, area.width(), line + 2)
+    events = QRect(left, axis.top() - rows * row - 3, right - left, rows * row)
+    events_header = QRect(left, events.top() - line, right - left, line)
+    drawn = [lane for lane in shown if lane.lines]
+    gap = 5
+    free = events_header.top() - area.top() - len(shown) * (line + gap) - gap
+    per_weight = max(0.0, free / max(1e-9, sum(lane.lane.weight for lane in drawn)))
+    boxes = []
+    top = area.top() + 2
+    for lane in shown:
+        header = QRect(left, top, right - left, line)
+        height = max(_LEAST_PLOT, int(lane.lane.weight * per_weight)) if lane.lines else 0
+        boxes.append(LaneBox(lane, header, QRect(left, header.bottom() + 1, right - left, height)))
+        top += line + height + gap
+    return Layout(left, right, tuple(boxes), events_header, events, row, axis)
+
+
+def lay_out_low(area: QRect, shown: Sequence[ShownLane], metrics: QFontMetrics) -> Layout:
+    """As `lay_out`, the headers at the left: a lane of a line of text is still readable."""
+    line = metrics.height()
+    beside = metrics.horizontalAdvance("Graphics clock 8888 MHz") + 12
+    left = area.left() + beside + metrics.horizontalAdvance("8888") + 10
+    right = area.right() - 8
+    axis = QRect(area.left(), area.bottom() - line - 2, area.width(), line + 2)
+    gap = 3
+    notes = sum(not lane.lines for lane in shown)
+    free = axis.top() - area.top() - len(shown) * gap - notes * line - gap
+    drawn = [lane for lane in shown if lane.lines]
+    per_weight = max(0.0, free / max(1e-9, sum(lane.lane.weight for lane in drawn)))
+    heights = {lane: max(_LEAST_PLOT, int(lane.lane.weight * per_weight)) for lane in drawn}
+    if sum(heights.values()) > free:  # those of a service came too
+        heights = dict.fromkeys(drawn, max(line - 2, int(free / len(drawn))))
+    boxes = []
+    top = area.top() + gap
+    for lane in shown:
+        height = heights.get(lane, 0)
+        width = beside if lane.lines else right - area.left()  # the reason why there is nothing takes all of it
+        header = QRect(area.left() + 8, top, width - 8, max(height, line))
+        boxes.append(LaneBox(lane, header, QRect(left, top, right - left, height)))
+        top += max(height, line) + gap
+    return Layout(left, right, tuple(boxes), QRect(), QRect(), 0, axis, low=True)

@@ -1,4 +1,7 @@
-"""`MonitorPanel`: the live monitor: traces, the summary of a marked span, at every beat."""
+"""`MonitorPanel`: the live monitor: traces, the summary of a marked span, at every beat.
+
+`RecordButton`: begins and ends a recording, and shows how long and how large it is.
+"""
 
 from __future__ import annotations
 
@@ -8,37 +11,98 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from PySide6.QtCore import QRect, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QLocale, QRect, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgGenerator
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
-from ...engine.models.voltage_estimate import VoltageEstimate
+from ...base.errors import WattridgeError
+from ...base.formatting import duration
+from ...engine.models.fit.voltage import VoltageEstimate
 from ...engine.session.events import FitFinished
-from ...errors import WattridgeError
-from ...numbers import duration
 from ...sensors.channel import CHANNELS, POWER_SAMPLES
-from ..plots import theme
+from ...sensors.gpu import GpuInfo
 from ..plots.figures import energy_text, value_text
-from ..plots.label import PlainLabel, plain_tip
-from ..shown_reading import ShownReading, beat, shown_reading
-from ..threads.tasks import LatestTask
-from ..widgets import hbox, vbox
+from ..shared import theme
+from ..shared.file_dialogs import save_file
+from ..shared.label import PlainLabel, plain_tip
+from ..shared.recorder import KINDS, SUFFIX, Recorder, usual_name
+from ..shared.tasks import LatestTask
+from ..shared.watched_boards import ShownReading, beat, shown_reading
+from ..shared.widgets import hbox, vbox
 from .lane_view import LaneView, Span
 from .lanes import ESTIMATED_VOLTAGE
-from .lanes_menu import LanesMenu
+from .lanes_menu import LanesMenu, TraceMenu
 from .readout import NO_STATISTICS, Readout
-from .record_button import RecordButton
-from .recorder import Recorder
-from .trace_menu import TraceMenu
 
 if TYPE_CHECKING:
     from ...sensors.gpu import Gpu
-    from ...sensors.trace import Statistics, Trace
+    from ...sensors.trace.trace import Statistics, Trace
+
+
+class RecordButton(QToolButton):
+    """Its menu asks for a file. `recorder` records `info`'s board."""
+
+    def __init__(self, recorder: Recorder, info: GpuInfo, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._recorder, self._info = recorder, info
+        recorder.changed.connect(self._show)
+        self.setFont(theme.number_font())
+        self.setAutoRaise(True)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.MenuButtonPopup)
+        self.setMenu(QMenu(self))
+        self.to_file = self.menu().addAction("Record &to…", self.ask_file)
+        longest = self.fontMetrics().horizontalAdvance(_text(8 * 3600.0, 888_800_000))
+        self.setFixedWidth(longest + 40)  # its neighbours stay where they are while it counts
+        self.clicked.connect(self._toggle)
+        theme.notifier().changed.connect(self._show)
+        self._show()
+
+    def show_board(self, recorder: Recorder, info: GpuInfo) -> None:
+        """Record another board from now on; a recording of the one before continues."""
+        self._recorder.changed.disconnect(self._show)
+        self._recorder, self._info = recorder, info
+        recorder.changed.connect(self._show)
+        self._show()
+
+    @Slot()
+    def _toggle(self) -> None:
+        self._recorder.toggle()
+
+    @Slot()
+    def ask_file(self) -> None:
+        """Ask for a file, and record to it."""
+        save_file(self, "Record", usual_name(self._info, datetime.now()), KINDS, self._start)
+
+    def _start(self, path: Path) -> None:
+        named = path if path.name.endswith(SUFFIX) else path.with_name(path.name + SUFFIX)
+        self._recorder.start(named)
+
+    @Slot()
+    def _show(self) -> None:
+        recorder = self._recorder
+        recording = recorder.recording
+        self.setText(_text(recorder.seconds, recorder.size) if recording else "●  Record")
+        self.setAccessibleName("Stop recording" if recording else "Record")
+        where = f"Stop recording to {recorder.path}" if recording else "Record every reading to a file that replays"
+        self.setToolTip(plain_tip(where))
+        self.setStyleSheet(f"color: {theme.colours().vermillion};" if recording else "")
+        self.setEnabled(not recorder.busy)
+        self.to_file.setEnabled(not recording)
+
+
+def _text(seconds: float, size: int) -> str:
+    hours, minutes = divmod(int(seconds) // 60, 60)
+    clock = f"{hours}:{minutes:02d}:{int(seconds) % 60:02d}"
+    written = QLocale.c().formattedDataSize(size, 1, QLocale.DataSizeFormat.DataSizeSIFormat)
+    return f"■  {clock} · {written}"
+
 
 _SUMMARY_S = 1.0  # between two looks at the statistics
 _MARKED = "Marked span"
@@ -235,7 +299,7 @@ class MonitorPanel(QWidget):
         info, trace = self._gpu.info, self._trace
 
         def work(_: threading.Event) -> Path:
-            from ...sensors.trace_files import write_trace  # imported late: few ask for it
+            from ...sensors.trace.files import write_trace  # imported late: few ask for it
 
             part = path.with_name(path.name + ".part")
             try:

@@ -10,13 +10,13 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QBrush, QColor, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QSizePolicy, QTableView, QWidget
 
-from ...numbers import UNKNOWN
+from ...base.formatting import UNKNOWN
 from ...sensors.channel import POWER_SAMPLES, Channel
-from ...sensors.trace import Statistics
-from ..plots import theme
+from ...sensors.trace.trace import Statistics
 from ..plots.figures import value_text
-from ..plots.label import PlainLabel, plain_tip
-from ..widgets import button, hbox, vbox
+from ..shared import theme
+from ..shared.label import PlainLabel, plain_tip
+from ..shared.widgets import button, hbox, vbox
 
 NOW, MINIMUM, MEAN, MAXIMUM, CURSOR = 1, 2, 3, 4, 5
 _TITLES = ("Channel", "Now", "Min", "Mean", "Max", "At mouse")

@@ -11,13 +11,13 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from ...engine.metering.characterisation.description import describe_characterisation
-from ...engine.metering.characterisation.figures import WORDS, Characterisation, SourceFigures
+from ...engine.metering.characterisation.sensor_figures import WORDS, Characterisation, SourceFigures
 from ...engine.metering.characterisation.store import known_characterisation
 from ...sensors.gpu import Gpu, GpuInfo
-from ..plots import theme
-from ..plots.box import Box
 from ..plots.descriptions import rich_text
-from ..plots.label import PlainLabel
+from ..plots.plot import Box
+from ..shared import theme
+from ..shared.label import PlainLabel
 
 _COLOURS = {"instant": "orange", "average": "sky", "counter": "purple", "buffer": "green"}
 _SYMBOLS = {"instant": "o", "average": "s", "counter": "t", "buffer": "+"}

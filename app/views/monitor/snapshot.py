@@ -13,8 +13,8 @@ import numpy.typing as npt
 from .lanes import ESTIMATED_VOLTAGE, POWER, ShownLane
 
 if TYPE_CHECKING:
-    from ...engine.models.voltage_estimate import VoltageEstimate
-    from ...sensors.trace import EventSpan, Trace
+    from ...engine.models.fit.voltage import VoltageEstimate
+    from ...sensors.trace.trace import EventSpan, Trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,17 +10,17 @@ from PySide6.QtGui import QCloseEvent, QKeyEvent, QMouseEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QToolButton
 
 from ...sensors.channel import CHANNELS
-from ..plots import theme
 from ..plots.figures import value_text
-from ..plots.label import PlainLabel, plain_tip
-from ..settings import Settings
-from ..shown_reading import beat, shown_reading
-from ..widgets import hbox
+from ..shared import theme
+from ..shared.label import PlainLabel, plain_tip
+from ..shared.settings import Settings
+from ..shared.watched_boards import beat, shown_reading
+from ..shared.widgets import hbox
 from .lane_view import short_name
 
 if TYPE_CHECKING:
     from ...sensors.gpu import Gpu
-    from ...sensors.trace import Trace
+    from ...sensors.trace.trace import Trace
 
 _KEPT = "strip"  # its place, in the settings
 

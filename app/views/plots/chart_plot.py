@@ -12,11 +12,11 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from ...engine.chart import Chart, Series
-from . import theme
-from .box import Box
-from .label import PlainLabel, axis_title
+from ...engine.results.chart import Chart, Series
+from ..shared import theme
+from ..shared.label import PlainLabel, axis_title
 from .markers import COLOURS, SHAPES, colour_scale
+from .plot import Box
 from .scatter import PointCloud
 
 _BAR_SHARE = 0.8  # of a group's room that is bars

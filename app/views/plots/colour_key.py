@@ -11,9 +11,9 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from ...base.formatting import round_ticks
 from ...engine.analysis.quantities import Quantity
-from ...numbers import round_ticks
-from . import theme
+from ..shared import theme
 from .markers import COLOURS, SHAPES, Coding, ShapeCoding, colour_scale, draw_marker
 
 _WIDTH = 104

@@ -9,10 +9,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QIcon, QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
-from ...engine.description import Cell, Description, Listing, aligned, label_as_html
-from ...numbers import MINUS, UNKNOWN, number
-from ..plots.label import plain_tip
-from . import theme
+from ...base.formatting import MINUS, UNKNOWN, number
+from ...engine.results.description import Cell, Description, Listing, aligned, label_as_html
+from ..shared import theme
+from ..shared.label import plain_tip
 
 _TABLE = "<table cellspacing='0' cellpadding='2'>"
 _WIDEST = 220  # pixels of a column, until the user makes it wider

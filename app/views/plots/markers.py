@@ -16,7 +16,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen, QPixmap, QPolygonF
 
-from .theme import Colours
+from ..shared.theme import Colours
 
 COLOURS = 48  # steps of the colour scale
 SHAPES = ("circle", "square", "triangle", "diamond", "triangle down", "pentagon", "cross")

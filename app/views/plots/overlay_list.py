@@ -10,7 +10,7 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 
-from . import theme
+from ..shared import theme
 
 _COLOURS = ("blue", "orange", "green", "purple", "vermillion", "sky", "grey")
 

@@ -11,13 +11,13 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QSizePolicy, QToolTip, QWidget
 
+from ...base.formatting import counted
 from ...engine.analysis.quantities import Quantity, parameter_text, quantities_of
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
-from ...numbers import counted
-from . import theme
-from .label import plain_tip
-from .row_filter import EVERYTHING, RowFilter
+from ..shared import theme
+from ..shared.current_result import EVERYTHING, RowFilter
+from ..shared.label import plain_tip
 
 _MOST_BARS = 20  # a parameter of more values has several of them in a bar
 _BAR_PX = (7, 22)  # narrowest and widest

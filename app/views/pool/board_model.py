@@ -9,10 +9,10 @@ from typing import Any, Final
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 from PySide6.QtGui import QColor
 
+from ...base.formatting import UNKNOWN, count_text, counted, percent
 from ...engine.runner.pool.pool import BoardStatus, Doing, PoolStatus, board_name
-from ...numbers import UNKNOWN, count_text, counted, percent
-from ..plots import theme
-from ..plots.label import plain_tip
+from ..shared import theme
+from ..shared.label import plain_tip
 
 AnyIndex = QModelIndex | QPersistentModelIndex
 _NO_PARENT = QModelIndex()

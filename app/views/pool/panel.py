@@ -11,16 +11,16 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QSizePolicy, QTableView, QWidget
 
+from ...base.formatting import count_text, counted, percent
 from ...engine.runner.pool.pool import BoardStatus, Doing, PoolStatus, board_name, status_of_origin
 from ...engine.session import events
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import DECIDED_ON
-from ...numbers import count_text, counted, percent
-from ..context import Context
-from ..plots.label import PlainLabel
-from ..pool_connection import PoolConnection
-from ..watched_boards import speed_words
-from ..widgets import set_up_table, vbox
+from ..shared.context import Context
+from ..shared.label import PlainLabel
+from ..shared.pool_connection import PoolConnection
+from ..shared.watched_boards import speed_words
+from ..shared.widgets import set_up_table, vbox
 from .board_model import COLUMNS, BoardModel
 from .runs_on import RunsOn
 

@@ -6,13 +6,12 @@ from PySide6.QtCore import QItemSelectionModel, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QSizePolicy, QTableView, QWidget
 
+from ...base.formatting import duration
 from ...engine.session.queue import QueuedRun
-from ...numbers import duration
-from ..context import Context
-from ..plots.label import PlainLabel
-from ..widgets import button, hbox, set_up_table, vbox
-from .queue_model import COLUMNS, QueueModel
-from .words import waiting_in_words
+from ..shared.context import Context
+from ..shared.label import PlainLabel
+from ..shared.widgets import button, hbox, set_up_table, vbox
+from .queue_model import COLUMNS, QueueModel, waiting_in_words
 
 _EMPTY = (
     "Nothing is queued.\n'Add to queue' beside Start puts runs here: as set up, or several strategies, seeds and "

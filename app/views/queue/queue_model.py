@@ -1,4 +1,7 @@
-"""`QueueModel`: the runs of the queue as a table, in the order of their turns; those that wait can be dragged."""
+"""`QueueModel`: the runs of the queue as a table, in the order of their turns; those that wait can be dragged.
+
+The queue in a few words, as the bar over every view, the panel and the question before quitting have them.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,11 @@ from typing import Any, Final
 
 from PySide6.QtCore import QAbstractTableModel, QMimeData, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from ...base.formatting import UNKNOWN, count_text, duration, percent
+from ...engine.results.state import SessionState
 from ...engine.session.queue import QueuedRun, RunQueue
-from ...engine.session_state import SessionState
-from ...numbers import UNKNOWN, count_text, duration, percent
-from ..plots.label import plain_tip
-from ..threads.activity import Activity
+from ..shared.bridge import Activity
+from ..shared.label import plain_tip
 
 AnyIndex = QModelIndex | QPersistentModelIndex
 _NO_PARENT = QModelIndex()
@@ -153,3 +156,27 @@ COLUMNS: Final = (
     ("Board", "Tesla V100-PCIE-16GB (simulated)"),
     ("At most", "100 000, 10 min"),
 )
+
+
+_NAMED = 3  # runs
+
+
+def waiting_in_words(queue: RunQueue) -> str:
+    """How many wait, and why none of them starts where that is so; empty while there is nothing to say."""
+    count = len(queue.waiting)
+    if not count:
+        return "The queue is paused" if queue.paused else ""
+    more = "more " if queue.current is not None else ""
+    words = f"{count} {more}{'waits' if count == 1 else 'wait'}"
+    if queue.paused:
+        because = f": {queue.paused_because}" if queue.paused_because else ""
+        return f"{words} · queue paused{because}"
+    return words
+
+
+def named(queue: RunQueue) -> str:
+    """The runs that wait, the first of them by name: '3 runs that wait (gemm on …; …)'."""
+    waiting = queue.waiting
+    count = "1 run that waits" if len(waiting) == 1 else f"{len(waiting)} runs that wait"
+    more = f"; and {len(waiting) - _NAMED} more" if len(waiting) > _NAMED else ""
+    return f"{count} ({'; '.join(run.words for run in waiting[:_NAMED])}{more})"

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QGridLayout, QLineEdit, QPushButton, QWidget
 
-from ...engine.tuning_methods.description import describe_kernel
-from ...engine.tuning_methods.roofline_sweeps import PlacedKernel, Sweep
-from ...numbers import number
+from ...base.formatting import number
+from ...engine.models.roofline.description import describe_kernel
+from ...engine.models.roofline.points import PlacedKernel, Sweep
 from ..plots.descriptions import ListingTable
-from ..plots.label import PlainLabel
 from ..plots.overlay_list import icon_of
+from ..shared.label import PlainLabel
 
 _TIPS = (
     "Work over peak or traffic over bandwidth, whichever takes longer, and longer at a power limit",

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
+from ...engine.models.roofline.points import sweep_of_session
+from ...engine.results.state import Progress, SessionState
 from ...engine.session import events
 from ...engine.session.plan import SessionPlan
 from ...engine.session.planning import plan_resume, plan_roofline
-from ...engine.session_state import Progress, SessionState
 from ...engine.space.result_table import ResultTable
-from ...engine.tuning_methods.roofline_sweeps import sweep_of_session
-from ..context import Context
-from ..threads.tasks import LatestTask
+from ..shared.context import Context
+from ..shared.tasks import LatestTask
 
 _PARTIAL_MS = 500  # between two fits of a sweep that is still running
 

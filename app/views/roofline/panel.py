@@ -22,15 +22,14 @@ from PySide6.QtWidgets import (
 )
 
 from ...engine.analysis.quantities import Quantity
-from ...engine.session.events import SessionStarted
-from ...engine.session.plan import SessionPlan
-from ...engine.space.result_table import ResultTable
-from ...engine.tuning_methods.description import describe_sweep, verdict
-from ...engine.tuning_methods.roofline_points import PRECISIONS, TENSOR, precision_words
-from ...engine.tuning_methods.roofline_sweeps import (
+from ...engine.models.roofline.description import describe_sweep, verdict
+from ...engine.models.roofline.points import (
+    PRECISIONS,
+    TENSOR,
     Sweep,
     kernel_of,
     past_sweeps,
+    precision_words,
     published_sweeps,
     recorded_sweeps,
     sweep_of_session,
@@ -38,18 +37,21 @@ from ...engine.tuning_methods.roofline_sweeps import (
     sweeps_of_store,
     sweeps_on_file,
 )
-from ..context import Context
-from ..file_dialogs import open_file
-from ..in_parts import InParts
-from ..past_sessions import PastSession, PastSessions
-from ..plots import theme
+from ...engine.session.events import SessionStarted
+from ...engine.session.plan import SessionPlan
+from ...engine.space.result_table import ResultTable
 from ..plots.colour_key import ColourKey
 from ..plots.descriptions import fill_columns, prepare_table
-from ..plots.label import PlainLabel, plain_tip
 from ..plots.overlay_list import OverlayList, icon_of
-from ..progress_bar import ProgressBar
-from ..provenance import source_words
-from ..threads.tasks import LatestTask
+from ..shared import theme
+from ..shared.captions import source_words
+from ..shared.context import Context
+from ..shared.file_dialogs import open_file
+from ..shared.label import PlainLabel, plain_tip
+from ..shared.past_sessions import PastSession, PastSessions
+from ..shared.tasks import LatestTask
+from ..shared.turns import InParts
+from ..shared.widgets import ProgressBar
 from .kernel import KernelPlacer
 from .measuring import RooflineMeasuring
 from .plot import RooflinePlot

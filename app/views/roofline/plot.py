@@ -1,9 +1,15 @@
-"""The roofline, archline and powerline over intensity: measured points, fitted lines, balances, the power limit."""
+"""The roofline, archline and powerline over intensity: measured points, fitted lines, balances, the power limit.
+
+What stands beside points and lines on the roofline's plots: balances, the power limit, the margins.
+
+Where the measured points of a sweep stand on the three plots, and each of them in words; free of Qt.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 import numpy.typing as npt
@@ -12,16 +18,143 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
-from ...engine.tuning_methods.roofline_sweeps import PlacedKernel, Sweep
-from ..in_parts import InParts
-from ..plots import theme
-from ..plots.axes import LogAxis
-from ..plots.box import Box
+from ...base.formatting import number
+from ...engine.models.roofline.description import describe_sweep
+from ...engine.models.roofline.points import PlacedKernel, Sweep
+from ...engine.results.description import label_as_html
 from ..plots.markers import COLOURS, SHAPES, Coding, colour_scale
-from ..plots.note import PlotNote
 from ..plots.overlay_list import colour_of, pen_of
-from .marks import draw_margins, draw_marks
-from .points import STRIP, Floats, left_margin, measured_values, places_of, point_words, right_margin
+from ..plots.plot import Box, LogAxis, PlotNote
+from ..shared import theme
+from ..shared.turns import InParts
+
+Floats = npt.NDArray[np.float64]
+STRIP = 0.16  # half the width of the margins where flop and copy kernels stand, decades
+
+
+def places_of(sweep: Sweep, at: int, low: float, high: float) -> tuple[Floats, Floats]:
+    """log10 of intensity and of speed, work per energy or power (`at` 0 to 2); margins for what has no intensity."""
+    points = sweep.points
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x = np.log10(sweep.intensity())
+        y = np.log10((points.flops, points.flops / points.power_w, points.power_w)[at])
+    kinds = np.array(points.kind)
+    return np.where(kinds == "flop", right_margin(high), np.where(kinds == "copy", left_margin(low), x)), y
+
+
+def point_words(sweep: Sweep, index: int) -> str:
+    """One measured point in words."""
+    points, intensity = sweep.points, float(sweep.intensity()[index])
+    lines = [sweep.label, f"{points.kind[index]} kernel"]
+    if math.isfinite(intensity) and intensity > 0:
+        lines[1] += f", {number(intensity)} flop/B"
+    if points.flops[index] > 0:
+        speed = points.flops[index]
+        lines.append(f"{number(speed / 1e12)} TFLOP/s, {number(speed / points.power_w[index] / 1e9)} GFLOP/J")
+    if points.bytes_per_s[index] > 0:
+        lines.append(f"{number(points.bytes_per_s[index] / 1e9)} GB/s")
+    error = points.power_error_w[index]
+    spread = f" ± {error:.2g}" if math.isfinite(error) else ""
+    clock = points.clock_mhz[index]
+    lines.append(f"{points.power_w[index]:.1f}{spread} W" + (f" at {clock:.0f} MHz" if math.isfinite(clock) else ""))
+    if math.isfinite(points.threads[index]):
+        lines.append(f"{points.threads[index]:.0f} threads per multiprocessor")
+    if not points.at_peak()[index]:
+        lines.append("below the peak clock or at a limit: not fitted")
+    elif not points.full()[index]:
+        lines.append("fewer threads than the most: not fitted")
+    return "\n".join(lines)
+
+
+def measured_values(kernel: PlacedKernel) -> tuple[float | None, float | None, float | None]:
+    """Speed (flop/s), work per energy (flop/J) and power (W) of a kernel as measured."""
+    speed = kernel.work_flop / kernel.time_s if kernel.time_s else None
+    return speed, kernel.work_flop / kernel.energy_j if kernel.energy_j else None, kernel.power_w
+
+
+def left_margin(low: float) -> float:
+    """log10 of the intensity at which kernels without work stand."""
+    return math.log10(low) - 1.3 * STRIP
+
+
+def right_margin(high: float) -> float:
+    """... and those without traffic."""
+    return math.log10(high) + 1.3 * STRIP
+
+
+_BALANCES = (
+    ("B_τ", "muted", 0.1),
+    ("B_ε", "purple", 0.27),
+    ("Effective B_ε", "green", 0.44),
+)  # colour, height of label
+_TIP_COPY = "Copy kernel: traffic and no work, so it has no place on the axis of intensity"
+_TIP_FLOP = "Flop kernel: work and no traffic, so it has no place on the axis of intensity"
+
+
+def draw_margins(plots: Sequence[pg.PlotItem], kinds: AbstractSet[str], low: float, high: float) -> None:
+    """Strips beside the intensities from `low` to `high` for the kernels that have none."""
+    colours = theme.colours()
+    margins = (("copy", left_margin(low), _TIP_COPY, (2,)), ("flop", right_margin(high), _TIP_FLOP, (0, 1, 2)))
+    for kind, centre, tip, places in margins:
+        if kind not in kinds:
+            continue
+        for at in places:
+            ground = QColor(colours.muted)
+            ground.setAlpha(26)
+            span = (centre - STRIP, centre + STRIP)
+            strip = pg.LinearRegionItem(span, movable=False, brush=ground, pen=pg.mkPen(None))
+            strip.setZValue(-10)
+            strip.setToolTip(tip)
+            plots[at].addItem(strip, ignoreBounds=True)
+        edge, anchor = (centre - STRIP, (0, 0)) if kind == "copy" else (centre + STRIP, (1, 0))  # inside the plot
+        label = pg.InfiniteLine(
+            pos=edge,
+            angle=90,
+            pen=pg.mkPen(None),
+            label=kind,
+            labelOpts={"position": 0.98, "color": colours.muted, "anchors": [anchor, anchor]},
+        )
+        label.setToolTip(tip)
+        plots[2].addItem(label, ignoreBounds=True)
+
+
+def draw_marks(plots: Sequence[pg.PlotItem], focus: Sweep) -> None:
+    """Its balances in all three plots, named in the first; its power limit in the third."""
+    colours = theme.colours()
+    ground = QColor(colours.base)
+    ground.setAlpha(215)
+    figures = {figure.label: figure for figure in describe_sweep(focus).figures}
+    for name, colour, height in _BALANCES:
+        figure, ink = figures[name], getattr(colours, colour)
+        if focus.model is None or not isinstance(figure.value, float) or not 0 < figure.value < math.inf:
+            continue
+        pen = pg.mkPen(QColor(ink), width=1.2, style=Qt.PenStyle.DashDotLine)
+        for plot in plots:
+            line = pg.InfiniteLine(pos=math.log10(figure.value), angle=90, pen=pen)
+            line.setZValue(12 if plot is plots[0] else -1)  # its label stands before the points
+            line.setToolTip(f"{figure.meaning} ({figure.text})")
+            plot.addItem(line, ignoreBounds=True)
+            if plot is plots[0]:
+                text = pg.InfLineLabel(line, "", position=height, fill=ground, anchors=[(0, 0.5), (1, 0.5)])
+                text.setHtml(f"<span style='color:{ink}'>{label_as_html(name)} {figure.cell}</span>")
+    if focus.limit_w is not None:
+        pen = pg.mkPen(QColor(colours.vermillion), width=1.4, style=Qt.PenStyle.DashLine)
+        limit = pg.InfiniteLine(
+            pos=math.log10(focus.limit_w),
+            angle=0,
+            pen=pen,
+            label=f"held at {focus.limit_w:.0f} W" if focus.limit_seen else f"power limit {focus.limit_w:.0f} W",
+            labelOpts={"position": 0.16, "color": colours.vermillion, "fill": ground, "anchors": [(0, 1), (0, 0)]},
+        )
+        limit.setToolTip(
+            "The median power of the points at which a limit acted: the file does not hold the limit itself"
+            if focus.limit_seen
+            else "The board's power limit by its data sheet"
+            if focus.published is not None
+            else "The board's power limit, as it was set when this was shown"
+        )
+        plots[2].addItem(limit, ignoreBounds=True)
+
 
 _SYMBOLS = {"circle": "o", "square": "s", "triangle": "t1", "diamond": "d", "triangle down": "t", "pentagon": "p"}
 _SYMBOLS["cross"] = "x"
@@ -162,7 +295,7 @@ class RooflinePlot(pg.GraphicsLayoutWidget, InParts):  # type: ignore[misc]  # p
         scale, spots = colour_scale(colours), []
         hollow, edge = pg.mkBrush(QColor(colours.base)), pg.mkPen(QColor(colours.muted), width=0.8)
         inks: dict[str, tuple[object, object]] = {}  # shared pens and brushes: a marker of each is painted only once
-        for number, (place, sweep) in enumerate(self._shown):
+        for order, (place, sweep) in enumerate(self._shown):
             points = sweep.points
             x, y = places_of(sweep, at, low, high)
             seen = np.isfinite(x) & np.isfinite(y)
@@ -182,7 +315,7 @@ class RooflinePlot(pg.GraphicsLayoutWidget, InParts):  # type: ignore[misc]  # p
                         "size": 9 if focused else 7,
                         "brush": hollow if throttled[index] else brush,
                         "pen": pen if throttled[index] else edge,
-                        "data": (number, int(index)),
+                        "data": (order, int(index)),
                     }
                 )
         scatter = pg.ScatterPlotItem(spots=spots, hoverable=True, tip=self._tip, hoverPen=pg.mkPen(colours.text))

@@ -11,20 +11,17 @@ from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt, QTimer, Signal,
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QBoxLayout, QLineEdit, QPushButton, QSizePolicy, QWidget
 
+from ...base.formatting import counted
+from ...engine.results.state import Purpose
 from ...engine.session import events
-from ...engine.session_state import Purpose
 from ...engine.store.record import Label, SessionRecord
-from ...numbers import counted
-from ..context import Context
-from ..file_dialogs import choose_folder, open_files, save_file
-from ..plots.label import PlainLabel, plain_tip
-from ..plots.thumbnail import Thumbnail
-from ..plots.toggle import look_pressed
-from ..threads.tasks import TaskQueue
-from ..widgets import button, hbox, vbox
-from .session_label import LabelForm
-from .session_list import FAVOURITE, NAME, SessionsModel
-from .session_table import SessionTable
+from ..shared.context import Context
+from ..shared.file_dialogs import choose_folder, open_files, save_file
+from ..shared.label import PlainLabel, plain_tip
+from ..shared.tasks import TaskQueue
+from ..shared.thumbnail import Thumbnail
+from ..shared.widgets import button, hbox, look_pressed, vbox
+from .session_list import FAVOURITE, NAME, LabelForm, SessionsModel, SessionTable
 
 if TYPE_CHECKING:
     from ...engine.formats.any_table import TableColumns

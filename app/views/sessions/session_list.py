@@ -1,4 +1,9 @@
-"""`SessionsModel`: the stored sessions as a table: searched, sorted, the running one kept up to date."""
+"""`SessionsModel`: the stored sessions as a table: searched, sorted, the running one kept up to date.
+
+`SessionTable`: the list of stored sessions, its spare width given to names and tags.
+
+`LabelForm`: the user's own name, tags and notes of a stored session.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
-from PySide6.QtGui import QFont
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal, Slot
+from PySide6.QtGui import QFocusEvent, QFont, QResizeEvent
+from PySide6.QtWidgets import QFormLayout, QLineEdit, QPlainTextEdit, QTableView, QWidget
 
-from ...engine.session_state import Progress
-from ...engine.store.record import SessionRecord
-from ..plots.label import plain_tip
-from ..session_words import measured_words
-from ..widgets import local_time
+from ...engine.results.state import Progress
+from ...engine.store.record import Label, SessionRecord
+from ..shared.captions import measured_words
+from ..shared.label import plain_tip
+from ..shared.widgets import local_time, set_up_table
 
 AnyIndex = QModelIndex | QPersistentModelIndex
 _NO_PARENT = QModelIndex()
@@ -142,3 +148,99 @@ class SessionsModel(QAbstractTableModel):
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         self._sorted = (column, order is Qt.SortOrder.DescendingOrder) if column >= 0 else None
         self._show()
+
+
+_PADDING = 14
+_SHARES = {NAME: 0.6, TAGS: 0.4}  # of the width that the columns leave: only these hold what users write
+
+
+class SessionTable(QTableView):
+    """A column that was moved by hand keeps its width."""
+
+    def __init__(self, model: SessionsModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setModel(model)
+        set_up_table(self, "Stored sessions")
+        measure = self.fontMetrics().horizontalAdvance
+        self._least = [measure(text) + _PADDING for text in WIDEST]
+        for column, width in enumerate(self._least):
+            self.setColumnWidth(column, width)
+        self._given = {column: self._least[column] for column in _SHARES}
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        others = sum(self.columnWidth(column) for column in range(len(self._least)) if column not in _SHARES)
+        spare = max(0, self.viewport().width() - others - sum(self._least[column] for column in _SHARES))
+        for column, share in _SHARES.items():
+            if self.columnWidth(column) == self._given[column]:
+                self._given[column] = self._least[column] + int(share * spare)
+                self.setColumnWidth(column, self._given[column])
+
+
+class LabelForm(QWidget):
+    """Emits `written(session, label)` when a field is left or Return is pressed, and something has changed."""
+
+    written = Signal(int, object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._record: SessionRecord | None = None
+        self.name, self.tags, self.notes = QLineEdit(), QLineEdit(), _Notes()
+        self.tags.setPlaceholderText("comma-separated")
+        self.notes.setFixedHeight(3 * self.notes.fontMetrics().lineSpacing() + 12)
+        form = QFormLayout(self)
+        form.setContentsMargins(0, 0, 0, 0)
+        form.setVerticalSpacing(4)
+        form.addRow("Na&me", self.name)
+        form.addRow("Ta&gs", self.tags)
+        form.addRow("Not&es", self.notes)
+        for line in (self.name, self.tags):
+            line.editingFinished.connect(self.write)
+        self.notes.left.connect(self.write)
+        self.show_record(None)
+
+    def show_record(self, record: SessionRecord | None) -> None:
+        """Another session; what was typed for the one before is written first."""
+        same = record is not None and self._record is not None and record.id == self._record.id
+        if same and self.is_typed_in():
+            self._record = record  # only its progress changed: what is being typed stays
+            return
+        self.write()
+        self._record = record
+        self.setEnabled(record is not None)
+        label = record.label if record is not None else Label()
+        self.name.setText(label.name)
+        self.name.setPlaceholderText(record.title if record is not None else "")
+        self.tags.setText(", ".join(label.tags))
+        self.notes.setPlainText(label.notes)
+
+    def is_typed_in(self) -> bool:
+        """One of the fields has the focus."""
+        return any(field.hasFocus() for field in (self.name, self.tags, self.notes))
+
+    @Slot()
+    def write(self) -> None:
+        """Emit what is typed, if it differs from what is stored."""
+        if self._record is None:
+            return
+        tags = tuple(dict.fromkeys(tag.strip() for tag in self.tags.text().split(",") if tag.strip()))
+        label = replace(
+            self._record.label, name=self.name.text().strip(), tags=tags, notes=self.notes.toPlainText().strip()
+        )
+        if label != self._record.label:
+            self._record = replace(self._record, label=label)
+            self.written.emit(self._record.id, label)
+
+
+class _Notes(QPlainTextEdit):
+    """Tab leaves it, as it leaves every other field."""
+
+    left = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setTabChangesFocus(True)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.left.emit()

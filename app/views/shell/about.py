@@ -1,17 +1,100 @@
-"""`AboutWindow`: versions, the board's facts, where the log lies, and all of it to be copied."""
+"""`AboutWindow`: versions, the board's facts, where the log lies, and all of it to be copied.
+
+What support needs to know: versions, board, sensors, screen, the log's end. Nothing that identifies a board or a
+user: no UUID, no serial number, no home folder.
+"""
 
 from __future__ import annotations
 
+import importlib.metadata
+import platform
+import re
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 
-from PySide6.QtCore import QUrl, Signal, Slot
+import PySide6
+from PySide6.QtCore import QUrl, Signal, Slot, qVersion
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QTextBrowser, QWidget
 
-from ...sensors.gpu import Gpu
-from ..widgets import button, hbox, vbox
-from .diagnostics import board_facts, copy_diagnostics, versions
-from .log import open_log_folder
+from ... import __version__
+from ...sensors.gpu import Gpu, PowerLimit
+from ..shared.widgets import button, hbox, vbox
+from .log import last_lines, open_log_folder
+
+_PACKAGES = ("numpy", "scipy", "pyqtgraph", "nvidia-ml-py", "cuda-bindings", "pycuda")
+_LOG_LINES = 40
+_NAMES_A_BOARD = re.compile(r"\b(?:GPU|MIG|AMD)-[0-9a-fA-F][0-9a-fA-F-]{6,}", re.ASCII)
+
+
+def versions() -> list[tuple[str, str]]:
+    """(what, version) of the program and its dependencies."""
+    found = [("Wattridge", __version__), ("Python", platform.python_version()), ("Qt", str(qVersion()))]
+    found.append(("PySide6", PySide6.__version__))
+    for package in _PACKAGES:
+        try:
+            found.append((package, importlib.metadata.version(package)))
+        except importlib.metadata.PackageNotFoundError:
+            found.append((package, "not installed"))
+    found.append(("System", f"{platform.system()} {platform.release()} {platform.machine()}"))
+    return found
+
+
+def board_facts(gpu: Gpu) -> list[tuple[str, str]]:
+    """(what, value with unit) of a board, those that are known."""
+    info = gpu.info
+    capability = info.compute_capability
+    facts = [
+        ("Board", info.label),
+        ("Driver", info.driver),
+        ("Compute capability", f"{capability[0]}.{capability[1]}" if capability else ""),
+        ("Multiprocessors", str(info.multiprocessors or "")),
+        ("Memory", f"{info.memory_mib:.0f} MiB" if info.memory_mib else ""),
+        ("Power limit", _limit_text(info.power_limit)),
+        ("Power source", info.power_source),
+    ]
+    return [(what, value) for what, value in facts if value]
+
+
+def diagnostics(gpu: Gpu) -> str:
+    """Everything as plain text, to be pasted into a report."""
+    available = [c.name for c in gpu.channels if c.available]
+    missing = [f"{c.name}: {c.unavailable}" for c in gpu.channels if not c.available]
+    screens = [f"{s.size().width()}x{s.size().height()} at {s.devicePixelRatio():g}" for s in QGuiApplication.screens()]
+    parts = [
+        *(f"{what}: {value}" for what, value in (*versions(), *board_facts(gpu))),
+        f"Screens: {', '.join(screens)} ({QGuiApplication.platformName()})",
+        f"Channels: {', '.join(available)}",
+        *(f"Not available: {line}" for line in missing),
+        "",
+        "Log:",
+        *last_lines(_LOG_LINES),
+    ]
+    return nameless("\n".join(parts), gpu.info.uuid)
+
+
+def copy_diagnostics(gpu: Gpu) -> None:
+    """Put the diagnostics on the clipboard."""
+    QGuiApplication.clipboard().setText(diagnostics(gpu))
+
+
+def nameless(text: str, uuid: str = "") -> str:
+    """The text without what identifies a board or a user."""
+    text = _NAMES_A_BOARD.sub("GPU-…", text)
+    if uuid and not uuid.startswith("simulated:"):
+        text = text.replace(uuid, "GPU-…")
+    home = str(Path.home())
+    return text.replace(home, "~") if len(home) > 1 else text
+
+
+def _limit_text(limit: PowerLimit) -> str:
+    if limit.current_w is None:
+        return ""
+    bounds = (limit.minimum_w, limit.maximum_w)
+    between = f" ({bounds[0]:.0f} to {bounds[1]:.0f} W)" if bounds[0] is not None and bounds[1] is not None else ""
+    return f"{limit.current_w:.0f} W{between}"
+
 
 LICENCES = "installing.md#licences"  # of the user guide
 

@@ -10,7 +10,7 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QAbstractButton, QMenu, QMenuBar, QToolBar, QWidget
 
-from ..plots.toggle import look_pressed
+from ..shared.widgets import look_pressed
 
 Handler = Callable[[bool], object]  # is given the checked state
 

@@ -1,28 +1,36 @@
-"""The program with a window. `run` is the one door; importing this fails where Qt's system libraries are missing."""
+"""The program with a window. `run` is the one door; importing this fails where Qt's system libraries are missing.
+
+When Python collects cyclic garbage: on Qt's thread, between two turns of its event loop, and nowhere else.
+
+Left to itself the collector runs wherever something is allocated. Inside `connect` it then destroys widgets while Qt
+holds the lock that their destructors want, and the program stands still for ever; on the engine's thread it destroys
+them where Qt forbids it; and a full collection halts every thread for tens of milliseconds.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import shiboken6
-from PySide6.QtCore import QCoreApplication, QObject, Slot
-from PySide6.QtGui import QIcon
+from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Slot
+from PySide6.QtGui import QGuiApplication, QIcon
 from PySide6.QtWidgets import QApplication
 
 from ... import __version__
-from ...native_libraries import import_beside_the_main_thread
-from ...paths import resources
+from ...base.installation import import_beside_the_main_thread
+from ...base.paths import resources
 from ...sensors.gpu import Gpu
-from ..doctor.first_look import FirstLook
-from ..plots import theme
-from ..settings import Settings
-from ..threads.collector import Collector, in_the_background
-from ..threads.settings_saver import SettingsSaver
-from ..watched_board import watched_gpu
+from ..doctor.window import FirstLook
+from ..shared import theme
+from ..shared.settings import Settings, SettingsSaver
+from ..shared.watched_board import watched_gpu
 from .log import Log
 from .services import Services
 from .window import EXAMPLE, MainWindow
@@ -30,6 +38,91 @@ from .window import EXAMPLE, MainWindow
 if TYPE_CHECKING:
     from ..doctor.window import Found
     from .script import Run
+
+_OPENING_MS = 5_000  # within which a window opens
+_TURN_MS = 100  # a session of a hundred thousand measurements is read within some seconds
+_YOUNG = 2_000  # new objects that are worth a look
+_MANY = 40_000  # that stay are a result: to look at 122,304 measurements takes 40 ms, at all there is then 90
+_OLDER_EVERY, _ALL_EVERY = 50, 3000  # turns: 5 s and 5 min
+
+
+def give_back() -> None:
+    """Let the C library return freed memory to the system: glibc keeps it for ever behind one small piece in use."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL(None).malloc_trim(0)
+
+
+def in_the_background() -> bool:
+    """Whether the user works in another program."""
+    return QGuiApplication.applicationState() != Qt.ApplicationState.ApplicationActive
+
+
+class Collector(QObject):
+    """Owns the collector while it lives. `stop` hands it back.
+
+    Nothing is collected while the window opens: of the hundred thousand objects that this makes, some ten are garbage.
+    Nor is a large result looked at: what it holds refers to nothing that refers back, and is freed when it is let go.
+    What is left alone beside it may become garbage all the same; it is found when everything is looked at, which takes
+    some 60 ms: once `unseen`, when nobody notices.
+    """
+
+    def __init__(self, parent: QObject | None = None, unseen: Callable[[], bool] = in_the_background) -> None:
+        super().__init__(parent)
+        self._unseen = unseen
+        self._was_enabled = gc.isenabled()
+        self._left_alone = False  # something was, since everything was looked at
+        self._turns = self._stayed = 0  # `_stayed`: objects that were new since the last look at the others
+        gc.disable()
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._turn)
+        self._timer.start(_OPENING_MS)
+
+    @Slot()
+    def settle(self) -> None:
+        """The window is open. What is loaded by now stays loaded: no collection need look at it."""
+        self._leave_alone()
+        self._timer.start(_TURN_MS)
+
+    def stop(self) -> None:
+        self._timer.stop()
+        gc.unfreeze()
+        if self._was_enabled:
+            gc.enable()
+
+    @Slot()
+    def _turn(self) -> None:
+        self._timer.setInterval(_TURN_MS)
+        self._turns += 1
+        new = gc.get_count()[0]
+        if self._stayed + new > _MANY:
+            if new < _MANY:
+                gc.collect()  # garbage would be left alone for good
+            self._leave_alone()
+            self._left_alone = True
+        elif self._turns % _ALL_EVERY == 0:
+            if self._left_alone and self._unseen():
+                self.look_at_everything()
+            else:
+                gc.collect()
+                self._stayed = 0
+            give_back()
+        elif self._turns % _OLDER_EVERY == 0:
+            self._stayed += max(0, new - gc.collect(1))
+        elif new > _YOUNG:
+            self._stayed += max(0, new - gc.collect(0))
+
+    def look_at_everything(self) -> None:
+        """Find the garbage in what was left alone too. Takes long."""
+        gc.unfreeze()
+        gc.collect()
+        self._leave_alone()
+        self._left_alone = False
+
+    def _leave_alone(self) -> None:
+        """No collection looks at what there is now."""
+        gc.freeze()
+        self._stayed = 0
 
 
 class Program(QObject):

@@ -10,9 +10,9 @@ from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QStatusBar, QToolButton, QWidget
 
 from ...engine.session.events import EngineFault
-from ..plots import theme
-from ..plots.label import PlainLabel
-from ..widgets import button
+from ..shared import theme
+from ..shared.label import PlainLabel
+from ..shared.widgets import button
 from .log import LOG
 
 _KEPT = 20

@@ -1,14 +1,19 @@
-"""`FileMenus`: recent files and examples to open."""
+"""`FileMenus`: recent files and examples to open.
+
+`FileOpener`: any file that the program reads, to the view that shows it: a specification, a recording, a log.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal, SignalInstance, Slot
 from PySide6.QtWidgets import QMenu, QWidget
 
-from ..plots.label import plain_tip
-from ..settings import Settings
+from ..shared.file_dialogs import choose_folder, open_file
+from ..shared.label import plain_tip
+from ..shared.settings import Settings
+from ..shared.tasks import LatestTask
 
 
 class FileMenus(QObject):
@@ -47,3 +52,58 @@ class FileMenus(QObject):
         action.setStatusTip(f"Open {path}")
         action.setToolTip(plain_tip(str(path)))
         action.triggered.connect(lambda _=False: self.chosen.emit(path))
+
+
+_FILES = (
+    "Specifications, recordings, logs and tables"
+    " (*.toml *.json *.json.gz *.jsonl *.ndjson *.csv *.csv.gz *.tsv *.parquet *.txt *.log);;All files (*)"
+)
+
+
+class FileOpener(QObject):
+    """Looks into a file off Qt's thread."""
+
+    to_tune = Signal(object)  # the Path of a specification or a recording
+    to_model = Signal(object)  # of a table of powers at clocks
+    to_log = Signal(object)  # of a log of power over time, or a recording of a board's channels
+    to_table = Signal(object)  # of any other table of measurements, or a folder of points
+    failed = Signal(str, str)
+
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        self._window = window
+        self._task = LatestTask(self)
+        self._task.done.connect(self._looked)
+        self._task.failed.connect(self.failed)
+
+    @Slot()
+    def choose(self) -> None:
+        """Let the user choose a file."""
+        open_file(self._window, "Open a specification, a recording, a log or a table", _FILES, self.open)
+
+    @Slot(object)
+    def open(self, path: Path) -> None:
+        """Open a file where its kind is shown."""
+        signals = {"log": self.to_log, "table": self.to_table, "clocks": self.to_model}
+        self._task.run(lambda _stop: (signals.get(_kind_of(path), self.to_tune), path))
+
+    @Slot()
+    def choose_folder(self) -> None:
+        """Let the user choose a folder with one JSON file per point."""
+        choose_folder(self._window, "Open a folder with one JSON file per point", self.open)
+
+    def shutdown(self) -> None:
+        """End what is being read."""
+        self._task.shutdown()
+
+    @Slot(object)
+    def _looked(self, found: tuple[SignalInstance, object]) -> None:
+        where, what = found
+        where.emit(what)
+
+
+def _kind_of(path: Path) -> str:
+    """Raises InputError where it cannot be read."""
+    from ...engine.formats.read import kind_of_file  # imported late: the first frame needs none of it
+
+    return kind_of_file(path).value

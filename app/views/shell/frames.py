@@ -8,7 +8,7 @@ import shiboken6
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer, Slot
 from PySide6.QtWidgets import QWidget
 
-from ..threads.own_turn import OwnTurn
+from ..shared.turns import OwnTurn
 
 _PAUSE_MS = 4  # so that what changes in a few turns is painted once
 

@@ -1,26 +1,97 @@
-"""`Header`: over everything: which board is shown and what it does now, whether it may be set, and every action."""
+"""`Header`: over everything: which board is shown and what it does now, whether it may be set, and every action.
+
+`Badge`: which board is shown, chosen among those that are watched, and that it is simulated or recorded.
+
+`BoardMenu`: every board that can be shown, the one that is with a tick; and how fast those run that are not real.
+
+`HeldLabel`: how often the sensors of the shown board are read, and how much its trace holds.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QSizePolicy, QToolBar, QToolButton, QWidget
+from PySide6.QtCore import QObject, Qt, QTimer, Slot
+from PySide6.QtGui import QAction, QActionGroup, QWheelEvent
+from PySide6.QtWidgets import QComboBox, QMenu, QSizePolicy, QToolBar, QToolButton, QWidget
 
+from ...base.formatting import duration
 from ...sensors.channel import CHANNELS
+from ...sensors.simulated.twin import not_shown
 from ..boards.board_row import Spark
 from ..control.switch import ControlSwitch
-from ..plots import theme
 from ..plots.figures import value_text
-from ..plots.label import PlainLabel
-from ..plots.toggle import look_pressed
-from ..shown_reading import beat, shown_reading
-from ..threads.bridge import EngineBridge
-from ..watched_board import WatchedBoard
-from ..watched_boards import WatchedBoards
-from ..widgets import hbox
-from .badge import Badge
+from ..shared import theme
+from ..shared.bridge import EngineBridge
+from ..shared.label import PlainLabel, plain_tip
+from ..shared.watched_board import WatchedBoard
+from ..shared.watched_boards import SPEEDS, WatchedBoards, beat, shown_reading, speed_words
+from ..shared.widgets import hbox, look_pressed
+
+_STATES = {"nvml": "LIVE", "amd": "LIVE", "simulated": "SIMULATED", "recorded": "RECORDED", "unmetered": "TIME ONLY"}
+_TIPS = {
+    "simulated": "No board answers these readings: a model of one does, with its sensor's refresh, averaging and noise",
+    "unmetered": "Kernels run and are timed on this device; it reports neither power nor energy",
+    "recorded": "These readings were taken from a real board at another time, and are replayed in a loop",
+}
+
+
+class Chooser(QComboBox):
+    """A turn of the wheel over the toolbar chooses nothing."""
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()
+
+
+class Badge(QWidget):
+    """Always visible; what is not live is in a coloured field."""
+
+    def __init__(self, boards: WatchedBoards, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._boards = boards
+        self.field, self.chooser = PlainLabel(), Chooser()
+        self.field.setObjectName("badge")
+        self.chooser.setAccessibleName("Board that is shown")
+        self.chooser.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.chooser.activated.connect(self._chosen)
+        hbox(self.field, self.chooser, of=self).setContentsMargins(6, 0, 10, 0)
+        for signal in (boards.added, boards.removed, boards.board_changed, boards.speed_changed):
+            signal.connect(self._fill)
+        self._fill()
+        self._recolour()
+        theme.notifier().changed.connect(self._recolour)
+
+    @Slot(int)
+    def _chosen(self, at: int) -> None:
+        self._boards.show(self.chooser.itemData(at))
+
+    @Slot()
+    def _fill(self, *_: object) -> None:
+        info, speed = self._boards.current.gpu.info, speed_words(self._boards.current.gpu.clock.speed)
+        self.field.setText(f"{_STATES[info.source]} {speed}".rstrip())
+        self.field.setToolTip(plain_tip(f"{_TIPS.get(info.source, '')}\n{not_shown(info.uuid)}".strip()))
+        self.field.setVisible(not info.live)
+        self.chooser.clear()
+        for board in self._boards.all:
+            each = board.gpu.info
+            number = self._boards.name_of(board).removeprefix(each.label)
+            state = "" if board is self._boards.current else f" · {_STATES[each.source]}"  # the field says it
+            self.chooser.addItem(f"{each.name}{number}{state}", board.uuid)
+            tip = f"{each.name}, {_STATES[each.source]}\n{each.power_source}\nDriver: {each.driver or 'none'}"
+            self.chooser.setItemData(self.chooser.count() - 1, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
+        at = self._boards.all.index(self._boards.current)
+        self.chooser.setCurrentIndex(at)
+        self.chooser.setToolTip(self.chooser.itemData(at, Qt.ItemDataRole.ToolTipRole))
+
+    @Slot()
+    def _recolour(self) -> None:
+        c = theme.colours()
+        self.setStyleSheet(
+            f"#badge {{ background: {c.badge}; color: {c.badge_text}; border-radius: 3px; padding: 1px 6px;"
+            " font-weight: 600; }"
+        )
+
 
 _FIGURES = {"": "8888.8 W", "graphics_clock_mhz": "8888 MHz", "temperature_c": "888 °C"}  # '': the finest power
 _SPARK = (60, 220, 26)  # least and most width, height
@@ -101,3 +172,75 @@ class Header(QToolBar):
 
     def _show_switch(self) -> None:
         self.control_switch.setVisible(self._boards.current.gpu.info.source != "recorded")
+
+
+class BoardMenu(QObject):
+    """Fills a menu, from which the board that the window shows is chosen."""
+
+    def __init__(self, menu: QMenu, boards: WatchedBoards, offered: Sequence[tuple[str, str]]) -> None:
+        """`offered`: selector and label of each."""
+        super().__init__(menu)
+        self._boards = boards
+        self._group = QActionGroup(self)
+        for selector, label in offered:
+            action = menu.addAction(label)
+            action.setData(selector)
+            action.setCheckable(True)
+            self._group.addAction(action)
+        self._group.triggered.connect(self._chosen)
+        self.speeds = QMenu("&Speed of simulated boards and recordings", menu)
+        beside = menu.parentWidget()
+        (beside if isinstance(beside, QMenu) else menu).addMenu(self.speeds)
+        self._speeds = QActionGroup(self)
+        for speed, words in SPEEDS.items():
+            action = self.speeds.addAction(words)
+            action.setData(speed)
+            action.setCheckable(True)
+            self._speeds.addAction(action)
+        self._speeds.triggered.connect(self._speed_chosen)
+        boards.speed_changed.connect(self._tick)
+        boards.board_changed.connect(self._tick)
+        boards.failed.connect(self._tick)
+        self._tick()
+
+    @Slot(QAction)
+    def _chosen(self, action: QAction) -> None:
+        self._boards.show(str(action.data()))
+
+    @Slot(QAction)
+    def _speed_chosen(self, action: QAction) -> None:
+        self._boards.set_speed(action.data())
+
+    @Slot()
+    def _tick(self, *_: object) -> None:
+        shown = self._boards.current
+        for action in self._group.actions():
+            action.setChecked(action.data() in (shown.uuid, shown.selector))
+        self._speeds.setExclusive(False)  # none is ticked where the command line chose another one
+        for action in self._speeds.actions():
+            action.setChecked(action.data() == self._boards.speed)
+        self._speeds.setExclusive(True)
+
+
+_TICK_MS = 1000
+
+
+class HeldLabel(PlainLabel):
+    """At the right of the line below the window."""
+
+    def __init__(self, boards: WatchedBoards, parent: QWidget | None = None) -> None:
+        super().__init__("", parent)
+        self._boards = boards
+        boards.board_changed.connect(self._show)
+        self._timer = QTimer(self, interval=_TICK_MS)
+        self._timer.timeout.connect(self._show)
+        self._timer.start()
+        self._show()
+
+    @Slot()
+    def _show(self, *_: object) -> None:
+        board = self._boards.current
+        held = duration(max(0, board.trace.last_ns - board.trace.first_ns) / 1e9)
+        speed = board.gpu.clock.speed
+        pace = "" if speed == 1.0 else f"{speed:g} times as fast as real time · "
+        self.setText(f"{pace}{1 / board.sampler.interval_s:.0f} readings/s · {held} kept, 8 h at most ")

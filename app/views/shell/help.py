@@ -29,9 +29,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ...paths import resources
-from ..plots import theme
-from ..widgets import button, hbox, vbox
+from ...base.paths import resources
+from ..shared import theme
+from ..shared.widgets import button, hbox, vbox
 from .actions import shortcut_table
 from .window_actions import ACTIONS, MOUSE_HELP
 

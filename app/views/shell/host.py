@@ -9,15 +9,15 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QWidget
 
 if TYPE_CHECKING:
-    from ..current_result import CurrentResult
     from ..monitor.panel import MonitorPanel
-    from ..settings import Settings
-    from ..threads.bridge import EngineBridge
-    from ..watched_board import WatchedBoard
+    from ..shared.bridge import EngineBridge
+    from ..shared.current_result import CurrentResult
+    from ..shared.settings import Settings
+    from ..shared.watched_board import WatchedBoard
     from .actions import Actions
     from .banner import Banner
     from .copying import Copying
-    from .file_opener import FileOpener
+    from .file_menus import FileOpener
     from .live_traces import LiveTraces
     from .loading import Panels
     from .report_writer import ReportWriter

@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QPainter
 
-from ..current_result import CurrentResult
 from ..meters.board_meters import BoardMeters
-from ..monitor.live_strip import LiveStrip
+from ..monitor.live_strip import LiveStrip, WindowMarks, paint_alarms
 from ..monitor.panel import MonitorPanel
 from ..monitor.readout import Readout
-from ..monitor.window_marks import WindowMarks
-from ..plots import theme
-from ..threads.bridge import EngineBridge
-from ..watched_board import WatchedBoard
-from ..watched_boards import WatchedBoards
+from ..shared import theme
+from ..shared.bridge import EngineBridge
+from ..shared.current_result import CurrentResult
+from ..shared.watched_board import WatchedBoard
+from ..shared.watched_boards import WatchedBoards
 
 if TYPE_CHECKING:
-    from ..monitor.lane_layout import Layout
+    from ..monitor.lanes import Layout
 
 
 class LiveTraces(QObject):
@@ -98,4 +97,4 @@ class LiveTraces(QObject):
             self.monitor.view.set_meters(self._meters.meters(board))
 
     def _paint_alarms(self, painter: QPainter, layout: Layout, bounds: tuple[int, int], colours: theme.Colours) -> None:
-        self._boards.current.alarms.paint(painter, layout, bounds, colours)
+        paint_alarms(painter, self._boards.current.alarms.raised_so_far, layout, bounds, colours)

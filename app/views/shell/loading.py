@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
-from ..context import Context
-from ..in_parts import InParts
-from ..watched_board import WatchedBoard
+from ...engine.models.documents import latest_fit
+from ..shared.context import Context
+from ..shared.turns import InParts
+from ..shared.watched_board import WatchedBoard
 from .panels import PANELS
 from .services import Services
 
 if TYPE_CHECKING:
     from ...engine.control.left_over import LeftOver
-    from ...engine.models.frequency import FrequencyFit
+    from ...engine.models.fit.frequency import FrequencyFit
     from ...engine.store.database import Store
     from ...engine.store.record import SessionRecord
 
@@ -146,10 +147,10 @@ def load_panels(services: Services) -> Loaded:
     store.purge()
     sessions = store.sessions()
     for beside in (
-        "...engine.session.tuner",
+        "...engine.session.engine_thread",
         "...views.editor.window",
         "...views.editor.wizard",
-        "...views.plots.plot_menus",
+        "...views.plots.plot_export",
     ):
         importlib.import_module(beside, __package__)
     classes = {spec.name: spec.load() for spec in PANELS if spec.panel}
@@ -161,5 +162,5 @@ def known_of(store: Store, board: WatchedBoard) -> Known:
     from ...engine.control.left_over import left_over
 
     info = board.gpu.info
-    fit = store.latest_fit(info.name, simulated=info.source == "simulated", uuid=info.uuid)
+    fit = latest_fit(store, info.name, simulated=info.source == "simulated", uuid=info.uuid)
     return Known(board, fit, left_over(info.uuid))

@@ -17,8 +17,8 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
 from ... import __version__
-from ...errors import WattridgeError
-from ...paths import PRIVATE_FILE, data_folder, private_folder
+from ...base.errors import WattridgeError
+from ...base.paths import PRIVATE_FILE, data_folder, private_folder
 
 LOG = logging.getLogger("wattridge.window")
 LOG.addHandler(logging.NullHandler())

@@ -8,7 +8,7 @@ from PySide6.QtCore import QByteArray, QMargins, QRect, QSize
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMainWindow
 
-from ..settings import Settings
+from ..shared.settings import Settings
 from .workspaces import Workspaces
 
 _USUAL = QSize(1840, 1000)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
-from ..plots import theme
-from ..plots.label import PlainLabel
-from ..queue.words import named
-from ..threads.bridge import EngineBridge
-from ..widgets import button, hbox
+from ..queue.queue_model import named
+from ..shared import theme
+from ..shared.bridge import EngineBridge
+from ..shared.label import PlainLabel
+from ..shared.widgets import button, hbox
 
 
 class QuitBar(QFrame):

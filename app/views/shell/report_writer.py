@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from ..settings import Settings
-from ..threads.tasks import TaskQueue
+from ..shared.settings import Settings
+from ..shared.tasks import TaskQueue
 from .services import Services
 
 if TYPE_CHECKING:
@@ -40,7 +40,9 @@ class ReportWriter(QObject):
         store, load = self._services.store, self._settings.load
 
         def gathered() -> ReportContent:
-            from ...engine.analysis.session import analyse  # imported late: the window's first frame needs none of it
+            from ...engine.analysis.session_analysis import (
+                analyse,  # imported late: the window's first frame needs none of it
+            )
             from ...engine.report.content import gather
 
             record = store.session(session) if session else None
@@ -55,7 +57,7 @@ class ReportWriter(QObject):
 
         def gathered() -> ReportContent:
             from ...engine.analysis.compare import compare_sessions
-            from ...engine.analysis.session import analyse
+            from ...engine.analysis.session_analysis import analyse
             from ...engine.report.content import gather
             from ...engine.session.opened import stored_session
 

@@ -7,13 +7,11 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QToolBar, QWidget
 
-from ..current_result import CurrentResult
-from ..plots.label import ElidedLabel, PlainLabel, plain_tip
-from ..progress_bar import ProgressBar
-from ..queue.words import waiting_in_words
-from ..threads.activity import Activity
-from ..threads.bridge import EngineBridge
-from ..widgets import button, hbox
+from ..queue.queue_model import waiting_in_words
+from ..shared.bridge import Activity, EngineBridge
+from ..shared.current_result import CurrentResult
+from ..shared.label import ElidedLabel, PlainLabel, plain_tip
+from ..shared.widgets import ProgressBar, button, hbox
 
 _NONE = "No result yet: start a session in Tune, or open one in Library"
 _BAR_PX, _TITLE_PX = 180, 240

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
+from ...base.errors import WattridgeError
 from ...engine.session import events
 from ...engine.session.live_session import SessionResult
 from ...engine.session.plan import SessionPlan
-from ...errors import WattridgeError
-from ..threads.bridge import EngineBridge
+from ..shared.bridge import EngineBridge
 
 _LOOK_S: Final = 0.2
 Run = Callable[[SessionPlan, Callable[[events.Event], None], bool], SessionResult]

@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..context import Context
-from ..current_result import CurrentResult
 from ..meters.board_meters import BoardMeters
-from ..threads.bridge import Engine, EngineBridge
-from ..watched_board import is_real
-from ..watched_boards import WatchedBoards
+from ..shared.bridge import Engine, EngineBridge
+from ..shared.context import Context
+from ..shared.current_result import CurrentResult
+from ..shared.watched_board import is_real
+from ..shared.watched_boards import WatchedBoards
 
 if TYPE_CHECKING:
     from ...engine.control.device_log import Change
@@ -65,7 +65,7 @@ class Services:
             self._store.close()
 
     def _make_tuner(self, on_event: Callable[[Event], None]) -> Engine:
-        from ...engine.session.tuner import Tuner
+        from ...engine.session.engine_thread import Tuner
 
         return Tuner(self.store, on_event, guard_of=self.boards.guard_of)
 

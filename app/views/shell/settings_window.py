@@ -14,11 +14,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ...paths import data_folder
+from ...base.paths import data_folder
 from ..inspector.load_form import LoadForm
-from ..plots.label import PlainLabel
-from ..settings import THEMES, Settings
-from ..widgets import button, hbox, vbox
+from ..shared.label import PlainLabel
+from ..shared.settings import THEMES, Settings
+from ..shared.widgets import button, hbox, vbox
 from .log import log_folder
 
 _THEME_WORDS = {"system": "of the system", "light": "light", "dark": "dark"}

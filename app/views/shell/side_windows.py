@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
-from ..settings import Settings
-from ..threads.own_turn import OwnTurn
-from ..watched_board import WatchedBoard
+from ..shared.settings import Settings
+from ..shared.turns import OwnTurn
+from ..shared.watched_board import WatchedBoard
 
 if TYPE_CHECKING:
     from ..doctor.window import Found

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ...engine.results.state import Purpose, SessionState
 from ...engine.session.events import Apply
-from ...engine.session_state import Purpose, SessionState
 from ...sensors.gpu import Gpu
-from ..session_words import measured_words
-from ..settings import Settings
+from ..shared.captions import measured_words
+from ..shared.settings import Settings
 from .banner import Banner
 
 if TYPE_CHECKING:
     from ...engine.control.left_over import LeftOver
     from ...engine.store.record import SessionRecord
-    from ..threads.bridge import EngineBridge
+    from ..shared.bridge import EngineBridge
 
 _RECOVERY = "recovery"
 

@@ -10,9 +10,9 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer, Si
 from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import QAbstractButton, QFrame, QMenuBar, QToolBar, QWidget
 
-from ..plots import theme
-from ..plots.label import PlainLabel
-from ..widgets import button, hbox, vbox
+from ..shared import theme
+from ..shared.label import PlainLabel
+from ..shared.widgets import button, hbox, vbox
 from .host import Host
 from .panels import TRACES
 

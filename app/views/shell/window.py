@@ -12,31 +12,26 @@ from PySide6.QtCore import QEvent, QMimeData, QPoint, Qt, QTimer, QUrl, Signal, 
 from PySide6.QtGui import QAction, QCloseEvent, QDesktopServices, QDragEnterEvent, QDropEvent, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QWidget
 
+from ...base.paths import resources
 from ...engine.session.events import Open
-from ...paths import resources
 from ..control.confirm_bar import ConfirmBar
-from ..file_dialogs import save_file
-from ..focus import lies_behind
-from ..in_parts import InParts
-from ..plots import theme
-from ..settings import Settings
-from ..threads.tasks import LatestTask
-from ..watched_board import WatchedBoard
-from ..widgets import vbox
+from ..shared import theme
+from ..shared.file_dialogs import save_file
+from ..shared.settings import Settings
+from ..shared.tasks import LatestTask
+from ..shared.turns import InParts
+from ..shared.watched_board import WatchedBoard
+from ..shared.widgets import lies_behind, vbox
 from .actions import Actions, every_action
 from .banner import Banner
-from .board_menu import BoardMenu
-from .board_news import BoardNews
 from .copying import Copying
-from .file_menus import FileMenus
-from .file_opener import FileOpener
+from .file_menus import FileMenus, FileOpener
 from .frames import Frames
 from .handlers import handlers_of
-from .header import Header
-from .held_label import HeldLabel
+from .header import BoardMenu, Header, HeldLabel
 from .live_traces import LiveTraces
 from .loading import Known, Loaded, Panels, load_panels
-from .notifications import Notifications
+from .notifications import BoardNews, Notifications
 from .palette import Palette
 from .panels import CHANNELS, INSPECTOR, TRACES
 from .placement import Placement
@@ -355,7 +350,7 @@ class MainWindow(QMainWindow, InParts):
         """What was kept of the shown board: settings that a crash left, and the fit that estimates its voltage."""
         offer_left_over(self.banner, known.left_over, known.board.gpu, self.bridge)
         if known.fit is not None and known.board is self.board:
-            from ...engine.models.voltage_estimate import VoltageEstimate
+            from ...engine.models.fit.voltage import VoltageEstimate
 
             self.monitor.show_estimate(VoltageEstimate.of(*known.fit, known.board.gpu.info))
 
@@ -490,7 +485,7 @@ class MainWindow(QMainWindow, InParts):
 
     def copy_diagnostics(self) -> None:
         """Versions, board and sensors onto the clipboard."""
-        from .diagnostics import copy_diagnostics  # imported late: few need it
+        from .about import copy_diagnostics  # imported late: few need it
 
         copy_diagnostics(self.board.gpu)
         self.say("Diagnostics copied: no UUID and no serial number is in them")

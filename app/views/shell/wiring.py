@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..home.panel import HomePanel
     from ..inspector.panel import InspectorPanel
     from ..model.panel import ModelPanel
-    from ..plots.plot_menus import PlotMenus
+    from ..plots.plot_export import PlotMenus
     from ..queue.panel import QueuePanel
     from ..roofline.panel import RooflinePanel
     from ..sessions.panel import SessionsPanel
@@ -158,7 +158,7 @@ class Wiring(QObject):
             return
         host = self._host
         if self.plot_menus is None:
-            from ..plots.plot_menus import PlotMenus  # imported late: plots come with the panels
+            from ..plots.plot_export import PlotMenus  # imported late: plots come with the panels
 
             self.plot_menus = PlotMenus(self._window, lambda: host.result.caption or host.board.gpu.info.label)
             self.plot_menus.said.connect(host.say)

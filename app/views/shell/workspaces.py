@@ -1,20 +1,194 @@
-"""`Workspaces`: the rail, the workspace in sight, the live traces below it and the Inspector beside it."""
+"""`Workspaces`: the rail, the workspace in sight, the live traces below it and the Inspector beside it.
+
+`Workspace`: one of the window's views of the work: panels in the middle, docks around them.
+
+`Rail`: the workspaces at the left edge of the window; the one in sight is marked by weight and a bar too.
+
+`Beside`: the work and, at its right or below it, something that keeps its size in pixels and can be hidden.
+"""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QDockWidget, QStackedWidget, QWidget
+from collections.abc import Sequence
 
-from ..settings import Settings
-from ..threads.own_turn import OwnTurn
-from ..widgets import hbox
-from .beside import Beside
+from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QDockWidget,
+    QFrame,
+    QMainWindow,
+    QSizePolicy,
+    QSplitter,
+    QStackedWidget,
+    QTabWidget,
+    QToolButton,
+    QWidget,
+)
+
+from ..shared import theme
+from ..shared.settings import Settings
+from ..shared.turns import OwnTurn
+from ..shared.widgets import hbox, vbox
+from .docks import Docks, Page
+from .icons import icon_of
 from .loading import Panels
-from .page import Page
-from .panels import INSPECTOR, PANELS, WORKSPACES
-from .rail import Rail
-from .workspace import Workspace
+from .panels import INSPECTOR, PANELS, WORKSPACES, PanelSpec, Place, WorkspaceSpec
+
+
+class Workspace(QMainWindow):
+    """A window within the window, so that docks can be moved in it. `room` is what the screen has for it."""
+
+    changed = Signal()  # a dock or a tab came to sight or went
+
+    def __init__(self, spec: WorkspaceSpec, panels: Sequence[PanelSpec], room: QSize) -> None:
+        super().__init__()
+        self.setWindowFlags(Qt.WindowType.Widget)
+        self.setObjectName(spec.name)
+        self.setDockOptions(
+            QMainWindow.DockOption.AllowTabbedDocks
+            | QMainWindow.DockOption.AllowNestedDocks
+            | QMainWindow.DockOption.AnimatedDocks
+        )
+        self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
+        self.spec, self.panels = spec, tuple(panels)
+        self.was_shown = False
+        centre = [each for each in panels if each.place is Place.CENTRE]
+        self._in_centre = {each.name: Page() for each in centre}
+        self.tabs = QTabWidget() if len(centre) > 1 else None
+        if self.tabs is not None:
+            self.tabs.setDocumentMode(True)
+            for each in centre:
+                self.tabs.addTab(self._in_centre[each.name], each.text)
+            self.tabs.currentChanged.connect(self._tab_changed)
+        self.setCentralWidget(self.tabs or self._in_centre[centre[0].name])
+        self.docks = Docks(self, [each for each in panels if each.is_dock], room)
+        self.docks.changed.connect(self.changed)
+        self.pages = {**self._in_centre, **self.docks.pages}
+
+    def bring(self, name: str) -> None:
+        """Show a panel in front of those with which it shares its place."""
+        if name in self.docks.by_name:
+            self.docks.bring(name)
+        elif self.tabs is not None:
+            self.tabs.setCurrentWidget(self._in_centre[name])
+
+    def in_front(self) -> list[str]:
+        """The panels in the order in which they are wanted: those in sight first."""
+
+        def behind(name: str) -> bool:
+            docked = name in self.docks.by_name
+            return not (self.docks.in_front(name) if docked else self._in_centre[name].isVisible())
+
+        return sorted((spec.name for spec in self.panels), key=behind)
+
+    @Slot(int)
+    def _tab_changed(self, _: int) -> None:
+        self.changed.emit()
+
+
+_ICON = QSize(22, 22)
+
+
+class Rail(QFrame):
+    """Tab reaches the marked one, the arrows move among them."""
+
+    chosen = Signal(str)
+
+    def __init__(self, specs: Sequence[WorkspaceSpec], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("rail")
+        self.setAccessibleName("Workspaces")
+        self.buttons: dict[str, QToolButton] = {}
+        self._group = QButtonGroup(self)
+        for spec in specs:
+            button = self.buttons[spec.name] = QToolButton()
+            button.setText(spec.title)
+            button.setAccessibleName(f"{spec.title} workspace")
+            button.setToolTip(f"{spec.tip} ({spec.shortcut})")
+            button.setCheckable(True)
+            button.setAutoRaise(True)
+            button.setIconSize(_ICON)
+            small = button.font()
+            small.setPointSizeF(small.pointSizeF() - 0.5)
+            button.setFont(small)
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
+            button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            self._group.addButton(button)
+        self._group.buttonClicked.connect(self._clicked)
+        vbox(*self.buttons.values(), 1, of=self, margins=0, spacing=0)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
+        theme.notifier().changed.connect(self._recolour)
+        self._recolour()
+
+    def mark(self, name: str) -> None:
+        """That workspace is in sight."""
+        self.buttons[name].setChecked(True)
+
+    @Slot(QToolButton)
+    def _clicked(self, button: QToolButton) -> None:
+        self.chosen.emit(next(name for name, each in self.buttons.items() if each is button))
+
+    @Slot()
+    def _recolour(self) -> None:
+        c = theme.colours()
+        self.setStyleSheet(
+            f"#rail {{ background: {c.raised}; border-right: 1px solid {c.border}; }}"
+            f"#rail QToolButton {{ color: {c.text}; border: none; border-left: 3px solid transparent;"
+            " padding: 7px 3px; }"
+            f"#rail QToolButton:hover {{ background: {c.window}; }}"
+            f"#rail QToolButton:checked {{ background: {c.window}; border-left: 3px solid {c.accent};"
+            " font-weight: 600; }"
+            f"#rail QToolButton:focus {{ border-right: 2px solid {c.accent}; }}"
+        )
+        for name, button in self.buttons.items():
+            button.setIcon(icon_of(name, c.text))
+        width = max(button.fontMetrics().horizontalAdvance(button.text()) for button in self.buttons.values())
+        self.setFixedWidth(round(1.12 * width) + 11)  # of the bold one too: nothing moves with the mark
+
+
+class Beside(QSplitter):
+    """The size that the user chose comes back after a passing size of the window that had no room for it."""
+
+    def __init__(self, orientation: Qt.Orientation, work: QWidget, side: QWidget, usual_px: int) -> None:
+        super().__init__(orientation)
+        self._side = side
+        self._usual_px = self.side_px = usual_px
+        self.addWidget(work)
+        self.addWidget(side)
+        self.setChildrenCollapsible(False)
+        self.setStretchFactor(0, 1)
+        self.setStretchFactor(1, 0)
+        self.splitterMoved.connect(self._moved)
+
+    def set_side_px(self, pixels: int) -> None:
+        """Give the side that many pixels, within its bounds."""
+        self.side_px = pixels
+        self._give()
+
+    def reset(self) -> None:
+        """The size of the first start."""
+        self.set_side_px(self._usual_px)
+
+    def set_shown(self, shown: bool) -> None:
+        """Show the side, or hide it."""
+        self._side.setVisible(shown)
+        self.refresh()  # else the handle between them would get its place later, when all was painted once
+        self._give()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._give()
+
+    def _give(self) -> None:
+        along = self.width() if self.orientation() is Qt.Orientation.Horizontal else self.height()
+        self.setSizes([max(0, along - self.side_px - self.handleWidth()), self.side_px])
+
+    @Slot()
+    def _moved(self, *_: object) -> None:
+        self.side_px = self.sizes()[1]
+
 
 _INSPECTOR_SHARE, _INSPECTOR_PX = 0.21, (300, 440)  # of the screen's width
 _STRIP_SHARE, _STRIP_PX = 0.15, (110, 170)  # of its height

@@ -9,10 +9,10 @@ from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from ...base.formatting import count_text
 from ...engine.space.search_space import PruningStep
-from ...numbers import count_text
-from ..plots import theme
-from ..plots.label import plain_tip
+from ..shared import theme
+from ..shared.label import plain_tip
 
 _GAP = 10  # pixels between columns
 _WORDS = 0.42  # of the width is for the text of a restriction

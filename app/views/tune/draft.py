@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...engine.measurement import MEASURED
+from ...base.errors import InputError, WattridgeError
+from ...base.formatting import counted, duration
+from ...base.paths import resources
+from ...engine.results.measurement import MEASURED
+from ...engine.results.state import Purpose
 from ...engine.session.plan import SearchOptions, SessionPlan
-from ...engine.session_state import Purpose
-from ...errors import InputError, WattridgeError
-from ...numbers import counted, duration
-from ...paths import resources
 
 if TYPE_CHECKING:
     from ...engine.control.guard import DeviceGuard
@@ -123,7 +123,7 @@ def draft_of_file(
     clocks = {} if clocks_mhz is None else {"graphics_clock_mhz": clocks_within(gpu, clocks_mhz)}
     plan = planning.plan_specification(spec, gpu, SearchOptions(device_settings=clocks), guard=guard, stop=stop)
     if taken_over is not None:
-        from ...engine.session.import_known import with_recording
+        from ...engine.session.follow import with_recording
 
         plan = with_recording(plan, spec, read_recording(taken_over))
     return Draft(path, plan, (*spec.metrics, *MEASURED), clocks_mhz, taken_over)

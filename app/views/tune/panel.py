@@ -11,28 +11,25 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QGridLayout, QMenu, QPushButton, QSizePolicy, QToolButton, QWidget
 
+from ...base.errors import InputError, WattridgeError
+from ...engine.results.state import Purpose, SessionState
 from ...engine.session import events
-from ...engine.session_state import Purpose, SessionState
-from ...errors import InputError, WattridgeError
 from ...sensors.gpu import LIVE
-from ..context import Context
-from ..file_dialogs import open_file
-from ..past_sessions import PAST_SHOWN, PastSession, PastSessions
-from ..plots.label import plain_tip
 from ..pool.runs_on import RunsOn
-from ..provenance import provenance
-from ..result_caption import ResultCaption
-from ..session_words import measured_words
-from ..threads.tasks import LatestTask
-from ..watched_boards import speed_words
-from ..widgets import button, local_time, vbox
+from ..shared.captions import measured_words, provenance
+from ..shared.context import Context
+from ..shared.file_dialogs import open_file
+from ..shared.label import plain_tip
+from ..shared.past_sessions import PAST_SHOWN, PastSession, PastSessions
+from ..shared.result_caption import ResultCaption
+from ..shared.tasks import LatestTask
+from ..shared.watched_boards import speed_words
+from ..shared.widgets import button, local_time, vbox
 from .add_to_queue import AddToQueue
 from .draft import Draft, RunsElsewhere, Target, draft_of_session, examples, prepared_file
-from .draft_summary import DraftSummary
 from .session_form import SessionForm
 from .session_progress import SessionProgress
-from .setup_header import SetupHeader
-from .speed_choice import SpeedChoice
+from .setup_header import DraftSummary, SetupHeader, SpeedChoice
 
 if TYPE_CHECKING:
     from ...engine.session.plan import SessionPlan

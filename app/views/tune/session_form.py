@@ -1,32 +1,235 @@
-"""What the user chooses before a session starts: strategy and its options, objective, budget, seed."""
+"""What the user chooses before a session starts: strategy and its options, objective, budget, seed.
+
+`FormHistory`: undo and redo of what the user changed in a form.
+
+`History`: the states that something went through, and the way back and forth between them.
+
+A form for a strategy's options, made from its `Options` dataclass.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, Generic, TypeVar
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QObject, QSignalBlocker, Qt, Signal, SignalInstance, Slot
 from PySide6.QtWidgets import (
+    QCheckBox,
     QComboBox,
+    QFormLayout,
     QGridLayout,
+    QLineEdit,
     QSizePolicy,
     QToolButton,
     QWidget,
 )
 
+from ...base.formatting import counted
 from ...engine.analysis.quantities import quantity
-from ...engine.objectives import Goal, likely_goal
+from ...engine.results.objectives import Goal, likely_goal
 from ...engine.session.plan import SessionPlan
 from ...engine.strategies import base as strategies
-from ...numbers import counted
-from ..number_boxes import ShortNumberBox
-from ..plots.label import PlainLabel
-from ..plots.toggle import look_pressed
-from ..widgets import vbox
+from ...engine.strategies.base import LARGEST, Strategy, choices_of, description
+from ..shared.label import PlainLabel
+from ..shared.widgets import NumberBox, ShortNumberBox, WholeBox, look_pressed, vbox
 from .draft import Draft
-from .form_history import FormHistory
-from .strategy_options import StrategyOptions
+
+_KEPT = 200
+S = TypeVar("S")
+
+
+class History(Generic[S]):
+    """Changes in a row with the same key, such as the digits typed into one field, are one step."""
+
+    def __init__(self) -> None:
+        self._states: list[S] = []
+        self._at = -1
+        self._key = ""  # of the newest step
+
+    @property
+    def begun(self) -> bool:
+        return self._at >= 0
+
+    @property
+    def can_undo(self) -> bool:
+        return self._at > 0
+
+    @property
+    def can_redo(self) -> bool:
+        return self._at + 1 < len(self._states)
+
+    @property
+    def state(self) -> S:
+        """The state that is in force. `begin` comes first."""
+        return self._states[self._at]
+
+    def begin(self, state: S) -> None:
+        """Forget everything but this."""
+        self._states, self._at, self._key = [state], 0, ""
+
+    def note(self, state: S, key: str) -> None:
+        """There is a new state; an empty key makes it a step of its own."""
+        del self._states[self._at + 1 :]
+        if key and key == self._key and self._at > 0:
+            self._states[self._at] = state
+        else:
+            self._states = [*self._states, state][-_KEPT:]
+        self._at, self._key = len(self._states) - 1, key
+
+    def undo(self) -> S:
+        """The state before, now in force."""
+        self._at, self._key = max(0, self._at - 1), ""
+        return self.state
+
+    def redo(self) -> S:
+        """The state after, now in force."""
+        self._at, self._key = min(len(self._states) - 1, self._at + 1), ""
+        return self.state
+
+
+State = dict[str, Any]  # the values of a form, by field
+
+
+class FormHistory(QObject):
+    """The states of a form, read and set by two callables.
+
+    Changes of one field in a row are one step: digits are typed one by one.
+    """
+
+    changed = Signal()
+
+    def __init__(self, read: Callable[[], State], write: Callable[[State], None], parent: QObject) -> None:
+        super().__init__(parent)
+        self._read, self._write = read, write
+        self._states: History[State] = History()
+
+    @property
+    def can_undo(self) -> bool:
+        return self._states.can_undo
+
+    @property
+    def can_redo(self) -> bool:
+        return self._states.can_redo
+
+    @Slot()
+    def undo(self) -> None:
+        """Take the newest change back."""
+        if self.can_undo:
+            self._write(self._states.undo())
+            self.changed.emit()
+
+    @Slot()
+    def redo(self) -> None:
+        """Make it again."""
+        if self.can_redo:
+            self._write(self._states.redo())
+            self.changed.emit()
+
+    @Slot()
+    def begin(self) -> None:
+        """Forget everything: the form was filled with something else."""
+        self._states.begin(self._read())
+        self.changed.emit()
+
+    @Slot()
+    def note(self) -> None:
+        """The user changed something."""
+        if not self._states.begun:
+            return
+        state, before = self._read(), self._states.state
+        fields = [name for name in state if state[name] != before[name]]
+        if fields:
+            self._states.note(state, fields[0] if len(fields) == 1 else "")
+            self.changed.emit()
+
+
+_DECIMALS = 12
+
+
+class StrategyOptions(QWidget):
+    """One line per option, its help as the tool tip, its default filled in."""
+
+    edited = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._form = QFormLayout(self)
+        self._form.setContentsMargins(0, 0, 0, 0)
+        self._form.setVerticalSpacing(3)
+        self._form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
+        self.editors: dict[str, QWidget] = {}  # by option
+
+    def show_strategy(self, strategy: Strategy, given: dict[str, Any]) -> None:
+        """Show a strategy's options, `given` in place of the defaults."""
+        while self._form.rowCount():
+            self._form.removeRow(0)
+        self.editors = {}
+        self._form.addRow(PlainLabel(description(strategy), wrap=True))
+        for field in dataclasses.fields(strategy.Options):
+            editor = _editor(given.get(field.name, field.default), field.default, choices_of(field))
+            label = PlainLabel(field.name.replace("_", " ").capitalize())
+            for widget in (editor, label):
+                widget.setToolTip(str(field.metadata.get("help", "")))
+            label.setBuddy(editor)
+            self._form.addRow(label, editor)
+            self.editors[field.name] = editor
+            _changes(editor).connect(self.edited)
+        if not self.editors:
+            self._form.addRow(PlainLabel(f"{strategy.label} has no options."))
+
+    def values(self) -> dict[str, Any]:
+        """The options as they stand in the form."""
+        return {name: _value(editor) for name, editor in self.editors.items()}
+
+
+def _changes(editor: QWidget) -> SignalInstance:
+    """The signal of a change in an editor."""
+    if isinstance(editor, QCheckBox):
+        return editor.toggled
+    if isinstance(editor, QComboBox):
+        return editor.currentIndexChanged
+    if isinstance(editor, WholeBox | NumberBox):
+        return editor.valueChanged
+    assert isinstance(editor, QLineEdit)
+    return editor.textChanged
+
+
+def _editor(value: Any, default: Any, choices: tuple[str, ...]) -> QWidget:
+    if choices:
+        several = QComboBox()
+        several.addItems(choices)
+        several.setCurrentText(str(value))
+        return several
+    if isinstance(value, bool):
+        box = QCheckBox()
+        box.setChecked(value)
+        return box
+    if isinstance(default, float) and isinstance(value, int | float):
+        number = ShortNumberBox()
+        number.setDecimals(_DECIMALS)
+        number.setRange(-LARGEST, LARGEST)
+        number.setStepType(ShortNumberBox.StepType.AdaptiveDecimalStepType)
+        number.setValue(value)
+        return number
+    if isinstance(value, int | float):
+        whole = WholeBox()
+        whole.setRange(-LARGEST, LARGEST)
+        whole.setValue(int(value))
+        return whole
+    return QLineEdit(str(value))
+
+
+def _value(editor: QWidget) -> Any:
+    if isinstance(editor, QCheckBox):
+        return editor.isChecked()
+    if isinstance(editor, QComboBox):
+        return editor.currentText()
+    if isinstance(editor, WholeBox | NumberBox):
+        return editor.value()
+    assert isinstance(editor, QLineEdit)
+    return editor.text()
+
 
 _LARGEST = 2**53  # whole numbers up to here are exact in a field
 

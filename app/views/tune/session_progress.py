@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QGridLayout, QWidget
 
+from ...base.formatting import UNKNOWN, duration, number
 from ...engine.analysis.quantities import quantity
+from ...engine.results.state import Progress, SessionState
 from ...engine.session.events import Preparing
 from ...engine.session.plan import SessionPlan
-from ...engine.session_state import Progress, SessionState
 from ...engine.space.result_table import ResultTable
-from ...numbers import UNKNOWN, duration, number
-from ..plots import theme
-from ..plots.label import PlainLabel, plain_tip
-from ..progress_bar import ProgressBar
-from ..session_words import measured_words
-from ..widgets import vbox
+from ..shared import theme
+from ..shared.captions import measured_words
+from ..shared.label import PlainLabel, plain_tip
+from ..shared.widgets import ProgressBar, vbox
 
 _LEFT, _TOOK = "Time left", "Time taken"
 _STATE_WORDS = {

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from app.base.errors import InputError, PermissionRefused, WattridgeError
+from app.base.paths import resources
 from app.commands.assistant.allowed import Folders, check_board, load_allowed
-from app.errors import InputError, PermissionRefused, WattridgeError
-from app.paths import resources
 
 KERNEL = 'extern "C" __global__ void add(float *c, const float *a, const float *b) { c[0] = a[0] + b[0]; }\n'
 SPECIFICATION = """

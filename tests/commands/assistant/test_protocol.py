@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from app.base.errors import InputError
 from app.commands.assistant.protocol import LONGEST_LINE, Server, Tool
-from app.errors import InputError
 
 HELLO = {
     "jsonrpc": "2.0",

@@ -12,6 +12,8 @@ from typing import Any, NoReturn
 
 import pytest
 
+from app.base.errors import WattridgeError
+from app.base.paths import resources
 from app.cli import main
 from app.commands.assistant import sessions as sessions_module
 from app.commands.assistant import tools as tools_module
@@ -20,8 +22,6 @@ from app.commands.assistant.tools import NOTICE, Tools
 from app.engine.children.ending import prepare_for_the_end
 from app.engine.children.python import python_command, python_environment
 from app.engine.store.database import Store
-from app.errors import WattridgeError
-from app.paths import resources
 
 Ask = Callable[..., Any]
 

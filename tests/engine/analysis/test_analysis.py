@@ -19,11 +19,11 @@ from app.engine.analysis.document import document_of
 from app.engine.analysis.drift import drift_of, drifts_of
 from app.engine.analysis.failures import failures_of
 from app.engine.analysis.importance import importances, interactions
-from app.engine.analysis.session import analyse
+from app.engine.analysis.session_analysis import analyse
 from app.engine.formats.read import read_recording
-from app.engine.measurement import Measurement, State
-from app.engine.objectives import Goal, Limit, Objective
-from app.engine.pareto import hypervolume
+from app.engine.results.measurement import Measurement, State
+from app.engine.results.objectives import Goal, Limit, Objective
+from app.engine.results.pareto import hypervolume
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
 from app.engine.space.search_space import SearchSpace

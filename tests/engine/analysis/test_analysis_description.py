@@ -8,10 +8,10 @@ import numpy as np
 
 from app.engine.analysis.compare import Compared, compare_sessions
 from app.engine.analysis.description import MOST_POINTS, describe_analysis, describe_comparison
-from app.engine.analysis.session import analyse
+from app.engine.analysis.session_analysis import analyse
 from app.engine.formats.read import read_recording
-from app.engine.measurement import Measurement, State
-from app.engine.objectives import Goal, Objective
+from app.engine.results.measurement import Measurement, State
+from app.engine.results.objectives import Goal, Objective
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
 

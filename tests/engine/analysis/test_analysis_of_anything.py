@@ -14,23 +14,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.base.errors import InputError
+from app.base.formatting import as_json
 from app.engine.analysis.charts import CHARTS, Analysed
 from app.engine.analysis.compare import Compared, compare_sessions
 from app.engine.analysis.description import describe_analysis, describe_comparison
 from app.engine.analysis.document import document_of
-from app.engine.analysis.session import analyse
-from app.engine.chart import Chart
-from app.engine.measurement import Measurement, State
-from app.engine.objectives import Goal, Objective
+from app.engine.analysis.session_analysis import analyse
 from app.engine.report.content import gather
 from app.engine.report.page import report_html
 from app.engine.report.svg import drawn
+from app.engine.results.chart import Chart
+from app.engine.results.measurement import Measurement, State
+from app.engine.results.objectives import Goal, Objective
 from app.engine.session.plan import SessionPlan
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
 from app.engine.store.database import Store
-from app.errors import InputError
-from app.numbers import as_json
 
 NAMES = ("time_s", "energy_j", "power_w", "GFLOP/s", "GFLOPS/W", "reference_time_s", "word")
 figures = st.sampled_from([0.0, 1.0, 1.0 + 1e-15, 2.0, -3.0, 1e-308, 1e308, 1e-9, math.inf, -math.inf, math.nan])

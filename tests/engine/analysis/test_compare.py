@@ -9,16 +9,22 @@ from statistics import mean, stdev
 import numpy as np
 import pytest
 
-from app.engine.analysis.compare import Compared, MeanChange, compare_sessions
-from app.engine.analysis.crossed import describe_kernels_by_boards, kernels_by_boards
+from app.base.errors import InputError
+from app.engine.analysis.compare import (
+    Compared,
+    MeanChange,
+    compare_sessions,
+    describe_kernels_by_boards,
+    describe_machines,
+    kernels_by_boards,
+    over_machines,
+)
 from app.engine.analysis.description import describe_comparison
-from app.engine.analysis.machines import describe_machines, over_machines
-from app.engine.measurement import Measurement, State
-from app.engine.objectives import Limit
+from app.engine.results.measurement import Measurement, State
+from app.engine.results.objectives import Limit
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
 from app.engine.space.search_space import Parameter, SearchSpace
-from app.errors import InputError
 
 # [Schoonhoven2024, table 6.2]: board -> per cent gained in efficiency and in speed, kernel by kernel.
 TABLE_6_2 = {

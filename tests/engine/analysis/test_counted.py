@@ -7,17 +7,17 @@ import json
 import numpy as np
 import pytest
 
+from app.base.formatting import as_json
 from app.engine.analysis.charts import Analysed, correlation_bars, counter_gain, split_cloud
 from app.engine.analysis.description import describe_analysis
 from app.engine.analysis.document import document_of
-from app.engine.analysis.session import Analysis, analyse
-from app.engine.chart import Chart
-from app.engine.measurement import Measurement, State
-from app.engine.objectives import Goal, Objective
+from app.engine.analysis.session_analysis import Analysis, analyse
+from app.engine.results.chart import Chart
+from app.engine.results.measurement import Measurement, State
+from app.engine.results.objectives import Goal, Objective
 from app.engine.session.plan import SessionPlan
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
-from app.numbers import as_json
 
 OBJECTIVE = Objective(Goal("TOP/J", True), (Goal("TOP/s", True), Goal("TOP/J", True)))
 KERNELS = 96

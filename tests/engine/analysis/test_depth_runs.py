@@ -8,11 +8,10 @@ import engine_fakes  # noqa: F401  (registers a strategy)
 import numpy as np
 import pytest
 
-from app.engine.analysis.score_runs import Recorded, recorded, run
-from app.engine.analysis.scoring import Baseline, Yardstick
 from app.engine.formats.read import read_recording
-from app.engine.measurement import Depth
-from app.engine.objectives import Goal, parse_front
+from app.engine.results.measurement import Depth
+from app.engine.results.objectives import Goal, parse_front
+from app.engine.strategies.scoring import Baseline, Recorded, Yardstick, recorded, run
 
 
 @pytest.fixture

@@ -15,16 +15,12 @@ from app.engine.analysis.costs import costs_of
 from app.engine.analysis.description import describe_analysis
 from app.engine.analysis.document import document_of
 from app.engine.analysis.over_load import OverLoad, models_over_load, over_load, settings_at
-from app.engine.analysis.over_load_description import (
-    describe_models_over_load,
-    describe_over_load,
-    over_load_to_json,
-)
-from app.engine.analysis.session import analyse
+from app.engine.analysis.over_load_description import describe_models_over_load, describe_over_load, over_load_to_json
+from app.engine.analysis.session_analysis import analyse
 from app.engine.analysis.tradeoff import Load
-from app.engine.chart import Chart
-from app.engine.measurement import Configuration, Measurement, State
-from app.engine.objectives import Goal, Limit, Objective
+from app.engine.results.chart import Chart
+from app.engine.results.measurement import Configuration, Measurement, State
+from app.engine.results.objectives import Goal, Limit, Objective
 from app.engine.space.result_table import ResultTable
 from app.engine.space.search_space import Parameter, SearchSpace
 

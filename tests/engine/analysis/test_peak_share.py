@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from app.base.paths import resources
 from app.engine.analysis.peak_share import peak_share
-from app.engine.measurement import Measurement, State
+from app.engine.results.measurement import Measurement, State
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SessionPlan
 from app.engine.session.planning import plan_specification
-from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin

@@ -14,14 +14,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import app.engine.strategies  # noqa: F401  (registers them)
+from app.base.errors import InputError
 from app.cli import main
-from app.engine.analysis import scoring
-from app.engine.analysis.score_runs import ScorePlan, recorded, score
-from app.engine.analysis.scoring import Baseline, FrontBaseline, Yardstick
 from app.engine.formats.read import read_recording
-from app.engine.objectives import parse_front
-from app.engine.pareto import front, hypervolume, reference_point
-from app.errors import InputError
+from app.engine.results.objectives import parse_front
+from app.engine.results.pareto import front, hypervolume, reference_point
+from app.engine.strategies import scoring
+from app.engine.strategies.scoring import Baseline, FrontBaseline, ScorePlan, Yardstick, recorded, score
 
 FOUR = Baseline(np.array([3.0, 1.0, math.inf, 2.0]))  # the failure counts as 3
 

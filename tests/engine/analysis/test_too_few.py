@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from app.cli import main
 from app.engine.analysis.correlations import Observed, correlations, split_by_mean
 from app.engine.analysis.description import describe_analysis, describe_counter_split
-from app.engine.analysis.session import analyse
-from app.engine.measurement import Measurement, State
-from app.engine.objectives import Goal, Objective
+from app.engine.analysis.session_analysis import analyse
+from app.engine.results.measurement import Measurement, State
+from app.engine.results.objectives import Goal, Objective
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
 

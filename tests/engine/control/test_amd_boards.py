@@ -16,13 +16,13 @@ from boards import StandIn
 from helper_process import Process, killed_whole, until_back
 from hostile import hostile
 
+from app.base.errors import PermissionRefused, WattridgeError
 from app.cli import main
 from app.engine.control.controls import UNLOCKING
 from app.engine.control.guard import DeviceGuard
 from app.engine.control.left_over import left_over
-from app.errors import PermissionRefused, WattridgeError
 from app.sensors.amd.gpu import AmdGpu
-from app.sensors.errors import GpuLost, NotSupported
+from app.sensors.gpu import GpuLost, NotSupported
 
 Boards = Callable[..., StandIn]
 Helper = Callable[..., Process]

@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 from boards import NO_PERMISSION, StandIn
 
+from app.base.errors import WattridgeError
 from app.cli import main
-from app.engine.control.guard import DeviceGuard
+from app.engine.control.guard import DeviceGuard, SeveralBoards
 from app.engine.control.left_over import left_over
-from app.engine.control.several import SeveralBoards
 from app.engine.session.load import load_specification
 from app.engine.session.service_boards import as_it_ran, boards_of_service
-from app.errors import WattridgeError
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from app.base.errors import PermissionRefused
 from app.engine.control import client
 from app.engine.control.client import Helper, HelperGone
-from app.errors import PermissionRefused
-from app.sensors.errors import GpuLost, NotSupported, SensorError
+from app.sensors.gpu import GpuLost, NotSupported, SensorError
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the helper is for Linux")
 HELLO = 'import sys, json; print(\'{"hello": 1, "state": {"left_over": false}}\', flush=True)\n'

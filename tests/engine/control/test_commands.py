@@ -16,6 +16,8 @@ import program
 import pytest
 from boards import StandIn
 
+from app.base.errors import PermissionRefused
+from app.base.paths import resources
 from app.cli import main
 from app.engine.control.guard import DeviceGuard
 from app.engine.control.helper import record
@@ -23,8 +25,6 @@ from app.engine.control.profiles import save_profile
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_resume, plan_specification
 from app.engine.store.database import Store
-from app.errors import PermissionRefused
-from app.paths import resources
 from app.sensors.nvml.gpu import NvmlGpu
 from app.sensors.nvml.library import LIBRARY
 

@@ -19,6 +19,7 @@ from app.engine.control.guard import DeviceGuard
 from app.engine.control.helper import record
 from app.engine.control.helper.record import started
 from app.engine.control.left_over import left_over
+from app.engine.session.engine_thread import Tuner
 from app.engine.session.events import (
     Allow,
     Apply,
@@ -29,7 +30,6 @@ from app.engine.session.events import (
     Forbid,
     SettingApplied,
 )
-from app.engine.session.tuner import Tuner
 from app.engine.store.database import Store
 from app.sensors.nvml.gpu import NvmlGpu
 

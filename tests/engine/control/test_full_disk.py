@@ -18,10 +18,10 @@ import pytest
 from boards import AS_ROOT, StandIn
 from helper_process import Process, changed
 
+from app.base.errors import PermissionRefused
 from app.engine.control.guard import DeviceGuard
 from app.engine.control.helper import record
 from app.engine.control.left_over import left_over
-from app.errors import PermissionRefused
 from app.sensors.nvml.gpu import NvmlGpu
 
 pytestmark = pytest.mark.skipif(not AS_ROOT, reason="only root can mount a disk")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from fake_board import HEAVY, FakeBoard
 
+from app.base.errors import PermissionRefused
 from app.engine.control.guard import DeviceGuard
-from app.errors import PermissionRefused
-from app.sensors.errors import NotSupported
+from app.sensors.gpu import NotSupported
 
 
 def test_leaving_restores_what_was_there_before() -> None:

@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 from boards import LOST, NOT_SUPPORTED, TIMEOUT, StandIn
 
-from app.engine.control.client import HelperGone
+from app.base.errors import InputError, PermissionRefused, WattridgeError
+from app.engine.control.client import Asking, HelperGone
 from app.engine.control.controls import UNLOCKING
 from app.engine.control.guard import DeviceGuard
 from app.engine.control.left_over import left_over
-from app.engine.control.rights import Asking
-from app.errors import InputError, PermissionRefused, WattridgeError
-from app.sensors.errors import GpuLost, NotSupported, SensorError
+from app.sensors.gpu import GpuLost, NotSupported, SensorError
 from app.sensors.nvml.gpu import NvmlGpu
 
 Boards = Callable[..., StandIn]

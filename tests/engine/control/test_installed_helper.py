@@ -23,12 +23,12 @@ import pytest
 from boards import StandIn, compiler
 from stand_in_fixtures import not_here
 
+from app.base.errors import PermissionRefused, WattridgeError
 from app.cli import main
 from app.engine.control import installing
+from app.engine.control.client import PYTHON, UNSAFE, Asking, helper_command
 from app.engine.control.helper import policy
 from app.engine.control.helper.__main__ import LAUNCHER, MANIFEST, unsafe_tree
-from app.engine.control.rights import PYTHON, UNSAFE, Asking, helper_command
-from app.errors import PermissionRefused, WattridgeError
 
 NOBODY = 65534
 OTHER = "GPU-00000000-0000-4000-8000-00000000000a"  # another board's
@@ -805,10 +805,10 @@ def test_the_command_says_what_is_wrong_with_the_policy(machine: Machine) -> Non
 def test_without_its_python_the_error_names_the_one_that_is_needed(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from app.engine.control import rights
+    from app.engine.control import client
 
     machine.install()
-    monkeypatch.setattr(rights, "PYTHON", "/usr/bin/python-that-is-not-here")
+    monkeypatch.setattr(client, "PYTHON", "/usr/bin/python-that-is-not-here")
     with pytest.raises(PermissionRefused, match=r"needs /usr/bin/python-that-is-not-here, from 3\.9"):
         helper_command(machine.board, "board")
     with pytest.raises(WattridgeError, match="is missing"):

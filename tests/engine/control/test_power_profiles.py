@@ -14,6 +14,7 @@ import pytest
 from boards import NOT_SUPPORTED, StandIn
 from helper_process import Process
 
+from app.base.errors import InputError
 from app.cli import main
 from app.engine.control.guard import DeviceGuard
 from app.engine.control.helper.policy import Policy
@@ -22,8 +23,7 @@ from app.engine.control.profiles import profiles_of, save_profile
 from app.engine.formats.nvidia_smi import board_script, clock_unit, service_unit
 from app.engine.space.device_settings import resolve_device_settings
 from app.engine.specification.check import specification_of
-from app.errors import InputError
-from app.sensors.errors import NotSupported
+from app.sensors.gpu import NotSupported
 from app.sensors.nvml.gpu import NvmlGpu
 from app.sensors.power_profiles import profile_name
 from app.sensors.select import open_gpu

@@ -12,17 +12,17 @@ from contextlib import closing
 import pytest
 from boards import StandIn
 
+from app.base.errors import PermissionRefused
 from app.engine.children.python import python_command, python_environment
 from app.engine.control.client import HelperGone
 from app.engine.control.guard import DeviceGuard
 from app.engine.control.left_over import left_over
 from app.engine.control.serving import BoardServer
-from app.errors import PermissionRefused
 from app.sensors.nvml.gpu import NvmlGpu
 from app.sensors.remote.address import Address
 from app.sensors.remote.connection import Connection
-from app.sensors.remote.fields import line_of
 from app.sensors.remote.gpu import RemoteGpu
+from app.sensors.remote.messages import line_of
 
 Boards = Callable[..., StandIn]
 Opened = Callable[[], RemoteGpu]

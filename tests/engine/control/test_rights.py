@@ -13,12 +13,12 @@ import pynvml
 import pytest
 from boards import StandIn
 
-from app.engine.control import rights
+from app.base.errors import PermissionRefused
+from app.engine.control import client
+from app.engine.control.client import UNSAFE, Asking, helper_command, start_helper
 from app.engine.control.guard import DeviceGuard
 from app.engine.control.helper import __main__ as launcher
 from app.engine.control.helper.__main__ import unsafe_link, unsafe_path
-from app.engine.control.rights import UNSAFE, Asking, helper_command, start_helper
-from app.errors import PermissionRefused
 from app.sensors.nvml.gpu import NvmlGpu
 
 NVML = Path(__file__).parents[2] / "nvml"
@@ -124,8 +124,8 @@ def test_a_guard_that_was_open_before_read_only_still_puts_back(
 def checked_copy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Nothing is installed, and the unsafe way is not asked for."""
     monkeypatch.delenv(UNSAFE, raising=False)
-    monkeypatch.setattr(rights, "LIBRARY", tmp_path / "not installed")
-    return Path(rights.__file__).parent / "helper"
+    monkeypatch.setattr(client, "LIBRARY", tmp_path / "not installed")
+    return Path(client.__file__).parent / "helper"
 
 
 def test_an_ordinary_user_starts_nothing_but_an_installed_helper(
@@ -145,7 +145,7 @@ def test_root_may_use_a_copy_that_is_root_s_alone(checked_copy: Path, monkeypatc
         looked_at.append(path)
         return ""
 
-    monkeypatch.setattr(rights, "unsafe", safe)
+    monkeypatch.setattr(client, "unsafe", safe)
     monkeypatch.setattr(launcher, "unsafe_path", safe)
     assert helper_command("GPU-x", "board") == [sys.executable, "-I", "-S", "-B", str(checked_copy), "GPU-x"]
     packages = [checked_copy, *list(checked_copy.parents)[:3]]
@@ -174,7 +174,7 @@ def test_root_does_not_use_a_copy_that_others_can_change(checked_copy: Path, mon
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     theirs = str(checked_copy / "board.py")
     monkeypatch.setattr(launcher, "unsafe_path", lambda path: "")
-    monkeypatch.setattr(rights, "unsafe", lambda path: f"{path} belongs to user 1000" if path == theirs else "")
+    monkeypatch.setattr(client, "unsafe", lambda path: f"{path} belongs to user 1000" if path == theirs else "")
     with pytest.raises(PermissionRefused, match=r"board\.py belongs to user 1000") as refused:
         helper_command("GPU-x", "board")
     assert "wattridge helper install" in refused.value.remedy
@@ -189,7 +189,7 @@ def test_the_unsafe_way_has_to_be_asked_for_and_warns_every_time(
         start_helper(stand_in.uuids[0], "board", Asking.NEVER).close()
         assert f"WARNING: {UNSAFE}=1 runs files as root that others" in capfd.readouterr().err
     monkeypatch.setenv(UNSAFE, "yes")  # only 1 asks for it
-    monkeypatch.setattr(rights, "LIBRARY", stand_in.folder / "not installed")
+    monkeypatch.setattr(client, "LIBRARY", stand_in.folder / "not installed")
     with pytest.raises(PermissionRefused, match="is not installed"):
         start_helper(stand_in.uuids[0], "board", Asking.NEVER)
 
@@ -211,11 +211,11 @@ def test_watching_boards_needs_nothing_that_only_unix_has() -> None:
         [
             sys.executable,
             "-c",
-            f"{hidden}import app.engine.session.control_service, app.commands.helper, app.commands.control",
+            f"{hidden}import app.engine.session.engine_thread, app.commands.helper, app.commands.control",
         ],
         capture_output=True,
         text=True,
-        cwd=Path(rights.__file__).parents[3],
+        cwd=Path(client.__file__).parents[3],
     )
     assert ran.returncode == 0, ran.stderr
 

@@ -10,7 +10,7 @@ import pytest
 
 from app.engine.control.device_log import Change
 from app.engine.control.guard import DeviceGuard
-from app.engine.session.control_service import ControlService
+from app.engine.session.engine_thread import ControlService
 from app.engine.session.events import Allow, Apply, Confirm, ControlChanged, Forbid, SettingApplied
 from app.sensors.gpu import Gpu
 from app.sensors.select import open_gpu

@@ -12,8 +12,8 @@ import pynvml
 import pytest
 from boards import AMD, KINDS, LOST, NO_PERMISSION, StandIn
 
-from app.sensors.errors import GpuLost
 from app.sensors.event_reasons import EventReason
+from app.sensors.gpu import GpuLost
 from app.sensors.nvml.gpu import NvmlGpu
 
 Boards = Callable[..., StandIn]

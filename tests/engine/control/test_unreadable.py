@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from boards import AS_ROOT, StandIn
 
+from app.base.errors import PermissionRefused, WattridgeError
 from app.cli import main
 from app.engine.control.guard import DeviceGuard
 from app.engine.control.helper import record
 from app.engine.control.left_over import all_left_over, left_over
-from app.errors import PermissionRefused, WattridgeError
 from app.sensors.nvml.gpu import NvmlGpu
 from app.sensors.nvml.library import LIBRARY
 

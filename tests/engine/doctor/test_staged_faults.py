@@ -13,16 +13,16 @@ from typing import Any, NoReturn
 
 import pytest
 
-from app.engine.control import installing, rights
-from app.engine.doctor import installation, machine, nvidia
+from app.base.installation import how_to_add
+from app.engine.control import client, installing
+from app.engine.doctor import boards, installation
 from app.engine.doctor.checks import BY_NAME
 from app.engine.doctor.child import found_by
 from app.engine.doctor.examine import examine
 from app.engine.doctor.finding import Finding, State
 from app.engine.runner.cuda import toolchain as toolchains
 from app.engine.runner.cuda.toolchain import Toolchain
-from app.engine.runner.profiling.rights import counters_refused
-from app.own_installation import how_to_add
+from app.engine.runner.profiling.ncu import counters_refused
 from app.sensors.nvml import library as nvml
 from app.sensors.opencl import devices as opencl
 
@@ -30,12 +30,12 @@ from app.sensors.opencl import devices as opencl
 @pytest.fixture
 def board_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """This machine has a board of NVIDIA's."""
-    monkeypatch.setattr(machine, "has_board", lambda vendor, *_: vendor == machine.NVIDIA)
+    monkeypatch.setattr(boards, "has_board", lambda vendor, *_: vendor == boards.NVIDIA)
 
 
 @pytest.fixture
 def no_board(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "has_board", lambda *_: False)
+    monkeypatch.setattr(boards, "has_board", lambda *_: False)
 
 
 class _NvmlError(Exception):
@@ -59,7 +59,7 @@ def _nvml(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> None:
     for name, answer in {"nvmlInit": None, **answers}.items():
         setattr(module, name, entry(answer))
     stand_in = nvml.NvmlLibrary(module)  # type: ignore[arg-type]
-    monkeypatch.setattr(nvidia, "LIBRARY", stand_in)
+    monkeypatch.setattr(boards, "LIBRARY", stand_in)
 
 
 def _wrong(found: Finding, *words: str) -> None:
@@ -77,9 +77,9 @@ def _missing(found: Finding, *words: str) -> None:
 
 def test_a_board_without_a_driver_is_wrong_and_a_machine_without_either_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     _nvml(monkeypatch, nvmlInit=-9)
-    monkeypatch.setattr(machine, "has_board", lambda *_: True)
+    monkeypatch.setattr(boards, "has_board", lambda *_: True)
     _wrong(found_by("nvidia_driver"), "the NVIDIA driver is not loaded", "sudo modprobe nvidia", "--gpus all")
-    monkeypatch.setattr(machine, "has_board", lambda *_: False)
+    monkeypatch.setattr(boards, "has_board", lambda *_: False)
     _missing(found_by("nvidia_driver"), "no driver answers", "simulated:a100")
 
 
@@ -109,8 +109,8 @@ def test_boards_are_found_by_what_the_system_says_of_its_bus(tmp_path: Path) -> 
         device.mkdir(parents=True)
         (device / "vendor").write_text(f"{vendor}\n")
         (device / "class").write_text(f"{kind}\n")
-    assert machine.has_board(machine.NVIDIA, tmp_path)
-    assert not machine.has_board(machine.AMD, tmp_path)  # b is its sound
+    assert boards.has_board(boards.NVIDIA, tmp_path)
+    assert not boards.has_board(boards.AMD, tmp_path)  # b is its sound
 
 
 @pytest.mark.skipif(os.name != "posix", reason="device files")
@@ -119,8 +119,8 @@ def test_device_files_that_the_user_may_not_open_name_the_group(
 ) -> None:
     control = tmp_path / "nvidiactl"
     control.touch()
-    monkeypatch.setattr(nvidia, "_DEVICES", (str(control),))
-    monkeypatch.setattr(nvidia, "_group_of", lambda _: "video")
+    monkeypatch.setattr(boards, "_DEVICES", (str(control),))
+    monkeypatch.setattr(boards, "_group_of", lambda _: "video")
     monkeypatch.setattr(os, "access", lambda path, *_, **__: str(path) != str(control))
     _wrong(found_by("nvidia_devices"), str(control), "usermod -aG video")
     control.unlink()
@@ -135,11 +135,11 @@ def test_a_helper_that_is_not_installed_is_missing_only_where_there_is_a_board(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, board_here: None
 ) -> None:
     nowhere = tmp_path / "wattridge"
-    for module in (installing, rights):
+    for module in (installing, client):
         monkeypatch.setattr(module, "LIBRARY", nowhere)
     monkeypatch.setattr(os, "geteuid", lambda: 65534)
     _missing(found_by("helper"), "installed once", "wattridge helper install")
-    monkeypatch.setattr(machine, "has_board", lambda *_: False)
+    monkeypatch.setattr(boards, "has_board", lambda *_: False)
     assert found_by("helper").state is State.OK
 
 
@@ -149,7 +149,7 @@ def test_a_helper_that_others_than_root_can_change_is_wrong(monkeypatch: pytest.
     library.mkdir()
     if os.geteuid() == 0:
         os.chown(library, 65534, 65534)
-    for module in (installing, rights):
+    for module in (installing, client):
         monkeypatch.setattr(module, "LIBRARY", library)
     _wrong(found_by("helper"), "may not run as root", "belongs to user", "wattridge helper install")
 
@@ -169,7 +169,7 @@ def test_no_compiler_at_all(monkeypatch: pytest.MonkeyPatch, board_here: None) -
 
 def _compiler(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
     command = (sys.executable, "-I", "-c", program)
-    monkeypatch.setattr(nvidia, "find_toolchain", lambda: Toolchain(command, "NVRTC 12.9"))
+    monkeypatch.setattr(boards, "find_toolchain", lambda: Toolchain(command, "NVRTC 12.9"))
 
 
 def test_nvrtc_without_headers_names_the_packages_that_bring_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,11 +187,11 @@ def test_a_compiler_that_fails_is_quoted_and_one_that_works_is_well(monkeypatch:
 
 def test_bindings_that_are_newer_than_the_driver_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     library = types.SimpleNamespace(name="cuda-bindings", version="13.0.1", __str__=lambda _: "cuda-bindings 13.0.1")
-    monkeypatch.setattr(nvidia, "find_library", lambda _: library)
+    monkeypatch.setattr(boards, "find_library", lambda _: library)
     monkeypatch.setitem(sys.modules, "cuda", types.ModuleType("cuda"))
     monkeypatch.setitem(sys.modules, "cuda.bindings", types.ModuleType("cuda.bindings"))
     monkeypatch.setitem(sys.modules, "cuda.bindings.driver", types.ModuleType("cuda.bindings.driver"))
-    monkeypatch.setattr(nvidia, "_cuda_driver", lambda: 12090)
+    monkeypatch.setattr(boards, "_cuda_driver", lambda: 12090)
     _wrong(found_by("cuda"), "needs a driver for CUDA 13", "is for 12.9", how_to_add("cuda"))
 
 
@@ -199,9 +199,9 @@ def test_profiling_that_is_for_administrators_only(monkeypatch: pytest.MonkeyPat
     parameters, status = tmp_path / "params", tmp_path / "status"
     parameters.write_text('RmMsg: ""\nRmProfilingAdminOnly: 1\n')
     status.write_text("CapEff:\t0000000000000000\n")
-    monkeypatch.setattr(nvidia, "find_ncu", lambda *_: Path("ncu"))
-    monkeypatch.setattr(nvidia, "version_of", lambda *_: "Nsight Compute 2025.1")
-    monkeypatch.setattr(nvidia, "counters_refused", lambda: counters_refused(parameters, status))
+    monkeypatch.setattr(boards, "find_ncu", lambda *_: Path("ncu"))
+    monkeypatch.setattr(boards, "version_of", lambda *_: "Nsight Compute 2025.1")
+    monkeypatch.setattr(boards, "counters_refused", lambda: counters_refused(parameters, status))
     _wrong(found_by("profiler"), "ERR_NVGPUCTRPERM", "NVreg_RestrictProfilingToAdminUsers=0")
     status.write_text("CapEff:\t000001ffffffffff\n")
     assert found_by("profiler").state is State.OK
@@ -253,7 +253,7 @@ def test_a_missing_library_of_the_xcb_plugin_is_named_with_its_package(monkeypat
     monkeypatch.delenv("QT_QPA_PLATFORM")
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    monkeypatch.setattr("app.qt_libraries._loads", lambda library: library != "libxcb-cursor.so.0")
+    monkeypatch.setattr("app.base.installation._loads", lambda library: library != "libxcb-cursor.so.0")
     _wrong(found_by("qt"), "system libraries of Qt", "sudo apt-get install libxcb-cursor0")
 
 

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.expressions.arrays import evaluate_array
-from app.engine.expressions.bfloat16 import BFLOAT16, cast, number_type, type_name, widened
 from app.engine.runner.kernels.backend import difference
+from app.engine.space.array_expressions import BFLOAT16, cast, evaluate_array, number_type, type_name, widened
 
 FLOATS = st.floats(width=32)
 

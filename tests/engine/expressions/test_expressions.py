@@ -12,14 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.expressions.arrays import parse_array_expression
-from app.engine.expressions.expression import (
-    MAX_LENGTH,
-    parse,
-    parse_conjuncts,
-)
-from app.engine.expressions.values import MAX_VALUES, parse_values
-from app.errors import InputError
+from app.base.errors import InputError
+from app.engine.space.array_expressions import parse_array_expression
+from app.engine.space.expression import MAX_LENGTH, parse, parse_conjuncts
+from app.engine.space.values import MAX_VALUES, parse_values
 
 
 def value(text: str, **names: Any) -> Any:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from app.engine.expressions.arithmetic import column_of
-from app.engine.expressions.expression import parse
-from app.engine.expressions.intervals import hull_of
-from app.errors import InputError
+from app.base.errors import InputError
+from app.engine.space.arithmetic import column_of
+from app.engine.space.expression import parse
+from app.engine.space.intervals import hull_of
 
 NAMES = ("x", "y", "z", "w")
 

@@ -10,14 +10,14 @@ import pytest
 from formats_samples import CACHE
 from formats_samples import TABLE as CSV
 
+from app.base.errors import InputError
 from app.cli import main
-from app.engine.analysis.session import analyse
+from app.engine.analysis.session_analysis import analyse
 from app.engine.formats.any_table import REPEAT, TableColumns, read_table
 from app.engine.formats.read import read_recording
 from app.engine.formats.recording import Recording
 from app.engine.session.opened import Opened
 from app.engine.session.planning import plan_replay
-from app.errors import InputError
 
 
 @pytest.fixture

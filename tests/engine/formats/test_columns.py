@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.base.errors import InputError
 from app.engine.formats.columns import parse_columns
+from app.engine.models.column_roles import Named, find_roles
 from app.engine.models.documents import fit_to_json
-from app.engine.models.point_fits import fit_points
-from app.engine.models.points import choose
-from app.engine.models.roles import Named, find_roles
+from app.engine.models.fit.frequency import fit_points
+from app.engine.models.fit.points import choose
 from app.engine.models.series import read_series
-from app.errors import InputError
 
 
 def roles(header: str, **named: str) -> tuple[str, str | None]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from app.base.errors import InputError
 from app.cli import main
-from app.engine.tuning_methods.roofline_points import read_points
-from app.errors import InputError
+from app.engine.models.roofline.points import read_points
 
 POINT = "0 864 blocks     8 its      2.250 Fl/B       1340 GB/s      3015 GF/s   1410 Mhz   258 W   50°C"
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.base.errors import InputError
 from app.engine.formats.read import read_recording
 from app.engine.formats.recording import Recording
-from app.engine.measurement import State
-from app.errors import InputError
+from app.engine.results.measurement import State
 
 HEADER = {
     "device_name": "NVIDIA RTX A4000",

@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mutations import mutated
 
-from app.engine.formats.follow import CacheFollower
+from app.base.errors import InputError
+from app.engine.formats.growing_cache import CacheFollower
 from app.engine.formats.read import read_recording
 from app.engine.formats.t1 import is_specification
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_replay, space_of
-from app.errors import InputError
 
 
 @pytest.fixture(scope="module")

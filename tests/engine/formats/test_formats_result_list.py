@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.base.errors import InputError
 from app.engine.formats.read import is_recording, read_recording
 from app.engine.formats.recording import Recording
-from app.engine.measurement import State
-from app.engine.models.points import choose
+from app.engine.models.fit.points import choose
 from app.engine.models.series import read_series
-from app.errors import InputError
+from app.engine.results.measurement import State
 
 
 @pytest.fixture

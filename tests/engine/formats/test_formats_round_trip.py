@@ -14,16 +14,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.base.errors import InputError
+from app.base.paths import resources
 from app.engine.formats.csv_table import write_csv
 from app.engine.formats.kernel_tuner import write_cache
 from app.engine.formats.own import About
 from app.engine.formats.read import read_recording
 from app.engine.formats.recording import Recording
 from app.engine.formats.t4 import write_t4
-from app.engine.measurement import Measurement, State, Value
-from app.engine.objectives import Goal, Objective
 from app.engine.report.export import export_session
-from app.engine.session.import_known import with_recording
+from app.engine.results.measurement import Measurement, State, Value
+from app.engine.results.objectives import Goal, Objective
+from app.engine.session.follow import with_recording
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions, SessionPlan
@@ -32,8 +34,6 @@ from app.engine.session.run import run_session
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
 from app.engine.store.database import Store
-from app.errors import InputError
-from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin

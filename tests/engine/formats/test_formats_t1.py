@@ -14,17 +14,17 @@ from formats_samples import T1
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.base.errors import InputError
+from app.base.paths import resources
 from app.engine.formats.t1_text import values_of
 from app.engine.formats.t1_writer import write_t1
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_specification, space_of
 from app.engine.specification.model import ArgumentSpec, Specification
-from app.engine.workloads.cuda_arguments import Argument, make_array
+from app.engine.workloads.kernel_arguments import Argument, make_array
 from app.engine.workloads.source_kernel import SourceKernel
-from app.errors import InputError
-from app.paths import resources
 from app.sensors.clock import VirtualClock
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from formats_samples import CACHE, T4
 
+from app.base.errors import InputError
 from app.engine.formats.own import About
 from app.engine.formats.read import read_recording
 from app.engine.formats.t4 import write_t4
-from app.engine.measurement import State
-from app.errors import InputError
+from app.engine.results.measurement import State
 
 
 def write(folder: Path, document: dict[str, Any], name: str = "results.json") -> Path:

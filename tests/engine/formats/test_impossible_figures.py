@@ -19,13 +19,13 @@ from app.engine.formats.own import About
 from app.engine.formats.read import read_recording
 from app.engine.formats.recording import Recording
 from app.engine.formats.t4 import write_t4
-from app.engine.measurement import Measurement, State
-from app.engine.models.points import choose
+from app.engine.models.fit.points import choose
 from app.engine.models.series import read_series
-from app.engine.objectives import Goal, Objective
+from app.engine.results.measurement import Measurement, State
+from app.engine.results.objectives import Goal, Objective
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
-from app.sensors.recorded.open import read_any
+from app.sensors.recorded.gpu import read_any
 
 Figures = list[dict[str, float]]
 NAMES = ("time_s", "energy_j", "power_w", "gpu_utilisation_percent")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.cli import main
 from app.engine.analysis.description import describe_analysis
-from app.engine.analysis.session import analyse
+from app.engine.analysis.session_analysis import analyse
 from app.engine.formats.any_table import read_table
 
 LIMITS = "cap_W,narr_TPS,code_TPS,actual_W,sm_clk_MHz,eff_TPS_per_W\n" + "".join(

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.base.errors import InputError
+from app.base.paths import resources
 from app.cli import main
 from app.engine.formats.nvidia_smi import SMI, service_unit
-from app.errors import InputError
-from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin

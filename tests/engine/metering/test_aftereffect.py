@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from app.engine.metering.characterisation.aftereffect import HEAVY_S, LIGHT_S, TURNS, aftereffect_of
 from app.engine.metering.characterisation.characterise import characterise, wave_loads
-from app.engine.metering.characterisation.figures import Aftereffect, Characterisation
+from app.engine.metering.characterisation.sensor_figures import Aftereffect, Characterisation
 from app.engine.metering.characterisation.store import from_json, save_characterisation, to_json
 from app.engine.metering.meter import Meter
 from app.sensors.channel import PowerSample

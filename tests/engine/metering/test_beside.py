@@ -9,15 +9,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from app.engine.metering import beside
-from app.engine.metering.beside import energy_of, meters_beside, put_beside, shared_meter
+from app.base.errors import InputError
+from app.engine.metering import external_meters
+from app.engine.metering.external_meters import MeterChoice, energy_of, meters_beside, put_beside, shared_meter
 from app.engine.metering.meter import Meter
-from app.engine.metering.meter_choice import MeterChoice
 from app.engine.metering.stopwatch import Stopwatch
 from app.engine.metering.window import Window
-from app.errors import InputError
-from app.sensors.errors import SensorError
-from app.sensors.gpu import Gpu
+from app.sensors.gpu import Gpu, SensorError
 from app.sensors.meters.meter import MeterInfo, MeterLost, Samples, meter_channels, nothing
 from app.sensors.meters.sampled import SampledMeter
 from app.sensors.select import open_gpu
@@ -65,7 +63,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeMeter]]:
         made.append(FakeMeter(lambda t: np.full(len(t), watts)))
         return made[-1]
 
-    monkeypatch.setattr(beside, "open_meter", open_fake)
+    monkeypatch.setattr(external_meters, "open_meter", open_fake)
     yield made
     assert all(meter.closed for meter in made)
 
@@ -191,7 +189,7 @@ def test_a_device_without_sensors_has_the_energy_of_a_meter_beside_it() -> None:
 def test_a_chosen_meter_decides_how_long_a_window_takes_at_least(monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = open_gpu("simulated:h200", speed=math.inf)
     short = measured(gpu, MeterChoice(("simulated",), "simulated"))
-    real = beside.open_meter
+    real = external_meters.open_meter
 
     def slow(selector: str, board: Gpu, *_: object, **__: object) -> object:
         from dataclasses import replace
@@ -200,7 +198,7 @@ def test_a_chosen_meter_decides_how_long_a_window_takes_at_least(monkeypatch: py
         meter.info = replace(meter.info, least_s=5.0)
         return meter
 
-    monkeypatch.setattr(beside, "open_meter", slow)
+    monkeypatch.setattr(external_meters, "open_meter", slow)
     long = measured(gpu, MeterChoice(("simulated",), "simulated"))
     beside_it = measured(gpu, MeterChoice(("simulated",)))
     length = [(window.window_ns[1] - window.window_ns[0]) / 1e9 for window in (short, long, beside_it)]

@@ -13,18 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.base.errors import InputError, WattridgeError
 from app.cli import main
 from app.engine.metering.characterisation.characterise import characterise, wave_loads
-from app.engine.metering.characterisation.figures import Characterisation
-from app.engine.metering.characterisation.response import Spans, fit_response
+from app.engine.metering.characterisation.response import Change, Spans, fit_response, increments, ticks_of
+from app.engine.metering.characterisation.sensor_figures import Characterisation
 from app.engine.metering.characterisation.store import (
     from_json,
     save_characterisation,
     stored_characterisation,
     to_json,
 )
-from app.engine.metering.characterisation.ticks import Change, increments, ticks_of
-from app.errors import InputError, WattridgeError
 from app.sensors.channel import PowerSample
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.figures import PowerSensor

@@ -11,13 +11,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from app.engine.metering import meter as metering
-from app.engine.metering.in_step import HARMONICS, keeps_step, opposite_s, phases, unseen
 from app.engine.metering.meter import Meter
-from app.engine.metering.power_source import find_sensor
+from app.engine.metering.power_source import HARMONICS, find_sensor, keeps_step, opposite_s, phases, unseen
 from app.engine.metering.window import Window
 from app.sensors.clock import VirtualClock
-from app.sensors.gpu import Source
-from app.sensors.load import Execution, Load
+from app.sensors.gpu import Execution, Load, Source
 from app.sensors.simulated import laws
 from app.sensors.simulated.figures import Twin
 from app.sensors.simulated.gpu import SimulatedGpu

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from app.base.errors import WattridgeError
 from app.engine.metering.launching import require_launching
-from app.errors import WattridgeError
 
 
 def test_sensors_of_a_real_board_alone_say_how_its_clocks_are_swept() -> None:

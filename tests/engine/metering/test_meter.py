@@ -11,6 +11,7 @@ from fake_board import CLOCKS, HEAVY, IDLE_W, LIGHT, FakeBoard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.base.errors import WattridgeError
 from app.engine.control.guard import DeviceGuard
 from app.engine.metering.characterisation.characterise import characterise, wave_loads
 from app.engine.metering.characterisation.store import save_characterisation
@@ -18,10 +19,9 @@ from app.engine.metering.confidence import confidence_interval
 from app.engine.metering.meter import Meter
 from app.engine.metering.power_source import PowerSensor
 from app.engine.metering.window import Window
-from app.engine.tuning_methods.sweep import spread_clocks, sweep_clocks
-from app.errors import WattridgeError
+from app.engine.models.sweep import spread_clocks, sweep_clocks
 from app.sensors.clock import VirtualClock
-from app.sensors.load import Load
+from app.sensors.gpu import Load
 from app.sensors.simulated.figures import Twin
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.profiles import full_load

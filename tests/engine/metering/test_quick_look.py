@@ -18,12 +18,11 @@ from fake_board import FakeBoard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.base.errors import WattridgeError
 from app.cli import main
 from app.engine.metering.characterisation.characterise import characterise, wave_loads
-from app.engine.metering.characterisation.estimate import Estimate
-from app.engine.metering.characterisation.figures import CHANNEL_OF, PARTS, Characterisation
-from app.engine.metering.characterisation.idle import IDLE_S, await_idle, is_busy
-from app.engine.metering.characterisation.quick_look import QUICK_S, quick_look
+from app.engine.metering.characterisation.quick_look import IDLE_S, QUICK_S, Estimate, await_idle, is_busy, quick_look
+from app.engine.metering.characterisation.sensor_figures import CHANNEL_OF, PARTS, Characterisation
 from app.engine.metering.characterisation.store import (
     known_characterisation,
     latest_characterisation,
@@ -36,7 +35,6 @@ from app.engine.metering.characterisation.store import (
 from app.engine.metering.meter import Meter
 from app.engine.metering.power_source import find_sensor
 from app.engine.metering.window import Window
-from app.errors import WattridgeError
 from app.sensors.channel import PowerSample, Reading
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.metering.smooth_mean import CELLS, EVEN, SMOOTH, half_width, rates_in_cells, smooth_mean
+from app.engine.metering.confidence import CELLS, EVEN, SMOOTH, half_width, rates_in_cells, smooth_mean
 
 PLACE = (np.arange(CELLS) + 0.5) / CELLS
 seeds = st.integers(0, 2**32 - 1)

@@ -10,7 +10,7 @@ from fake_board import CLOCKS, HEAVY, IDLE_W, LIGHT, FakeBoard
 from app.engine.metering.meter import Meter
 from app.sensors.channel import Reading
 from app.sensors.event_reasons import EventReason
-from app.sensors.load import Execution, Load
+from app.sensors.gpu import Execution, Load
 
 
 @pytest.mark.parametrize("buffer", [True, False], ids=["buffer", "polled"])

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.engine.models.clock_following import Held, where_held
-from app.engine.models.point_fits import fit_points
-from app.engine.models.points import Points, choose
+from app.engine.models.fit.clock_limits import Held, where_held
+from app.engine.models.fit.frequency import fit_points
+from app.engine.models.fit.points import Points, choose
 from app.engine.models.series import read_series
 
 REQUESTED = np.array([510, 650, 800, 940, 1090, 1230, 1380, 1520, 1670, 1810, 1960, 2100], dtype=float)

@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from app.base.errors import InputError
+from app.base.paths import resources
 from app.cli import main
 from app.engine.models.description import describe_fit
-from app.engine.models.point_fits import fit_points
-from app.engine.models.points import Points, choose
+from app.engine.models.fit.frequency import fit_points
+from app.engine.models.fit.points import Points, choose
 from app.engine.models.series import read_series
 from app.engine.models.tables import read_table
-from app.errors import InputError
-from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.profiles import full_load

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.engine.models.frequency import FrequencyFit
-from app.engine.models.point_fits import fit_points
-from app.engine.models.points import choose
+from app.base.errors import InputError
+from app.engine.models.fit.frequency import FrequencyFit, fit_points
+from app.engine.models.fit.points import choose
 from app.engine.models.series import read_series
-from app.errors import InputError
 
 CLOCKS = range(825, 2445, 60)
 # Energies in J of three runs of leaky ReLU at three locked clocks of a laptop board, as they were published.

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from app.base.errors import InputError
 from app.engine.models.energy_cost import EnergyCostModel, Sample, error_share, fit, helps
-from app.errors import InputError
 
 NAMES = ("tile", "registers", "width")
 

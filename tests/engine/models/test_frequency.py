@@ -13,12 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.base.errors import InputError
 from app.engine.formats.read import read_recording
-from app.engine.models.curve import Curve
-from app.engine.models.frequency import FrequencyFit, fit_frequency_model
-from app.engine.models.point_fits import fit_points
-from app.engine.models.points import Points, choose
-from app.errors import InputError
+from app.engine.models.fit.curve import Curve
+from app.engine.models.fit.frequency import FrequencyFit, fit_frequency_model, fit_points
+from app.engine.models.fit.points import Points, choose
 
 CLOCKS = np.arange(210.0, 1411.0, 15.0)
 TEN = np.linspace(495, 1410, 10).round(-1)
@@ -87,7 +86,7 @@ def test_a100_recommends_a_clock_between_the_ten_that_were_sampled(shared_data: 
 
 
 def test_ridge_below_the_swept_clocks_is_not_bracketed(shared_data: Path) -> None:
-    from app.engine.models.point_fits import fit_points
+    from app.engine.models.fit.frequency import fit_points
     from app.engine.models.series import read_series
 
     fit = fit_points(choose(read_series(shared_data / "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz")))

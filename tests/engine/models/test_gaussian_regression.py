@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from app.engine.models.gaussian_regression import GaussianRegression, regress
+from app.engine.models.energy_cost import GaussianRegression, regress
 
 
 def law(inputs: np.ndarray) -> np.ndarray:

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.engine.measurement import Measurement, State
+from app.base.errors import InputError
 from app.engine.models.description import describe_fit
 from app.engine.models.documents import fit_to_json
-from app.engine.models.point_fits import fit_points
-from app.engine.models.points import choose
+from app.engine.models.fit.frequency import fit_points
+from app.engine.models.fit.points import choose
 from app.engine.models.series import read_series, series_of_table
+from app.engine.results.measurement import Measurement, State
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
-from app.errors import InputError
 from app.sensors.event_reasons import EventReason
 
 CLOCKS = (600, 750, 900, 1050, 1200, 1350)

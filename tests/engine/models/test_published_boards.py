@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.engine.models.roofline.published_boards import board_named, published_boards
-from app.engine.tuning_methods.roofline_sweeps import published_sweeps
+from app.engine.models.roofline.energy_roofline import board_named, published_boards
+from app.engine.models.roofline.points import published_sweeps
 from app.sensors.simulated.twin import load_twin, twin_names
 
 # [Holtmann2024] tables 6 to 9, and 10 and 11: eps_mop pJ, pi_flop W, pi_mem W, eta %

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.engine.operators.shapes import EXAMPLES, Operator, parse_operator
-from app.engine.runner.baseline import Baseline
+from app.base.errors import InputError
+from app.base.paths import resources
+from app.engine.runner.reference import Baseline
 from app.engine.session.description import describe_search
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SessionPlan
@@ -19,11 +20,10 @@ from app.engine.space.result_table import ResultTable
 from app.engine.specification.check import specification_of
 from app.engine.specification.document import document_of
 from app.engine.specification.model import Specification
+from app.engine.specification.operator_shapes import EXAMPLES, Operator, parse_operator
 from app.engine.strategies import base
 from app.engine.strategies.base import Background
 from app.engine.workloads.profiled import ProfiledKernel
-from app.errors import InputError
-from app.paths import resources
 from app.sensors.select import open_gpu
 from app.sensors.simulated import laws
 from app.sensors.simulated.gpu import SimulatedGpu

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.base.errors import InputError, WattridgeError
 from app.engine.formats.c_header import c_header, c_value, identifier
 from app.engine.formats.csv_table import read_csv, write_csv
 from app.engine.formats.kernel_tuner import write_cache
@@ -21,13 +22,12 @@ from app.engine.formats.nvidia_smi import clock_script
 from app.engine.formats.own import About
 from app.engine.formats.read import read_recording
 from app.engine.formats.t4 import write_t4
-from app.engine.measurement import Measurement, State, Value
-from app.engine.objectives import Goal, Objective
 from app.engine.report.export import choose, export_header, export_json, export_script, export_session
+from app.engine.results.measurement import Measurement, State, Value
+from app.engine.results.objectives import Goal, Objective
 from app.engine.session.plan import SessionPlan
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
-from app.errors import InputError, WattridgeError
 from app.sensors.event_reasons import EventReason
 
 

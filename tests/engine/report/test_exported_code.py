@@ -22,9 +22,12 @@ from engine_fakes import Listener, plan
 from host_cuda.build import TOOLCHAIN, build, why_not
 
 import app
+from app.base.errors import InputError
+from app.base.files import digest_of
+from app.base.paths import data_folder
 from app.engine.control.guard import DeviceGuard
-from app.engine.objectives import Goal, Objective
 from app.engine.report.export import export_session
+from app.engine.results.objectives import Goal, Objective
 from app.engine.runner.cuda.backends import CHOICE, LIBRARIES
 from app.engine.runner.cuda.nvrtc import library_version
 from app.engine.runner.cuda.open import open_cuda_runner
@@ -40,10 +43,7 @@ from app.engine.space.build import build_space
 from app.engine.store.database import Store
 from app.engine.workloads.machine_code import kernel_code
 from app.engine.workloads.source_kernel import Build
-from app.errors import InputError
-from app.files import digest_of
-from app.paths import data_folder
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 from app.sensors.select import open_gpu
 
 SCALE = """

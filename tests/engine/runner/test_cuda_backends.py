@@ -7,11 +7,11 @@ from contextlib import closing
 
 import pytest
 
+from app.base.errors import InputError, WattridgeError
+from app.base.installation import how_to_add
 from app.engine.runner.cuda.backends import LIBRARIES, find_library
 from app.engine.runner.cuda.gpu import CudaGpu
 from app.engine.runner.cuda.open import cuda_in_use
-from app.errors import InputError, WattridgeError
-from app.own_installation import how_to_add
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 

@@ -23,7 +23,7 @@ from host_cuda.build import TOOLCHAIN, build, build_hip, why_not
 
 from app.engine.children.python import python_command, python_environment
 from app.engine.control.guard import DeviceGuard
-from app.engine.measurement import State
+from app.engine.results.measurement import State
 from app.engine.runner.cuda.backends import CHOICE, LIBRARIES, Library
 from app.engine.runner.cuda.comparer import SOURCE
 from app.engine.runner.cuda.compiler import cuda_compiler, symbol
@@ -34,9 +34,9 @@ from app.engine.runner.kernels.process import KernelFailed, RunnerProcess
 from app.engine.runner.profiling.launching import Task, launched, write_job
 from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
-from app.engine.workloads.cuda_arguments import Argument, CallPlan, Launch, Reference
+from app.engine.workloads.kernel_arguments import Argument, CallPlan, Launch, Reference
 from app.engine.workloads.source_kernel import Build
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 
 N = 1000
 
@@ -337,7 +337,7 @@ def test_launches_are_counted_as_they_ran(device: Device) -> None:
 MANY = """
 import importlib, os, sys
 import numpy as np
-from app.engine.workloads.cuda_arguments import Launch
+from app.engine.workloads.kernel_arguments import Launch
 backend = importlib.import_module(sys.argv[1]).open_backend("0")
 y = np.zeros(1, np.float32)
 buffer, zeros = backend.upload(y), backend.upload(y)

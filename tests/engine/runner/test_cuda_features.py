@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from elf_images import code, elf_image
 
+from app.base.paths import resources
 from app.engine.runner.cuda.features import image_features
 from app.engine.runner.kernels.process import KernelFailed
 from app.engine.session.load import load_specification
 from app.engine.session.planning import space_of
-from app.engine.workloads.cuda_arguments import Argument, CallPlan, Launch
-from app.engine.workloads.kernel_features import FEATURES
+from app.engine.workloads.kernel_arguments import Argument, CallPlan, Launch
+from app.engine.workloads.machine_code import FEATURES
 from app.engine.workloads.profiled import ProfiledKernel
 from app.engine.workloads.source_kernel import Build, Prepared
-from app.paths import resources
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 from app.sensors.simulated.twin import load_twin
 
 

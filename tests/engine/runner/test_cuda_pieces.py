@@ -14,10 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.base.errors import InputError, WattridgeError
 from app.engine.children.scratch import scratch_folder
-from app.engine.expressions.arrays import evaluate_array
-from app.engine.expressions.bfloat16 import number_type, widened
-from app.engine.measurement import State
+from app.engine.results.measurement import State
 from app.engine.runner.cuda import nvrtc, toolchain
 from app.engine.runner.cuda.comparer import TYPES, compared_type
 from app.engine.runner.cuda.compiler import cuda_compiler, symbol
@@ -26,16 +25,15 @@ from app.engine.runner.cuda.occupancy import occupancy, resident_blocks
 from app.engine.runner.cuda.toolchain import Toolchain
 from app.engine.runner.cuda.toolkit import library_places, pip_folders, toolkits
 from app.engine.runner.kernels.backend import difference
-from app.engine.runner.kernels.compiler import Compiler
-from app.engine.runner.kernels.image_maker import MAX_MESSAGE
+from app.engine.runner.kernels.compiler import MAX_MESSAGE, Compiler
 from app.engine.runner.kernels.process import KernelFailed
 from app.engine.runner.kernels.wire import WireError, receive, send
 from app.engine.session.load import load_specification
+from app.engine.space.array_expressions import evaluate_array, number_type, widened
 from app.engine.specification.check import TYPES as ALL_TYPES
-from app.engine.workloads.cuda_arguments import Argument, CallPlan, Reference, make_array, make_references
+from app.engine.workloads.kernel_arguments import Argument, CallPlan, Reference, make_array, make_references
 from app.engine.workloads.source_kernel import Build, KernelRefused, SourceKernel
-from app.errors import InputError, WattridgeError
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 
 FAKE = Toolchain((sys.executable, str(Path(__file__).parents[1] / "fake_cuda.py")), "fake 1")
 LIMITS = limits_of((9, 0), 132)

@@ -17,15 +17,15 @@ import pytest
 from cuda_bench import SPECIFICATION, Bench, SteadySensors
 from virtual_cuda import VirtualBoard
 
-from app.engine.measurement import Depth, Measurement, State
+from app.base.errors import InputError, WattridgeError
 from app.engine.metering import meter as metering
+from app.engine.results.measurement import Depth, Measurement, State
 from app.engine.runner import reference
 from app.engine.runner.cuda.gpu import CudaGpu
 from app.engine.runner.kernels.process import KernelFailed, RunnerProcess
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_specification
-from app.engine.workloads.cuda_source import parameter_names
-from app.errors import InputError, WattridgeError
+from app.engine.workloads.source_kernel import parameter_names
 
 HERE = Path(__file__).parents[1]
 

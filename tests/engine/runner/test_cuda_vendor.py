@@ -20,22 +20,22 @@ import numpy as np
 import pytest
 from cuda_bench import SteadySensors
 
+from app.base.errors import InputError
 from app.engine.control.guard import DeviceGuard
-from app.engine.expressions.bfloat16 import widened
-from app.engine.measurement import State
-from app.engine.operators.shapes import Operator, parse_operator
-from app.engine.runner.baseline import Baseline
+from app.engine.results.measurement import State
 from app.engine.runner.cuda import vendor
 from app.engine.runner.cuda.open import open_cuda_runner
 from app.engine.runner.cuda.recorded import GRAPHED
 from app.engine.runner.cuda.toolchain import Toolchain
 from app.engine.runner.kernels.backend import DeviceFault
+from app.engine.runner.reference import Baseline
 from app.engine.session.load import load_specification
+from app.engine.space.array_expressions import widened
 from app.engine.space.build import build_space
-from app.engine.workloads.cuda_arguments import make_array
+from app.engine.specification.operator_shapes import Operator, parse_operator
+from app.engine.workloads.kernel_arguments import make_array
 from app.engine.workloads.source_kernel import SourceKernel
-from app.errors import InputError
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 
 HERE = Path(__file__).parent
 

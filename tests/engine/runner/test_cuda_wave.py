@@ -11,13 +11,13 @@ import pytest
 from fake_cuda import MULTIPROCESSORS
 from virtual_cuda import VirtualBoard
 
+from app.base.errors import WattridgeError
 from app.engine.metering.characterisation.characterise import wave_loads
 from app.engine.metering.characterisation.square_wave import OFF_S, ON_S, WaveDriver
 from app.engine.metering.launching import LaunchingGpu
 from app.engine.runner.cuda.square_wave import SHARES, WaveGpu
 from app.engine.runner.cuda.toolchain import Toolchain
 from app.engine.runner.kernels.worker import AHEAD, BATCH_S
-from app.errors import WattridgeError
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 

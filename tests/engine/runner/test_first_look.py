@@ -14,19 +14,19 @@ from cuda_bench import Bench
 from engine_fakes import FakeRunner, Listener, grid, plan
 from virtual_cuda import ProcessOfNone, VirtualBoard
 
-from app.engine.measurement import State
+from app.base.paths import data_folder
 from app.engine.metering.characterisation.store import one_look, save_characterisation, stored_characterisation
+from app.engine.results.measurement import State
+from app.engine.results.state import SessionState
 from app.engine.runner.base import OnPreparation
-from app.engine.runner.kernels.image_maker import Compiled
+from app.engine.runner.kernels.compiler import Compiled
 from app.engine.runner.kernels.process import KernelFailed
 from app.engine.runner.kernels.wire import Message
 from app.engine.session.events import EngineFault, Event, MeasurementsAdded, Preparing
 from app.engine.session.live_session import SessionResult
 from app.engine.session.run import SessionRun, run_session
-from app.engine.session_state import SessionState
 from app.engine.store.database import Store
 from app.engine.workloads.source_kernel import Build
-from app.paths import data_folder
 
 
 def honest(steps: Sequence[Preparing]) -> None:

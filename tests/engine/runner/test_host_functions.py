@@ -14,18 +14,18 @@ from pathlib import Path
 
 import pytest
 
+from app.base.errors import InputError, WattridgeError
+from app.base.paths import resources
+from app.base.processes import stop_on_interrupt
 from app.cli import main
-from app.engine.measurement import Measurement, State
 from app.engine.metering import stopwatch
+from app.engine.results.measurement import Measurement, State
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.store.database import Store
 from app.engine.workloads.subprocesses import answer_of
-from app.errors import InputError, WattridgeError
-from app.interrupts import stop_on_interrupt
-from app.paths import resources
 from app.sensors.select import open_gpu
 
 NEEDS_C = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")

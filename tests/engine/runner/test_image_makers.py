@@ -14,14 +14,20 @@ from pathlib import Path
 
 import pytest
 
-from app.engine.measurement import State
+from app.engine.results.measurement import State
 from app.engine.runner.cuda.nvrtc_else_nvcc import NvrtcElseNvcc
 from app.engine.runner.cuda.toolchain import NvccTarget
-from app.engine.runner.kernels.compiler import Compiler
-from app.engine.runner.kernels.image_maker import MAX_MESSAGE, Compiled, ImageMaker, NotCompiled
-from app.engine.runner.kernels.library_maker import MOST_RESIDENT_BYTE, LibraryMaker
+from app.engine.runner.kernels.compiler import (
+    MAX_MESSAGE,
+    MOST_RESIDENT_BYTE,
+    Compiled,
+    Compiler,
+    ImageMaker,
+    LibraryMaker,
+    NotCompiled,
+    ProgramMaker,
+)
 from app.engine.runner.kernels.process import KernelFailed
-from app.engine.runner.kernels.program_maker import ProgramMaker
 from app.engine.workloads.source_kernel import Build
 
 HERE = Path(__file__).parents[1]

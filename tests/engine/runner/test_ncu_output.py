@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.runner.profiling.ncu_output import decimal_point, factor, number, read_ncu
+from app.engine.runner.profiling.ncu import decimal_point, factor, number, read_ncu
 from app.engine.workloads.hardware_counters import COUNTERS, METRICS, counters_of
 
 HEADER = (

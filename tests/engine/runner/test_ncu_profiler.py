@@ -11,14 +11,14 @@ import fake_ncu
 import pytest
 from cuda_bench import HERE, SPECIFICATION, SteadySensors
 
+from app.base.errors import WattridgeError
 from app.engine.runner.cuda.toolchain import Toolchain
 from app.engine.runner.profiling import ncu as profiling
 from app.engine.runner.profiling.ncu import NcuProfiler, find_ncu
 from app.engine.runner.profiling.profiler import Profile
 from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
-from app.errors import WattridgeError
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 
 Profiled = Callable[..., list[Profile]]
 READ = "dram__bytes_read.sum"

@@ -16,8 +16,10 @@ from types import SimpleNamespace
 import pytest
 from opencl_here import usable_device
 
-from app.engine.measurement import Measurement, State
+from app.base.errors import InputError, WattridgeError
+from app.base.paths import resources
 from app.engine.metering import stopwatch
+from app.engine.results.measurement import Measurement, State
 from app.engine.runner.kernels.backend import DeviceFault
 from app.engine.runner.kernels.process import KernelFailed
 from app.engine.runner.opencl.image import make_image
@@ -28,10 +30,8 @@ from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.space.build import build_space
 from app.engine.store.database import Store
-from app.engine.workloads.cuda_arguments import Launch
-from app.errors import InputError, WattridgeError
-from app.paths import resources
-from app.sensors.device_limits import limits_of
+from app.engine.workloads.kernel_arguments import Launch
+from app.sensors.limits import limits_of
 from app.sensors.opencl import devices
 from app.sensors.opencl.devices import OpenclDevice, find_device, is_board
 from app.sensors.select import open_gpu

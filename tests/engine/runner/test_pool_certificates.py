@@ -12,9 +12,9 @@ import pytest
 pytest.importorskip("distributed", reason="needs the extra [pool]")
 pytest.importorskip("cryptography", reason="needs the extra [pool]")
 
+from app.base.errors import InputError
 from app.engine.runner.pool.dask_pool import security_of
 from app.engine.session.pool.opening import find_certificates, make_certificates, parse_pool_address
-from app.errors import InputError
 
 
 def test_certificates_are_made_for_their_owner_alone_and_found_again(own_data_folder: Path) -> None:

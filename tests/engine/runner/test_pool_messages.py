@@ -17,16 +17,16 @@ import pytest
 from engine_fakes import grid, measurement_of
 from pool_sides import BUNDLE, board
 
-from app.engine.measurement import Depth, Measurement, State
+from app.base.errors import InputError, WattridgeError
+from app.base.paths import resources
+from app.engine.results.measurement import Depth, Measurement, State
 from app.engine.runner.pool import messages
 from app.engine.runner.pool.messages import Bundle, Request, SessionWork, bundle_message, bundle_of, parse_bundle
 from app.engine.runner.pool.pool import PoolBoard, board_message, models_of, parse_board
 from app.engine.session.load import load_specification
 from app.engine.workloads.source_kernel import SourceKernel
-from app.errors import InputError, WattridgeError
-from app.paths import resources
-from app.sensors.device_limits import limits_of
-from app.sensors.remote.fields import Garbled, line_of
+from app.sensors.limits import limits_of
+from app.sensors.remote.messages import Garbled, line_of
 
 SPACE = grid()
 SESSION = "0123456789abcdef" * 2

@@ -14,17 +14,17 @@ from engine_fakes import FakeRunner, InOrder, grid, plan
 from fake_pool import FakePool
 from pool_sides import BUNDLE, MODEL, ScriptedSide, board
 
-from app.engine.measurement import Depth, State
+from app.base.errors import WattridgeError
+from app.engine.results.measurement import Depth, State
+from app.engine.results.state import SessionState
 from app.engine.runner.pool import runner as pool_runner
 from app.engine.runner.pool.messages import BoardBusy, error_line, parse_answer
 from app.engine.runner.pool.pool import boards_of_origin
 from app.engine.runner.pool.runner import PoolRunner
 from app.engine.session.run import run_session
-from app.engine.session_state import SessionState
 from app.engine.space.search_space import SearchSpace
 from app.engine.store.database import Store
-from app.errors import WattridgeError
-from app.sensors.errors import GpuLost
+from app.sensors.gpu import GpuLost
 
 SPACE = grid()
 ROWS = list(range(SPACE.size))

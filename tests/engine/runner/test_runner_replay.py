@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from engine_fakes import Listener
 
-from app.engine.objectives import Goal, parse_front
+from app.base.errors import InputError, WattridgeError
+from app.engine.results.objectives import Goal, parse_front
+from app.engine.results.state import SessionState
 from app.engine.session.events import MeasurementsAdded
 from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_of, plan_replay, plan_resume
 from app.engine.session.run import run_session
 from app.engine.session.summary import session_summary
-from app.engine.session_state import SessionState
 from app.engine.store.database import Store
 from app.engine.strategies import base as strategies
-from app.errors import InputError, WattridgeError
 
 FRONT = parse_front("max:TFLOPS,max:TFLOPS/J")
 STRATEGIES = ("brute_force", "random_sample", "genetic_algorithm", "greedy_ils", "simulated_annealing")

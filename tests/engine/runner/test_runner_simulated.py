@@ -12,10 +12,15 @@ from typing import Any
 import pytest
 from engine_fakes import Listener
 
+from app.base.errors import InputError, WattridgeError
 from app.engine.control.guard import DeviceGuard
-from app.engine.measurement import Measurement, State
 from app.engine.metering.meter import Meter
+from app.engine.models.clock_fits import fit_of_session, fit_of_sweep
+from app.engine.models.documents import latest_fit
+from app.engine.results.measurement import Measurement, State
+from app.engine.results.state import SessionState
 from app.engine.runner.languages import require_language
+from app.engine.session.engine_thread import Tuner
 from app.engine.session.events import (
     Apply,
     EngineFault,
@@ -34,16 +39,12 @@ from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_resume, plan_specification, space_of
 from app.engine.session.run import run_session
 from app.engine.session.summary import session_summary
-from app.engine.session.tuner import Tuner
-from app.engine.session_state import SessionState
 from app.engine.specification.model import Specification
 from app.engine.store.database import Store
-from app.engine.tuning_methods.fits import fit_of_session, fit_of_sweep
-from app.errors import InputError, WattridgeError
 from app.sensors.clock import VirtualClock
-from app.sensors.device_limits import limits_of
 from app.sensors.event_reasons import LIMITING, EventReason
 from app.sensors.gpu import GpuInfo, PowerLimit, Source
+from app.sensors.limits import limits_of
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.profiles import full_load
 from app.sensors.simulated.truth import truth
@@ -317,7 +318,7 @@ def test_the_engine_thread_fits_and_sets_between_sessions(specification: Specifi
             tuner.submit(Fit(sweep=True, board=gpu.info.uuid))
             finished = heard.wait_for(FitFinished, timeout=30)
             assert heard.of(FitProgress)[-1] == FitProgress(10, 10)
-            kept = store.latest_fit(gpu.info.name)
+            kept = latest_fit(store, gpu.info.name)
             assert kept is not None
             assert kept[0].ridge_mhz == finished.fit.ridge_mhz
             assert kept[0].power([1000.0]) == pytest.approx(finished.fit.power([1000.0]))

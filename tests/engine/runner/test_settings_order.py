@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.engine.control.guard import DeviceGuard
-from app.engine.runner.settings_order import by_setting
+from app.engine.runner.base import by_setting
 from app.engine.space.search_space import Parameter, SearchSpace
 from app.engine.strategies import base as strategies
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from app.engine.control.guard import DeviceGuard
-from app.engine.measurement import Depth, State
+from app.engine.results.measurement import Depth, State
 from app.engine.runner.base import Times
 from app.engine.runner.command import CommandRunner
 from app.engine.runner.simulated import SimulatedRunner

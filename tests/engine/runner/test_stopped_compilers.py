@@ -14,6 +14,8 @@ import pytest
 from cuda_bench import SPECIFICATION, Bench, SteadySensors
 from virtual_cuda import VirtualBoard
 
+from app.base.errors import WattridgeError
+from app.base.processes import stop_on_interrupt
 from app.engine.metering import meter as metering
 from app.engine.runner import reference
 from app.engine.runner.cuda.square_wave import WaveGpu
@@ -21,9 +23,7 @@ from app.engine.runner.cuda.toolchain import Toolchain
 from app.engine.runner.profiling.ncu import NcuProfiler
 from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
-from app.errors import WattridgeError
-from app.interrupts import stop_on_interrupt
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 
 HERE = Path(__file__).parents[1]
 COMPARER, FIXED_LOAD, KERNEL = "difference_", "square_wave", "launch_ms"

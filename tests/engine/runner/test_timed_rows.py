@@ -13,7 +13,7 @@ from cuda_bench import Bench
 from fake_cuda import FakeBackend, compile_source
 from virtual_cuda import ProcessOfNone, VirtualBoard
 
-from app.engine.measurement import Measurement, State
+from app.engine.results.measurement import Measurement, State
 from app.engine.runner.kernels.backend import DeviceFault
 from app.engine.runner.kernels.compiler import Build, Compiled, Compiler
 

@@ -10,9 +10,9 @@ from cuda_bench import Bench
 from fake_cuda import FakeBackend, FakeKernel
 from virtual_cuda import ProcessOfNone, VirtualBoard
 
-from app.engine.measurement import Measurement, State
 from app.engine.metering import meter as metering
-from app.engine.runner.kernels.drift import LOAD
+from app.engine.results.measurement import Measurement, State
+from app.engine.runner.reference import DRIFT_LOAD
 
 Factor = Callable[[str, int, int], float]  # kernel's `draws_w`, ns since it was first launched, times it was begun
 
@@ -115,7 +115,7 @@ def test_nothing_of_ours_runs_while_a_kernel_is_measured(
             reply = super().request(message, blocks, **how)
             if message["do"] == "begin":
                 self.began = message["id"], before_ns
-            elif message["do"] == "end" and self.began[0] == LOAD.name:
+            elif message["do"] == "end" and self.began[0] == DRIFT_LOAD.name:
                 windows.append((*self.began, clock.now_ns()))
             return reply
 

@@ -15,8 +15,11 @@ from typing import Any
 import pytest
 from fake_pool import FakePool
 
+from app.base.errors import InputError
+from app.base.paths import resources
 from app.engine.control.guard import DeviceGuard
-from app.engine.measurement import State
+from app.engine.results.measurement import State
+from app.engine.results.state import SessionState
 from app.engine.runner.pool import messages
 from app.engine.runner.pool.messages import Bundle, Request, SessionWork, bundle_of
 from app.engine.runner.pool.pool import PooledGpu, boards_of_origin
@@ -28,10 +31,7 @@ from app.engine.session.planning import plan_resume, plan_specification, space_o
 from app.engine.session.pool import worker
 from app.engine.session.pool.worker import BoardWork
 from app.engine.session.run import AGAIN, run_session
-from app.engine.session_state import SessionState
 from app.engine.store.database import Store
-from app.errors import InputError
-from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
@@ -211,7 +211,7 @@ def test_what_a_pool_cannot_run_is_refused_before_anything_is_sent(tmp_path: Pat
 
 
 def _some_meter() -> object:
-    from app.engine.metering.meter_choice import MeterChoice
+    from app.engine.metering.external_meters import MeterChoice
 
     return MeterChoice(("rapl",))
 

@@ -15,11 +15,13 @@ from engine_fakes import measurement_of
 from fake_pool import FakePool
 from several_boards import twin_with_gain
 
+from app.base.paths import resources
 from app.engine.analysis.quantities import quantity
 from app.engine.control.guard import DeviceGuard
-from app.engine.description import Figure
-from app.engine.measurement import Measurement, State
-from app.engine.objectives import Goal, Limit, Objective
+from app.engine.results.description import Figure
+from app.engine.results.measurement import Measurement, State
+from app.engine.results.objectives import Goal, Limit, Objective
+from app.engine.results.state import SessionState
 from app.engine.runner.pool import messages
 from app.engine.runner.pool.pool import PooledGpu
 from app.engine.runner.pool.runner import BEST, FRONT, MOST_BEST, finalists
@@ -34,18 +36,16 @@ from app.engine.session.planning import plan_resume, plan_specification
 from app.engine.session.pool.worker import BoardWork
 from app.engine.session.run import run_session
 from app.engine.session.summary import session_summary
-from app.engine.session_state import SessionState
 from app.engine.space.result_table import ResultTable
 from app.engine.specification.model import Specification
 from app.engine.store.database import Store
 from app.engine.workloads.profiled import ProfiledKernel
-from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated import laws
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.profiles import LaunchRefused
 from app.sensors.simulated.twin import load_twin
-from app.views.plots.small_front import read_small_front
+from app.views.shared.thumbnail import read_small_front
 
 MODEL = load_twin("a100")
 GOALS = Goal("energy_j", False), Goal("time_s", False)

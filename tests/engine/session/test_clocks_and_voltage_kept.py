@@ -25,8 +25,7 @@ from app.engine.space.result_table import ResultTable
 from app.engine.store.database import Store
 from app.sensors.channel import Reading, channel
 from app.sensors.clock import VirtualClock
-from app.sensors.gpu import Held
-from app.sensors.load import Load
+from app.sensors.gpu import Held, Load
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.laws import relative_voltage
 from app.sensors.simulated.twin import load_twin

@@ -22,8 +22,11 @@ import psutil
 from tcp_network import Network
 
 from app import cli
+from app.base.errors import WattridgeError
+from app.base.paths import resources
 from app.engine.children.python import python_command, python_environment
-from app.engine.measurement import Measurement, State
+from app.engine.results.measurement import Measurement, State
+from app.engine.results.state import SessionState
 from app.engine.runner.pool.dask_pool import DaskPool
 from app.engine.runner.pool.pool import Certificates, PooledGpu, boards_of_origin
 from app.engine.session.events import Event, MeasurementsAdded, PoolReported
@@ -32,10 +35,7 @@ from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.pool.opening import make_certificates
 from app.engine.session.run import run_session
-from app.engine.session_state import SessionState
 from app.engine.store.database import Store
-from app.errors import WattridgeError
-from app.paths import resources
 
 BOARDS = 4
 LONG_S = 120.0

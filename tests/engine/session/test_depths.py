@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 from engine_fakes import FakeRunner, FakeTimer, Listener, grid, measurement_of, plan
 
-from app.engine.analysis.session import analyse
+from app.engine.analysis.session_analysis import analyse
 from app.engine.formats.csv_table import write_csv
 from app.engine.formats.kernel_tuner import write_cache
 from app.engine.formats.own import About
 from app.engine.formats.read import read_recording
 from app.engine.formats.t4 import write_t4
-from app.engine.measurement import Depth, Measurement, State
-from app.engine.objectives import Goal, Objective
+from app.engine.results.measurement import Depth, Measurement, State
+from app.engine.results.objectives import Goal, Objective
+from app.engine.results.state import SessionState
 from app.engine.session.description import describe_session
 from app.engine.session.live_session import SessionResult
 from app.engine.session.opening import import_recording
@@ -26,7 +27,6 @@ from app.engine.session.plan import SearchOptions, SessionPlan
 from app.engine.session.planning import plan_replay
 from app.engine.session.run import run_session
 from app.engine.session.summary import session_summary
-from app.engine.session_state import SessionState
 from app.engine.space.result_table import ResultTable
 from app.engine.space.search_space import SearchSpace
 from app.engine.store.database import Store

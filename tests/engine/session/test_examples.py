@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from app.engine.measurement import State
+from app.base.paths import resources
+from app.engine.results.measurement import State
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.store.database import Store
-from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.profiles import PROFILES

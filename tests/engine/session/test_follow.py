@@ -16,10 +16,12 @@ from formats_samples import CACHE, T4, closed_cache, open_cache
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.engine.formats.follow import CacheFollower
+from app.base.errors import InputError, WattridgeError
+from app.engine.formats.growing_cache import CacheFollower
 from app.engine.formats.read import read_recording
-from app.engine.measurement import State
-from app.engine.objectives import Goal
+from app.engine.results.measurement import State
+from app.engine.results.objectives import Goal
+from app.engine.results.state import SessionState
 from app.engine.session import follow as following
 from app.engine.session.events import EngineFault, Event, MeasurementsAdded, SessionRemark, SessionStarted
 from app.engine.session.follow import follow_session, is_growing, plan_follow
@@ -27,9 +29,7 @@ from app.engine.session.live_session import SessionResult
 from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_resume
 from app.engine.session.run import run_session
-from app.engine.session_state import SessionState
 from app.engine.store.database import Store
-from app.errors import InputError, WattridgeError
 
 ALL = len(CACHE["cache"])
 

@@ -16,11 +16,7 @@ from typing import Any
 import pytest
 
 from app.cli import main
-from app.engine.analysis.tradeoff import Load
-from app.engine.control.guard import DeviceGuard
-from app.engine.runner.cuda.hold_context import hold
-from app.engine.session.idle_costs import describe_idle, idle_to_json, suggestions, year_of
-from app.engine.tuning_methods.idle import (
+from app.engine.analysis.idle import (
     BARE,
     CONTEXT,
     LOADED,
@@ -30,12 +26,18 @@ from app.engine.tuning_methods.idle import (
     IdleLook,
     IdleProgram,
     IdleStudy,
+    describe_idle,
+    idle_to_json,
     study_idle,
+    suggestions,
+    year_of,
 )
+from app.engine.analysis.tradeoff import Load
+from app.engine.control.guard import DeviceGuard
+from app.engine.runner.cuda.hold_context import hold
 from app.sensors.channel import Reading, channel
 from app.sensors.clock import Clock, VirtualClock
-from app.sensors.errors import NotSupported
-from app.sensors.gpu import GpuInfo, PowerLimit
+from app.sensors.gpu import GpuInfo, NotSupported, PowerLimit
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 

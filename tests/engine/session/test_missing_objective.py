@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from engine_fakes import FakeRunner, Listener, grid, measurement_of, plan
 
+from app.base.errors import InputError
 from app.cli import main
-from app.engine.measurement import Measurement
-from app.engine.objectives import Goal, Objective, parse_front
+from app.engine.results.measurement import Measurement
+from app.engine.results.objectives import Goal, Objective, parse_front
+from app.engine.results.state import SessionState
 from app.engine.session.description import describe_session
 from app.engine.session.live_session import SessionResult
 from app.engine.session.run import run_session
-from app.engine.session_state import SessionState
 from app.engine.store.database import Store
-from app.errors import InputError
 
 SPACE = grid(5, 4)
 OBJECTIVE = Objective(Goal("energy_j", False), (Goal("time_s", False), Goal("energy_j", False)))

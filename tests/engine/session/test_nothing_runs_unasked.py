@@ -19,8 +19,8 @@ from app.engine.session.run import run_session
 from app.engine.specification.document import document_of
 from app.engine.store.database import Store
 from app.sensors.select import open_gpu
-from app.views.editor.checking import measure, read
-from app.views.inspector.kernel_text import read_kernel_text
+from app.views.editor.beside import measure, read
+from app.views.inspector.panel import read_kernel_text
 from app.views.tune.draft import draft_of_file
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the programs are shell scripts")

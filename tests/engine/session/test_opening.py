@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 from engine_fakes import FakeRunner, Listener, grid, measurement_of, plan
 
+from app.base.errors import InputError
 from app.engine.formats.csv_table import write_csv
 from app.engine.formats.read import read_recording
-from app.engine.objectives import Goal
 from app.engine.report.export import export_session
+from app.engine.results.objectives import Goal
+from app.engine.results.state import SessionState
 from app.engine.session.description import describe_session
+from app.engine.session.engine_thread import Tuner
 from app.engine.session.events import EngineFault, FitFinished, Open, SessionChanged, SessionStarted, Show
 from app.engine.session.opening import best_of, import_recording, open_session
 from app.engine.session.planning import plan_of, plan_replay
-from app.engine.session.tuner import Tuner
-from app.engine.session_state import SessionState
 from app.engine.space.result_table import ResultTable
 from app.engine.store.database import Store
-from app.errors import InputError
-from app.views.provenance import provenance
+from app.views.shared.captions import provenance
 
 SPACE = grid()
 

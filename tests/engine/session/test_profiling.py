@@ -13,21 +13,20 @@ import pytest
 from cuda_bench import SteadySensors
 from engine_fakes import FakeRunner, grid, plan
 
-from app.engine.analysis.session import analyse
-from app.engine.runner.profiling.simulated import SimulatedProfiler
+from app.base.errors import InputError, WattridgeError
+from app.base.paths import resources
+from app.engine.analysis.session_analysis import analyse
+from app.engine.results.state import SessionState
+from app.engine.runner.profiling.profiler import SimulatedProfiler
 from app.engine.session.load import load_specification
 from app.engine.session.opened import stored_session
 from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
-from app.engine.session.profiling import ProfilingResult, profile_session
-from app.engine.session.profiling_choice import Wanted, Which
+from app.engine.session.profiling import ProfilingResult, Wanted, Which, profile_session
 from app.engine.session.run import run_session
-from app.engine.session_state import SessionState
 from app.engine.store.database import Store
 from app.engine.workloads.hardware_counters import COUNTERS
 from app.engine.workloads.profiled import ProfiledKernel
-from app.errors import InputError, WattridgeError
-from app.paths import resources
 from app.sensors.gpu import Gpu
 from app.sensors.select import open_gpu
 

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import pytest
 from engine_fakes import FakeRunner, Listener, grid, plan
 
+from app.base.errors import InputError, WattridgeError
+from app.engine.results.state import Progress, SessionState
 from app.engine.session import events
+from app.engine.session.engine_thread import Tuner
 from app.engine.session.plan import SessionPlan
 from app.engine.session.queue import MOST_WAITING, QueuedRun, RunQueue, chosen_as, variants
-from app.engine.session.tuner import Tuner
-from app.engine.session_state import Progress, SessionState
 from app.engine.space.result_table import ResultTable
 from app.engine.store.database import Store
-from app.errors import InputError, WattridgeError
 
 SPACE = grid()
 

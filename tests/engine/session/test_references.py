@@ -9,14 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.engine.analysis.session import analyse
+from app.base.errors import InputError
+from app.base.paths import resources
+from app.engine.analysis.session_analysis import analyse
 from app.engine.formats.read import read_recording
-from app.engine.measurement import Depth, Measurement, State
-from app.engine.operators.kept import kept_specification
-from app.engine.operators.shapes import EXAMPLES, parse_operator
+from app.engine.models.roofline.operator_floor import OperatorFloor, floor_of
 from app.engine.report.content import gather
 from app.engine.report.page import report_html
-from app.engine.runner.baseline import Baseline
+from app.engine.results.measurement import Depth, Measurement, State
+from app.engine.runner.reference import Baseline
 from app.engine.session.description import describe_session
 from app.engine.session.load import load_specification
 from app.engine.session.opened import stored_session
@@ -25,10 +26,9 @@ from app.engine.session.planning import plan_replay, plan_specification
 from app.engine.session.references import Kind, references_of, with_floor
 from app.engine.session.summary import session_summary
 from app.engine.space.result_table import ResultTable
+from app.engine.specification.operator_kernels import kept_specification
+from app.engine.specification.operator_shapes import EXAMPLES, parse_operator
 from app.engine.store.database import Store
-from app.engine.tuning_methods.operator_floor import OperatorFloor, floor_of
-from app.errors import InputError
-from app.paths import resources
 from app.sensors.select import open_gpu
 
 LIBRARY = Baseline("cuBLAS 13.0.1", {"time_s": 1.3e-4, "energy_j": 0.04, "power_w": 307.7})

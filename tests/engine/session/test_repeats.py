@@ -16,23 +16,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from virtual_cuda import VirtualBoard
 
+from app.base.errors import InputError
 from app.cli import main
-from app.engine.analysis.session import observed_in
+from app.engine.analysis.session_analysis import observed_in
 from app.engine.formats.read import read_recording
-from app.engine.measurement import SPREADS, STATED_FROM, Measurement, State
 from app.engine.metering import meter as metering
 from app.engine.metering.confidence import confidence_interval
 from app.engine.metering.window import Window
 from app.engine.models.series import read_series
 from app.engine.report.export import export_session, export_specification
-from app.engine.runner.figures import figures_of
+from app.engine.results.measurement import SPREADS, STATED_FROM, Measurement, State
+from app.engine.runner.measurement_figures import figures_of
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_resume, plan_specification
 from app.engine.session.run import run_session
 from app.engine.specification.model import Specification
 from app.engine.store.database import Store
-from app.errors import InputError
 from app.sensors.clock import VirtualClock
 from app.sensors.event_reasons import EventReason
 from app.sensors.simulated.gpu import SimulatedGpu

@@ -12,7 +12,7 @@ from compile_sides import Bench, TestMaker
 from engine_fakes import FakeRunner, FakeTimer, grid, measurement_of
 from virtual_cuda import VirtualBoard
 
-from app.engine.measurement import Depth, Measurement
+from app.engine.results.measurement import Depth, Measurement
 from app.engine.runner.pool.messages import Request, SessionWork, bundle_of, parse_answer, request_line
 from app.engine.session.pool.worker import Coming, Measuring
 

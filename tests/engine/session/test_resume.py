@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from engine_fakes import FakeRunner, Listener, grid, plan
 
+from app.base.errors import InputError, WattridgeError
+from app.engine.results.state import SessionState
 from app.engine.session.events import SessionStarted
 from app.engine.session.run import run_session
-from app.engine.session_state import SessionState
 from app.engine.store.database import Store
-from app.errors import InputError, WattridgeError
 
 SPACE = grid(20, 20)
 # Prints the rows of every measurement the moment it is reported, and measures until it is killed.

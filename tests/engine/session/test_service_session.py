@@ -18,8 +18,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.engine.measurement import State
-from app.engine.service_figures import SERVICE_FIGURES
+from app.base.errors import InputError, WattridgeError
+from app.base.paths import resources
+from app.engine.results.measurement import State
+from app.engine.results.service_figures import SERVICE_FIGURES
+from app.engine.results.state import SessionState
 from app.engine.session.description import describe_search
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
@@ -27,18 +30,15 @@ from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.session.service_boards import boards_of_service
 from app.engine.session.summary import session_summary
-from app.engine.session_state import SessionState
 from app.engine.space.result_table import ResultTable
 from app.engine.specification.check import specification_of
 from app.engine.specification.document import document_of
-from app.engine.specification.programs import programs_of
+from app.engine.specification.model import programs_of
 from app.engine.store.database import Store
-from app.engine.workloads.background_program import BackgroundProgram
-from app.errors import InputError, WattridgeError
-from app.paths import resources
+from app.engine.workloads.subprocesses import BackgroundProgram
 from app.sensors.clock import ScaledClock, VirtualClock
 from app.sensors.select import open_gpu
-from app.sensors.service_load import Requests, Served, ServiceLoad
+from app.sensors.service import Requests, Served, ServiceLoad
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 

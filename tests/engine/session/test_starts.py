@@ -12,19 +12,19 @@ import pytest
 from engine_fakes import FakeRunner, FakeTimer, Listener, grid, plan
 
 import app.engine.strategies  # noqa: F401  (registers them)
+from app.base.errors import InputError
+from app.base.paths import resources
 from app.cli import main
-from app.engine.measurement import Depth
-from app.engine.objectives import Goal, Objective
+from app.engine.results.measurement import Depth
+from app.engine.results.objectives import Goal, Objective
+from app.engine.results.state import SessionState
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions, SessionPlan
 from app.engine.session.planning import plan_resume, plan_specification
 from app.engine.session.run import run_session
-from app.engine.session_state import SessionState
 from app.engine.store.database import Store
 from app.engine.strategies import base
-from app.errors import InputError
-from app.paths import resources
 from app.sensors.select import open_gpu
 
 # tests elsewhere register strategies of their own

@@ -12,12 +12,15 @@ from statistics import fmean, median
 import pytest
 from engine_fakes import Listener
 
+from app.base.errors import InputError
+from app.base.paths import resources
 from app.engine.formats.read import read_recording
-from app.engine.measurement import THERMAL_CORRECTION, Measurement, State
 from app.engine.metering.condition import Condition
 from app.engine.metering.thermal import ThermalModel
 from app.engine.report.export import export_session
-from app.engine.runner.baseline import Baseline
+from app.engine.results.measurement import THERMAL_CORRECTION, Measurement, State
+from app.engine.results.state import SessionState
+from app.engine.runner.reference import Baseline
 from app.engine.runner.stating import UNCERTAINTY, Statement
 from app.engine.session.events import Event, FiguresRestated, MeasurementsAdded, SessionChanged
 from app.engine.session.live_session import SessionResult
@@ -27,11 +30,8 @@ from app.engine.session.planning import plan_replay, plan_resume, plan_specifica
 from app.engine.session.restating import restated
 from app.engine.session.run import run_session
 from app.engine.session.summary import session_summary
-from app.engine.session_state import SessionState
 from app.engine.store.database import Store
 from app.engine.workloads.profiled import ProfiledKernel
-from app.errors import InputError
-from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.event_reasons import LIMITING
 from app.sensors.simulated import laws

@@ -12,11 +12,11 @@ import pytest
 from fake_pool import FakePool
 
 from app import cli
+from app.base.paths import resources
 from app.engine.control.guard import DeviceGuard
 from app.engine.session.pool.opening import OpenedPool
 from app.engine.session.pool.worker import BoardWork
 from app.engine.store.database import Store
-from app.paths import resources
 from app.sensors.select import open_gpu
 
 EXAMPLE = str(resources() / "examples" / "gemm.toml")

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 import pytest
 from engine_fakes import FakeRunner, Listener, grid, plan
 
-from app.engine.objectives import Goal, Objective
+from app.base.errors import InputError, WattridgeError
+from app.engine.results.objectives import Goal, Objective
+from app.engine.results.state import SessionState
+from app.engine.session.engine_thread import Tuner
 from app.engine.session.events import (
     Apply,
     EngineFault,
@@ -23,10 +26,7 @@ from app.engine.session.events import (
 )
 from app.engine.session.run import run_session
 from app.engine.session.summary import session_summary
-from app.engine.session.tuner import Tuner
-from app.engine.session_state import SessionState
 from app.engine.store.database import Store
-from app.errors import InputError, WattridgeError
 
 SPACE = grid()
 

@@ -9,6 +9,8 @@ import pytest
 from engine_fakes import FakeRunner, Listener, grid, plan
 
 from app.engine.control.guard import DeviceGuard
+from app.engine.results.state import SessionState
+from app.engine.session.engine_thread import Tuner
 from app.engine.session.events import (
     Allow,
     Apply,
@@ -23,8 +25,6 @@ from app.engine.session.events import (
     SettingApplied,
     Start,
 )
-from app.engine.session.tuner import Tuner
-from app.engine.session_state import SessionState
 from app.engine.store.database import Store
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu

@@ -15,8 +15,9 @@ from statistics import fmean, median
 import pytest
 from engine_fakes import Listener
 
-from app.engine.measurement import Configuration
+from app.base.paths import resources
 from app.engine.metering.condition import Condition
+from app.engine.results.measurement import Configuration
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
@@ -24,7 +25,6 @@ from app.engine.session.restating import restated
 from app.engine.session.run import run_session
 from app.engine.store.database import Store
 from app.engine.workloads.profiled import ProfiledKernel
-from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.event_reasons import LIMITING
 from app.sensors.simulated.gpu import SimulatedGpu

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from engine_fakes import Listener
 
-from app.engine.objectives import Goal, Objective
+from app.base.paths import resources
+from app.engine.results.objectives import Goal, Objective
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
@@ -19,7 +20,6 @@ from app.engine.session.planning import plan_of, plan_replay, plan_specification
 from app.engine.session.run import run_session
 from app.engine.store.database import Store
 from app.engine.strategies import base as strategies
-from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin

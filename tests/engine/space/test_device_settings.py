@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.engine.measurement import Value
+from app.base.errors import InputError
+from app.engine.results.measurement import Value
 from app.engine.space.device_settings import SettingValues, resolve_device_settings
-from app.errors import InputError
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin

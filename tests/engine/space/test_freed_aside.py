@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import ClassVar
 
-from app.engine.space.freed_aside import FreedAside
+from app.engine.space.result_table import FreedAside
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -52,7 +52,7 @@ def test_few_are_freed_at_once() -> None:
 
 
 def test_the_program_ends_with_one_in_use() -> None:
-    program = "from app.engine.space.freed_aside import FreedAside\nkept = FreedAside([[] for _ in range(10_000)])\n"
+    program = "from app.engine.space.result_table import FreedAside\nkept = FreedAside([[] for _ in range(10_000)])\n"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -11,11 +11,11 @@ import pytest
 
 from app.cli import main
 from app.engine.analysis.costs import costs_of
-from app.engine.analysis.session import analyse
-from app.engine.measurement import Measurement, State
-from app.engine.models.points import choose
+from app.engine.analysis.session_analysis import analyse
+from app.engine.models.fit.points import choose
 from app.engine.models.series import read_series, series_of_table
-from app.engine.objectives import Goal, Objective
+from app.engine.results.measurement import Measurement, State
+from app.engine.results.objectives import Goal, Objective
 from app.engine.session.opening import best_of
 from app.engine.space.build import space_of_table
 from app.engine.space.repeats import fold, is_repeat, repeat_names

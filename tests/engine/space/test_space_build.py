@@ -16,12 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.expressions.expression import parse
-from app.engine.space import build, checking, factors
+from app.base.errors import InputError
+from app.engine.space import build, factors
+from app.engine.space import factors as checking
 from app.engine.space.build import build_space, space_of_table
+from app.engine.space.expression import parse
 from app.engine.space.search_space import SearchSpace
-from app.errors import InputError
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 
 LIMITS = limits_of((8, 0))
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from app.engine.space.build import space_of_table
-from app.engine.space.numbers import RowNumbers
+from app.engine.strategies.energy_aware import RowNumbers
 
 SPACE = space_of_table(
     {"a": [1, 2, 4], "b": [3, 6, 9], "layout": ["row", "column"], "fixed": [7], "flag": [False, True]},

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.space import neighbours
+from app.engine.space import search_space
 from app.engine.space.build import build_space, space_of_table
 from app.engine.space.search_space import Neighbourhood, SearchSpace
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_neighbours_of_many_rows_are_those_of_each(
     kind: Neighbourhood, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where one integer is too small for a key (70 parameters), and over several chunks of candidates."""
-    monkeypatch.setattr(neighbours, "_CANDIDATES", 2000)
+    monkeypatch.setattr(search_space, "_CANDIDATES", 2000)
     rng = np.random.default_rng(3)
     table = rng.integers(0, 4, size=(300, width))
     table[:, 6:] = table[:1, 6:]
@@ -97,8 +97,8 @@ def test_the_nearest_row_is_the_nearest(space: SearchSpace) -> None:
 @pytest.mark.parametrize("few", [1, 8])
 def test_many_points_snap_to_their_nearest_rows(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether blocks of rows are looked at one by one or several at once, with more of them than are sorted."""
-    monkeypatch.setattr(neighbours, "_FIRST", few)
-    monkeypatch.setattr(neighbours, "_SORTED", 5)
+    monkeypatch.setattr(search_space, "_FIRST", few)
+    monkeypatch.setattr(search_space, "_SORTED", 5)
     parameters = {"a": list(range(9)), "b": list(range(7)), "c": list(range(5)), "one": [1], "d": list(range(6))}
     space = build_space(parameters, ["a * b == c * d", "(a + d) % 3 == 1"], {}, limits_of((8, 0)))
     rng = np.random.default_rng(4)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.specification.compiler_options import check_options
-from app.errors import InputError
+from app.base.errors import InputError
+from app.engine.specification.check import check_options
 
 USUAL = [
     *("-O3", "-march=native", "-fopenmp", "-ffast-math", "-std=c++17", "-Wall", "-DSIZE=4", "-lm", "-pthread", "-g"),

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.base.errors import InputError
+from app.base.paths import resources
 from app.engine.session.load import load_specification
 from app.engine.session.planning import space_of
 from app.engine.specification.check import specification_of
@@ -24,8 +26,6 @@ from app.engine.specification.new_document import (
     patterns_in,
     read_kernels,
 )
-from app.errors import InputError
-from app.paths import resources
 
 KERNELS = sorted((resources() / "kernels").glob("*.cu"))
 EXAMPLES = [  # an operator's specification is not made from its kernel

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.base.errors import InputError
+from app.base.paths import resources
 from app.engine.specification.check import specification_of
 from app.engine.specification.problems import MAX_PROBLEMS, problems_of
-from app.errors import InputError
-from app.paths import resources
 
 PATH = Path("/some where/a: b.toml")
 EXAMPLE = (resources() / "examples" / "sgemm.toml").read_text(encoding="utf-8")

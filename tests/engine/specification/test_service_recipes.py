@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from app.base.paths import resources
 from app.cli import main
 from app.engine.session.load import load_specification
-from app.paths import resources
-from app.sensors.service_trace import service_trace
+from app.sensors.service import service_trace
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 

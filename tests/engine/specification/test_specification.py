@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.engine.objectives import Goal
+from app.base.errors import InputError
+from app.base.paths import resources
+from app.engine.results.objectives import Goal
 from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
 from app.engine.specification.model import Specification, evaluate_metrics
-from app.errors import InputError
-from app.paths import resources
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 
 EXAMPLES = sorted((resources() / "examples").glob("*.toml"))
 WHOLE = """

@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from specification_mutations import mutated
 
+from app.base.errors import InputError
+from app.base.paths import resources
 from app.engine.session.load import load_specification
 from app.engine.session.planning import space_of
-from app.engine.space import checking
-from app.errors import InputError
-from app.paths import resources
+from app.engine.space import factors
 
 EXAMPLES = sorted((resources() / "examples").glob("*.toml"))
 
@@ -41,7 +41,7 @@ def opened(path: Path) -> str:
 def test_a_mutated_specification_gives_a_space_or_one_clear_line(
     seed: int, example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checking, "MAX_COST", 10**9)  # a tenth, as this is one of many tests
+    monkeypatch.setattr(factors, "MAX_COST", 10**9)  # a tenth, as this is one of many tests
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "mutated.toml"
     path.write_bytes(mutated(example.read_bytes(), seed))

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.base.errors import InputError
+from app.base.paths import resources
 from app.engine.session.load import load_specification
 from app.engine.specification.check import specification_of
 from app.engine.specification.document import document_of
 from app.engine.specification.toml_edit import key_text, line_of, rebased, text_of, toml_of
-from app.errors import InputError
-from app.paths import resources
 
 EXAMPLES = sorted((resources() / "examples").glob("*.toml"))
 TEXT = """# what it is

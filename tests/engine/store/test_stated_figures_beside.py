@@ -17,16 +17,16 @@ from pathlib import Path
 import pytest
 from engine_fakes import FakeRunner, Listener, grid, measurement_of, plan
 
+from app.base.errors import WattridgeError
+from app.base.paths import resources
 from app.cli import main
-from app.engine.measurement import Depth, Measurement, same
+from app.engine.results.measurement import Depth, Measurement, same
+from app.engine.results.state import SessionState
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_resume, plan_specification
 from app.engine.session.run import run_session
-from app.engine.session_state import SessionState
 from app.engine.store.database import Store
-from app.errors import WattridgeError
-from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
@@ -277,7 +277,7 @@ def test_a_program_of_the_schema_before_refuses_this_one_in_one_line(
 ) -> None:
     old_store(own_data_folder)
     Store().close()
-    monkeypatch.setattr("app.engine.store.opening._VERSION", 6)
+    monkeypatch.setattr("app.engine.store.schema._VERSION", 6)
     with pytest.raises(WattridgeError, match=r"newer version \(schema 7, this program knows 6\)"):
         Store()
     assert main(["sessions"]) == 1

@@ -17,13 +17,14 @@ import numpy as np
 import pytest
 from engine_fakes import FakeRunner, grid, measurement_of, plan
 
+from app.base.errors import InputError, WattridgeError
 from app.cli import main
-from app.engine.measurement import Depth, Measurement, State
-from app.engine.models.frequency import FrequencyFit
-from app.engine.session_state import Purpose, SessionState
+from app.engine.models.documents import latest_fit, save_fit
+from app.engine.models.fit.frequency import FrequencyFit
+from app.engine.results.measurement import Depth, Measurement, State
+from app.engine.results.state import Purpose, SessionState
 from app.engine.store.database import Store
 from app.engine.store.record import Label
-from app.errors import InputError, WattridgeError
 
 SPACE = grid()
 
@@ -458,35 +459,35 @@ def test_the_newest_fit_of_a_board_is_kept_with_its_points() -> None:
         )
 
     with Store() as store:
-        assert store.latest_fit("Fake GPU") is None
-        store.save_fit(fit(None), "sweep of 3 clocks")
-        store.save_fit(fit(980.0), "session of gemm", new_session(store))
+        assert latest_fit(store, "Fake GPU") is None
+        save_fit(store, fit(None), "sweep of 3 clocks")
+        save_fit(store, fit(980.0), "session of gemm", new_session(store))
     with Store() as store:
-        found = store.latest_fit("Fake GPU")
-        assert store.latest_fit("another") is None
-        assert store.latest_fit("Fake GPU", simulated=True) is not None
-        assert store.latest_fit("Fake GPU", simulated=False) is None, "the real board of that name has none"
-        store.save_fit(dataclasses.replace(fit(1000.0), simulated=False), "a real sweep")
-        real, twin = (store.latest_fit("Fake GPU", simulated=simulated) for simulated in (False, True))
+        found = latest_fit(store, "Fake GPU")
+        assert latest_fit(store, "another") is None
+        assert latest_fit(store, "Fake GPU", simulated=True) is not None
+        assert latest_fit(store, "Fake GPU", simulated=False) is None, "the real board of that name has none"
+        save_fit(store, dataclasses.replace(fit(1000.0), simulated=False), "a real sweep")
+        real, twin = (latest_fit(store, "Fake GPU", simulated=simulated) for simulated in (False, True))
         assert real is not None
         assert twin is not None
         assert (real[1], twin[1]) == ("a real sweep", "session of gemm")
-        store.save_fit(fit(1010.0), "a sweep of this one", uuid="GPU-this")
-        store.save_fit(fit(1020.0), "a sweep of that one", uuid="GPU-that")
-        asked = {uuid: store.latest_fit("Fake GPU", uuid=uuid) for uuid in ("GPU-this", "GPU-that", "GPU-third", "")}
+        save_fit(store, fit(1010.0), "a sweep of this one", uuid="GPU-this")
+        save_fit(store, fit(1020.0), "a sweep of that one", uuid="GPU-that")
+        asked = {uuid: latest_fit(store, "Fake GPU", uuid=uuid) for uuid in ("GPU-this", "GPU-that", "GPU-third", "")}
         assert {uuid: answer and answer[1] for uuid, answer in asked.items()} == {
             "GPU-this": "a sweep of this one",
             "GPU-that": "a sweep of that one",
             "GPU-third": "a sweep of that one, of another GPU of this model",
             "": "a sweep of that one",
         }
-        store.save_fit(dataclasses.replace(fit(1000.0), simulated=False), "a real sweep")
+        save_fit(store, dataclasses.replace(fit(1000.0), simulated=False), "a real sweep")
         for bad in ("", "[]", "{}", '{"gpu": "Fake GPU"}', "nonsense"):
             with closing(sqlite3.connect(store.path)) as other, other:
                 other.execute(
                     "INSERT INTO fits (created_s, gpu, source, fit) VALUES (0, 'Fake GPU', 'a damaged row', ?)", (bad,)
                 )
-        still = store.latest_fit("Fake GPU")
+        still = latest_fit(store, "Fake GPU")
         assert still is not None
         assert still[1] == "a real sweep"
     assert found is not None

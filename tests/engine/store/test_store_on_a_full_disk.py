@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from app.engine.session_state import SessionState
+from app.base.paths import resources
+from app.engine.results.state import SessionState
 from app.engine.store.database import Store
-from app.paths import resources
 
 resource = pytest.importorskip("resource", reason="limits of files are of POSIX")
 EXAMPLE = str(resources() / "examples" / "gemm.toml")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.pareto import hypervolume
-from app.engine.strategies.acquisition import (
+from app.engine.results.pareto import hypervolume
+from app.engine.strategies.surrogate import (
     ACQUISITIONS,
     Portfolio,
     expected_hypervolume_improvement,

@@ -11,7 +11,7 @@ import app.engine.strategies  # noqa: F401  (registers them)
 from app.engine.space.build import build_space
 from app.engine.strategies import base
 from app.engine.strategies.base import Outcome
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 
 SPACE = build_space({"x": list(range(8)), "y": list(range(8)), "z": [0, 1, 2]}, [], {}, limits_of((8, 0)))
 ENDS = ((0, 0), (7, 0))  # the best of two goals

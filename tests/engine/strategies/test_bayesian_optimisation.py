@@ -11,17 +11,17 @@ import pytest
 from strategy_conformance import Problem, run
 
 import app.engine.strategies  # noqa: F401  (registers them)
-from app.engine.analysis.score_runs import recorded
 from app.engine.formats.read import read_recording
-from app.engine.measurement import State
-from app.engine.objectives import parse_front
-from app.engine.pareto import hypervolume
+from app.engine.results.measurement import State
+from app.engine.results.objectives import parse_front
+from app.engine.results.pareto import hypervolume
 from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
 from app.engine.strategies import base, surrogate
 from app.engine.strategies.base import Batch, Outcome
+from app.engine.strategies.scoring import recorded
 from app.engine.strategies.surrogate import WHOLE, Candidates, Surrogate, normal_scores
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.engine.measurement import Measurement, State
-from app.engine.objectives import Goal, Limit, Objective
+from app.engine.results.measurement import Measurement, State
+from app.engine.results.objectives import Goal, Limit, Objective
 from app.engine.space.search_space import Parameter, SearchSpace
 from app.engine.strategies.base import Outcome, get, make_options
 from app.sensors.simulated import laws, serving_laws

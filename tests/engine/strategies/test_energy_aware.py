@@ -16,12 +16,13 @@ from engine_fakes import Listener
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.base.paths import resources
 from app.engine.analysis.charts import Analysed, k_over_rounds, predicted_energies
-from app.engine.analysis.session import analyse
-from app.engine.chart import Chart
-from app.engine.measurement import Depth
-from app.engine.objectives import parse_goal
-from app.engine.pareto import front, hypervolume, reference_point
+from app.engine.analysis.session_analysis import analyse
+from app.engine.results.chart import Chart
+from app.engine.results.measurement import Depth
+from app.engine.results.objectives import parse_goal
+from app.engine.results.pareto import front, hypervolume, reference_point
 from app.engine.session.description import describe_session
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
@@ -29,7 +30,6 @@ from app.engine.session.planning import plan_of, plan_specification
 from app.engine.session.run import run_session
 from app.engine.store.database import Store
 from app.engine.strategies.energy_log import EnergyLog
-from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin

@@ -9,7 +9,7 @@ import numpy as np
 from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
 from app.engine.strategies.features import MOST_LEVELS, Features, scaled
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 
 
 def space_of(**parameters: object) -> SearchSpace:

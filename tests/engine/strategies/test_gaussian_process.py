@@ -14,7 +14,7 @@ from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
 from app.engine.strategies.features import Features
 from app.engine.strategies.gaussian_process import Kernel, Posterior, fit_kernel, log_likelihood
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 
 
 def small_space() -> SearchSpace:

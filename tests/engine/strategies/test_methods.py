@@ -8,15 +8,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.engine.measurement import Measurement, State
-from app.engine.models.frequency import fit_frequency_model
-from app.engine.models.points import Points
+from app.base.errors import InputError
+from app.engine.models.fit.frequency import fit_frequency_model
+from app.engine.models.fit.points import Points
+from app.engine.models.tuning_methods import (
+    METHODS,
+    Clocks,
+    Seen,
+    Steering,
+    base_clock_mhz,
+    compare_methods,
+    recipe,
+    steer_by_measurements,
+)
+from app.engine.results.measurement import Measurement, State
 from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
-from app.engine.strategies.methods import METHODS, Clocks, Seen, Steering, base_clock_mhz, compare_methods, recipe
-from app.engine.tuning_methods.steering import steer_by_measurements
-from app.errors import InputError
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 
 CLOCKS = tuple(range(600, 1501, 100))
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.strategies.nsga2 import crowded_order, crowding, ranks
+from app.engine.strategies.population import crowded_order, crowding, ranks
 
 clouds = st.integers(1, 3).flatmap(
     lambda goals: st.lists(

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 from engine_fakes import Listener
 
-from app.engine.measurement import State
-from app.engine.objectives import Goal
+from app.base.errors import InputError
+from app.base.paths import resources
+from app.engine.results.measurement import State
+from app.engine.results.objectives import Goal
 from app.engine.session.events import SessionRemark
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
@@ -24,9 +26,7 @@ from app.engine.space.search_space import SearchSpace
 from app.engine.store.database import Store
 from app.engine.strategies import base
 from app.engine.strategies.base import Batch, Outcome
-from app.errors import InputError
-from app.paths import resources
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 from app.sensors.select import open_gpu
 
 CLOCKS = tuple(range(600, 1981, 60))

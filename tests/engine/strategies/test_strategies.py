@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from strategy_conformance import Problem, problems, run
 
 import app.engine.strategies  # noqa: F401  (registers them)
-from app.engine.measurement import State
+from app.base.errors import InputError
+from app.engine.results.measurement import State
 from app.engine.session.run import run_session
 from app.engine.space.build import space_of_table
 from app.engine.store.database import Store
 from app.engine.strategies import base
-from app.errors import InputError
 
 PROBLEMS = problems()
 PROMISED = {

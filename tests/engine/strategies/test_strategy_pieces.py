@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.engine.measurement import State
+from app.base.errors import InputError
+from app.engine.results.measurement import State
 from app.engine.space.build import build_space, space_of_table
 from app.engine.strategies import base
 from app.engine.strategies.base import Batch, Outcome
-from app.engine.strategies.blocking import questions, restarted
 from app.engine.strategies.box import Box
 from app.engine.strategies.evaluations import Evaluations
-from app.errors import InputError
-from app.sensors.device_limits import limits_of
+from app.engine.strategies.scipy_optimisers import questions, restarted
+from app.sensors.limits import limits_of
 
 GRID = build_space({"a": [1, 2, 3, 4], "b": [1, 2, 3]}, [], {}, limits_of((8, 0)))
 

@@ -11,12 +11,12 @@ import numpy.typing as npt
 import pytest
 
 import app.engine.strategies  # noqa: F401  (registers them)
-from app.engine.measurement import Depth, State
-from app.engine.pareto import front, hypervolume, reference_point
+from app.engine.results.measurement import Depth, State
+from app.engine.results.pareto import front, hypervolume, reference_point
 from app.engine.space.build import build_space
 from app.engine.strategies import base
 from app.engine.strategies.base import Batch, Outcome
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 
 Floats = npt.NDArray[np.float64]
 SPACE = build_space(

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.engine.models.caps import fit_caps
-from app.engine.models.curve import Curve
-from app.engine.tuning_methods.clock_fits import ClockFit, fits_of_file
-from app.engine.tuning_methods.tables import methods_of_recording
-from app.errors import InputError
+from app.base.errors import InputError
+from app.engine.models.clock_fits import ClockFit, fits_of_file
+from app.engine.models.fit.caps import fit_caps
+from app.engine.models.fit.curve import Curve
+from app.engine.models.tuning_methods import methods_of_recording
 
 CLOCKS = np.arange(600, 1501, 100)
 BOARD = Curve(p_idle_w=40.0, alpha_w_per_mhz=0.08, beta_per_mhz=1.2e-3, ridge_mhz=1000.0)

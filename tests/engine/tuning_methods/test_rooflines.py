@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from app.base.errors import InputError
+from app.base.paths import resources
 from app.cli import main
+from app.engine.models.roofline.points import fit_points, read_points, to_json
 from app.engine.session.load import load_specification
 from app.engine.session.planning import space_of
-from app.engine.tuning_methods.roofline_points import fit_points, read_points, to_json
-from app.errors import InputError
-from app.paths import resources
 from app.sensors.simulated.twin import load_twin
 
 

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from engine_fakes import Listener
 
+from app.base.errors import InputError
 from app.cli import main
 from app.engine.control.guard import DeviceGuard
-from app.engine.measurement import Measurement, State
 from app.engine.metering.condition import Condition
 from app.engine.metering.thermal import ThermalModel
 from app.engine.metering.thermal_store import BoardHeat, keep_heat
+from app.engine.results.measurement import Measurement, State
 from app.engine.runner.command import CommandRunner
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
@@ -27,7 +28,6 @@ from app.engine.specification.model import Specification
 from app.engine.store.database import Store
 from app.engine.workloads.command import Command
 from app.engine.workloads.subprocesses import DRAIN_S, MOST_OUTPUT, run_process
-from app.errors import InputError
 from app.sensors.clock import ScaledClock, VirtualClock
 from app.sensors.gpu import Gpu, Held
 from app.sensors.simulated.gpu import SimulatedGpu

@@ -11,10 +11,18 @@ from elf_images import elf_image
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.engine.workloads.instruction_mix import CLASSES, MEMORIES, instruction_mix
-from app.engine.workloads.kernel_features import FEATURES, LaunchShape, as_rows, code_features
-from app.engine.workloads.machine_code import Granted, granted
-from app.paths import resources
+from app.base.paths import resources
+from app.engine.workloads.machine_code import (
+    CLASSES,
+    FEATURES,
+    MEMORIES,
+    Granted,
+    LaunchShape,
+    as_rows,
+    code_features,
+    granted,
+    instruction_mix,
+)
 
 # Both words of instructions as nvdisasm 13.5 shows them of images for compute capability 8.0.
 FFMA = (0x0000000808137223, 0x000FCA0000000013)

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.engine.control.guard import DeviceGuard
-from app.engine.measurement import State
+from app.engine.results.measurement import State
 from app.engine.runner.command import CommandRunner
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_specification
-from app.engine.workloads.matching import TooSlow, last_matches
+from app.engine.workloads.command import TooSlow, last_matches
 from app.sensors.clock import ScaledClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
@@ -72,7 +72,7 @@ def test_in_a_session_such_a_configuration_has_failed_and_the_next_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.engine.metering.watching.LINGER_S", 0.1)
-    monkeypatch.setattr("app.engine.workloads.matching.LIMIT_S", 1.0)
+    monkeypatch.setattr("app.engine.workloads.command.LIMIT_S", 1.0)
     (tmp_path / "bench.py").write_text(f"import sys; print({BAIT!r} if sys.argv[1] == '1' else 'aaa')")
     path = tmp_path / "bench.toml"
     path.write_text(

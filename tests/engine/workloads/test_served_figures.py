@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.engine.metering.smooth_mean import SMOOTH
-from app.engine.workloads.served_figures import answers_of, figures_of_requests, work_of
-from app.sensors.service_load import Requests, Served
+from app.engine.metering.confidence import SMOOTH
+from app.engine.runner.service import answers_of, figures_of_requests, work_of
+from app.sensors.service import Requests, Served
 
 S = 1_000_000_000  # ns
 

@@ -19,14 +19,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.measurement import State
+from app.engine.results.measurement import State
+from app.engine.runner.service import figures_of_requests
 from app.engine.session.load import load_specification
 from app.engine.workloads.command import CommandFailed
-from app.engine.workloads.generated_load import GeneratedLoad
 from app.engine.workloads.load_generator import MOST_LEAD_NS, Answer, Garbage
-from app.engine.workloads.served_figures import figures_of_requests
-from app.engine.workloads.service import RunningService, Service, at_path, why_not_ready
-from app.sensors.service_load import Served
+from app.engine.workloads.service import GeneratedLoad, RunningService, Service, at_path, why_not_ready
+from app.sensors.service import Served
 
 SERVER = Path(__file__).parents[1] / "service_stand_in.py"
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals end the programs")

@@ -10,7 +10,7 @@ from contextvars import copy_context
 
 import pytest
 
-from app.engine.workloads.stamped_socket import EXCHANGE, StampedSocket, stamped_socket
+from app.engine.workloads.load_generator import EXCHANGE, StampedSocket, stamped_socket
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not say when data came")
 

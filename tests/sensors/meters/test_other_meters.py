@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.errors import InputError
-from app.sensors.errors import NoPermission, SensorError
+from app.base.errors import InputError
+from app.sensors.gpu import NoPermission, SensorError
 from app.sensors.meters.counters import EnergyCounters
 from app.sensors.meters.meter import MeterLost
 from app.sensors.meters.pm_counters import PmCounters, parts_of, read_counter

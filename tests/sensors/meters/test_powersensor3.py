@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from powersensor3_device import PowerSensor3Device, square, steady
 
-from app.errors import InputError
-from app.sensors.errors import SensorError
+from app.base.errors import InputError
+from app.sensors.gpu import SensorError
 from app.sensors.meters.device_clock import DeviceClock
 from app.sensors.meters.powersensor3 import FRAME, FrameReader, PowerSensor3
 from app.sensors.meters.sampled import SampledMeter
 from app.sensors.meters.select import open_meter
-from app.sensors.sampler import SensorEvent
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
+from app.sensors.trace.sampler import SensorEvent
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are of POSIX systems")
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from app.engine.analysis.charts import CHARTS, Analysed
-from app.engine.measurement import Measurement, State
+from app.engine.results.measurement import Measurement, State
 from app.engine.space.result_table import ResultTable
 from app.views.analysis.panel import AnalysisPanel
 from app.views.plots.plot_export import curves_of

@@ -11,17 +11,17 @@ import pytest
 from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
 from pytestqt.qtbot import QtBot
 
+from app.base.errors import WattridgeError
+from app.base.paths import resources
 from app.engine.control.guard import DeviceGuard
 from app.engine.session import events
+from app.engine.session.engine_thread import Tuner
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
-from app.engine.session.profiling_choice import Wanted, Which
+from app.engine.session.profiling import Wanted, Which
 from app.engine.session.run import run_session
-from app.engine.session.tuner import Tuner
 from app.engine.store.database import Store
-from app.errors import WattridgeError
-from app.paths import resources
 from app.sensors.gpu import Gpu
 from app.sensors.select import open_gpu
 from app.views.analysis.counters_bar import CountersBar

@@ -25,11 +25,11 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "sensors"))
 from real_ssh import WHY_NOT, Sshd
 
 from app.engine.session import events
-from app.sensors.load import Load
+from app.sensors.gpu import Load
 from app.sensors.select import open_gpu
 from app.views.boards.panel import BoardsPanel
-from app.views.context import Context
-from app.views.watched_boards import WatchedBoards
+from app.views.shared.context import Context
+from app.views.shared.watched_boards import WatchedBoards
 
 Open = Callable[..., Any]
 

@@ -34,7 +34,7 @@ def panel(store: Store, qtbot: QtBot) -> ComparePanel:
 
 def keep(store: Store, name: str, gpu: str, clocks: int) -> SessionPlan:
     """A stored session of one kernel that has ended, under a name of the user's."""
-    from app.engine.session_state import SessionState
+    from app.engine.results.state import SessionState
     from app.engine.store.record import Label
 
     table = filled(grid_space(clocks))

@@ -9,8 +9,8 @@ from fakes import FakeGpu, working
 from lab import OBJECTIVE, Lab, filled, grid_space, plan_for, progress
 from pytestqt.qtbot import QtBot
 
+from app.engine.results.state import SessionState
 from app.engine.session import events
-from app.engine.session_state import SessionState
 from app.sensors.gpu import Source
 from app.views.control.apply_button import ApplyButton
 

@@ -15,17 +15,17 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QLabel, QStatusBar, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.base.errors import InputError, WattridgeError
+from app.base.paths import data_folder
 from app.engine.control import installing
+from app.engine.control.client import Asking
 from app.engine.control.device_log import Change, keep, log_file
 from app.engine.control.helper import policy
 from app.engine.control.profiles import delete_profile, profiles_of, save_profile
-from app.engine.control.rights import Asking
 from app.engine.session import events
-from app.errors import InputError, WattridgeError
-from app.paths import data_folder
 from app.sensors.gpu import GpuInfo, PowerLimit, Source
 from app.sensors.power_profiles import PowerProfile, PowerProfiles
-from app.sensors.trace import Trace
+from app.sensors.trace.trace import Trace
 from app.views.control.change_log import COLUMNS
 from app.views.control.confirm_bar import ConfirmBar
 from app.views.control.panel import ControlPanel

@@ -10,7 +10,7 @@ from lab import OBJECTIVE, Lab, grid_space, measured, plan_for
 from PySide6.QtCore import QCoreApplication, QPointF, Qt
 from pytestqt.qtbot import QtBot
 
-from app.engine.measurement import Depth, State
+from app.engine.results.measurement import Depth, State
 from app.engine.space.result_table import STATES, ResultTable
 from app.views.convergence.panel import ConvergencePanel
 from app.views.plots.plot_export import as_csv, curves_of

@@ -15,7 +15,7 @@ from app.engine.doctor import examine as examining
 from app.engine.doctor.checks import CHECKS, Check
 from app.engine.doctor.finding import Finding, missing, ok, wrong
 from app.views.doctor import window as doctor_window
-from app.views.doctor.first_look import FirstLook
+from app.views.doctor.window import FirstLook
 
 Open = Callable[..., Any]
 

@@ -11,14 +11,13 @@ from PySide6.QtGui import QTextCursor
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from app.base.paths import resources
 from app.engine.session.load import load_specification
-from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
-from app.views.editor import kept_drafts
-from app.views.editor.kept_drafts import Draft
-from app.views.editor.window import SpecificationEditor
+from app.views.editor import window
+from app.views.editor.window import Draft, SpecificationEditor
 
 TEXT = """# my kernel
 restrictions = [
@@ -347,7 +346,7 @@ def test_unsaved_changes_survive_a_crash(qtbot: QtBot, tmp_path: Path, monkeypat
     settle(qtbot, first)
     first.edited.set_text(first.edited.text.replace(f"seed = {seed_of(first)}", "seed = 99"))
     changed = first.edited.text
-    qtbot.waitUntil(lambda: (kept := kept_drafts.kept(path)) is not None and kept.text == changed, timeout=20_000)
+    qtbot.waitUntil(lambda: (kept := window.kept(path)) is not None and kept.text == changed, timeout=20_000)
     second = SpecificationEditor(board())  # the first one never got to close
     qtbot.addWidget(second)
     second.show()
@@ -359,7 +358,7 @@ def test_unsaved_changes_survive_a_crash(qtbot: QtBot, tmp_path: Path, monkeypat
     assert path.read_text() == TEXT, "it is restored, not saved"
     with qtbot.waitSignal(second.edited.place_changed):
         second.save()
-    qtbot.waitUntil(lambda: kept_drafts.kept(path) is None)
+    qtbot.waitUntil(lambda: window.kept(path) is None)
     assert path.read_text() == changed
     for each in (first, second):
         each.edited.open(path.read_text(), path)
@@ -371,31 +370,31 @@ def test_a_draft_that_is_offered_stays_until_there_is_an_answer(
 ) -> None:
     other = tmp_path / "other.toml"
     other.write_text(TEXT)
-    kept_drafts.keep(Draft("# unsaved\n" + TEXT, other, tmp_path, "other"))
-    kept_drafts.keep(Draft("# never saved\n", None, tmp_path, "new"))
+    window.keep(Draft("# unsaved\n" + TEXT, other, tmp_path, "other"))
+    window.keep(Draft("# never saved\n", None, tmp_path, "new"))
     editor.show()
     editor.open(other)
     qtbot.waitUntil(editor.ask_bar.isVisible)
     editor.close()
     assert not editor.isVisible(), "nothing of this window is unsaved"
     editor.shutdown()
-    assert kept_drafts.kept(other) is not None
-    assert kept_drafts.kept(None) is not None
+    assert window.kept(other) is not None
+    assert window.kept(None) is not None
 
 
 def test_drafts_are_for_the_user_alone_and_damaged_ones_are_no_draft(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WATTRIDGE_DATA", str(tmp_path / "data"))
-    kept_drafts.keep(Draft("a = 1", None, tmp_path, "new"))
-    found = kept_drafts.kept(None)
+    window.keep(Draft("a = 1", None, tmp_path, "new"))
+    found = window.kept(None)
     assert found is not None
     assert (found.text, found.folder, found.name) == ("a = 1", tmp_path, "new")
     (file,) = (tmp_path / "data" / "drafts").iterdir()
     assert file.stat().st_mode & 0o077 == 0
     file.write_text('{"text": 3')
-    assert kept_drafts.kept(None) is None
-    kept_drafts.forget(None)
+    assert window.kept(None) is None
+    window.forget(None)
     assert not file.exists()
 
 

@@ -12,9 +12,9 @@ from lab import ready
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
+from app.base.paths import resources
 from app.engine.report.export import export_specification
 from app.engine.session.load import load_specification
-from app.paths import resources
 from app.views.editor.window import SpecificationEditor
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from app.base.errors import InputError
 from app.engine.specification.check import specification_of
-from app.errors import InputError
-from app.views.editor.key_help import completions_at, help_at, known_keys
+from app.views.editor.toml_pane import completions_at, help_at, known_keys
 
 KERNEL = {"name": "k", "source": "k.cu"}
 WRONG: dict[str, Any] = {"no such key": 1}

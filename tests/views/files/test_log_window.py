@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.views.files.log_plot import thinned
-from app.views.files.log_window import LogWindow
+from app.views.files.log_window import LogWindow, thinned
 
 
 @pytest.fixture

@@ -12,13 +12,12 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.engine.measurement import State
-from app.engine.objectives import Goal
+from app.engine.results.measurement import State
+from app.engine.results.objectives import Goal
 from app.engine.space.result_table import ResultTable
 from app.views.front.panel import FrontPanel
 from app.views.front.parallel_plot import ParallelPlot
-from app.views.front.slice import slice_through
-from app.views.front.slice_view import SliceView
+from app.views.front.slice_view import SliceView, slice_through
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 FRONT, PARALLEL, SLICE = range(3)

@@ -13,13 +13,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.engine.objectives import Goal, Objective
+from app.engine.results.objectives import Goal, Objective
 from app.engine.space.result_table import ResultTable
 from app.views.front.panel import FrontPanel
 from app.views.plots.markers import COLOURS, DIM, SHAPES, ShapeCoding, dimmed, with_shapes
 from app.views.plots.plot_export import curves_of
-from app.views.plots.row_filter import EVERYTHING, RowFilter
-from app.views.settings import Settings
+from app.views.shared.current_result import EVERYTHING, RowFilter
+from app.views.shared.settings import Settings
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 

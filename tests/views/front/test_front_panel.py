@@ -16,11 +16,11 @@ from PySide6.QtGui import QTextDocument
 from PySide6.QtWidgets import QApplication, QDockWidget, QLabel, QMainWindow
 from pytestqt.qtbot import QtBot
 
-from app.engine.objectives import Goal, Objective
+from app.engine.results.objectives import Goal, Objective
 from app.engine.space.result_table import ResultTable
 from app.views.front.hover_card import card_place
 from app.views.front.panel import FrontPanel
-from app.views.plots import theme
+from app.views.shared import theme
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 

@@ -10,12 +10,12 @@ from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
 from PySide6.QtCore import QPointF
 from pytestqt.qtbot import QtBot
 
-from app.engine.objectives import Goal, Objective
-from app.engine.runner.baseline import Baseline
+from app.engine.models.roofline.operator_floor import OperatorFloor
+from app.engine.results.objectives import Goal, Objective
+from app.engine.runner.reference import Baseline
 from app.engine.session.plan import SessionPlan
-from app.engine.tuning_methods.operator_floor import OperatorFloor
 from app.views.front.panel import FrontPanel
-from app.views.plots import theme
+from app.views.shared import theme
 
 LIBRARY = Baseline(
     "cuBLAS 13.0.1",

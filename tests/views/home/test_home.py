@@ -14,21 +14,20 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from app.base.paths import resources
+from app.engine.results.state import Progress, SessionState
 from app.engine.session.events import Open, SessionChanged
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
-from app.engine.session_state import Progress, SessionState
 from app.engine.store.database import Store
 from app.engine.store.record import Label
-from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.gpu import Source
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin, twin_names
-from app.views.home.facts import SESSIONS_SHOWN, Example, Facts, example_on
-from app.views.home.panel import HomePanel, example_words, watch_words
-from app.views.settings import Settings
+from app.views.home.panel import SESSIONS_SHOWN, Example, Facts, HomePanel, example_on, example_words, watch_words
+from app.views.shared.settings import Settings
 from app.views.shell.window import EXAMPLE
 
 OpenProgram = Callable[..., Any]
@@ -251,8 +250,8 @@ def test_the_example_runs_where_it_can(source: Source, name: str, selector: str 
 
 
 def test_a_real_board_runs_the_example_only_where_kernels_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    from app.base.errors import WattridgeError
     from app.engine.runner.cuda import open as cuda
-    from app.errors import WattridgeError
 
     gpu = FakeGpu(working, source="nvml", name="NVIDIA H200")
 

@@ -9,10 +9,10 @@ import pytest
 from lab import OBJECTIVE, Lab, grid_space, plan_for, progress
 from pytestqt.qtbot import QtBot
 
+from app.engine.analysis import idle
+from app.engine.results.state import SessionState
 from app.engine.session.events import SessionChanged, SessionStarted
-from app.engine.session_state import SessionState
 from app.engine.space.result_table import ResultTable
-from app.engine.tuning_methods import idle
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin

@@ -14,13 +14,13 @@ from PySide6.QtGui import QTextDocumentFragment
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.engine.results.state import SessionState
 from app.engine.session import events
-from app.engine.session_state import SessionState
 from app.engine.space.result_table import ResultTable
 from app.engine.space.search_space import SearchSpace
 from app.views.inspector.answer_bar import AnswerBar
 from app.views.inspector.panel import InspectorPanel
-from app.views.settings import Settings
+from app.views.shared.settings import Settings
 
 GPU = "Fake A100"
 

@@ -13,12 +13,12 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.analysis.choosers import knee, least_energy
 from app.engine.analysis.costs import costs_of
-from app.engine.measurement import State
-from app.engine.objectives import Goal, Objective
+from app.engine.results.measurement import State
+from app.engine.results.objectives import Goal, Objective
 from app.engine.space.result_table import ResultTable
 from app.views.inspector.chooser_bar import ChooserBar
-from app.views.plots.row_filter import EVERYTHING
-from app.views.settings import Settings
+from app.views.shared.current_result import EVERYTHING
+from app.views.shared.settings import Settings
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.formats.read import read_recording
 from app.engine.space.result_table import ResultTable
-from app.views.inspector.export_button import ExportButton
-from app.views.settings import Settings
+from app.views.inspector.answer_bar import ExportButton
+from app.views.shared.settings import Settings
 
 
 @pytest.fixture

@@ -17,21 +17,21 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QScrollArea
 from pytestqt.qtbot import QtBot
 
+from app.base.paths import resources
 from app.engine.analysis.quantities import quantities_of
-from app.engine.measurement import Measurement, State
 from app.engine.metering.condition import Condition
 from app.engine.metering.thermal import ThermalModel
+from app.engine.results.measurement import Measurement, State
 from app.engine.runner.stating import Statement
 from app.engine.session.load import load_specification
 from app.engine.space.result_table import ResultTable
 from app.engine.workloads.source_kernel import SourceKernel
-from app.paths import resources
-from app.sensors.device_limits import limits_of
 from app.sensors.event_reasons import EventReason
-from app.sensors.trace import Trace
+from app.sensors.limits import limits_of
+from app.sensors.trace.trace import Trace
 from app.views.inspector.panel import InspectorPanel
 from app.views.inspector.text_view import SourceView
-from app.views.plots import theme
+from app.views.shared import theme
 
 SPACE = grid_space()
 COMPILED = {"registers_per_thread": 40.0, "shared_memory_byte": 8192.0, "local_memory_byte": 16.0, "occupancy": 0.75}

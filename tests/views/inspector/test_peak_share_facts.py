@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from app.engine.measurement import Measurement, State
+from app.base.paths import resources
+from app.engine.results.measurement import Measurement, State
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_specification
-from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin

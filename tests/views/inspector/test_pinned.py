@@ -13,8 +13,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTableWidget
 from pytestqt.qtbot import QtBot
 
-from app.engine.description import aligned
-from app.engine.measurement import Measurement, State
+from app.engine.results.description import aligned
+from app.engine.results.measurement import Measurement, State
 from app.engine.space.result_table import ResultTable
 from app.sensors.event_reasons import EventReason
 from app.views.inspector.differences import describe_pinned, in_words

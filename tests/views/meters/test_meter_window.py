@@ -11,15 +11,14 @@ import pytest
 from lab import Lab
 from pytestqt.qtbot import QtBot
 
-from app.engine.metering.beside import meters_beside
-from app.engine.metering.meter_choice import MeterChoice
+from app.engine.metering.external_meters import MeterChoice, meters_beside
 from app.sensors.clock import ScaledClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 from app.views.meters.board_meters import BoardMeters
 from app.views.meters.window import MeterWindow
 from app.views.monitor.lane_view import LaneView
-from app.views.watched_boards import WatchedBoards
+from app.views.shared.watched_boards import WatchedBoards
 
 PRINTS = """
 import time

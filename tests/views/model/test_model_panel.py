@@ -17,17 +17,17 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextDocumentFragment
 from pytestqt.qtbot import QtBot
 
-from app.engine.models.frequency import FrequencyFit, fit_frequency_model
-from app.engine.models.points import Points
+from app.engine.models.clock_fits import ClockFit, caps_of_sweep, fit_of_sweep
+from app.engine.models.documents import save_fit
+from app.engine.models.fit.frequency import FrequencyFit, fit_frequency_model
+from app.engine.models.fit.points import Points
+from app.engine.models.tuning_methods import methods_of_table
 from app.engine.session import events
 from app.engine.store.database import Store
-from app.engine.tuning_methods.clock_fits import ClockFit
-from app.engine.tuning_methods.fits import caps_of_sweep, fit_of_sweep
-from app.engine.tuning_methods.tables import methods_of_table
 from app.sensors.select import open_gpu
-from app.views.model.explanation import explained
 from app.views.model.panel import ModelPanel
-from app.views.plots import theme
+from app.views.model.plot import explained
+from app.views.shared import theme
 
 
 @pytest.fixture
@@ -282,8 +282,8 @@ def test_without_power_limits_the_panel_says_how_to_get_them(lab: Lab, panel: Mo
 
 
 def test_the_newest_fit_of_the_board_is_there_the_next_time(lab: Lab, h200: FrequencyFit, qtbot: QtBot) -> None:
-    lab.context.store.save_fit(dataclasses.replace(h200, gpu="another"), "another board")
-    lab.context.store.save_fit(dataclasses.replace(h200, gpu=lab.context.gpu.info.name), "a sweep of yesterday")
+    save_fit(lab.context.store, dataclasses.replace(h200, gpu="another"), "another board")
+    save_fit(lab.context.store, dataclasses.replace(h200, gpu=lab.context.gpu.info.name), "a sweep of yesterday")
     again = ModelPanel(lab.context)
     qtbot.addWidget(again)
     qtbot.waitUntil(lambda: again.list.count() == 1, timeout=5_000)

@@ -13,9 +13,9 @@ from pytestqt.qtbot import QtBot
 
 from app.sensors.alarms import AlarmRules
 from app.views.monitor.alarm_window import AlarmWindow
-from app.views.plots import theme
-from app.views.settings import Settings
-from app.views.watched_board import WatchedBoard
+from app.views.shared import theme
+from app.views.shared.settings import Settings
+from app.views.shared.watched_board import WatchedBoard
 
 Open = Callable[..., Any]
 

@@ -12,9 +12,8 @@ from PySide6.QtCore import QModelIndex, QPoint, Qt
 from pytestqt.qtbot import QtBot
 
 from app.sensors.clock import VirtualClock
-from app.views.monitor.lane_choice import LaneChoice
-from app.views.monitor.lanes import LANES
-from app.views.monitor.lanes_window import LanesWindow
+from app.views.monitor.lanes import LANES, LaneChoice
+from app.views.monitor.lanes_menu import LanesWindow
 from app.views.monitor.panel import MonitorPanel
 
 USUAL = ["Power", "Graphics clock", "Memory clock", "Core voltage", "Temperature", "Utilisation"]

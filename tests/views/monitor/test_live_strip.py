@@ -9,7 +9,7 @@ from fakes import FakeGpu, filled_trace, working
 from pytestqt.qtbot import QtBot
 
 from app.views.monitor.live_strip import LiveStrip
-from app.views.shown_reading import beat
+from app.views.shared.watched_boards import beat
 
 GPU = FakeGpu(working)
 

@@ -17,9 +17,9 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.space.result_table import ResultTable
 from app.views.monitor.lane_view import LaneView
-from app.views.monitor.window_marks import WindowMarks, stretches_px, windows_of
-from app.views.plots import theme
-from app.views.table.marked_bar import MarkedBar
+from app.views.monitor.live_strip import WindowMarks, stretches_px, windows_of
+from app.views.shared import theme
+from app.views.table.panel import MarkedBar
 from app.views.table.results_table import ResultsView
 
 

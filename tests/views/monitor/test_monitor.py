@@ -17,18 +17,18 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.engine.models.frequency import fit_frequency_model
-from app.engine.models.points import Points
-from app.engine.models.voltage_estimate import VoltageEstimate
+from app.engine.models.fit.frequency import fit_frequency_model
+from app.engine.models.fit.points import Points
+from app.engine.models.fit.voltage import VoltageEstimate
 from app.engine.session.events import FitFinished
 from app.sensors.channel import Reading
 from app.sensors.clock import VirtualClock
 from app.sensors.event_reasons import EventReason
-from app.sensors.trace import Trace
+from app.sensors.trace.trace import Trace
 from app.views.monitor.lanes import ESTIMATED_VOLTAGE, POWER
 from app.views.monitor.panel import MonitorPanel
 from app.views.monitor.readout import CURSOR, MAXIMUM, MEAN, MINIMUM, NOW, Readout
-from app.views.shown_reading import beat
+from app.views.shared.watched_boards import beat
 
 SECOND = 1_000_000_000
 

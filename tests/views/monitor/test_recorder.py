@@ -13,12 +13,11 @@ from fakes import FakeGpu, working
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.paths import data_folder
+from app.base.paths import data_folder
 from app.sensors.recorded.recording import RecordingWriter, read_recording
-from app.views.monitor.panel import MonitorPanel
-from app.views.monitor.record_button import RecordButton
-from app.views.monitor.recorder import usual_name
-from app.views.watched_board import WatchedBoard
+from app.views.monitor.panel import MonitorPanel, RecordButton
+from app.views.shared.recorder import usual_name
+from app.views.shared.watched_board import WatchedBoard
 
 Open = Callable[..., Any]
 LIMIT_MS = 60_000  # of every wait: a busy machine takes its time

@@ -9,8 +9,8 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.engine.metering.characterisation.characterise import characterise, wave_loads
-from app.engine.metering.characterisation.figures import PARTS
 from app.engine.metering.characterisation.quick_look import quick_look
+from app.engine.metering.characterisation.sensor_figures import PARTS
 from app.engine.metering.characterisation.store import save_characterisation
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu

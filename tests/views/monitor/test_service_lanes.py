@@ -11,17 +11,17 @@ from PySide6.QtCore import QRect
 from PySide6.QtGui import QColor
 from pytestqt.qtbot import QtBot
 
-from app.sensors import service_trace as traces
+from app.sensors import service as traces
 from app.sensors.clock import VirtualClock
-from app.sensors.service_trace import note_served, service_trace
+from app.sensors.service import note_served, service_trace
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
-from app.sensors.trace import Trace
-from app.views.monitor.lane_layout import Layout
+from app.sensors.trace.trace import Trace
 from app.views.monitor.lane_view import LaneView
+from app.views.monitor.lanes import Layout
 from app.views.monitor.live_strip import LiveStrip
-from app.views.plots import theme
-from app.views.shown_reading import beat
+from app.views.shared import theme
+from app.views.shared.watched_boards import beat
 
 
 @pytest.fixture

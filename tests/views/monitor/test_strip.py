@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from app.sensors.clock import VirtualClock
 from app.views.monitor.strip import PowerStrip
-from app.views.settings import Settings
+from app.views.shared.settings import Settings
 
 Open = Callable[..., Any]
 

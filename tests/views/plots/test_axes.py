@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.numbers import duration, round_ticks
+from app.base.formatting import duration, round_ticks
 from app.views.monitor.time_window import LENGTHS_S, SHORTEST_S, TimeWindow
-from app.views.plots.figures import ago_text, energy_text, value_text
-from app.views.plots.ticks import round_up, time_ticks
+from app.views.plots.figures import ago_text, energy_text, round_up, time_ticks, value_text
 
 SECOND = 1_000_000_000
 

@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QTableWidget
 from pytestqt.qtbot import QtBot
 
 from app.commands.terminal import print_description
-from app.engine.description import Description, Figure, Listing
 from app.engine.report.html import described
+from app.engine.results.description import Description, Figure, Listing
 from app.views.plots.descriptions import ListingTable, fill_columns, rich_text
 from app.views.plots.overlay_list import icon_of
 

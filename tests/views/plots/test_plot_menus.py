@@ -19,9 +19,8 @@ from PySide6.QtWidgets import QMainWindow, QMenu
 from pytestqt.qtbot import QtBot
 
 from app.views.front.panel import FrontPanel
-from app.views.plots.axes import LogAxis
-from app.views.plots.plot_export import as_csv, curves_of
-from app.views.plots.plot_menus import PlotMenus
+from app.views.plots.plot import LogAxis
+from app.views.plots.plot_export import PlotMenus, as_csv, curves_of
 
 
 @pytest.fixture

@@ -14,14 +14,15 @@ from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QMainWindow
 from pytestqt.qtbot import QtBot
 
-from app.engine.measurement import Measurement, State
-from app.engine.objectives import Goal, Limit
-from app.engine.pareto import front
+from app.engine.results.measurement import Measurement, State
+from app.engine.results.objectives import Goal, Limit
+from app.engine.results.pareto import front
 from app.engine.space.result_table import ResultTable
 from app.views.front.points import FrontPoints
-from app.views.plots import markers, theme
+from app.views.plots import markers
 from app.views.plots.markers import COLOURS, DIM, SHAPES, Coding, colour_scale
 from app.views.plots.scatter import PointCloud
+from app.views.shared import theme
 
 
 @pytest.fixture

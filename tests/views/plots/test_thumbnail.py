@@ -12,13 +12,12 @@ from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QImage, QPainter
 from pytestqt.qtbot import QtBot
 
-from app.engine.measurement import Measurement, State
-from app.engine.session_state import SessionState
+from app.engine.results.measurement import Measurement, State
+from app.engine.results.state import SessionState
 from app.engine.store.database import Store
-from app.views.plots import theme
-from app.views.plots.small_front import SmallFront, read_small_front
-from app.views.plots.thumbnail import SmallFronts, Thumbnail, paint_small_front
 from app.views.sessions.panel import SessionsPanel
+from app.views.shared import theme
+from app.views.shared.thumbnail import SmallFront, SmallFronts, Thumbnail, paint_small_front, read_small_front
 
 SPACE = grid_space(10, 8)
 

@@ -14,32 +14,32 @@ from lab import OBJECTIVE, Lab, OneBoard, filled, grid_space, measured, plan_for
 from PySide6.QtWidgets import QDialogButtonBox
 from pytestqt.qtbot import QtBot
 
+from app.base.errors import WattridgeError
+from app.base.paths import resources
 from app.engine.control.guard import DeviceGuard
 from app.engine.report.reproduce import run_command
+from app.engine.results.state import SessionState
 from app.engine.runner.pool.pool import STATUS, BoardReports, BoardStatus, Doing, PoolStatus
 from app.engine.session import events
+from app.engine.session.engine_thread import Tuner
 from app.engine.session.plan import SessionPlan
 from app.engine.session.pool import opening
 from app.engine.session.pool.opening import OpenedPool
 from app.engine.session.pool.worker import BoardWork
-from app.engine.session.tuner import Tuner
-from app.engine.session_state import SessionState
 from app.engine.space.result_table import BOARD_NUMBER, ResultTable
 from app.engine.store.database import Store
-from app.errors import WattridgeError
-from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.gpu import Gpu
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
-from app.views.context import Context
-from app.views.current_result import CurrentResult
 from app.views.front.panel import FrontPanel
-from app.views.pool.choosing import BoardsDialog, SchedulerDialog
 from app.views.pool.panel import PoolPanel
-from app.views.settings import Settings
+from app.views.pool.runs_on import BoardsDialog, SchedulerDialog
+from app.views.shared.bridge import EngineBridge
+from app.views.shared.context import Context
+from app.views.shared.current_result import CurrentResult
+from app.views.shared.settings import Settings
 from app.views.table.panel import TablePanel
-from app.views.threads.bridge import EngineBridge
 from app.views.tune.panel import TunePanel
 
 SPACE = grid_space()

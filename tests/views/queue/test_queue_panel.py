@@ -10,11 +10,11 @@ from lab import OBJECTIVE, Lab, filled, grid_space, plan_for, progress, ready
 from PySide6.QtCore import QModelIndex, Qt
 from pytestqt.qtbot import QtBot
 
+from app.base.paths import resources
+from app.engine.results.state import Purpose, SessionState
 from app.engine.session import events
 from app.engine.session.plan import SessionPlan
-from app.engine.session_state import Purpose, SessionState
 from app.engine.space.result_table import ResultTable
-from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin

@@ -17,28 +17,27 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
+from app.base.formatting import number
+from app.base.paths import resources
 from app.cli import main
-from app.engine.description import NOT_IDENTIFIABLE
 from app.engine.models.roofline.fit import RooflinePoints
+from app.engine.models.roofline.points import PlacedKernel, fit_points, kernel_of, read_points, sweep_of_points
+from app.engine.results.description import NOT_IDENTIFIABLE
+from app.engine.results.state import SessionState
 from app.engine.session import events
+from app.engine.session.engine_thread import Tuner
 from app.engine.session.planning import plan_of
-from app.engine.session.tuner import Tuner
-from app.engine.session_state import SessionState
 from app.engine.store.database import Store
-from app.engine.tuning_methods.roofline_points import fit_points, read_points
-from app.engine.tuning_methods.roofline_sweeps import PlacedKernel, kernel_of, sweep_of_points
-from app.numbers import number
-from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
-from app.views.context import Context
-from app.views.current_result import CurrentResult
-from app.views.plots import theme
-from app.views.plots.axes import log_ticks
+from app.views.plots.plot import log_ticks
 from app.views.roofline.panel import RooflinePanel
-from app.views.roofline.points import point_words
-from app.views.threads.bridge import EngineBridge
+from app.views.roofline.plot import point_words
+from app.views.shared import theme
+from app.views.shared.bridge import EngineBridge
+from app.views.shared.context import Context
+from app.views.shared.current_result import CurrentResult
 
 
 class Window:

@@ -18,11 +18,11 @@ from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
+from app.base.paths import resources
+from app.engine.results.state import SessionState
 from app.engine.session.events import EngineFault, Open
-from app.engine.session_state import SessionState
 from app.engine.store.database import Store
 from app.engine.store.record import Label
-from app.paths import resources
 from app.views.sessions.panel import SessionsPanel
 from app.views.sessions.session_list import NAME, TAGS
 from app.views.shell.window import MainWindow

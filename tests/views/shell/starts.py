@@ -94,8 +94,8 @@ def looks(folder: Path, screens: str, starts: Sequence[tuple[str, ...]]) -> list
     from PySide6.QtTest import QTest
     from PySide6.QtWidgets import QWidget
 
+    from app.views.shared.watched_board import watched_gpu
     from app.views.shell.app import Program, application
-    from app.views.watched_board import watched_gpu
 
     def drag(widget: QWidget, edge: QPoint, by: QPoint) -> None:
         begin = widget.mapToGlobal(edge)  # a handle moves with the mouse

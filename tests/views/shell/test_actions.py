@@ -15,10 +15,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.paths import resources
+from app.base.paths import resources
 from app.views.shell.actions import every_action
-from app.views.shell.fuzzy import score
 from app.views.shell.help import HelpWindow
+from app.views.shell.palette import score
 from app.views.shell.panels import PANELS
 from app.views.shell.window_actions import ACTIONS
 

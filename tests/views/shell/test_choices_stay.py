@@ -11,8 +11,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QSignalSpy
 from pytestqt.qtbot import QtBot
 
-from app.engine.session_state import SessionState
-from app.views.current_result import CurrentResult
+from app.engine.results.state import SessionState
+from app.views.shared.current_result import CurrentResult
 from app.views.shell.app import Program
 
 SPECIFICATION = """

@@ -21,10 +21,10 @@ from stand_in_fixtures import boards, boards_settle_soon, sudo, with_rights  # n
 from app.engine.control.guard import DeviceGuard  # noqa: E402
 from app.engine.control.helper import record  # noqa: E402
 from app.engine.control.left_over import left_over  # noqa: E402
-from app.engine.session_state import SessionState  # noqa: E402
+from app.engine.results.state import SessionState  # noqa: E402
+from app.views.shared.watched_board import watched_gpu  # noqa: E402
 from app.views.shell.app import Program, application  # noqa: E402
 from app.views.shell.window import MainWindow  # noqa: E402
-from app.views.watched_board import watched_gpu  # noqa: E402
 
 SPECIFICATION = """
 [kernel]

@@ -11,10 +11,10 @@ from lab import ready
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
+from app.base.paths import resources
 from app.cli import make_parser
+from app.engine.results.state import SessionState
 from app.engine.session.queue import variants
-from app.engine.session_state import SessionState
-from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin

@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 import pytest
 from PySide6.QtGui import QImage
 
+from app.base.paths import resources
 from app.cli import main
-from app.paths import resources
 
 SIZES = (16, 32, 48, 64, 128, 256)
 

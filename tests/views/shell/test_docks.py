@@ -12,7 +12,7 @@ from PySide6.QtCore import QByteArray, QSize, Qt
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QMainWindow, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.views.plots import theme
+from app.views.shared import theme
 from app.views.shell.docks import Docks, least_centre_width
 from app.views.shell.panels import PanelSpec, Place
 

@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QColor, QTextBlockFormat, QTextTable
 from pytestqt.qtbot import QtBot
 
-from app.views.plots import theme
+from app.views.shared import theme
 from app.views.shell.help import GuideBrowser, HelpWindow, guide, guide_pages
 
 Open = Callable[..., Any]

@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QTabBar, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.views.focus import lies_behind, takes_focus
+from app.views.shared.widgets import lies_behind, takes_focus
 from app.views.shell.panels import WORKSPACES
 
 Open = Callable[..., Any]

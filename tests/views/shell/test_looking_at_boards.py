@@ -17,12 +17,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.engine.session_state import SessionState
+from app.engine.results.state import SessionState
 from app.sensors.simulated.twin import load_twin
-from app.views import countdown, watched_boards
+from app.views.shared import countdown, watched_boards
+from app.views.shared.watched_board import WatchedBoard
 from app.views.shell.app import Program
 from app.views.shell.window import MainWindow
-from app.views.watched_board import WatchedBoard
 
 SPECIFICATION = """
 [kernel]

@@ -11,11 +11,11 @@ from typing import Any
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 
-from app.paths import resources
+from app.base.paths import resources
 from app.sensors.clock import ScaledClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
-from app.views.plots.label import PlainLabel, axis_title, plain_tip
+from app.views.shared.label import PlainLabel, axis_title, plain_tip
 
 NAME = "<img src=x><b>bold</b>"
 VIEWS = Path(__file__).resolve().parents[3] / "app" / "views"
@@ -58,7 +58,7 @@ def test_tips_and_titles_that_look_like_html_are_shown_as_written(qtbot: Any) ->
 
 
 def test_what_the_window_remembers_is_for_the_user_alone(own_data_folder: Path) -> None:
-    from app.views.settings import Settings
+    from app.views.shared.settings import Settings
     from app.views.shell.log import Log
 
     before = os.umask(0)

@@ -13,12 +13,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMainWindow, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.engine.results.state import Purpose, SessionState
 from app.engine.session import events
-from app.engine.session_state import Purpose, SessionState
 from app.engine.space.result_table import ResultTable
 from app.sensors.alarms import AlarmRules
-from app.sensors.sampler import SensorEvent
-from app.views.settings import Settings
+from app.sensors.trace.sampler import SensorEvent
+from app.views.shared.settings import Settings
 from app.views.shell import banner as banner_module
 from app.views.shell.banner import Banner
 from app.views.shell.start_offers import offer_left_over, offer_recovery

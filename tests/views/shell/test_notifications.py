@@ -7,8 +7,8 @@ from lab import Lab
 from PySide6.QtWidgets import QSystemTrayIcon, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.engine.results.state import Progress, SessionState
 from app.engine.session.events import MeasurementsAdded, SessionChanged
-from app.engine.session_state import Progress, SessionState
 from app.views.shell.notifications import Notifications
 
 

@@ -11,8 +11,8 @@ from pytestqt.qtbot import QtBot
 from app.sensors.select import open_gpu
 from app.views.boards.board_row import BoardRow
 from app.views.monitor.readout import NOW, Readout
+from app.views.shared.watched_boards import beat, shown_reading
 from app.views.shell.app import Program
-from app.views.shown_reading import beat, shown_reading
 
 Open = Callable[..., Program]
 POWER, CLOCK = "power_samples_w", "graphics_clock_mhz"

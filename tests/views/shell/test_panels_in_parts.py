@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine.store.database import Store
-from app.views.context import Context
-from app.views.in_parts import InParts
+from app.views.shared.context import Context
+from app.views.shared.turns import InParts
 from app.views.shell.loading import Panels
 from app.views.shell.panels import PANELS
 

@@ -18,7 +18,12 @@ from app.views.shell.placement import first_geometry, screens_name
 
 Starts = Callable[..., list[dict[str, Any]]]
 _CLEAN = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
-_LOADED = ("app.views.shell.app", "app.engine.session.tuner", "app.views.editor.window", "app.views.editor.wizard")
+_LOADED = (
+    "app.views.shell.app",
+    "app.engine.session.engine_thread",
+    "app.views.editor.window",
+    "app.views.editor.wizard",
+)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -12,11 +12,11 @@ from fakes import FakeGpu, working
 from lab import OBJECTIVE, Lab, filled, grid_space, plan_for, progress, ready
 from pytestqt.qtbot import QtBot
 
+from app.engine.results.state import SessionState
 from app.engine.session import events
-from app.engine.session_state import SessionState
 from app.engine.space.result_table import ResultTable
 from app.sensors.simulated.twin import load_twin
-from app.views.result_caption import ResultCaption
+from app.views.shared.result_caption import ResultCaption
 from app.views.shell.app import Program
 from app.views.shell.result_bar import ResultBar
 from app.views.shell.window import MainWindow

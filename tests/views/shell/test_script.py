@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from app import tune_kernel
-from app.errors import WattridgeError
+from app.base.errors import WattridgeError
 from app.scripting.surroundings import Surroundings, running_with
 from app.views.shell.script import Run, ScriptRun
 

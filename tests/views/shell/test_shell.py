@@ -16,13 +16,12 @@ from PySide6.QtWidgets import QDialog, QToolBar, QWidget
 from pytestqt.qtbot import QtBot
 
 from app import __version__
+from app.base.paths import resources
 from app.engine.analysis.tradeoff import Load
-from app.paths import resources
 from app.sensors.select import open_gpu
-from app.views.focus import lies_behind
-from app.views.plots import theme
-from app.views.shell.about import LICENCES
-from app.views.shell.diagnostics import diagnostics, nameless
+from app.views.shared import theme
+from app.views.shared.widgets import lies_behind
+from app.views.shell.about import LICENCES, diagnostics, nameless
 from app.views.shell.log import Log, last_lines
 from app.views.shell.tour import place_beside
 

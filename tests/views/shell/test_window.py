@@ -18,20 +18,21 @@ from PySide6.QtCore import QCoreApplication, QTimer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.engine.models.frequency import fit_frequency_model
-from app.engine.models.points import Points
-from app.engine.session_state import SessionState
+from app.base.errors import InputError
+from app.engine.models.documents import save_fit
+from app.engine.models.fit.frequency import fit_frequency_model
+from app.engine.models.fit.points import Points
+from app.engine.results.state import SessionState
 from app.engine.store.database import Store
-from app.errors import InputError
-from app.views.plots import theme
-from app.views.settings import Settings
+from app.views.shared import theme
+from app.views.shared.settings import Settings
+from app.views.shared.watched_board import watched_gpu
 from app.views.shell.actions import every_action
 from app.views.shell.app import Program
-from app.views.shell.badge import Badge
+from app.views.shell.header import Badge
 from app.views.shell.panels import PANELS
 from app.views.shell.window import MainWindow
 from app.views.shell.window_actions import ACTIONS, LENGTH_ACTIONS
-from app.views.watched_board import watched_gpu
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -50,7 +51,7 @@ def test_the_voltage_is_estimated_from_the_fit_that_is_kept_of_this_board(qtbot:
     power = 83 + 0.2 * clock * (1 + 9e-4 * np.maximum(0, clock - 1000)) ** 2
     with Store() as store:
         for gpu, source in (("NVIDIA H200", "a sweep of yesterday"), ("Another board", "a sweep of today")):
-            store.save_fit(fit_frequency_model(Points(clock, power, gpu=gpu, simulated=True)), source)
+            save_fit(store, fit_frequency_model(Points(clock, power, gpu=gpu, simulated=True)), source)
     program = open_program(gpu=watched_gpu("simulated:h200"))
     with_panels(qtbot, program)
     voltage = program.window.monitor.view.lanes[3]

@@ -12,17 +12,16 @@ from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from app.base.formatting import count_text
 from app.engine.session.plan import SessionPlan
 from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
-from app.numbers import count_text
 from app.sensors.clock import VirtualClock
-from app.sensors.device_limits import limits_of
+from app.sensors.limits import limits_of
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
-from app.views.plots import theme
-from app.views.space.table import SpaceTable
-from app.views.space.window import SpaceWindow
+from app.views.shared import theme
+from app.views.space.window import SpaceTable, SpaceWindow
 from app.views.tune.draft import draft_of_file, examples
 
 ACROSS = Qt.Orientation.Horizontal

@@ -12,11 +12,10 @@ from PySide6.QtGui import QGuiApplication, QTextDocument
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
-from app.engine.measurement import Measurement, State
-from app.engine.objectives import Limit
+from app.engine.results.measurement import Measurement, State
+from app.engine.results.objectives import Limit
 from app.engine.space.result_table import ResultTable
-from app.views.table.results_model import ResultsModel
-from app.views.table.results_table import ResultsView
+from app.views.table.results_table import ResultsModel, ResultsView
 
 ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
 

@@ -11,13 +11,13 @@ from PySide6.QtCore import QEventLoop, QObject, QTimer, Slot
 from PySide6.QtWidgets import QStatusBar, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.base.errors import InputError
+from app.engine.results.state import Progress, SessionState
 from app.engine.runner.pool.pool import PoolStatus
 from app.engine.session import events
-from app.engine.session_state import Progress, SessionState
-from app.errors import InputError
-from app.views.current_result import CurrentResult
+from app.views.shared.bridge import EngineBridge
+from app.views.shared.current_result import CurrentResult
 from app.views.shell.banner import Banner
-from app.views.threads.bridge import EngineBridge
 
 OnEvent = Callable[[events.Event], None]
 

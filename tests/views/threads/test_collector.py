@@ -9,8 +9,8 @@ import weakref
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.views.threads import collector as collector_module
-from app.views.threads.collector import Collector
+from app.views.shell import app as collector_module
+from app.views.shell.app import Collector
 
 
 class Knot:

@@ -9,7 +9,7 @@ import shiboken6
 from PySide6.QtCore import QCoreApplication, QEvent, QEventLoop, QObject, QTimer, Slot
 from pytestqt.qtbot import QtBot
 
-from app.views.threads.own_turn import OwnTurn
+from app.views.shared.turns import OwnTurn
 
 
 class Worker(QObject):

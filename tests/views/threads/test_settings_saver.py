@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.views.settings import Settings
-from app.views.threads.settings_saver import SettingsSaver
+from app.views.shared.settings import Settings, SettingsSaver
 
 # Writing through to the disk takes until somebody has made a file, and says when nobody did.
 SLOW_DISK = """
@@ -33,8 +32,8 @@ SAVING = """
 import sys
 from pathlib import Path
 from PySide6.QtCore import QCoreApplication, QTimer
-from app.views.settings import Settings
-from app.views.threads.settings_saver import SettingsSaver
+from app.views.shared.settings import Settings
+from app.views.shared.settings import SettingsSaver
 
 qt = QCoreApplication([])
 flag, settings = Path(sys.argv[1]), Settings()

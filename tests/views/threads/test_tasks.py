@@ -10,8 +10,8 @@ from PySide6.QtCore import QThread
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.errors import InputError
-from app.views.threads.tasks import LatestTask
+from app.base.errors import InputError
+from app.views.shared.tasks import LatestTask
 
 
 @pytest.fixture

@@ -11,16 +11,16 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QListWidget
 from pytestqt.qtbot import QtBot
 
+from app.base.paths import resources
+from app.engine.results.state import SessionState
 from app.engine.session.queue import MOST_WAITING
-from app.engine.session_state import SessionState
-from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 from app.views.shell.app import Program
 from app.views.shell.window import MainWindow
+from app.views.tune.add_to_queue import VariantsWindow
 from app.views.tune.panel import TunePanel
-from app.views.tune.variants_window import VariantsWindow
 
 Open = Callable[..., Program]
 EXAMPLE = resources() / "examples" / "vector_add.toml"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
-from app.paths import resources
+from app.base.paths import resources
 from app.sensors.select import open_gpu
 from app.views.tune.draft import draft_of_file
 from app.views.tune.session_form import SessionForm

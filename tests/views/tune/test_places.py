@@ -10,9 +10,9 @@ from PySide6.QtCore import QCoreApplication, QPoint, QRect
 from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.engine.results.state import SessionState
 from app.engine.session import events
 from app.engine.session.load import load_specification
-from app.engine.session_state import SessionState
 from app.engine.store.database import Store
 from app.engine.store.record import Label
 from app.sensors.clock import VirtualClock

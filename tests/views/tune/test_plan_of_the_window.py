@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.base.errors import WattridgeError
+from app.base.paths import resources
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SessionPlan
 from app.engine.session.planning import plan_specification
 from app.engine.specification.check import _SEARCH_KEYS, _SECTIONS
-from app.errors import WattridgeError
-from app.paths import resources
 from app.sensors.gpu import Gpu
 from app.sensors.select import open_gpu
 from app.views.tune.draft import draft_of_file

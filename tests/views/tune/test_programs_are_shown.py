@@ -11,7 +11,7 @@ import pytest
 from lab import ready
 from pytestqt.qtbot import QtBot
 
-from app.paths import resources
+from app.base.paths import resources
 from app.sensors.select import open_gpu
 
 pytestmark = pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="needs a C compiler")

@@ -12,18 +12,18 @@ from fakes import FakeGpu, working
 from lab import ready
 from pytestqt.qtbot import QtBot
 
+from app.base.paths import resources
+from app.engine.results.state import SessionState
 from app.engine.session.load import load_specification
 from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
-from app.engine.session_state import SessionState
 from app.engine.store.database import Store
-from app.paths import resources
 from app.sensors.clock import ScaledClock, VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
+from app.views.shared.watched_boards import EXAMPLE_SPEED, SPEEDS
 from app.views.shell.actions import every_action
-from app.views.watched_boards import EXAMPLE_SPEED, SPEEDS
 
 Open = Callable[..., Any]
 GEMM = resources() / "examples" / "gemm.toml"

@@ -17,18 +17,18 @@ from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QSpinBox
 from pytestqt.qtbot import QtBot
 
 from app.engine.report.export import export_session, export_specification
+from app.engine.results.state import SessionState
 from app.engine.session import events
+from app.engine.session.engine_thread import Tuner
 from app.engine.session.load import load_specification
-from app.engine.session.tuner import Tuner
-from app.engine.session_state import SessionState
 from app.engine.space.result_table import ResultTable
 from app.engine.store.database import Store
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
-from app.views.context import Context
-from app.views.current_result import CurrentResult
-from app.views.threads.bridge import EngineBridge
+from app.views.shared.bridge import EngineBridge
+from app.views.shared.context import Context
+from app.views.shared.current_result import CurrentResult
 from app.views.tune.draft import examples
 from app.views.tune.panel import TunePanel
 

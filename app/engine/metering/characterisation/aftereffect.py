@@ -17,8 +17,8 @@ from typing import Final
 import numpy as np
 
 from ....sensors.channel import PowerSample
-from ....sensors.load import Load
-from .figures import Aftereffect, Floats
+from ....sensors.gpu import Load
+from .sensor_figures import Aftereffect, Floats
 from .square_wave import WaveDriver
 
 HISTORY_S: Final = 1.0  # before a window: its mean power is what the window remembers

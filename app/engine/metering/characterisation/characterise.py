@@ -12,15 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ....errors import WattridgeError
-from ....sensors.load import Load
+from ....base.errors import WattridgeError
+from ....sensors.gpu import Load
 from ..launching import BringsLoads, LaunchingGpu
 from . import aftereffect as aftereffects
-from .choosing import choose_source, require_undisturbed
-from .estimate import Estimate, OnProgress
-from .figures import PARTS, WORDS, Characterisation, SourceFigures
 from .observed import Observed, settle_s
-from .quick_look import LIMITED, QUICK_S, quick_look
+from .quick_look import LIMITED, QUICK_S, Estimate, OnProgress, quick_look
+from .sensor_figures import PARTS, WORDS, Characterisation, SourceFigures, choose_source, require_undisturbed
 from .square_wave import OFF_S, ON_S, Stopped, WaveDriver
 
 PROBE_S: Final = 1.0  # of each load, for a limit to show; and of rest after one under which it did

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from ....numbers import number
-from ...description import Cell, Description, Figure, Listing
-from .figures import PARTS, WORDS, Characterisation, in_ms
+from ....base.formatting import number
+from ...results.description import Cell, Description, Figure, Listing
+from .sensor_figures import PARTS, WORDS, Characterisation, in_ms
 
 _GAIN: Final = "the gain of a board's sensor may be off by up to 5 %; only an external meter can show it"
 _HEADER: Final = ("source", "new every ms", "averages ms", "lags ms", "settles ms", "scatter %", "a read costs µs")

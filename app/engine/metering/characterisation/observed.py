@@ -9,11 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from ....errors import WattridgeError
-from .figures import SOURCES, Answer, Floats, SourceFigures
-from .response import ResponseFit, Spans, fit_response, spans_of
+from ....base.errors import WattridgeError
+from .response import LEAST_CHANGES, ResponseFit, Spans, fit_response, increments, spans_of, ticks_of
+from .sensor_figures import SOURCES, Answer, Floats, SourceFigures
 from .square_wave import ON_S, WaveDriver, WaveRecord
-from .ticks import LEAST_CHANGES, increments, ticks_of
 
 BEFORE_S: Final = 0.2  # the step, as the picture shows it
 TAIL_S: Final = 0.5  # at the end of a step, in which the final power is read

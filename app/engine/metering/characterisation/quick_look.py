@@ -3,24 +3,89 @@
 A step of load from rest, then a wave of short bursts, all with a load in the middle of what the board can draw: no time
 is spent on finding the heaviest that no limit holds back. What so little shows is kept with its margins, and a source
 that it does not show sharply enough is left to the full look.
+
+`Estimate`: how far something is that is done part by part, without promising what does not hold.
+
+How long a part takes is known only as a bound. So the total is what is done, and the bounds of all that may still come:
+it shrinks where a part proves shorter or needless, and never grows. What is done never goes back.
+
+Whether a board idles: so that a look that has time waits for it, and does not disturb what runs there.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
-from ....errors import WattridgeError
-from ....sensors.load import Load
+from ....base.errors import WattridgeError
+from ....sensors.clock import Clock
+from ....sensors.gpu import Gpu, Load
 from ..launching import LaunchingGpu
-from .choosing import MEASURABLE, choose_source, require_undisturbed
-from .estimate import Estimate
-from .figures import PARTS, Characterisation, SourceFigures
 from .observed import Observed
+from .sensor_figures import MEASURABLE, PARTS, Characterisation, SourceFigures, choose_source, require_undisturbed
 from .square_wave import Stopped, WaveDriver
+
+OnProgress = Callable[[str, float, float], None]  # what is done, in words; seconds done; seconds in all, at most
+
+
+class Estimate:
+    """Seconds on one clock. `on_progress` is called from the thread that reports."""
+
+    def __init__(self, clock: Clock, parts: Mapping[str, float], on_progress: OnProgress | None) -> None:
+        """`parts` are their words and the seconds that each takes at most, in their order."""
+        self._clock = clock
+        self._begun_ns = self._part_ns = clock.now_ns()
+        self._left = dict(parts)
+        self._part, self._most_s = "", 0.0
+        self._total_s = sum(parts.values())
+        self._on_progress = on_progress
+
+    @property
+    def seconds(self) -> float:
+        """Done by now."""
+        return self._since_s(self._begun_ns)
+
+    def begin(self, part: str) -> None:
+        """This part begins; those before it are done, or not needed."""
+        while self._left and self._part != part:
+            self._part = next(iter(self._left))
+            self._most_s = self._left.pop(self._part)
+        self._part_ns = self._clock.now_ns()
+        self.report()
+
+    @contextmanager
+    def standing(self) -> Iterator[None]:
+        """What happens inside takes no time of it: a wait for something else."""
+        begun_ns = self._clock.now_ns()
+        try:
+            yield
+        finally:
+            waited_ns = self._clock.now_ns() - begun_ns
+            self._begun_ns += waited_ns
+            self._part_ns += waited_ns
+
+    def end(self) -> None:
+        """Nothing is left to do."""
+        self._left.clear()
+        self._most_s = 0.0
+        self.report()
+
+    def report(self) -> None:
+        """Say how far it is."""
+        done_s = self.seconds
+        left_s = max(0.0, self._most_s - self._since_s(self._part_ns)) + sum(self._left.values())
+        self._total_s = min(self._total_s, done_s + left_s)
+        if self._on_progress is not None:
+            self._on_progress(self._part, min(done_s, self._total_s), self._total_s)
+
+    def _since_s(self, time_ns: int) -> float:
+        return (self._clock.now_ns() - time_ns) / 1e9
+
 
 QUICK: Final = PARTS[0]
 QUICK_S: Final = 8.0  # on the board's clock, at most
@@ -124,3 +189,26 @@ class _Drive:
     def _step(self, rest_s: float, stop: threading.Event | None) -> None:
         self._driver.rest(rest_s, stop)
         self._driver.run(self.load, STEP_S, stop)
+
+
+IDLE_S: Final = 10.0  # without work: longer than a program pauses between two of its steps
+_LOOK_S: Final = 0.25
+
+
+def is_busy(gpu: Gpu) -> bool:
+    """Whether anything works on the board now. Raises WattridgeError where it does not report its utilisation."""
+    at = next((i for i, each in enumerate(gpu.channels) if each.name == "utilisation_percent" and each.available), None)
+    if at is None:
+        raise WattridgeError("it does not report whether it idles", gpu.info.label, "leave out --when-idle")
+    percent = gpu.read().values[at]
+    return not math.isnan(percent) and percent > 0
+
+
+def await_idle(gpu: Gpu, stop: threading.Event | None) -> None:
+    """Return once nothing has worked on the board for `IDLE_S`, or `stop` was set. Raises WattridgeError."""
+    since_ns = gpu.clock.now_ns()
+    while gpu.clock.now_ns() - since_ns < IDLE_S * 1e9:
+        if is_busy(gpu):
+            since_ns = gpu.clock.now_ns()
+        if gpu.clock.wait(_LOOK_S, stop):
+            return

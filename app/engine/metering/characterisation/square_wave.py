@@ -13,12 +13,11 @@ from statistics import median
 from typing import Final, Protocol, runtime_checkable
 
 from ....sensors.channel import PowerSample
-from ....sensors.errors import NotSupported
 from ....sensors.event_reasons import LIMITING
-from ....sensors.load import Load
+from ....sensors.gpu import Load, NotSupported
 from ..launching import LaunchingGpu
-from .figures import CHANNEL_OF
-from .ticks import Change
+from .response import Change
+from .sensor_figures import CHANNEL_OF
 
 POLL_S: Final = 0.002  # mean time between two polls; it varies, so that polls and ticks never march in step
 # Shortest and longest half-period. Mostly off: an average with little power in it scatters less; but never off for so

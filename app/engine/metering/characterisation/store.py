@@ -14,12 +14,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....errors import InputError
-from ....files import read_text, write_text
-from ....numbers import as_json
-from ....paths import data_folder
+from ....base.errors import InputError
+from ....base.files import read_text, write_text
+from ....base.formatting import as_json
+from ....base.paths import data_folder
 from ....sensors.gpu import GpuInfo
-from .figures import PARTS, SOURCES, Aftereffect, Answer, Characterisation, Floats, SourceFigures
+from .sensor_figures import PARTS, SOURCES, Aftereffect, Answer, Characterisation, Floats, SourceFigures
 
 VERSION: Final = 2
 OF_A_MODEL: Final = 1  # this version did not keep of which board a look was: it counts as another one's

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
-from ....errors import InputError, WattridgeError
-from ....own_installation import how_to_add
+from ....base.errors import InputError, WattridgeError
+from ....base.installation import how_to_add
 
 CHOICE: Final = "WATTRIDGE_CUDA"
 

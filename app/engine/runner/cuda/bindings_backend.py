@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from cuda.bindings import driver as cuda
 
-from ...workloads.cuda_arguments import Launch
+from ...workloads.kernel_arguments import Launch
 from ..kernels.backend import Array, DeviceFault, Mark
 from .device import DeviceBackend
 from .driver import Value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from ...measurement import State
+from ...results.measurement import State
 from ..kernels.compiler import Compiler
 from ..kernels.process import KernelFailed
 from .toolchain import Toolchain, find_toolchain

@@ -6,7 +6,7 @@ import ctypes
 from functools import lru_cache
 from typing import Any, Final
 
-from ...operators.shapes import Operator
+from ...specification.operator_shapes import Operator
 from .toolkit import library_places
 
 _VERSIONS: Final = ("9", "8")

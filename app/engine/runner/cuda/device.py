@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....sensors.device_limits import DeviceLimits
-from ...expressions.bfloat16 import type_name
-from ...operators.shapes import Operator
-from ...workloads.cuda_arguments import Launch
+from ....sensors.limits import DeviceLimits
+from ...space.array_expressions import type_name
+from ...specification.operator_shapes import Operator
+from ...workloads.kernel_arguments import Launch
 from ..kernels.backend import Array, DeviceFault, Difference, KernelFacts, Mark, difference
 from .comparer import TYPES, compared_type
 from .cublas import BYTES, Product, cublas

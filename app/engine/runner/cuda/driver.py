@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...workloads.cuda_arguments import Launch
+from ...workloads.kernel_arguments import Launch
 from ..kernels.backend import Array, Mark
 
 Value = int | np.generic  # what a kernel is given: an address, or a scalar of NumPy's

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ....sensors.device_limits import DeviceLimits
-from ...expressions.bfloat16 import number_type
-from ...workloads.instruction_mix import instruction_mix
-from ...workloads.kernel_features import LaunchShape, code_features
-from ...workloads.machine_code import FROM_CAPABILITY, granted, kernel_code
+from ....sensors.limits import DeviceLimits
+from ...space.array_expressions import number_type
+from ...workloads.machine_code import FROM_CAPABILITY, LaunchShape, code_features, granted, instruction_mix, kernel_code
 from ...workloads.source_kernel import Prepared
 from .compiler import symbol
 from .occupancy import resident_blocks

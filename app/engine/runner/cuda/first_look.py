@@ -8,13 +8,12 @@ from concurrent.futures import TimeoutError as NotYet
 from contextlib import closing
 from typing import Final
 
-from ....errors import WattridgeError
+from ....base.errors import WattridgeError
 from ...metering.characterisation.characterise import wave_loads
-from ...metering.characterisation.estimate import Estimate
-from ...metering.characterisation.quick_look import QUICK_S, quick_look
+from ...metering.characterisation.quick_look import QUICK_S, Estimate, quick_look
 from ...metering.characterisation.store import one_look, save_characterisation, stored_characterisation
 from ..base import OnPreparation, PreparationFailed
-from ..kernels.image_maker import Compiled
+from ..kernels.compiler import Compiled
 from .gpu import CudaGpu
 from .square_wave import WaveGpu
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 
 from ...specification.model import Specification
-from ...workloads.kernel_features import FEATURES
+from ...workloads.machine_code import FEATURES
 from ...workloads.source_kernel import Build, Prepared, SourceKernel
 from ..base import OnPreparation
 from ..kernels.compiler import Compiler
-from ..kernels.drift import Drift
 from ..kernels.language import MakesKernel
+from ..reference import Drift
 from .comparer import SOURCE
 from .compiler import symbol
 from .features import image_features

@@ -14,11 +14,10 @@ from typing import Final
 
 import numpy as np
 
-from ....errors import WattridgeError
+from ....base.errors import WattridgeError
 from ...workloads.machine_code import granted, kernel_code
 from ...workloads.source_kernel import Build
-from ..kernels.compiler import kept_image
-from ..kernels.program_maker import ProgramMaker
+from ..kernels.compiler import ProgramMaker, kept_image
 from .compiler import cuda_compiler, symbol
 from .toolchain import NvccTarget, find_toolchain
 

@@ -16,9 +16,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from ....native_libraries import load_library
-from ....own_installation import how_to_add
-from ....paths import private_folder
+from ....base.installation import how_to_add, load_library
+from ....base.paths import private_folder
 from .toolkit import library_places, pip_folders, toolkits
 
 _VERSIONS: Final = ("13", "12", "11.2")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from ....errors import WattridgeError
-from ..kernels.image_maker import Compiled, ImageMaker, NotCompiled
+from ....base.errors import WattridgeError
+from ..kernels.compiler import Compiled, ImageMaker, NotCompiled
 from ..kernels.process import KernelFailed
 
 _OF_THE_ASSEMBLER: Final = re.compile(r"^ptxas\b.*\b(error|fatal)\b", re.MULTILINE)

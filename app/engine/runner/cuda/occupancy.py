@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ....sensors.device_limits import DeviceLimits
+from ....sensors.limits import DeviceLimits
 
 _REGISTER_GRAIN: Final = 256  # registers are given to a warp in such portions, from compute capability 3.0 on
 _RESERVED_BYTE: Final = 1024  # of shared memory per block, from 8.0 on

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from ....errors import WattridgeError
+from ....base.errors import WattridgeError
 from ....sensors.gpu import Gpu
 from ...control.guard import DeviceGuard
 from ...metering.condition import Condition

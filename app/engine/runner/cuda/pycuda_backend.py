@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import pycuda.driver as cuda
 
-from ...workloads.cuda_arguments import Launch
+from ...workloads.kernel_arguments import Launch
 from ..kernels.backend import Array, DeviceFault, Mark
 from .device import DeviceBackend
 from .driver import Value

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ....errors import WattridgeError
-from ....paths import resources
-from ....sensors.gpu import Gpu
-from ....sensors.load import Load
+from ....base.errors import WattridgeError
+from ....base.paths import resources
+from ....sensors.gpu import Gpu, Load
 from ...metering.characterisation.square_wave import AsksOneSource
-from ...workloads.cuda_arguments import Argument, CallPlan, Launch
+from ...workloads.kernel_arguments import Argument, CallPlan, Launch
 from ...workloads.source_kernel import Build
 from .compiler import cuda_compiler
 from .gpu import CudaGpu

@@ -18,12 +18,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from ....errors import InputError, WattridgeError
-from ....own_installation import how_to_add
+from ....base.errors import InputError, WattridgeError
+from ....base.installation import how_to_add
 from ...workloads.subprocesses import answer_of
-from ..kernels.image_maker import ImageMaker
-from ..kernels.library_maker import LibraryMaker
-from ..kernels.program_maker import ProgramMaker
+from ..kernels.compiler import ImageMaker, LibraryMaker, ProgramMaker
 from . import nvrtc
 from .nvrtc_else_nvcc import NvrtcElseNvcc
 from .toolkit import toolkits

@@ -11,8 +11,8 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from ....own_installation import how_to_add_package
-from ...operators.shapes import Operator
+from ....base.installation import how_to_add_package
+from ...specification.operator_shapes import Operator
 from ..kernels.backend import Array, DeviceFault, KernelFacts
 from .cublas import NO_TRANSPOSE, ONE, TRANSPOSE, ZERO, Blas, cublas
 from .cudnn import LAYOUTS, Convolution, cudnn

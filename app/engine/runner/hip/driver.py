@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....sensors.amd.rocm import library_places
-from ...workloads.cuda_arguments import Launch
+from ....sensors.amd.library import library_places
+from ...workloads.kernel_arguments import Launch
 from ..cuda.driver import Value
 from ..kernels.backend import Array, DeviceFault, Mark
 

@@ -11,8 +11,8 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
 
-from ....native_libraries import load_library
-from ....sensors.amd.rocm import library_places
+from ....base.installation import load_library
+from ....sensors.amd.library import library_places
 
 LIBRARY: Final = "libhiprtc.so"
 

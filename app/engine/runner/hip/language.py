@@ -6,17 +6,15 @@ import re
 import threading
 from typing import Final
 
-from ...measurement import State
+from ...results.measurement import State
 from ...specification.model import Specification
 from ...workloads.source_kernel import Build, Prepared, SourceKernel
 from ..base import OnPreparation
-from ..kernels.compiler import Compiler
-from ..kernels.drift import Drift
+from ..kernels.compiler import Compiler, ImageMaker, LibraryMaker
 from ..kernels.gpu import ProcessGpu
-from ..kernels.image_maker import ImageMaker
 from ..kernels.language import MakesKernel
-from ..kernels.library_maker import LibraryMaker
 from ..kernels.process import KernelFailed
+from ..reference import Drift
 from . import hiprtc
 
 _KERNEL: Final = re.compile(rb"([\w$]+)\.kd\0")  # a kernel's descriptor among the names of a code object

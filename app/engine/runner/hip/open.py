@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ....errors import WattridgeError
+from ....base.errors import WattridgeError
 from ....sensors.gpu import Gpu
 from ....sensors.pci import pci_address
 from ..kernels.gpu import ProcessGpu

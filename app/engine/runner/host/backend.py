@@ -11,10 +11,10 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from ....sensors.device_limits import DeviceLimits
+from ....sensors.limits import DeviceLimits
 from ...children.scratch import scratch_folder
-from ...operators.shapes import Operator
-from ...workloads.cuda_arguments import Launch
+from ...specification.operator_shapes import Operator
+from ...workloads.kernel_arguments import Launch
 from ..kernels.backend import Array, DeviceFault, Difference, KernelFacts, Mark, PageLocked, difference
 from .page_locking import PageLocks
 

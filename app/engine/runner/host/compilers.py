@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from ....errors import WattridgeError
+from ....base.errors import WattridgeError
 from ...specification.model import COMPILERS, DEVICE_COMPILERS, KernelSpec
 from ...workloads.subprocesses import answer_of
 

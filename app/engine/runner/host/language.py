@@ -6,16 +6,15 @@ import re
 import threading
 from typing import Final
 
-from ...measurement import State
+from ...results.measurement import State
 from ...specification.model import Specification
 from ...workloads.source_kernel import Build, Prepared, SourceKernel
 from ..base import OnPreparation
-from ..kernels.compiler import Compiler
-from ..kernels.drift import Drift
+from ..kernels.compiler import Compiler, ProgramMaker
 from ..kernels.gpu import ProcessGpu
 from ..kernels.language import MakesKernel
 from ..kernels.process import KernelFailed
-from ..kernels.program_maker import ProgramMaker
+from ..reference import Drift
 from .compilers import HostTarget
 
 _NAME: Final = re.compile(rb"(?<=\0)[A-Za-z_][\w.$]*(?=\0)")

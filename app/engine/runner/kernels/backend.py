@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from ...expressions.bfloat16 import widened
-from ...operators.shapes import Operator
-from ...workloads.cuda_arguments import Launch
+from ...space.array_expressions import widened
+from ...specification.operator_shapes import Operator
+from ...workloads.kernel_arguments import Launch
 
 Array = npt.NDArray[Any]
 

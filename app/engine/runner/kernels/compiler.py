@@ -3,6 +3,15 @@
 An image's key is the SHA-256 of its text, the files it includes, options, the compiler and the device; not of the name
 of a temporary folder, which is another one in each session of a pool. The cache in the data folder is bounded: what was
 not used for longest goes first. A kept file is what the compiler said, as one line of JSON, and the image.
+
+The `ImageMaker` seam: what turns a kernel's text into an image.
+
+A compiler that is a program: called once for each image.
+
+A compiler that is a library: loaded once in each of a few processes, which stay.
+
+On an H200's host NVRTC takes 0.2 s for the first image of a process, and 0.02 to 0.2 s for each of the others, where a
+process for each image takes 0.6 s or more (`tests/benchmarks/compilers.txt`).
 """
 
 from __future__ import annotations
@@ -11,24 +20,93 @@ import hashlib
 import json
 import os
 import re
+import shutil
+import signal
+import subprocess
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
-from ....errors import WattridgeError
-from ....interrupts import current_stop
-from ....paths import make_folder, open_private, private_folder
-from ...children.scratch import without_scratch
-from ...measurement import State
-from ...workloads.included_files import included
-from ...workloads.source_kernel import Build
+from ....base.errors import WattridgeError
+from ....base.paths import make_folder, open_private, private_folder
+from ....base.processes import current_stop
+from ...children.ending import ends_with_us, prepare_for_the_end
+from ...children.python import python_command, python_environment
+from ...children.reaper import Family
+from ...children.scratch import scratch_folder, without_scratch
+from ...results.measurement import State
+from ...workloads.source_kernel import Build, included
 from ...workloads.subprocesses import MOST_OUTPUT, run_process
-from .image_maker import COMPILE_S, MAX_MESSAGE, Compiled, ImageMaker, NotCompiled, once_compiled, session_ended
-from .process import KernelFailed
+from .process import AskedProcess, KernelFailed
+
+COMPILE_S: Final = 300.0
+MAX_MESSAGE: Final = 4000  # characters of what a compiler says
+_LOOK_S: Final = 0.05  # between looks at a stop
+ENDED: Final = "the session ended"
+_ERROR: Final = re.compile(r"\berror\b", re.IGNORECASE)
+
+
+class Compiled(NamedTuple):
+    """An image, and what the compiler said of it although it made it: warnings, mostly."""
+
+    image: bytes
+    said: str
+    compiler_s: float = 0.0  # what it took here, to make it or to find it
+
+
+class NotCompiled(KernelFailed):
+    """This compiler does not compile the text, or ends over it; another one may."""
+
+    def __init__(self, said: str) -> None:
+        """`said` by the compiler: its first error comes first, as lists show that line."""
+        super().__init__(State.COMPILE, _error_first(said) or "the compiler wrote nothing and said nothing")
+
+
+class ImageMaker(Protocol):
+    """A compiler for one device, used by several threads at once."""
+
+    @property
+    def identity(self) -> str:
+        """Of the compiler, with its version, and of the device: another one gives other images."""
+        ...
+
+    def make(self, text: str, options: Sequence[str]) -> Compiled:
+        """Compile a text, in another process. Raises NotCompiled, and KernelFailed where it takes too long."""
+        ...
+
+    def close(self) -> None:
+        """End what compiles."""
+        ...
+
+
+def once_compiled(image: Future[Compiled], stop: threading.Event | None) -> Compiled:
+    """Wait for an image, until a stop comes. Raises KernelFailed."""
+    while not wait((image,), _LOOK_S).done:
+        if stop is not None and stop.is_set():
+            raise session_ended()
+    return image.result()
+
+
+def took_too_long(seconds: float) -> KernelFailed:
+    """What is raised of a compiler that was ended then."""
+    return KernelFailed(State.COMPILE, f"the compiler took longer than {seconds:g} s")
+
+
+def session_ended() -> KernelFailed:
+    """What is raised once a maker is closed."""
+    return KernelFailed(State.COMPILE, ENDED)
+
+
+def _error_first(said: str) -> str:
+    lines = said.splitlines()
+    found = next((line for line in lines if _ERROR.search(line)), "")
+    return f"{found.strip()}\n{said}" if found and found != lines[0] else said
+
 
 MAX_CACHE_BYTES: Final = 512 << 20
 _TOO_LARGE: Final = re.compile(r"^ptxas error\s*: Entry function '([\w$]+)' uses too much shared data", re.MULTILINE)
@@ -204,3 +282,233 @@ def _cache_folder() -> Path | None:
     with suppress(WattridgeError):
         return private_folder("cubins")
     return None
+
+
+class Target(Protocol):
+    """A compiler's program and what it compiles for."""
+
+    @property
+    def identity(self) -> str:
+        """Of both, with the version: another one gives other images."""
+        ...
+
+    @property
+    def suffix(self) -> str:
+        """Of the source that it is given, by which compilers know languages."""
+        ...
+
+    def call(self, source: Path, image: Path, options: Sequence[str]) -> list[str]:
+        """The command line that compiles a source to an image."""
+        ...
+
+
+class ProgramMaker:
+    """Implements `ImageMaker` by a program, in a process for each image."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+        prepare_for_the_end()
+
+    @property
+    def identity(self) -> str:
+        return self.target.identity
+
+    def make(self, text: str, options: Sequence[str]) -> Compiled:
+        """Raises NotCompiled, KernelFailed, and WattridgeError where the program does not start."""
+        folder = scratch_folder()
+        try:
+            source, image = folder / f"kernel{self.target.suffix}", folder / "image"
+            source.write_text(text, encoding="utf-8")
+            failed, said = self._call(self.target.call(source, image, options), str(folder))
+            if failed or not image.is_file():
+                raise NotCompiled(said)
+            return Compiled(image.read_bytes(), said)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            running = list(self._running)
+        for process in running:
+            _end(process)
+
+    def _call(self, words: Sequence[str], folder: str) -> tuple[bool, str]:
+        """Whether the compiler failed, and what it says. Raises KernelFailed where it takes too long."""
+        try:
+            with self._lock:
+                if self._closed:
+                    raise session_ended()
+                process = subprocess.Popen(
+                    words,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    env=python_environment(),
+                    start_new_session=True,  # Ctrl+C is for the session: a compiler that it ends is no bad kernel
+                )
+                self._running.add(process)
+        except OSError as error:
+            raise WattridgeError(f"the compiler does not start: {error}", words[0]) from None
+        try:
+            with ends_with_us(process.pid, group=True):
+                output, _ = process.communicate(timeout=COMPILE_S)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            process.communicate()
+            raise took_too_long(COMPILE_S) from None
+        except BaseException:  # a signal's
+            _end(process)
+            process.communicate()
+            raise
+        finally:
+            with self._lock:
+                self._running.discard(process)
+        said = output.decode("utf-8", "replace").replace(folder + os.sep, "").strip()
+        return process.returncode != 0, said[:MAX_MESSAGE]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """A compiler and the programs that it calls."""
+    if os.name == "posix":
+        Family(process.pid, group=True).signal(signal.SIGKILL)
+    else:
+        process.kill()
+
+
+WORTH_S: Final = 0.05  # what waits for longer has another process started
+MOST_RESIDENT_BYTE: Final = 1 << 30  # a process that has grown beyond it is not asked again
+
+
+class LibraryMaker:
+    """Implements `ImageMaker` by processes that stay: one that starts at once, and others where images have to wait.
+
+    A process that crashes, hangs or grows costs the image that it makes, and another takes its place.
+    """
+
+    def __init__(
+        self, module: str, identity: str, options: Sequence[str] = (), *, compile_s: float = COMPILE_S
+    ) -> None:
+        """`module` has `compile_text`, as `compile_worker` wants it; `options` come before those of each text."""
+        self.identity = identity
+        self._module = module
+        self._options = tuple(options)
+        self._compile_s = compile_s
+        self._changed = threading.Condition()
+        self._idle: list[AskedProcess] = []  # the one that was used last at the end
+        self._standing: set[AskedProcess] = set()  # these, and those that compile
+        self._starting: set[AskedProcess] = set()
+        self._waiting = 0
+        self._not_started = 0
+        self._why_not = ""
+        self._closed = False
+        with self._changed:
+            self._start()
+
+    def make(self, text: str, options: Sequence[str]) -> Compiled:
+        process, stays = self._take(), False
+        message = {"do": "compile", "options": [*self._options, *options]}
+        try:
+            reply, (image,) = process.exchange(message, [text.encode()], timeout_s=self._compile_s)
+            stays = reply["resident_byte"] <= MOST_RESIDENT_BYTE
+        except KernelFailed as failure:
+            if self._closed:
+                raise session_ended() from None
+            if failure.state is State.TIMEOUT:
+                raise took_too_long(self._compile_s) from None
+            raise NotCompiled(failure.what) from None
+        finally:
+            self._give_back(process, stays)
+        said = str(reply["said"])[:MAX_MESSAGE]
+        if not image:
+            raise NotCompiled(said)
+        return Compiled(image, said)
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            processes = [*self._standing, *self._starting]
+            self._changed.notify_all()
+        for process in processes:
+            process.kill()
+
+    # --- the processes ----------------------------------------------------------------------------------------------
+
+    def _take(self) -> AskedProcess:
+        """One that stands and is idle, once there is one. Raises NotCompiled where none starts."""
+        with self._changed:
+            before, began = self._not_started, time.monotonic()
+            self._waiting += 1
+            try:
+                while not self._stands() or self._closed:
+                    if self._closed:
+                        raise session_ended()
+                    if self._not_started > before and not self._standing and not self._starting:
+                        raise NotCompiled(self._why_not)
+                    if self._worth_another(time.monotonic() - began):
+                        self._start()
+                    else:
+                        self._changed.wait(WORTH_S)
+                return self._idle.pop()
+            finally:
+                self._waiting -= 1
+
+    def _stands(self) -> bool:
+        """Whether one is idle: what ended while it was, by whoever's doing, costs no image. The condition is held."""
+        while self._idle and self._idle[-1].has_ended:
+            ended = self._idle.pop()
+            self._standing.discard(ended)
+            ended.kill()
+        return bool(self._idle)
+
+    def _worth_another(self, waited_s: float) -> bool:
+        """At most as many start as stand, and none for what is soon its turn. The condition is held."""
+        standing = len(self._standing)
+        if len(self._starting) >= min(self._waiting, max(1, standing)):
+            return False
+        return not standing or waited_s > WORTH_S
+
+    def _give_back(self, process: AskedProcess, stays: bool) -> None:
+        with self._changed:
+            stays = stays and not self._closed
+            if stays:
+                self._idle.append(process)
+            else:
+                self._standing.discard(process)
+            self._changed.notify_all()
+        if not stays:
+            process.kill()
+
+    def _start(self) -> None:
+        """Start one, and a thread that waits until it stands. The condition is held."""
+        try:
+            command = python_command(f"{__package__}.compile_worker", self._module)
+            process = AskedProcess("compiler's process", command)
+        except OSError as error:
+            self._not_started += 1
+            self._why_not = f"the compiler does not start: {error}"
+            return
+        self._starting.add(process)
+        threading.Thread(target=self._await, args=(process,), name="compiler starts", daemon=True).start()
+
+    def _await(self, process: AskedProcess) -> None:
+        why_not = ""
+        try:
+            process.ready()
+        except KernelFailed as failure:
+            why_not = failure.what
+        with self._changed:
+            self._starting.discard(process)
+            stays = not why_not and not self._closed
+            if stays:
+                self._standing.add(process)
+                self._idle.append(process)
+            else:
+                self._not_started += 1
+                self._why_not = why_not
+            self._changed.notify_all()
+        if not stays:
+            process.kill()

@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
-from ....errors import WattridgeError
-from ....interrupts import current_stop
+from ....base.errors import WattridgeError
+from ....base.processes import current_stop
 from ....sensors.channel import PowerSample, Reading
-from ....sensors.device_limits import DeviceLimits
-from ....sensors.gpu import Gpu, Held, HoldsValues
-from ....sensors.load import Execution, Load
+from ....sensors.gpu import Execution, Gpu, Held, HoldsValues, Load
+from ....sensors.limits import DeviceLimits
 from ...metering.launching import require_here
 from .own_process import OwnProcess, OwnThread
 from .process import KernelFailed, RunnerProcess, RunnerProcesses

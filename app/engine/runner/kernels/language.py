@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
-from ....sensors.device_limits import DeviceLimits
+from ....sensors.limits import DeviceLimits
 from ...specification.model import Specification
 from ...workloads.source_kernel import Build, Prepared, SourceKernel
 from ..base import OnPreparation
+from ..reference import Drift
 from .compiler import Compiler
-from .drift import Drift
 
 MakesKernel = Callable[[Specification, DeviceLimits, int], SourceKernel]  # the last: shared memory by opting in, bytes
 

@@ -14,8 +14,8 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
 from typing import Final
 
-from ....errors import InputError, WattridgeError
-from ...measurement import State
+from ....base.errors import InputError, WattridgeError
+from ...results.measurement import State
 from .backend import DeviceFault
 from .process import ASK_S, MOMENT_S, START_S, KernelFailed
 from .wire import Message

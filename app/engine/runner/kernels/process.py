@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Final
 
-from ....errors import InputError, WattridgeError
+from ....base.errors import InputError, WattridgeError
 from ...children.ending import NOT_KNOWN, status_is_lost
 from ...children.python import python_command, python_environment
-from ...measurement import State
+from ...results.measurement import State
 from .wire import Message, WireError, receive, send
 
 START_S: Final = 120.0  # a context takes a second or so; the first one after a boot much longer

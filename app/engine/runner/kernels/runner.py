@@ -20,36 +20,32 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ....errors import InputError
-from ....sensors.load import Load
+from ....base.errors import InputError
+from ....sensors.gpu import Load
 from ....sensors.unmetered import NO_ENERGY
 from ...control.guard import DeviceGuard
 from ...control.obeying import disobeyed
-from ...measurement import Configuration, Depth, Measurement, State
-from ...metering.beside import meters_beside
 from ...metering.condition import Condition
+from ...metering.external_meters import meters_beside
 from ...metering.meter import TIMED_S, Meter
 from ...metering.stopwatch import WINDOW_S, Stopwatch
 from ...metering.window import Run, Window
+from ...results.measurement import Configuration, Depth, Measurement, State
 from ...space.search_space import SearchSpace
 from ...specification.model import Specification, names_at_time
-from ...workloads.kernel_features import as_rows
-from ...workloads.machine_code import shortfall
+from ...workloads.machine_code import as_rows, shortfall
 from ...workloads.source_kernel import KernelRefused, Prepared
-from ..base import OnPreparation, once
-from ..figures import measurement_of, timed_measurement
-from ..settings_order import by_setting, settings_of
+from ..base import OnPreparation, by_setting, once, settings_of
+from ..measurement_figures import measurement_of, timed_measurement
+from ..reference import DRIFT_LOAD, VendorLook, reference_figures
+from ..reference import VENDOR_LOAD as VENDOR
 from ..stating import Stating
-from .drift import LOAD, reference_figures
+from .compiler import Compiled, once_compiled
 from .gpu import ProcessGpu
-from .image_maker import Compiled, once_compiled
 from .language import Language
-from .loaded import LoadedKernels
+from .loaded import LoadedKernels, Reader, idle_words, reader_of, what_is_wrong
 from .process import KernelFailed
-from .reporting import Reader, idle_words, reader_of, what_is_wrong
 from .script_side import ScriptSide
-from .vendor_look import LOAD as VENDOR
-from .vendor_look import VendorLook
 from .verifying import verify_by_program
 
 LEAST_BATCH: Final = 16
@@ -577,7 +573,7 @@ class KernelRunner:
 
     def _take_reference(self, candidate: _Candidate, reference: Run) -> None:
         window = self._meter.window(reference)
-        self._stating.note(LOAD.name, window)
+        self._stating.note(DRIFT_LOAD.name, window)
         candidate.reference = reference_figures(window)
 
     def _take_vendor(self, run: Run) -> None:

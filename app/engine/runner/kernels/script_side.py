@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from ....sensors.device_limits import DeviceLimits
-from ...measurement import Configuration
+from ....sensors.limits import DeviceLimits
+from ...results.measurement import Configuration
 from ...specification.model import Specification
-from ...workloads.cuda_arguments import Array
+from ...workloads.kernel_arguments import Array
 from ...workloads.source_kernel import SourceKernel
 from .loaded import Launches
 

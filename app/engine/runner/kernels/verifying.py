@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from ...children.scratch import scratch_folder
-from ...workloads.command_line import fill_places
+from ...workloads.command import fill_places
 from ...workloads.subprocesses import run_process
 from .gpu import ProcessGpu
 

@@ -21,9 +21,9 @@ from typing import IO, Any, Final
 
 import numpy as np
 
-from ....errors import InputError
-from ...operators.shapes import Operator
-from ...workloads.cuda_arguments import Argument, CallPlan, Launch, make_array, make_references
+from ....base.errors import InputError
+from ...specification.operator_shapes import Operator
+from ...workloads.kernel_arguments import Argument, CallPlan, Launch, make_array, make_references
 from .backend import Array, Backend, DeviceFault, Kernel, LocalMemory, Mark, PageLocked, ReportingMark
 from .wire import Message, WireError, receive, send
 

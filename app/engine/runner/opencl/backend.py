@@ -15,9 +15,9 @@ os.environ["PYOPENCL_NO_CACHE"] = "1"
 import numpy as np
 import pyopencl as cl
 
-from ....sensors.device_limits import DeviceLimits
-from ...operators.shapes import Operator
-from ...workloads.cuda_arguments import Launch
+from ....sensors.limits import DeviceLimits
+from ...specification.operator_shapes import Operator
+from ...workloads.kernel_arguments import Launch
 from ..kernels.backend import Array, DeviceFault, Difference, KernelFacts, LocalMemory, Mark, difference
 from .device import device_of
 from .image import read_image

@@ -10,17 +10,16 @@ from pathlib import Path
 
 from ....sensors.opencl.devices import OpenclDevice
 from ...children.python import python_command
-from ...measurement import State
 from ...metering.characterisation.store import stored_characterisation
+from ...results.measurement import State
 from ...specification.model import Specification
 from ...workloads.source_kernel import Build, Prepared, SourceKernel
 from ..base import OnPreparation, PreparationFailed
-from ..kernels.compiler import Compiler
-from ..kernels.drift import Drift
+from ..kernels.compiler import Compiler, ProgramMaker
 from ..kernels.gpu import ProcessGpu
 from ..kernels.language import MakesKernel
 from ..kernels.process import KernelFailed
-from ..kernels.program_maker import ProgramMaker
+from ..reference import Drift
 from .image import read_image
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....errors import WattridgeError
+from ....base.errors import WattridgeError
 from ....sensors.gpu import Gpu
 from ....sensors.opencl.devices import OpenclDevice, device_of_board
 from ....sensors.pci import pci_address

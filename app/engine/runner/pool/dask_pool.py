@@ -24,9 +24,9 @@ from distributed.scheduler import KilledWorker
 from distributed.security import Security
 from distributed.utils import get_ip
 
-from ....errors import WattridgeError
-from ....plain_text import shortened
-from ....sensors.remote.fields import Garbled
+from ....base.errors import WattridgeError
+from ....base.text import shortened
+from ....sensors.remote.messages import Garbled
 from .messages import AHEAD, error_line
 from .pool import Came, Certificates, Failure, Heard, Left, PoolBoard, Remark, Said, Unanswered, parse_board
 

@@ -36,19 +36,28 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from ....errors import InputError, WattridgeError
-from ....input_files import open_input
-from ....paths import resources
-from ....plain_text import visible
-from ....sensors.errors import SensorError
-from ....sensors.remote.fields import Garbled, line_of, list_of, number_of, object_of, parse_line, text_of, whole_of
-from ....sensors.remote.messages import error_document, parse_error, sensor_error
-from ...measurement import Depth, Measurement, State
-from ...space.packing import space_to_row
-from ...space.search_space import Parameter, SearchSpace
+from ....base.errors import InputError, WattridgeError
+from ....base.files import open_input
+from ....base.paths import resources
+from ....base.text import visible
+from ....sensors.gpu import SensorError
+from ....sensors.remote.messages import (
+    Garbled,
+    error_document,
+    line_of,
+    list_of,
+    number_of,
+    object_of,
+    parse_error,
+    parse_line,
+    sensor_error,
+    text_of,
+    whole_of,
+)
+from ...results.measurement import Depth, Measurement, State
+from ...space.search_space import Parameter, SearchSpace, space_to_row
 from ...specification.model import ARRAY_FILES, Specification
-from ...workloads.included_files import included
-from ...workloads.source_kernel import Build
+from ...workloads.source_kernel import Build, included
 
 # --- a specification with its files, packed where the session is and unpacked beside a board --------------------------
 

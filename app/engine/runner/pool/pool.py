@@ -17,18 +17,24 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from .... import __version__
-from ....errors import InputError, WattridgeError
-from ....numbers import finite_or_none
+from ....base.errors import InputError, WattridgeError
+from ....base.formatting import finite_or_none
 from ....sensors.channel import Channel, PowerSample, Reading
 from ....sensors.clock import Clock, HostClock
-from ....sensors.device_limits import DeviceLimits
-from ....sensors.errors import NotSupported
-from ....sensors.gpu import GpuInfo
-from ....sensors.remote.fields import Garbled, number_of, object_of, parse_line, text_of
-from ....sensors.remote.messages import Hello, hello_message, parse_hello
-from ...board_settings import WORDS
-from ...specification.model import Specification
-from ...specification.programs import programs_of
+from ....sensors.gpu import GpuInfo, NotSupported
+from ....sensors.limits import DeviceLimits
+from ....sensors.remote.messages import (
+    Garbled,
+    Hello,
+    hello_message,
+    number_of,
+    object_of,
+    parse_hello,
+    parse_line,
+    text_of,
+)
+from ...results.settings import WORDS
+from ...specification.model import Specification, programs_of
 
 # --- a board ----------------------------------------------------------------------------------------------------------
 

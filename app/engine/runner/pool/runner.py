@@ -22,15 +22,15 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ....errors import WattridgeError
-from ....sensors.remote.fields import Garbled, list_of, number_of
-from ...measurement import Depth, Measurement, State
-from ...objectives import Goal, Objective
-from ...pareto import front
+from ....base.errors import WattridgeError
+from ....sensors.remote.messages import Garbled, list_of, number_of
+from ...results.measurement import Depth, Measurement, State
+from ...results.objectives import Goal, Objective
+from ...results.pareto import front
 from ...space.result_table import DECIDED_ON
 from ...space.search_space import SearchSpace
-from ...workloads.kernel_features import FEATURES
-from ..settings_order import settings_of
+from ...workloads.machine_code import FEATURES
+from ..base import settings_of
 from .messages import (
     AHEAD,
     MOST_ROWS,

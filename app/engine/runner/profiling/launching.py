@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ....errors import InputError
-from ...workloads.cuda_arguments import CallPlan, Launch
+from ....base.errors import InputError
+from ...workloads.kernel_arguments import CallPlan, Launch
 from ..kernels.backend import Backend, DeviceFault
 from ..kernels.worker import Worker
 

@@ -21,9 +21,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from ....errors import InputError, WattridgeError
-from ....own_installation import how_to_add
-from ....paths import PRIVATE_FILE, make_folder, private_folder
+from ....base.errors import InputError, WattridgeError
+from ....base.installation import how_to_add
+from ....base.paths import PRIVATE_FILE, make_folder, private_folder
 from ...children.scratch import scratch_folder
 from ...children.supervised import Child, Supervisor
 from ...runner.pool.pool import Certificates, Pool, PoolBoard, models_of

@@ -23,20 +23,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from ....blas_threads import use_one_core
-from ....errors import InputError, WattridgeError
-from ....sensors.errors import GpuLost
-from ....sensors.gpu import Gpu
-from ....sensors.remote.fields import Garbled, line_of
+from ....base.errors import InputError, WattridgeError
+from ....base.processes import say, use_one_core
+from ....sensors.gpu import Gpu, GpuLost
+from ....sensors.remote.messages import Garbled, line_of
 from ....sensors.select import open_gpu
-from ....standard_error import say
 from ...children.scratch import scratch_folder
 from ...children.supervised import GIVES_UP
 from ...control.guard import DeviceGuard
 from ...control.serving import hello_of
-from ...measurement import Depth, Measurement
 from ...metering.condition import Condition
-from ...runner.base import Continues, KnowsFeatures, PreparationFailed, Prepares, Runner, StatesFigures, Times
+from ...results.measurement import Depth, Measurement
+from ...runner.base import (
+    Continues,
+    KnowsFeatures,
+    PreparationFailed,
+    Prepares,
+    Runner,
+    StatesFigures,
+    Times,
+    setting_names,
+)
 from ...runner.pool.messages import (
     Abilities,
     BoardBusy,
@@ -53,8 +60,7 @@ from ...runner.pool.messages import (
     rows_of,
 )
 from ...runner.pool.pool import Certificates, PoolBoard, board_message
-from ...runner.settings_order import setting_names
-from ...specification.programs import programs_of
+from ...specification.model import programs_of
 from ..load import load_specification
 from ..on_board import limits_on, require_runnable, runner_on
 from .opening import find_certificates

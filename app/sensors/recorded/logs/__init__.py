@@ -1,0 +1,1 @@
+"""Power logs of other tools."""

@@ -15,15 +15,13 @@ from typing import Final, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from ....errors import InputError
-from ....files import byte_chunks, title_of
+from ....base.errors import InputError
+from ....base.files import byte_chunks, title_of
 from ...channel import CHANNELS
 from ...gpu import PowerLimit
 from ..recording import Recording
-from .cells import Block, Floats
-from .headings import Heading, scale_of
-from .layouts import Layout, find_layout
-from .stamps import DAY_NS, Nanoseconds, days, is_time, stamp_reader
+from .cells import DAY_NS, Block, Floats, Nanoseconds, days, is_time, stamp_reader
+from .layouts import Heading, Layout, find_layout, scale_of
 
 _BEGINNING: Final = 65536  # bytes by which a log is known
 _LONGEST_LINE: Final = 2**16

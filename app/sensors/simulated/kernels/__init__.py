@@ -1,0 +1,1 @@
+"""What kernels cost on a simulated board."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ....errors import InputError
-from ...load import Precision
+from ....base.errors import InputError
+from ...gpu import Precision
 
 _PRECISIONS: Final[Mapping[str, tuple[Precision, int]]] = {
     "fp16": ("fp16", 2),

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...device_limits import DeviceLimits
-from ...load import Load
+from ...gpu import Load
+from ...limits import DeviceLimits
 from .arguments import Arguments
-from .residency import (
-    bank_conflicts,
-    bounded,
-    issue_cycles,
-    issue_slots_per_fma,
-    latency_hiding,
-    residency,
-)
+from .residency import bank_conflicts, bounded, issue_cycles, issue_slots_per_fma, latency_hiding, residency
 
 _FIXED_REGISTERS: Final = 20
 _FILL_LATENCY_CYCLES: Final = 700.0

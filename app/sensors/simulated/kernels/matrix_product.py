@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from ...device_limits import DeviceLimits
-from ...load import Counts, Load, Precision
+from ...gpu import Counts, Load, Precision
+from ...limits import DeviceLimits
 from .arguments import Arguments
 from .residency import (
     LaunchRefused,

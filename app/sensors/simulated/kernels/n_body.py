@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...device_limits import DeviceLimits
-from ...load import Load
+from ...gpu import Load
+from ...limits import DeviceLimits
 from .arguments import Arguments
 from .residency import LaunchRefused, bounded, issue_cycles, issue_slots_per_fma, latency_hiding, residency
 

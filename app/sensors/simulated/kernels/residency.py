@@ -10,8 +10,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ...device_limits import DeviceLimits
-from ...load import Precision
+from ...gpu import Precision
+from ...limits import DeviceLimits
 
 _REGISTER_GRAIN: Final = 8  # registers per thread are handed out in eights, per warp
 _MOST_REGISTERS: Final = 255  # of one thread

@@ -9,8 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from ...device_limits import DeviceLimits
-from ...load import Load
+from ...gpu import Load
+from ...limits import DeviceLimits
 from .arguments import Arguments
 from .residency import LaunchRefused, Residency, residency
 

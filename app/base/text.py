@@ -1,0 +1,79 @@
+"""Text from files and devices, made safe to show: control characters are written out, never passed to a terminal.
+
+Text cells of CSV files: what a spreadsheet would take for a formula is marked as text, and read back unmarked.
+
+A program that opens a CSV file evaluates a cell that begins with `=`, `+`, `-` or `@` (tabs and carriage returns before
+them are skipped). An apostrophe before it, as one types it into a spreadsheet, makes it text. Source: OWASP, "CSV
+Injection".
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+# Cc: ANSI escapes, backspace, newlines; Cf: bidirectional overrides, zero-width characters; Cs: bytes that were not
+# UTF-8; Zl and Zp: line and paragraph separators.
+_ACTIVE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+_MOST_RAW = 2**16  # characters of a line that are read; nothing longer fits a terminal
+
+
+def one_line(text: str) -> str:
+    """The text on one line: runs of spaces, tabs and newlines become one space, control characters their escapes.
+
+    >>> one_line("a\\x1b[31m\\nb")
+    'a\\\\x1b[31m b'
+    """
+    return visible(" ".join(text[:_MOST_RAW].split()))
+
+
+def shortened(text: str, most: int = 80) -> str:
+    """The text on one line of at most so many characters, for messages."""
+    line = one_line(text)
+    return line if len(line) <= most else f"{line[: most - 3]}..."
+
+
+def visible(text: str) -> str:
+    """The text with every control or formatting character written as Python writes it: `\\x1b`, `\\u202e`, `\\n`."""
+    if text.isprintable():
+        return text
+    return "".join(_escaped(letter) if unicodedata.category(letter) in _ACTIVE else letter for letter in text)
+
+
+def safe_json(document: str) -> str:
+    """A JSON document in which every control or formatting character is escaped, its own line ends apart."""
+    if document.isprintable():
+        return document
+    return "".join(
+        letter if letter == "\n" or unicodedata.category(letter) not in _ACTIVE else _json_escape(letter)
+        for letter in document
+    )
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")
+
+
+def _json_escape(letter: str) -> str:
+    units = letter.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
+
+
+_BEGINS: Final = "=+\\-@\t\r\n＝＋－＠"
+_RISKY: Final = re.compile(rf"'*[{_BEGINS}]")
+_MARKED: Final = re.compile(rf"'+[{_BEGINS}]")
+
+
+def text_cell(text: str) -> str:
+    """A cell of words; never for numbers, which may begin with a sign.
+
+    >>> text_cell("=1+1"), text_cell("plain")
+    ("'=1+1", 'plain')
+    """
+    return f"'{text}" if _RISKY.match(text) else text
+
+
+def cell_text(cell: str) -> str:
+    """What `text_cell` was given; a cell that it did not mark, numbers among them, is returned as it is."""
+    return cell[1:] if _MARKED.match(cell) else cell

@@ -1,0 +1,292 @@
+"""The whole analysis of one session, computed once.
+
+What hardware counters say of a session: where they are known, and what they add to a model of its energies.
+
+The model is that of the energy-aware search (`models/energy_cost`): from the parameters and what the compiler granted,
+with the counters and without them, each tested on configurations that it did not learn from
+(`tests/benchmarks/counter_models.txt`: on simulated boards, and beside all features of the search). A search itself has
+no use for counters: profiling a configuration takes longer than measuring its energy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...base.formatting import percent
+from ..models.energy_cost import Sample, held_out_errors
+from ..models.fit.points import CLOCK_SETTINGS
+from ..results.measurement import FEWEST, STATED_FROM, State, of_sources, spreads
+from ..results.objectives import Goal, Objective
+from ..space.repeats import repeat_names
+from ..space.result_table import STATES, ResultTable
+from ..space.within_limits import broken, feasible, nearest
+from ..workloads.hardware_counters import COUNTERS
+from ..workloads.machine_code import FEATURES
+from .choosers import Choice, Preferences, choices
+from .convergence import best_so_far, hypervolume_so_far
+from .correlations import Correlation, Observed, Split, correlations, split_by_mean
+from .costs import Costs, Floats, costs_of, positive, values_of, within_limits
+from .difficulty import Difficulty, Flow, difficulty
+from .drift import REFERENCES, DriftOf, drifts_of
+from .failures import FailuresOf, failures_of
+from .importance import Importance, Interaction, importances, interactions
+from .iso_lines import Role, role_of
+from .over_load import OverLoad, over_load
+from .plane import Plane, goals_of, plane_of
+from .tradeoff import Load
+
+FEWEST_PROFILED: Final = 16  # profiled configurations, of which a model is tested on parts
+_MOST: Final = 1000  # that it is tested on
+_SPLITS: Final = 4  # random partitions: which configurations a model has not seen matters
+_CHANCE: Final = 2.0  # standard deviations of a fair coin's count
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The hardware counters of a session.
+
+    `without` and `with_counters` are the median of the relative errors of predicted energies, each configuration's
+    over several models that have not seen it: a few predictions are far off, and would hide all others in a mean.
+    """
+
+    names: tuple[str, ...]  # of COUNTERS, those that are known of some configuration
+    configurations: int  # that have any
+    without: float  # NaN where it cannot be told
+    with_counters: float
+    better: float  # share of the configurations that are predicted better with counters
+    by_chance: bool  # a coin could have given that share
+    reason: str  # why it cannot be told; else empty
+
+    @property
+    def words(self) -> str:
+        """What the counters add to the model of energies, in one line."""
+        if self.reason:
+            return self.reason
+        errors = f"{percent(self.with_counters)} off with counters and {percent(self.without)} without"
+        share = f"{percent(self.better, 0)} of them are predicted better with counters"
+        return (
+            f"energies that a model has not seen are {errors} (median); {share}"
+            f"{', which may be chance' if self.by_chance else ''}"
+        )
+
+
+def counted(table: ResultTable, costs: Costs) -> Counted | None:
+    """Test what hardware counters add to a model of the energies; None where no configuration was profiled."""
+    columns = {name: values_of(table, name) for name in COUNTERS if name in table.value_names}
+    columns = {name: values for name, values in columns.items() if np.isfinite(values).any()}
+    if not columns:
+        return None
+    known = np.any([np.isfinite(values) for values in columns.values()], axis=0)
+    configurations = int(known.sum())
+
+    def unknown(reason: str) -> Counted:
+        nan = math.nan
+        return Counted(tuple(columns), configurations, nan, nan, nan, by_chance=True, reason=reason)
+
+    measured = np.flatnonzero(known & np.isfinite(costs.energy_j) & np.isfinite(costs.time_s))
+    if len(measured) < FEWEST_PROFILED:
+        return unknown(
+            f"what counters add to the model of energies shows from {FEWEST_PROFILED} profiled configurations on"
+        )
+    measured = measured[:: -(-len(measured) // _MOST)]
+    granted = [name for name in table.value_names if name in FEATURES]
+    usual = {name: values_of(table, name) for name in (*table.space.names, *granted)}
+    energy_j = costs.energy_j[measured]
+    errors = []
+    for features in (usual, {**usual, **columns}):
+        sample = Sample(tuple(features), np.column_stack(list(features.values())), costs.time_s).of(measured)
+        orders = [np.random.default_rng(seed).permutation(len(measured)) for seed in range(_SPLITS)]
+        errors.append(np.mean([np.abs(held_out_errors(sample, energy_j, order)) for order in orders], axis=0))
+    better, worse = int((errors[1] < errors[0]).sum()), int((errors[1] > errors[0]).sum())
+    return Counted(
+        tuple(columns),
+        configurations,
+        float(np.median(errors[0])),
+        float(np.median(errors[1])),
+        better / len(measured),
+        by_chance=abs(better - worse) <= _CHANCE * math.sqrt(better + worse),
+        reason="",
+    )
+
+
+Indices = npt.NDArray[np.int64]
+_NORMALISED = ("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "observed_memory_clock_mhz")
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What the parameters do to one figure."""
+
+    goal: Goal
+    importances: tuple[Importance, ...]
+    interactions: tuple[Interaction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """The analysis of one session. What is unknown is None or empty."""
+
+    table: ResultTable
+    objective: Objective
+    costs: Costs
+    within: Costs  # the same, NaN where a limit of the objective is broken
+    broken: npt.NDArray[np.bool_]  # the measurements that worked and break a limit
+    nearest: int | None  # the one that breaks its limits least, where all do
+    plane: Plane | None  # None: the session has no two goals
+    choices: tuple[Choice, ...]
+    correlations: tuple[Correlation, ...]
+    splits: tuple[Split, ...]
+    effects: tuple[Effects, ...]  # on time, energy and the objective
+    best_so_far: Floats  # of the objective, after each evaluation; what is only timed is none
+    hypervolume_so_far: Floats  # the same; empty without two goals
+    difficulty: dict[str, Difficulty]  # by figure: time, energy, and the objective where it is another one
+    coverage: float  # share of the space that was evaluated: difficulty is of that part
+    drift: tuple[DriftOf, ...]
+    failures: tuple[FailuresOf, ...]
+    counted: Counted | None  # None: no configuration was profiled
+    over_load: OverLoad | None  # None: no load was varied, and no service measured
+
+    @property
+    def too_few(self) -> str:
+        """Why there are no correlations, splits and difficulty, where too few measurements worked; else empty."""
+        worked = int((self.table.so_far().states() == STATES.index(State.OK)).sum())
+        return f"too few: {worked} worked, and at least {FEWEST} are needed" if 0 < worked < FEWEST else ""
+
+
+def analyse(
+    table: ResultTable,
+    objective: Objective,
+    *,
+    preferences: Preferences | None = None,
+    load: Load | None = None,
+    with_difficulty: bool = True,
+) -> Analysis:
+    """Analyse what a session has measured so far. `with_difficulty` False leaves out the slowest part."""
+    growing, table = table, table.so_far()
+    evaluated = table.evaluated()
+    costs = costs_of(table)
+    goals = goals_of(table, objective)
+    plane = plane_of(table, goals, objective.limits) if goals is not None else None
+    within = feasible(table, objective.limits)
+    allowed = within_limits(costs, within)
+    goal_values = np.where(within, values_of(table, objective.goal.name), np.nan)
+    speed, efficiency = 1 / costs.time_s, 1 / costs.energy_j
+    observed = observed_in(table)
+    return Analysis(
+        table=growing,
+        objective=objective,
+        costs=costs,
+        within=allowed,
+        broken=broken(table, objective.limits),
+        nearest=nearest(table, objective.limits),
+        plane=plane,
+        choices=tuple(choices(allowed, preferences, load)),
+        correlations=tuple(correlations(observed, speed, efficiency)),
+        splits=tuple(split for each in observed if (split := split_by_mean(each, speed, efficiency)) is not None),
+        effects=tuple(_effects(table, costs, objective.goal)),
+        best_so_far=best_so_far(goal_values[evaluated], maximise=objective.goal.maximise),
+        hypervolume_so_far=(
+            hypervolume_so_far(plane.values[evaluated], [goal.maximise for goal in plane.goals], plane.reference)
+            if plane is not None
+            else np.empty(0)
+        ),
+        difficulty=difficulties(table, costs, objective.goal) if with_difficulty else {},
+        coverage=len(evaluated) / table.space.size if table.space.size else 0.0,
+        drift=tuple(drifts_of(table)),
+        failures=tuple(failures_of(table)),
+        counted=counted(table, costs),
+        over_load=over_load(table, within, load),
+    )
+
+
+def observed_in(table: ResultTable) -> list[Observed]:
+    """Every parameter and every figure of the measurements, as columns; what has two columns is kept once."""
+    found = []
+    repeats = repeat_names(table)
+    for parameter in table.space.parameters:
+        if parameter.name in repeats:
+            continue
+        categorical = any(isinstance(value, str) for value in parameter.values) and len(parameter.values) > 2
+        found.append(Observed(parameter.name, values_of(table, parameter.name), categorical, parameter=True))
+    apart = {*REFERENCES, *STATED_FROM, *spreads(table.value_names), *of_sources(table.value_names)}
+    known = [name for name in table.value_names if name not in apart]
+    kept: list[Floats] = []
+    for name in sorted(known, key=lambda name: name not in _NORMALISED):
+        values = values_of(table, name)
+        if any(_proportional(values, other) for other in kept):
+            continue
+        kept.append(values)
+        found.append(Observed(name, values))
+    return found
+
+
+def _proportional(values: Floats, other: Floats) -> bool:
+    """Whether one is the other in another unit: a file may hold a time in ms besides s."""
+    known = np.isfinite(values)
+    at = np.flatnonzero(known & (other != 0))
+    if not len(at) or not np.array_equal(known, np.isfinite(other)):
+        return False
+    factor = values[at[0]] / other[at[0]]
+    return bool(np.allclose(values[at[:100]], factor * other[at[:100]], rtol=1e-9)) and bool(
+        np.allclose(values[known], factor * other[known], rtol=1e-9)
+    )
+
+
+def difficulties(table: ResultTable, costs: Costs, goal: Goal) -> dict[str, Difficulty]:
+    """The difficulty of minimising time, energy and, where it is neither, the objective, over what was measured.
+
+    Where there are several graphics clocks also of time at the highest: tuning for energy over all clocks is compared
+    with tuning for time in the smaller space that it has [Schoonhoven2024, figure 6.5].
+    """
+    rows, from_end = np.unique(table.rows()[: len(table)][::-1], return_index=True)
+    rows, at = rows.astype(np.int64), len(table) - 1 - from_end  # the last measurement of each row
+    if len(rows) < FEWEST or np.isfinite(costs.time_s[at]).sum() < FEWEST:
+        return {}
+    flow = Flow.of(table.space, rows)
+    found = {"time": difficulty(flow, costs.time_s[at]), "energy": difficulty(flow, costs.energy_j[at])}
+    if _is_third(goal):
+        known = positive(values_of(table, goal.name))
+        found[goal.name] = difficulty(flow, (1 / known if goal.maximise else known)[at])
+    highest = _at_highest_clock(table, rows)
+    if highest is not None:
+        alone = Flow.of(table.space, rows[highest])
+        found["time at the highest clock"] = difficulty(alone, costs.time_s[at[highest]])
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def _at_highest_clock(table: ResultTable, rows: Indices) -> Indices | None:
+    """Which of the rows are at the highest graphics clock; None where all are, or the space has no clocks."""
+    name = next((name for name in CLOCK_SETTINGS if name in table.space.names), None)
+    if name is None:
+        return None
+    clocks = table.space.column(name, rows)
+    if clocks.dtype.kind not in "if" or clocks.min() == clocks.max():
+        return None
+    return np.flatnonzero(clocks == clocks.max()).astype(np.int64)
+
+
+def _is_third(goal: Goal) -> bool:
+    """Whether the objective is neither a time nor an energy, nor a figure that goes with one of them."""
+    return role_of(goal.name) in (None, Role.POWER, Role.EDP)
+
+
+def _effects(table: ResultTable, costs: Costs, goal: Goal) -> Iterator[Effects]:
+    rows, repeats = table.rows()[: len(table)], set(repeat_names(table))
+    figures = [(Goal("time_s", False), costs.time_s), (Goal("energy_j", False), costs.energy_j)]
+    if _is_third(goal):
+        figures.append((goal, values_of(table, goal.name)))
+    for which, figure in figures:
+        if np.isfinite(figure).sum() > 2:
+            single = importances(table.space, rows, figure, maximise=which.maximise)
+            pairs = interactions(table.space, rows, figure)
+            yield Effects(
+                which,
+                tuple(each for each in single if each.name not in repeats),
+                tuple(each for each in pairs if not repeats & set(each.names)),
+            )

@@ -1,0 +1,308 @@
+"""Checks of what NVIDIA's boards need: the driver, its device files, CUDA, a compiler, and the counters' rights.
+
+What the system itself says is in this machine, without asking any maker's library.
+
+The check of OpenCL: pyopencl loads, and a driver shows a device.
+
+The check of what setting a board needs: the helper with root's rights, and a way to start it.
+
+The check of the boards' sensors: each one is opened as a session would, and read once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import glob
+import importlib
+import math
+import os
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from ...base.errors import InputError, WattridgeError
+from ...base.installation import how_to_add, how_to_repair
+from ...sensors.amd.gpu import AmdGpu
+from ...sensors.gpu import Gpu, NoDriver, SensorError
+from ...sensors.nvml.gpu import NvmlGpu
+from ...sensors.nvml.library import LIBRARY
+from ...sensors.opencl.devices import NO_DEVICE, REMEDY, opencl_devices, opencl_installed
+from ...sensors.select import amd_boards, real_boards
+from ..control.client import INSTALL, READ_ONLY, Asking, read_only, ways_to_root
+from ..control.helper.policy import PolicyError, load
+from ..control.installing import installation, why_install
+from ..runner.cuda.backends import find_library
+from ..runner.cuda.toolchain import find_toolchain
+from ..runner.kernels.process import KernelFailed
+from ..runner.profiling.ncu import ADMINISTRATORS_ONLY, OPEN_COUNTERS, counters_refused, find_ncu, version_of
+from .finding import Finding, State, as_missing, as_wrong, missing, ok, wrong
+
+NVIDIA: Final = "NVIDIA"
+AMD: Final = "AMD"
+_VENDORS: Final = {NVIDIA: "0x10de", AMD: "0x1002"}
+_DISPLAY_CLASS: Final = "0x03"  # of PCI: VGA, 3D and other display controllers
+_SIGNS: Final = {NVIDIA: ("proc/driver/nvidia", "dev/nvidiactl", "dev/dxg"), AMD: ("dev/kfd",)}
+
+
+def has_board(vendor: str, root: Path = Path("/")) -> bool:
+    """Whether this machine has a GPU of a maker's, or its driver is loaded."""
+    if any(os.path.lexists(root / sign) for sign in _SIGNS[vendor]):
+        return True
+    for device in sorted((root / "sys/bus/pci/devices").glob("*")):
+        if _read(device / "vendor") == _VENDORS[vendor] and _read(device / "class").startswith(_DISPLAY_CLASS):
+            return True
+    return False
+
+
+def unless_not_needed(found: Finding, vendor: str) -> Finding:
+    """What is missing for boards of a maker's is not needed where there are none."""
+    if found.state is State.MISSING and not has_board(vendor):
+        return ok(f"not needed: no GPU of {vendor}'s is in this machine", absent=found.what, **found.facts)
+    return found
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+SIMULATED: Final = "simulated and recorded boards need none: --gpu simulated:a100"
+_DEVICES: Final = ("/dev/nvidiactl", "/dev/nvidia[0-9]*", "/dev/nvidia-uvm")
+_WSL: Final = "/dev/dxg"
+_CAPABILITIES: Final = ((8, 0), (5, 0), (3, 5))  # for one of these every compiler since CUDA 7 makes code
+_TRIAL: Final = """#include <cuda_fp16.h>
+extern "C" __global__ void trial(float *a) { a[threadIdx.x] = __half2float(__float2half(a[threadIdx.x])); }
+"""
+_CUDA: Final = ("nvcuda.dll",) if sys.platform == "win32" else ("libcuda.so.1", "libcuda.so")
+_CUDA_ERRORS: Final = {  # CUresult of cuInit -> what that is, and the remedy
+    100: ("CUDA shows no device", "unset CUDA_VISIBLE_DEVICES; in a container, start it with the GPU passed in"),
+    802: ("the system is not ready for CUDA", "start the fabric manager: sudo systemctl start nvidia-fabricmanager"),
+    803: ("libcuda and the driver's module are of different versions", "reboot; restart a container"),
+    804: ("CUDA's compatibility package does not know this board", "remove it, or install a newer driver"),
+    999: ("CUDA does not start (CUDA_ERROR_UNKNOWN)", "sudo modprobe nvidia_uvm; else reboot"),
+}
+
+
+def nvidia_driver() -> Finding:
+    """NVML loads, and every board answers."""
+    try:
+        count = int(LIBRARY.call("nvmlDeviceGetCount"))
+        version = _text(LIBRARY.call("nvmlSystemGetDriverVersion"))
+    except NoDriver as error:
+        here = has_board(NVIDIA)
+        return as_wrong(error) if here else missing("no driver answers, and no board of NVIDIA's is here", SIMULATED)
+    except SensorError as error:
+        return wrong(error.what, error.remedy or "reboot, or install NVIDIA's driver again")
+    refused = {index: why for index in range(count) if (why := _why_no_board(index))}
+    facts = {"version": version, "boards": count, "refused": {str(index): why for index, why in refused.items()}}
+    if refused:
+        said = "; ".join(f"board {index}: {why}" for index, why in refused.items())
+        remedy = "your user needs access to its device files (ls -l /dev/nvidia*); a lost board needs a reboot"
+        return wrong(f"{len(refused)} of {count} boards cannot be asked: {said}", remedy, **facts)
+    if not count:
+        remedy = "is the board seated and powered (lspci)? In a container, start it with the GPU passed in"
+        return wrong(f"driver {version} shows no board", remedy, **facts)
+    return ok(f"driver {version}, {count} board{'s' if count > 1 else ''}", **facts)
+
+
+def nvidia_devices() -> Finding:
+    """The driver's device files are there, and this user may use them."""
+    return devices_of(_DEVICES, NVIDIA, "start a container with the GPU passed in; else: sudo nvidia-modprobe -u")
+
+
+def cuda() -> Finding:
+    """A library that launches kernels is installed, loads, and suits the driver."""
+    try:
+        library = find_library("here")
+    except InputError as error:  # an unknown one is asked for
+        return as_wrong(error)
+    except WattridgeError as error:
+        return unless_not_needed(as_missing(error), NVIDIA)
+    if library.name == "cuda-bindings":
+        try:
+            importlib.import_module("cuda.bindings.driver")
+        except (ImportError, OSError) as error:
+            return wrong(f"{library} does not load: {error}", how_to_repair("cuda-bindings"))
+    driver = _cuda_driver()
+    if isinstance(driver, Finding):
+        return unless_not_needed(driver, NVIDIA)
+    release = f"{driver // 1000}.{driver % 1000 // 10}"
+    needs = int(str(library.version).split(".")[0]) if library.name == "cuda-bindings" else 0
+    if needs > driver // 1000:
+        what = f"{library} needs a driver for CUDA {needs}; this one is for {release}"
+        return wrong(what, f"{how_to_add('cuda')}, which is for older drivers; or install a newer driver")
+    return ok(f"{library}, driver for CUDA {release}", library=str(library), driver_cuda=release)
+
+
+def cuda_compiler() -> Finding:
+    """A kernel with one of CUDA's headers compiles."""
+    try:
+        toolchain = find_toolchain()
+    except WattridgeError as error:
+        return unless_not_needed(as_missing(error), NVIDIA)
+    said = ""
+    for capability in _CAPABILITIES:
+        with closing(toolchain.maker(capability)) as maker:
+            try:
+                maker.make(_TRIAL, ())
+            except KernelFailed as failed:
+                said = said or failed.what
+            else:
+                return ok(f"{toolchain.version} compiles", compiler=toolchain.version)
+    line = next((each for each in said.splitlines() if "error" in each.lower()), said.splitlines()[0])
+    if "cuda_fp16.h" in said:
+        what = f"{toolchain.version} has no headers of CUDA's: {line.strip()}"
+        return wrong(what, f"{how_to_add('cuda')}, which brings them; or set CUDA_HOME to a toolkit that has them")
+    what = f"{toolchain.version} does not compile: {line.strip()}"
+    return wrong(what, f"install it again; or {how_to_add('cuda')}, whose NVRTC needs no compiler of the host")
+
+
+def profiler() -> Finding:
+    """Nsight Compute is there, and the driver lets this user read its counters."""
+    try:
+        tool = version_of(find_ncu("profiler"))
+    except WattridgeError as error:
+        return unless_not_needed(as_missing(error), NVIDIA)
+    refused = counters_refused()
+    if refused:
+        return wrong(ADMINISTRATORS_ONLY, OPEN_COUNTERS, tool=tool)
+    unknown = "" if refused is not None else "; whether the driver shows its counters is seen at the first profile"
+    return ok(f"{tool}{unknown}", tool=tool)
+
+
+# --- inside -----------------------------------------------------------------------------------------------------------
+
+
+def devices_of(patterns: tuple[str, ...], vendor: str, remedy: str) -> Finding:
+    """Device files that the driver of a maker needs: they are there, and this user may read and write them."""
+    if os.name != "posix":
+        return ok("not needed on this system")
+    there = {pattern: sorted(glob.glob(pattern)) for pattern in patterns}
+    absent = [pattern for pattern, found in there.items() if not found]
+    if absent:
+        return unless_not_needed(missing(f"{', '.join(absent)} not there", remedy), vendor)
+    files = [path for found in there.values() for path in found]
+    closed = [path for path in files if not os.access(path, os.R_OK | os.W_OK)]
+    if closed:
+        group = _group_of(closed[0])
+        remedy = f"sudo usermod -aG {group} $USER, then log in again" if group else "ask the administrator"
+        return wrong(f"you may not use {', '.join(closed)}", remedy, closed=closed)
+    return ok(f"{', '.join(files)} can be used", files=files)
+
+
+def _group_of(path: str) -> str:
+    """The group that the file belongs to; empty where joining it would not help, or is not wise."""
+    import grp
+
+    about = os.stat(path)
+    try:
+        name = grp.getgrgid(about.st_gid).gr_name
+    except KeyError:
+        return ""
+    return name if about.st_gid and about.st_mode & 0o060 == 0o060 else ""
+
+
+def _why_no_board(index: int) -> str:
+    try:
+        LIBRARY.call("nvmlDeviceGetHandleByIndex", index)
+    except SensorError as error:
+        return error.what
+    return ""
+
+
+def _cuda_driver() -> int | Finding:
+    """The CUDA release of the driver, as 12040; or why there is none."""
+    for name in _CUDA:
+        try:
+            library = ctypes.CDLL(name)
+        except OSError:
+            continue
+        code = library.cuInit(0)
+        if code:
+            what, remedy = _CUDA_ERRORS.get(code, (f"CUDA does not start (error {code})", "see what nvidia-smi says"))
+            return wrong(what, remedy)
+        version = ctypes.c_int()
+        library.cuDriverGetVersion(ctypes.byref(version))
+        return version.value
+    return missing("the driver's libcuda is not there", "install NVIDIA's driver, with its part for computing")
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def opencl() -> Finding:
+    """Devices that kernels in OpenCL can run on."""
+    try:
+        devices = opencl_devices()
+    except WattridgeError as error:
+        return as_wrong(error) if opencl_installed() else as_missing(error)
+    if not devices:
+        return missing(NO_DEVICE, REMEDY)
+    listed = [{"name": each.name, "platform": each.platform, "driver": each.driver} for each in devices]
+    return ok(", ".join(f"{each.name} ({each.platform})" for each in devices), devices=listed)
+
+
+_FIRST_INSTALL = "wattridge helper install"
+
+
+def helper() -> Finding:
+    """The helper is installed, only root can change it, and this user has a way to start it."""
+    if os.name != "posix" or sys.platform == "darwin":
+        return ok("boards are set on Linux only: nothing needs to be installed here")
+    found = installation()
+    facts = {"installed": found.installed, "ready": found.ready, "current": found.current}
+    try:
+        load("")
+    except PolicyError as error:
+        return wrong(f"nothing may be set: {error}", "an administrator corrects or removes that file", **facts)
+    if amiss := why_install():
+        text = amiss.rstrip(".")
+        if found.installed:
+            return wrong(text, INSTALL, **facts)
+        found_missing = missing(text, _FIRST_INSTALL, **facts)
+        of_nvidia = unless_not_needed(found_missing, NVIDIA)
+        return found_missing if has_board(AMD) else of_nvidia
+    if not any(ways_to_root(Asking.TERMINAL)):
+        return wrong("neither sudo nor pkexec is here, which would start the helper", "install one of them", **facts)
+    note = f"; {READ_ONLY}=1 forbids every setting" if read_only() else ""
+    return ok(("installed" if found.installed else "root may use this copy") + note, **facts)
+
+
+_REMEDY = "a newer driver may report it; `wattridge meters` lists power meters that measure beside the board"
+
+
+def sensors() -> Finding:
+    """What each board reports, and that its power is among it."""
+    openers: list[tuple[str, Callable[[], Gpu]]] = [
+        *((name, partial(NvmlGpu, index)) for index, _, name in real_boards()),
+        *((name, partial(AmdGpu, index)) for index, _, name in amd_boards()),
+    ]
+    if not openers:
+        return ok("no board answers whose sensors could be read")
+    boards = [_look(name, opener) for name, opener in openers]
+    said = "; ".join(f"{board['name']}: {board['says']}" for board in boards)
+    if any(board["amiss"] for board in boards):
+        return wrong(said, _REMEDY, boards=boards)
+    return ok(said, boards=boards)
+
+
+def _look(name: str, opener: Callable[[], Gpu]) -> dict[str, Any]:
+    """What one board reports, as JSON has it; `amiss` where it does not open or has no power."""
+    try:
+        with closing(opener()) as gpu:
+            reading = dict(zip((each.name for each in gpu.channels), gpu.read().values, strict=True))
+            absent = {each.name: each.unavailable for each in gpu.channels if not each.available}
+            present = [each for each in reading if each not in absent]
+            powers = [each for each in present if each.startswith("power_") and each.endswith("_w")]
+            power = any(math.isfinite(reading[each]) for each in powers if each != "power_limit_w")
+    except WattridgeError as error:
+        return {"name": name, "says": f"does not open: {error.what}", "amiss": True, "channels": [], "absent": {}}
+    says = f"{len(present)} quantities" + (f", not {', '.join(absent)}" if absent else "")
+    says = says if power else f"no power ({absent.get('power_instant_w') or 'the sensor gives no value'}); {says}"
+    return {"name": name, "says": says, "amiss": not power, "channels": present, "absent": absent}

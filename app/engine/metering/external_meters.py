@@ -1,0 +1,252 @@
+"""Meters beside a board: opened once for all who measure on it, and what each reports of the same window.
+
+A window keeps the power of every source by its name: `board` is the board's own sensor. The power that counts, and with
+it `energy_j`, is that of the source the user chose; the gain of the board's sensor is taken out only if asked.
+
+`MeterChoice`: what the user asks of meters beside a board, on the command line, in a specification or the window.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+
+from ...base.errors import InputError
+from ...sensors.clock import Clock
+from ...sensors.gpu import Gpu, GpuInfo
+from ...sensors.meters.sampled import SampledMeter
+from ...sensors.meters.select import open_meter
+from .gain import Gain
+from .gain_store import known_gain
+from .power_source import COVERED, Energy, PowerSensor, PowerSource, Stretch
+from .window import SourcePower, Window
+
+BOARD: Final = "board"  # the board's own sensor, as a source of power
+
+
+@dataclass(frozen=True, slots=True)
+class MeterChoice:
+    """What the user asks of meters."""
+
+    selectors: tuple[str, ...] = ()  # as `--meter` names them
+    energy_from: str = BOARD  # the source that `energy_j` comes from, by its name
+    corrected: bool = False  # the known gain of the board's sensor is taken out of its power
+
+    def __bool__(self) -> bool:
+        return bool(self.selectors) or self.energy_from != BOARD or self.corrected
+
+
+NO_METERS: Final = MeterChoice()
+
+
+PATIENCE_S: Final = 0.5  # for a meter's samples of a window that has ended
+MEAN_S: Final = 0.001  # samples that come faster are counted as means of so long,
+MOST_VALUES: Final = 2000  # or longer, so that a window has no more of them
+SILENCE: Final = 5.0  # periods without a value that are a gap
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The meters beside one board, by their names in figures, and which source counts."""
+
+    meters: Mapping[str, SampledMeter] = field(default_factory=dict)
+    energy_from: str = BOARD
+    gain: Gain | None = None  # to be taken out of the board's own power
+    choice: MeterChoice = NO_METERS  # that they were opened for
+    clock: Clock | None = None  # the board's
+
+    @property
+    def of_the_board(self) -> tuple[str, ...]:
+        """Those that report the power of the board, and not of the host or the node."""
+        return tuple(name for name, meter in self.meters.items() if meter.info.scope == "board")
+
+    @property
+    def least_s(self) -> float:
+        """That a window should take for the source that counts."""
+        return 0.0 if self.energy_from == BOARD else self.meters[self.energy_from].info.least_s
+
+    def seen(self, start_ns: int, end_ns: int, *, steady: bool) -> dict[str, SourcePower]:
+        """What each meter reports of a window that has ended: waits until its samples have come."""
+        found = {}
+        apart = self.clock is not None and not self.clock.kept_pace  # the board's time is none of the day
+        for name, meter in self.meters.items():
+            if apart and not meter.info.boards_clock:
+                energy = Energy(np.empty(0), np.empty(0), unknown="the board's clock has not kept pace with real time")
+            else:
+                energy = energy_of(meter, start_ns, end_ns, steady=steady)
+            words, seconds = meter.info.label, (end_ns - start_ns) / 1e9
+            said = f"{name}: {energy.unknown}" if energy.unknown else ""
+            if not said and seconds < meter.info.least_s:
+                said = f"{name}: {seconds:.1f} s is short for it, {meter.info.least_s:g} s are recommended"
+            found[name] = SourcePower(energy.mean_power_w, energy.power_interval_w, words, said)
+        return found
+
+    def complete(self, window: Window, *, steady: bool = True) -> Window:
+        """A window of the board's own sensor with what the meters report of it; its power is the chosen source's."""
+        board_w = window.power_w + window.aftereffect_w
+        own = SourcePower(board_w, window.power_interval_w, window.power_source, "")
+        known = {} if math.isnan(board_w) else {BOARD: own}
+        sources = {**known, **self.seen(*window.window_ns, steady=steady)} if self.meters else {}
+        said = tuple(source.said for source in sources.values() if source.said)
+        if self.energy_from != BOARD:
+            chosen = sources[self.energy_from]
+            return replace(
+                window,
+                power_w=chosen.power_w,
+                power_interval_w=chosen.interval_w,
+                power_source=f"{self.energy_from}: {chosen.words}",
+                aftereffect_w=0.0,
+                sources=sources,
+                said=said,
+            )
+        said = (*window.said, *said)
+        if self.gain is None:
+            return replace(window, sources=sources, said=said)
+        gain, power_w = self.gain, self.gain.corrected(window.power_w)
+        ends = window.power_interval_w
+        return replace(
+            window,
+            power_w=power_w,
+            power_interval_w=None if ends is None else _with_gain(gain, power_w, (ends[1] - ends[0]) / 2),
+            power_source=f"{window.power_source}, corrected by its gain of {gain.gain:.4f} against {gain.meter}",
+            aftereffect_w=window.aftereffect_w / gain.gain,
+            sources=sources,
+            said=said,
+        )
+
+
+def _with_gain(gain: Gain, power_w: float, half_w: float) -> tuple[float, float]:
+    """The interval of a corrected power: its own, and that of the gain."""
+    of_gain = (gain.interval[1] - gain.interval[0]) / 2 / gain.gain
+    wide_w = math.hypot(half_w / gain.gain, of_gain * power_w)
+    return power_w - wide_w, power_w + wide_w
+
+
+def energy_of(meter: SampledMeter, start_ns: int, end_ns: int, *, steady: bool) -> Energy:
+    """What a meter reports of a window; `steady` where nothing but one load ran in it."""
+    period_s = meter.info.period_s
+    came = meter.wait_until(end_ns, PATIENCE_S + 2 * period_s)
+    values = _values(meter, start_ns, end_ns)
+    if values is None or not len(values[0]):
+        lost = "it was lost" if meter.lost else "it reported nothing" if came else "its samples did not come"
+        return Energy(np.empty(0), np.empty(0), unknown=f"no power of this window, {lost}")
+    time_ns, power_w, each_s = values
+    time_s = (end_ns - start_ns) / 1e9
+    lasted_s = np.diff(time_ns, prepend=start_ns) / 1e9
+    covered = float(lasted_s[lasted_s <= SILENCE * each_s].sum()) / time_s
+    if covered < COVERED and time_s > 4 * each_s:
+        return Energy(np.empty(0), np.empty(0), unknown=f"it reported power for {covered:.0%} of the time only")
+    source = PowerSource(PowerSensor(meter.info.label, None, each_s, each_s), kept_s=math.inf)
+    source.add_samples(zip(time_ns.tolist(), power_w.tolist(), strict=True))
+    if steady:
+        return source.steady([Stretch(start_ns, end_ns, start_ns)])
+    return source.energy(start_ns, end_ns)
+
+
+def _values(meter: SampledMeter, start_ns: int, end_ns: int) -> tuple[np.ndarray, np.ndarray, float] | None:
+    """Time stamps, watts, and the seconds that each value is the mean of."""
+    record, period_s = meter.record, meter.info.period_s
+    fine = record.fine(start_ns, end_ns)
+    if fine is None:  # longer ago than single samples are kept
+        columns = record.trace.columns(start_ns, end_ns)
+        watts = columns[meter.channels[0].name].astype(np.float64)
+        known = np.isfinite(watts)
+        return columns["time_ns"][known], watts[known], record.mean_s
+    time_ns, power_w = fine
+    mean_s = max(MEAN_S, (end_ns - start_ns) / 1e9 / MOST_VALUES)
+    if period_s >= mean_s or not len(time_ns):
+        return time_ns, power_w, period_s
+    mean_ns = round(mean_s * 1e9)
+    bins = (time_ns - start_ns - 1) // mean_ns
+    first = np.flatnonzero(np.diff(bins, prepend=-1))
+    counts = np.diff(first, append=len(bins))
+    means = np.add.reduceat(power_w, first) / counts
+    return start_ns + (bins[first] + 1) * mean_ns, means, mean_s
+
+
+# --- opened once for all ----------------------------------------------------------------------------------------------
+
+_opening = threading.Lock()  # held while a meter opens, which takes its time
+_lock = threading.Lock()
+_opened: dict[tuple[str, str], tuple[SampledMeter, int]] = {}  # with how many use it
+_beside: dict[str, list[Beside]] = {}  # by the board's UUID, the newest last
+
+
+def meters_beside(info: GpuInfo) -> Beside | None:
+    """The meters that are beside a board now; None where there are none."""
+    with _lock:
+        stack = _beside.get(info.uuid)
+        return stack[-1] if stack else None
+
+
+@contextmanager
+def shared_meter(selector: str, gpu: Gpu) -> Iterator[SampledMeter]:
+    """A meter that is open for all who name it in the same way, and closed after the last. Raises as `open_meter`."""
+    key = (selector.strip(), gpu.info.uuid)
+    with _opening:
+        found, users = _opened.get(key) or (SampledMeter(open_meter(selector, gpu)), 0)
+        _opened[key] = found, users + 1
+    try:
+        yield found
+    finally:
+        with _opening:
+            found, users = _opened.pop(key)
+            if users > 1:
+                _opened[key] = found, users - 1
+            else:
+                found.close()
+
+
+@contextmanager
+def put_beside(gpu: Gpu, choice: MeterChoice) -> Iterator[Beside | None]:
+    """Open meters and put them beside a board, for all that is measured on it meanwhile.
+
+    Without a choice nothing changes. Raises InputError where a meter or a source is unknown, and SensorError where a
+    meter does not answer.
+    """
+    if not choice:
+        yield meters_beside(gpu.info)
+        return
+    with ExitStack() as stack:
+        before = meters_beside(gpu.info)
+        meters = dict(before.meters) if before is not None and not choice.selectors else {}
+        meters |= named([stack.enter_context(shared_meter(selector, gpu)) for selector in choice.selectors])
+        beside = Beside(meters, choice.energy_from, _gain_of(gpu, choice), choice, gpu.clock)
+        if choice.energy_from != BOARD and choice.energy_from not in meters:
+            there = ", ".join((BOARD, *meters))
+            raise InputError(f"there is no source '{choice.energy_from}'", "--energy-from", f"choose one of {there}")
+        with _lock:
+            _beside.setdefault(gpu.info.uuid, []).append(beside)
+        try:
+            yield beside
+        finally:
+            with _lock:
+                _beside[gpu.info.uuid].remove(beside)
+
+
+def named(meters: Sequence[SampledMeter]) -> dict[str, SampledMeter]:
+    """The meters by their names in figures: their kinds, the second of a kind with a number."""
+    found: dict[str, SampledMeter] = {}
+    for meter in meters:
+        same = sum(each.info.kind == meter.info.kind for each in found.values())
+        found[meter.info.kind if not same else f"{meter.info.kind}_{same + 1}"] = meter
+    return found
+
+
+def _gain_of(gpu: Gpu, choice: MeterChoice) -> Gain | None:
+    if not choice.corrected:
+        return None
+    if choice.energy_from != BOARD:
+        what = f"the energy comes from {choice.energy_from}, which needs no correction"
+        raise InputError(what, "--correct-gain", "leave one of the two out")
+    known = known_gain(gpu.info)
+    if known is None:
+        remedy = "tune with a meter beside it first: --meter"
+        raise InputError("no gain of this board's sensor is known", gpu.info.label, remedy)
+    return known.gain

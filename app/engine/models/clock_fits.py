@@ -1,0 +1,258 @@
+"""`ClockFit`: a frequency model, the power limits beside it and their origin; those in files and sessions.
+
+The frequency model of a board, from a clock sweep or from a session's measurements.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...base.errors import InputError, WattridgeError
+from ...sensors.gpu import LIVE, Gpu, Load
+from ..control.guard import DeviceGuard
+from ..space.result_table import ResultTable
+from ..store.record import LoadedSession
+from .documents import latest_fit
+from .fit.caps import CapFit, CapsAgainstClocks, compare, fit_caps, most_telling
+from .fit.frequency import FrequencyFit, fit_memory_clocks
+from .fit.points import Points, choose
+from .series import caps_of_table, read_caps, read_series, series_of_table
+from .sweep import sweep_clocks, sweep_limits
+
+if TYPE_CHECKING:
+    from ..store.database import Store
+
+_MOST = 6  # series of a file that are fitted one by one; of more, the best of each board
+
+
+@dataclass(frozen=True, slots=True)
+class ClockFit:
+    """Of one load on one board; at least one of the two is there."""
+
+    fit: FrequencyFit | None
+    caps: CapFit | None
+    origin: str  # file, session or sweep
+    words: tuple[str, ...] = ()  # of the command `fit` that gives the same; empty where there is none
+
+    @property
+    def _either(self) -> FrequencyFit | CapFit:
+        found = self.fit if self.fit is not None else self.caps
+        assert found is not None
+        return found
+
+    @property
+    def gpu(self) -> str:
+        return self._either.gpu
+
+    @property
+    def simulated(self) -> bool:
+        return self._either.simulated
+
+    @property
+    def label(self) -> str:
+        """Board and load; '(simulated)' wherever it is shown."""
+        marked = " (simulated)" if self.simulated else ""
+        series = "" if self._either.series == self.origin else f" · {self._either.series}"
+        return f"{self.gpu or 'unnamed board'}{marked}{series}"
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What makes two the same: a later one replaces an earlier one."""
+        return self.gpu, self._either.series, self.origin
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What limits the fits, of the clocks first."""
+        return tuple(reason for part in (self.fit, self.caps) if part is not None for reason in part.reasons)
+
+    @property
+    def comparison(self) -> CapsAgainstClocks | None:
+        """Clocks against power limits, where both are known for the same load."""
+        return compare(self.fit, self.caps) if self.fit is not None and self.caps is not None else None
+
+
+def fits_of_file(path: Path) -> list[ClockFit]:
+    """The fits of clocks and power limits in a CSV or a recording. Raises InputError where there is none."""
+    return _worded(_found(lambda: read_series(path), read_caps(path), path.name), str(path.resolve()))
+
+
+def fits_of_table(table: ResultTable, gpu: str, origin: str, *, simulated: bool) -> list[ClockFit]:
+    """The fits of measurements. Raises InputError where there is none."""
+    caps = caps_of_table(table, gpu, simulated=simulated)
+    return _found(lambda: series_of_table(table, gpu=gpu, simulated=simulated), caps, origin)
+
+
+def fits_of_store(store: Store, session: int) -> list[ClockFit]:
+    """The fits of a stored session. Raises InputError where there is none."""
+    loaded = store.load(session)
+    record = loaded.record
+    origin = f"session {session}, {record.title}"
+    found = fits_of_table(loaded.table, record.gpu, origin, simulated=record.source == "simulated")
+    return _worded(found, str(session))
+
+
+def newest_fit(store: Store, gpu: str) -> list[ClockFit]:
+    """The newest fit of a board of that name that was made here; nothing where there is none."""
+    found = latest_fit(store, gpu)
+    return [] if found is None else [ClockFit(found[0], None, found[1])]
+
+
+def _worded(found: list[ClockFit], source: str) -> list[ClockFit]:
+    """Of several the command takes one, whichever that is."""
+    return [replace(each, words=(source,)) for each in found] if len(found) == 1 else found
+
+
+def _found(read: Callable[[], list[Points]], caps: Sequence[CapFit], origin: str) -> list[ClockFit]:
+    """Raises the InputError of `read` where there are no power limits either."""
+    try:
+        return _paired(read(), caps, origin)
+    except InputError:
+        if not caps:
+            raise
+        return _paired([], caps, origin)
+
+
+def _paired(series: Sequence[Points], caps: Sequence[CapFit], origin: str) -> list[ClockFit]:
+    """One entry per load, its memory clocks in one; of many loads, or of power limits, the best of each board."""
+    loads: dict[tuple[str, tuple[str, ...]], list[Points]] = {}
+    for points in series:
+        loads.setdefault((points.gpu, points.others), []).append(points)
+    if len(loads) > _MOST:
+        boards: dict[str, list[Points]] = {}
+        for points in series:
+            boards.setdefault(points.gpu, []).append(points)
+        chosen = {gpu: choose(found) for gpu, found in boards.items()}
+        loads = {(gpu, points.others): [points] for gpu, points in chosen.items()}
+    kept = list(loads.values())[:_MOST]
+    found = [ClockFit(fit_memory_clocks(each), None, origin) for each in kept]
+    for gpu in dict.fromkeys(each.gpu for each in caps):
+        best = most_telling([each for each in caps if each.gpu == gpu])
+        beside = _least_limited([(at, each[0].limit_w) for at, each in enumerate(kept) if each[0].gpu == gpu])
+        if beside is None:
+            found.append(ClockFit(None, best, origin))
+        else:
+            found[beside] = ClockFit(found[beside].fit, best, origin)
+    return found
+
+
+def _least_limited(loads: Sequence[tuple[int, float | None]]) -> int | None:
+    """Of loads with the power limit each was measured under, the one that stands beside power limits, if any does.
+
+    The only one, or the one under the highest limit where all others were measured under lower ones.
+    """
+    if len(loads) == 1:
+        return loads[0][0]
+    limits = [limit for _, limit in loads if limit is not None]
+    highest = [at for at, limit in loads if limit is not None and limit == max(limits)]
+    return highest[0] if len(limits) == len(loads) and len(highest) == 1 else None
+
+
+def fit_of_sweep(
+    gpu: Gpu,
+    *,
+    points: int = 10,
+    steered: bool = True,
+    memory_clocks: bool = False,
+    on_progress: Callable[[int, int], None] | None = None,
+    stop: threading.Event | None = None,
+    guard: DeviceGuard | None = None,
+) -> tuple[FrequencyFit, str]:
+    """Sweep the clocks under full load and fit; the fit, and what it was fitted to in words.
+
+    At most `points` clocks, each where it adds most, or evenly spread where not `steered`; with `memory_clocks` at
+    each memory clock of the board. Raises WattridgeError where the board cannot run or be set, or where `stop` ended
+    the sweep.
+    """
+    series = []
+    with running_board(gpu, guard) as (board, inside, load):
+        for memory in gpu.memory_clocks_mhz() if memory_clocks else [None]:
+            sweep = sweep_clocks(
+                board,
+                inside,
+                points=points,
+                steered=steered,
+                load=load,
+                memory_clock_mhz=memory,
+                on_progress=on_progress,
+                stop=stop,
+            )
+            if stop is not None and stop.is_set():
+                raise WattridgeError("the clock sweep was stopped", gpu.info.label)
+            series.append(sweep.points)
+    fit = fit_memory_clocks(series)
+    count = sum(len(each.clock_mhz) for each in series)
+    simulated = ", simulated" if gpu.info.source == "simulated" else ""
+    return fit, f"sweep of {count} clocks, {fit.series}{simulated}"
+
+
+def caps_of_sweep(
+    gpu: Gpu,
+    *,
+    points: int = 10,
+    on_progress: Callable[[int, int], None] | None = None,
+    stop: threading.Event | None = None,
+    guard: DeviceGuard | None = None,
+) -> CapFit:
+    """The same load as of `fit_of_sweep` under `points` power limits. Raises WattridgeError as that does."""
+    with running_board(gpu, guard) as (board, inside, load):
+        swept = sweep_limits(board, inside, points=points, load=load, on_progress=on_progress, stop=stop).points
+    assert swept.requested_mhz is not None
+    assert swept.rate is not None
+    fit = fit_caps(
+        swept.requested_mhz,
+        swept.power_w,
+        swept.rate,
+        gpu=swept.gpu,
+        series=swept.series,
+        observed_clock_mhz=swept.clock_mhz,
+        simulated=swept.simulated,
+    )
+    if fit is None:
+        raise WattridgeError("the sweep of power limits was stopped", gpu.info.label)
+    return fit
+
+
+@contextmanager
+def running_board(gpu: Gpu, guard: DeviceGuard | None) -> Iterator[tuple[Gpu, DeviceGuard, Load | None]]:
+    """The board ready to run a load, its guard, and the load; None is the one that `sweep_clocks` runs by default.
+
+    A real board runs multiply-adds on all its multiprocessors. Raises WattridgeError where it may not be set.
+    """
+    guard = guard if guard is not None else DeviceGuard(gpu)
+    if not gpu.info.live:
+        yield gpu, guard, None
+        return
+    from ..runner.cuda.open import require_cuda
+    from ..runner.cuda.square_wave import WaveGpu
+
+    guard.open()
+    require_cuda(gpu)
+    with closing(WaveGpu(gpu)) as board:
+        yield board, guard, board.wave_loads()[0]
+
+
+def fit_of_session(session: LoadedSession) -> tuple[FrequencyFit, str]:
+    """Fit to a stored session's measurements; as `fit_of_table`."""
+    record = session.record
+    return fit_of_table(session.table, record.title, record.gpu, record.source)
+
+
+def caps_of_session(session: LoadedSession) -> list[CapFit]:
+    """The power limits of a stored session; empty where it has none."""
+    return caps_of_table(session.table, session.record.gpu, simulated=session.record.source == "simulated")
+
+
+def fit_of_table(table: ResultTable, title: str, gpu: str, source: str) -> tuple[FrequencyFit, str]:
+    """Fit to a session's measurements on a board; the fit, and what it was fitted to in words.
+
+    Raises InputError where they hold too few clocks.
+    """
+    from .fit.frequency import fit_memory_clocks
+
+    fit = fit_memory_clocks(series_of_table(table, gpu=gpu, simulated=source == "simulated"))
+    return fit, f"session of {title}, {fit.series}{'' if source in LIVE else f', {source}'}"

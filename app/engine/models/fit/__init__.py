@@ -1,0 +1,1 @@
+"""The frequency model: its curve, its fit, its posterior, and the clock that follows from them."""

@@ -1,0 +1,183 @@
+"""How measurements depart from a model: noise of their own, and a smooth part that is the model's own error.
+
+No board is a curve of the model's family. Where its points run above the curve, the next point will too: that part is
+a Gaussian process over the clock (Matern covariance, nu = 5/2), relative to the model. The sizes of both parts are
+estimated from the points. Few noisy points leave the model as it is; many quiet ones overrule it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import Floats
+
+_ROOT_5 = math.sqrt(5.0)
+_LEAST_SHARE = 0.02  # of the posterior, that a size of the departure needs to be drawn from
+_MOST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """Relative standard deviations of the noise and of the smooth part, and the correlation length of the latter."""
+
+    noise: float
+    smooth: float
+    length: float
+
+    def covariance(self, a: Floats, b: Floats) -> Floats:
+        """Of the smooth part between scaled clocks of shapes (n,) and (m,); shape (n, m)."""
+        return self.smooth**2 * matern(a, b, self.length)
+
+
+@dataclass(frozen=True, slots=True)
+class Scales:
+    """The grid of departures and their prior."""
+
+    noise: tuple[float, ...]
+    smooth: tuple[float, ...]  # beside none at all
+    usual_noise: float
+    noise_spread: float  # of its logarithm
+    no_smooth_share: float
+    lengths: tuple[float, ...]  # in units of the highest clock
+
+    def tried(self) -> list[tuple[Departure, float]]:
+        """Every departure to try, with the logarithm of its prior."""
+        found = []
+        share = (1 - self.no_smooth_share) / (len(self.smooth) * len(self.lengths))
+        for noise in self.noise:
+            usual = -0.5 * (math.log(noise / self.usual_noise) / self.noise_spread) ** 2
+            found.append((Departure(noise, 0.0, self.lengths[0]), usual + math.log(self.no_smooth_share)))
+            found += [
+                (Departure(noise, smooth, length), usual + math.log(share))
+                for smooth in self.smooth
+                for length in self.lengths
+            ]
+        return found
+
+
+# Of power: a step of the voltage between two clocks, or a bend that no curve of the family has.
+OF_POWER = Scales(
+    noise=(0.001, 0.003, 0.008, 0.015, 0.03),
+    smooth=(0.005, 0.015, 0.04, 0.1),
+    usual_noise=0.01,
+    noise_spread=1.0,
+    no_smooth_share=0.3,
+    lengths=(0.03, 0.1, 0.25),
+)
+# Of time, with little noise: the share of caches and memory changes with the clock.
+OF_TIME = Scales(
+    noise=(0.001, 0.003, 0.01, 0.03),
+    smooth=(0.003, 0.01, 0.03, 0.1),
+    usual_noise=0.003,
+    noise_spread=1.0,
+    no_smooth_share=0.4,
+    lengths=(0.1, 0.3),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """Scaled clocks of points, and the directions in which the smooth part of one length has independent sizes."""
+
+    x: Floats
+    length: float
+    sizes: Floats  # eigenvalues of its covariance at unit variance
+    vectors: Floats
+
+    @classmethod
+    def of(cls, x: Floats, length: float) -> Basis:
+        sizes, vectors = np.linalg.eigh(matern(x, x, length))
+        return cls(x, length, np.maximum(sizes, 0.0), vectors)
+
+    def variance(self, departure: Departure) -> Floats:
+        """Of the departure along each direction."""
+        return np.asarray(departure.noise**2 + departure.smooth**2 * self.sizes)
+
+    def posterior(self, departure: Departure, at: Floats) -> tuple[Floats, Floats]:
+        """The smooth part at scaled clocks `at`, shape (m,), given departures at the points, shape (n,).
+
+        The matrix (n, m) that turns the departures into its mean, and a factor (m, m) of its covariance: a draw is the
+        mean plus normal deviates times that factor.
+        """
+        across = departure.covariance(at, self.x) @ self.vectors
+        left = departure.covariance(at, at) - (across / self.variance(departure)) @ across.T
+        left[np.diag_indices_from(left)] += 1e-6 * departure.smooth**2
+        return self.gain(departure, at), np.asarray(np.linalg.cholesky(left).T, dtype=np.float64)
+
+    def gain(self, departure: Departure, at: Floats) -> Floats:
+        """The matrix (n, m) alone."""
+        across = departure.covariance(at, self.x) @ self.vectors
+        return np.asarray(self.vectors @ (across / self.variance(departure)).T)
+
+
+def matern(a: Floats, b: Floats, length: float) -> Floats:
+    """Matern covariance of unit variance, nu = 5/2, between shapes (n,) and (m,)."""
+    distance = _ROOT_5 * np.abs(a[:, None] - b[None, :]) / length
+    return np.asarray((1 + distance + distance**2 / 3) * np.exp(-distance))
+
+
+@dataclass(frozen=True, slots=True)
+class Smooth:
+    """The smooth part at other clocks given relative departures, over all likely sizes of noise and smooth part.
+
+    One size alone would be too sure: of few points a large noise explains them almost as well as a smooth part does.
+    """
+
+    likely: tuple[tuple[Departure, float], ...]  # with their shares, which sum to 1
+    bases: dict[float, Basis]
+    departures: Floats  # (n,)
+
+    @classmethod
+    def of(cls, x: Floats, departures: Floats, scales: Scales) -> Smooth:
+        """Of departures at scaled clocks `x`, both of shape (n,)."""
+        bases = {length: Basis.of(x, length) for length in scales.lengths}
+
+        def evidence(departure: Departure, log_prior: float) -> float:
+            basis = bases[departure.length]
+            variance = basis.variance(departure)
+            turned = departures @ basis.vectors
+            return log_prior - 0.5 * float((turned**2 / variance + np.log(variance)).sum())
+
+        tried = scales.tried()
+        kept, share = likeliest([evidence(*each) for each in tried])
+        found = tuple((tried[i][0], float(part)) for i, part in zip(kept, share, strict=True))
+        return cls(found, bases, departures)
+
+    def mean(self, at: Floats) -> Floats:
+        """At scaled clocks `at`, shape (m,)."""
+        total = np.zeros(len(at))
+        for departure, share in self.likely:
+            if departure.smooth > 0:
+                total += share * (self.departures @ self.bases[departure.length].gain(departure, at))
+        return total
+
+    def drawn(self, at: Floats, count: int, rng: np.random.Generator) -> Floats:
+        """`count` curves, each as likely as the next, in random order; shape (count, m)."""
+        found = []
+        for (departure, _), number in zip(self.likely, counts([share for _, share in self.likely], count), strict=True):
+            curves = np.zeros((number, len(at)))
+            if departure.smooth > 0:
+                gain, factor = self.bases[departure.length].posterior(departure, at)
+                curves += self.departures @ gain + rng.standard_normal(curves.shape) @ factor
+            found.append(curves)
+        return np.asarray(rng.permutation(np.concatenate(found)))
+
+
+def likeliest(log_evidence: Sequence[float]) -> tuple[list[int], Floats]:
+    """The places of the few that explain almost everything, the likeliest first, and their shares."""
+    evidence = np.asarray(log_evidence)
+    weight = np.exp(evidence - evidence.max())
+    order = np.argsort(-weight, kind="stable")[:_MOST]
+    kept = [int(i) for i in order if weight[i] > _LEAST_SHARE * weight.sum()] or [int(order[0])]
+    return kept, np.asarray(weight[kept] / weight[kept].sum())
+
+
+def counts(share: Sequence[float] | Floats, total: int) -> list[int]:
+    """How many of `total` draws each share gets; the first gets what rounding leaves."""
+    found = [int(part * total) for part in share]
+    found[0] += total - sum(found)
+    return found

@@ -1,0 +1,474 @@
+"""The frequency model: P(f) = min(P_max, P_idle + alpha f v(f)^2), fitted [Schoonhoven2024, eqs. 6.2, 6.3].
+
+Whether the points bracket the optimum and the ridge, or only bound them, with the reasons.
+
+Clocks for different aims: least energy, energy-delay products, least energy at almost full speed.
+
+The frequency model fitted to a series of points, and to series at several memory clocks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, field, replace
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import Floats, Mask
+from .clock_limits import effective_clocks, limited_points, only_followed
+from .curve import Curve
+from .duration import Duration, fit_duration
+from .leakage import Leakage, fit_leakage
+from .least_squares import LEAST_R2, Solution, fit_forms, is_bent, r_squared
+from .outliers import without_outliers
+from .points import Points, choose
+from .posterior import Posterior, posterior_of
+from .recommend import Measured, candidates, follow_data, recommend, settable_interval, survey
+from .voltage_ridge import voltage_ridge
+
+_UNLIKELY = 0.05  # share of the curves with their bend on one side
+_CLEAR = 3.0  # standard errors
+_SPEED_SCATTER = 0.03  # relative
+NO_SPEED: Final = "no speed was measured: energy is taken for power over clock, as of work that scales with the clock"
+
+
+def optimum_flag(optimum: float, interval: tuple[float, float], clocks: Floats) -> tuple[bool, list[str]]:
+    """Bracketed: the optimum lies inside the samples, and it is unlikely that it lies at their edge."""
+    low, high = float(clocks[0]), float(clocks[-1])
+    if optimum <= low + 0.5 or interval[0] < 0.5 * (clocks[0] + clocks[1]):
+        side, edge = "lower", low
+    elif optimum >= high - 0.5 or interval[1] > 0.5 * (clocks[-1] + clocks[-2]):
+        side, edge = "upper", high
+    else:
+        return True, []
+    return False, [f"optimum not bracketed: it may lie at or beyond the {side} end of the points ({edge:.0f} MHz)"]
+
+
+def ridge_flag(
+    solution: Solution, straight: Solution, ridges_mhz: Floats, clocks: Floats
+) -> tuple[float, bool, list[str]]:
+    """The ridge, or the edge that it lies beyond; whether points on both sides show it, and why not.
+
+    `ridges_mhz` are those of curves that are each as likely as the next.
+    """
+    lowest, highest = float(clocks[0]), float(clocks[-1])
+    if solution is straight:
+        return highest, False, ["ridge not bracketed: over these clocks power is a straight line"]
+    if not is_bent(solution, straight):  # but with a negative P_idle: the line is a piece of the bend
+        what = "over these clocks power is as well a straight line, and too steep for the voltage of low clocks"
+        return lowest, False, [f"ridge not bracketed: {what}"]
+    ridge = solution.curve.ridge_mhz
+    if solution.aicc >= straight.aicc:  # few points: the prior of the curves would outweigh a form that is clear
+        error = _CLEAR * solution.standard_errors["ridge_mhz"]
+        ridges_mhz = np.asarray([lowest, highest]) if np.isnan(error) else ridge + error * np.asarray([-1.0, 0.0, 1.0])
+    if ridge <= clocks[1] or float((ridges_mhz <= clocks[1]).mean()) > _UNLIKELY:
+        return lowest, False, [f"ridge not bracketed: it may lie below the swept clocks ({lowest:.0f} MHz)"]
+    if ridge >= clocks[-2] or float((ridges_mhz >= clocks[-2]).mean()) > _UNLIKELY:
+        return highest, False, [f"ridge not bracketed: it may lie above the swept clocks ({highest:.0f} MHz)"]
+    return ridge, True, []
+
+
+def speed_reason(duration: Duration, clock: Floats, rate: Floats) -> list[str]:
+    """How the measured speed departs from the clock, where P/f is not the energy."""
+    spread = float(np.std(np.log(duration.relative(clock) * rate)))
+    if spread > _SPEED_SCATTER:
+        return [f"speed follows the clock only to {100 * spread:.0f} %: time between the points is an estimate"]
+    if duration.fixed_per_mhz > 0:
+        share = 100 * duration.fixed_share(float(clock.max()))
+        return [f"{share:.0f} % of the time at {clock.max():.0f} MHz does not shrink with the clock"]
+    return []
+
+
+def cap_reason(points: Points, acted: Mask) -> str:
+    """At which points a limit acted, and what shows it."""
+    count, first = int(acted.sum()), float(points.clock_mhz[acted].min())
+    level = float(np.median(points.power_w[acted]))
+    source = "by the event reasons" if points.limited is not None else "as power or speed show"
+    return f"a limit acted at {count} points from {first:.0f} MHz up, at about {level:.0f} W ({source})"
+
+
+SLOWER = (0.05, 0.1)  # shares of the full speed that may be given up
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The best clock for an aim, and what it costs and gains against the fastest clock."""
+
+    wish: str
+    clock_mhz: float
+    energy: float  # expected, over that of the fastest clock
+    time: float  # over that of the fastest clock
+
+
+def choices(posterior: Posterior, clocks_mhz: Floats) -> tuple[Choice, ...]:
+    """The best of the clocks, shape (n,), for each aim, by the expected energy E and time t."""
+    time = np.interp(clocks_mhz, posterior.clock_mhz, posterior.time)
+    drawn = posterior.energy / posterior.energy.min(axis=1)[:, None]
+    energy = np.interp(clocks_mhz, posterior.clock_mhz, drawn.mean(axis=0))
+    fastest = int(time.argmin())
+
+    def choice(wish: str, cost: Floats) -> Choice:
+        at = int(cost.argmin())
+        return Choice(wish, float(clocks_mhz[at]), float(energy[at] / energy[fastest]), float(time[at] / time[fastest]))
+
+    found = [choice("least energy x time", energy * time), choice("least energy x time^2", energy * time**2)]
+    for share in SLOWER:
+        allowed = time <= time.min() / (1.0 - share)
+        found.append(
+            choice(f"least energy within {100 * share:.0f} % of full speed", np.where(allowed, energy, np.inf))
+        )
+    return tuple(found)
+
+
+MINIMUM_CLOCKS = 5  # four parameters and one clock to check them with
+_IDLE_ERROR = 0.3  # of the lowest power: beyond this standard error P_idle is not reported
+_NO_FLOATS: Final[Floats] = np.empty(0)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryClock:
+    """What a memory clock makes possible, over the best of all memory clocks (energy) and the fastest of all (time)."""
+
+    memory_clock_mhz: float
+    recommended_clock_mhz: float
+    energy: float
+    time: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Samples:
+    """The points of a fit; arrays of shape (n,), ascending by clock as given."""
+
+    clock_mhz: Floats  # observed or effective
+    power_w: Floats  # as measured
+    used: Mask  # points that took part in the fit
+    voltage_mv: Floats = field(default_factory=lambda: _NO_FLOATS)  # NaN unknown; empty: none known
+    rate: Floats = field(default_factory=lambda: _NO_FLOATS)  # in any unit; empty: not known
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """The parameters of the curve as far as the points identify them, and what was fitted beside it."""
+
+    form: Literal["sharp", "smooth"] = "sharp"
+    p_idle_w: float | None = None
+    p_max_w: float | None = None
+    alpha_w_per_mhz: float | None = None
+    beta_per_mhz: float | None = None
+    ridge_mhz: float | None = None  # that of the voltage where the two disagree; an edge where not bracketed
+    ridge_bracketed: bool = False
+    softness_mhz: float | None = None  # w of the smooth form; None for the sharp one
+    standard_errors: dict[str, float] = field(default_factory=dict)  # by parameter name
+    # The fields of `Curve`; also where a parameter is not identified on its own.
+    curve: tuple[float, ...] | None = None
+    fixed_time_share: float | None = None  # of the time at the highest clock, what does not shrink with it
+    leakage_w_per_c: float | None = None  # where identified; the curve, not the points, is at reference_c then
+    reference_c: float | None = None
+    voltage_ridge_mhz: float | None = None  # of the measured voltage curve
+    voltage_ridge_interval_mhz: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimum:
+    """The clock of the least energy per work, and the one to use."""
+
+    optimum_mhz: float | None = None  # of the least expected energy, continuous
+    optimum_interval_mhz: tuple[float, float] | None = None  # 95 %
+    optimum_bracketed: bool = False
+    range_mhz: tuple[float, float] | None = None  # +-10 % of the optimum
+    best_measured_mhz: float | None = None
+    recommended_clock_mhz: float | None = None  # a sampled or supported clock
+    expected_loss: float | None = None  # of energy, of the recommended clock over the unknown best one
+    choices: tuple[Choice, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quality:
+    """How well the curve explains the points, and where it lies with 95 % probability."""
+
+    identifiable: bool = False
+    r2: float | None = None
+    rmse_w: float | None = None
+    band_mhz: Floats = field(default_factory=lambda: _NO_FLOATS)  # (m,)
+    band_w: Floats = field(default_factory=lambda: _NO_FLOATS)  # (2, m): 95 % band of P(f) at those clocks
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrequencyFit(Quality, Optimum, Parameters, Samples):
+    """A fitted model. None stands for 'not identifiable'; an edge with a false flag for 'not bracketed'."""
+
+    gpu: str
+    series: str  # which device, kernel or configuration the points belong to
+    reasons: tuple[str, ...] = ()
+    simulated: bool = False
+    memory_clock_mhz: float | None = None
+    memory_clocks: tuple[MemoryClock, ...] = ()  # where the same work was measured at several
+
+    @property
+    def points(self) -> int:
+        """How many points it was fitted to, those left out included."""
+        return len(self.clock_mhz)
+
+    def power(self, clock_mhz: npt.ArrayLike) -> Floats:
+        """P(f) in W at the clocks. Raises ValueError where the model is not identifiable."""
+        return self._curve().power_w(clock_mhz)
+
+    def relative_voltage(self, clock_mhz: npt.ArrayLike) -> Floats:
+        """v(f) relative to the voltage below the ridge: no unit, never volts. Raises ValueError as `power` does."""
+        return self._curve().voltage(clock_mhz)
+
+    def energy(self, clock_mhz: npt.ArrayLike) -> Floats:
+        """Estimated energy per work, P(f) t(f), relative to its minimum over the sampled range (no unit).
+
+        t(f) is 1/f, or 1/f and a fixed part where the measured speed shows one. Raises ValueError as `power` does.
+        """
+        curve = self._curve()
+        sampled = self.clock_mhz[self.used]
+        lowest = float(curve.energy(np.linspace(sampled.min(), sampled.max(), 401)).min())
+        return np.asarray(curve.energy(clock_mhz) / lowest)
+
+    def _curve(self) -> Curve:
+        if self.curve is None:
+            raise ValueError("the frequency model is not identifiable from these points")
+        return Curve(*self.curve)
+
+
+def fit_frequency_model(points: Points) -> FrequencyFit:
+    """Fit P(f) = min(P_max, P_idle + alpha f v(f)^2) to points [Schoonhoven2024, eqs. 6.2, 6.3].
+
+    Points that are not finite or not positive are left out. Raises ValueError where shapes differ, InputError where no
+    point is left.
+    """
+    readings = _Readings.of(points.usable())
+    clocks = _distinct(readings.clock_mhz[readings.used])
+    if clocks < MINIMUM_CLOCKS:
+        what = f"{clocks} different clocks below any limit; the model needs at least {MINIMUM_CLOCKS}"
+        return readings.without_model(what)
+    readings = readings.checked()
+    points, duration = readings.fitted, readings.duration
+    solution, straight = fit_forms(points.clock_mhz, points.power_w, duration)
+    modelled_w = solution.curve.power_w(points.clock_mhz)
+    r2 = r_squared(points.power_w, modelled_w)
+    if r2 < LEAST_R2 or solution.curve.alpha_w_per_mhz <= 0:
+        return readings.without_model(f"power does not follow the clock as the model has it (R² {max(r2, 0.0):.3f})")
+    curve = replace(
+        solution.curve, p_max_w=readings.p_max_w, fixed_per_mhz=duration.fixed_per_mhz, blend=duration.blend
+    )
+    posterior = posterior_of(points, duration)
+    optimum, optimum_reasons, overruled = _optimum(readings, posterior, curve)
+    parameters, ridge_reasons = _parameters(readings, posterior, curve, solution, straight)
+    speed = [NO_SPEED] if points.rate is None else speed_reason(duration, points.clock_mhz, points.rate)
+    low, high = posterior.band_w()
+    middle = curve.power_w(posterior.clock_mhz)  # its misfit is part of what is uncertain: the band holds it
+    quality = Quality(
+        identifiable=True,
+        r2=r2,
+        rmse_w=float(np.sqrt(((points.power_w - modelled_w) ** 2).mean())),
+        band_mhz=posterior.clock_mhz,
+        band_w=np.stack([np.minimum(low, middle), np.maximum(high, middle)]),
+    )
+    reasons = (*readings.reasons, *optimum_reasons, *ridge_reasons, *speed, *overruled)
+    figures = {**vars(parameters), **vars(optimum), **vars(quality)}
+    return replace(readings.blank(), **figures, reasons=reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class _Readings:
+    """Usable points and what is known of them before any curve is fitted; arrays of shape (n,)."""
+
+    points: Points
+    clock_mhz: Floats  # that each ran at: by the speed where a limit held it below the requested one
+    power_w: Floats  # at the reference temperature, where leakage is identified
+    limited: Mask
+    used: Mask
+    duration: Duration
+    reasons: tuple[str, ...] = ()
+    leakage: Leakage | None = None
+
+    @classmethod
+    def of(cls, points: Points) -> _Readings:
+        acted = limited_points(points)
+        free, duration, rate = ~acted, Duration(), points.rate
+        if rate is not None and free.any():
+            duration = fit_duration(points.clock_mhz[free], rate[free])
+        if _distinct(points.clock_mhz[free]) < MINIMUM_CLOCKS and rate is not None and duration.fixed_per_mhz == 0:
+            free = free | acted  # too few without: where the speed gives the real clock under the cap, it is a point
+        reasons = (cap_reason(points, acted),) if acted.any() else ()
+        return cls(points, effective_clocks(points, acted), points.power_w, ~free, free, duration, reasons)
+
+    def checked(self) -> _Readings:
+        """With the leakage, and without readings that cannot belong to the curve."""
+        points, free, power_w, reasons = self.points, self.used, self.power_w, list(self.reasons)
+        leakage = None
+        if points.temperature_c is not None:
+            leakage = fit_leakage(self.clock_mhz[free], power_w[free], points.temperature_c[free])
+            if leakage is not None:
+                power_w = power_w - leakage.slope_w_per_c * (points.temperature_c - leakage.reference_c)
+                reasons.append(leakage.words)
+        used, wrong = without_outliers(self.clock_mhz, power_w, points.rate, free)
+        duration = self.duration
+        if wrong:
+            reasons.append(wrong)
+            if points.rate is not None:
+                duration = fit_duration(points.clock_mhz[used], points.rate[used])
+        return replace(self, power_w=power_w, used=used, duration=duration, reasons=tuple(reasons), leakage=leakage)
+
+    @property
+    def fitted(self) -> Points:
+        """The points used, at the clocks they ran at and the reference temperature."""
+        return replace(self.points, clock_mhz=self.clock_mhz, power_w=self.power_w).at(self.used)
+
+    @property
+    def p_max_w(self) -> float:
+        """At which a limit held the board; infinite where none acted."""
+        return float(np.median(self.points.power_w[self.limited])) if self.limited.any() else math.inf
+
+    def measured(self) -> Measured:
+        """The energy per work by clock: of the points used, and of the limited ones where their speed is known;
+        those left out count where others repeat them.
+
+        Without it, the clock that a limited point really ran at is not known either.
+        """
+        kept = self.used | self.limited if self.points.rate is not None or not self.used.any() else self.used
+        seen = ~self.limited | kept
+        points = replace(self.points, clock_mhz=self.clock_mhz).at(seen)
+        return Measured.of(points.clock_mhz, points.energy, points.requested_mhz, kept[seen])
+
+    def blank(self) -> FrequencyFit:
+        """What is known without a model."""
+        points = self.points
+        return FrequencyFit(
+            gpu=points.gpu,
+            series=points.series,
+            clock_mhz=self.clock_mhz,
+            power_w=points.power_w,
+            used=self.used,
+            voltage_mv=points.voltage_mv if points.voltage_mv is not None else _NO_FLOATS,
+            rate=points.rate if points.rate is not None else _NO_FLOATS,
+            best_measured_mhz=self.measured().best_mhz,
+            simulated=points.simulated,
+        )
+
+    def without_model(self, reason: str) -> FrequencyFit:
+        """The measured energies still give a clock, where speed was measured."""
+        fit, reasons = self.blank(), (*self.reasons, reason)
+        if self.points.rate is None or _distinct(self.points.clock_mhz) < 2:
+            return replace(fit, reasons=reasons)
+        what = "the recommended clock is the one with the least measured energy"
+        measured = self.measured()
+        clock, doubts = measured.checked(measured.best_mhz)
+        return replace(fit, recommended_clock_mhz=clock, reasons=(*reasons, what, *doubts))
+
+
+def _optimum(readings: _Readings, posterior: Posterior, curve: Curve) -> tuple[Optimum, list[str], list[str]]:
+    """The optimum and the clock to use; why it is not bracketed, and why the model's own choice is overruled."""
+    points, measured = readings.fitted, readings.measured()
+    clock, supported = points.clock_mhz, points.supported_mhz
+    valley = survey(posterior.clock_mhz, posterior.energy)
+    bracketed, reasons = optimum_flag(valley.optimum_mhz, valley.interval_mhz, np.unique(clock))
+    interval = settable_interval(valley, supported)
+    chosen = recommend(valley, interval, clock, points.energy, supported, bracketed=bracketed)
+    chosen, overruled = follow_data(chosen, interval, measured, posterior, curve, supported)
+    chosen, doubts = measured.checked(chosen)
+    overruled += doubts
+    # of the points that were fitted: what a limit removed is no fault of the model
+    misfit = Measured.of(clock, points.energy).misfit(posterior.clock_mhz, posterior.energy.mean(0), posterior.noise)
+    optimum = Optimum(
+        optimum_mhz=valley.optimum_mhz,
+        optimum_interval_mhz=interval,
+        optimum_bracketed=bracketed,
+        range_mhz=(0.9 * valley.optimum_mhz, 1.1 * valley.optimum_mhz),
+        best_measured_mhz=measured.best_mhz,
+        recommended_clock_mhz=chosen,
+        expected_loss=math.hypot(float(valley.loss_at(chosen)), misfit),
+        choices=choices(posterior, candidates(clock, supported)),
+    )
+    return optimum, reasons, overruled
+
+
+def _parameters(
+    readings: _Readings, posterior: Posterior, curve: Curve, solution: Solution, straight: Solution
+) -> tuple[Parameters, list[str]]:
+    """The parameters as far as the points identify them, and why the ridge is not bracketed.
+
+    What a reader would take for a fact must be one.
+    """
+    points, leakage = readings.fitted, readings.leakage
+    clocks = np.unique(points.clock_mhz)
+    ridge, bracketed, reasons = ridge_flag(solution, straight, posterior.ridge_mhz, clocks)
+    least_w = float(points.power_w.min())
+    below_range = not bracketed and ridge <= clocks[0]  # the voltage all is relative to was never seen
+    idle_known = solution.standard_errors["p_idle_w"] <= _IDLE_ERROR * least_w and not below_range
+    idle_w = curve.p_idle_w if curve.p_idle_w > 1e-6 * least_w else 0.0  # at its bound
+    by_voltage = None if points.voltage_mv is None else voltage_ridge(points.clock_mhz, points.voltage_mv)
+    stated, errors = (ridge, bracketed), dict(solution.standard_errors)
+    error = errors.get("ridge_mhz", math.nan)
+    if by_voltage is not None and not (bracketed and by_voltage.agrees(ridge, error)):
+        bend = f"the curve of power bends at {ridge:.0f} ± {error:.2g} MHz" if bracketed else "power alone shows none"
+        reasons = [*reasons, f"the ridge is that of the measured voltage, {by_voltage.ridge_mhz:.0f} MHz: {bend}"]
+        stated = (by_voltage.ridge_mhz, True)
+        errors.pop("ridge_mhz", None)
+    parameters = Parameters(
+        form="sharp" if curve.softness_mhz == 0 else "smooth",
+        p_idle_w=idle_w if idle_known else None,
+        p_max_w=curve.p_max_w if math.isfinite(curve.p_max_w) else None,
+        alpha_w_per_mhz=None if below_range else curve.alpha_w_per_mhz,
+        beta_per_mhz=curve.beta_per_mhz if bracketed else None,
+        ridge_mhz=stated[0],
+        ridge_bracketed=stated[1],
+        softness_mhz=curve.softness_mhz if curve.softness_mhz > 0 and bracketed else None,
+        standard_errors=errors,
+        curve=astuple(curve),
+        fixed_time_share=None if points.rate is None else readings.duration.fixed_share(float(clocks[-1])),
+        leakage_w_per_c=leakage.slope_w_per_c if leakage is not None else None,
+        reference_c=leakage.reference_c if leakage is not None else None,
+        voltage_ridge_mhz=by_voltage.ridge_mhz if by_voltage is not None else None,
+        voltage_ridge_interval_mhz=by_voltage.interval_mhz if by_voltage is not None else None,
+    )
+    return parameters, reasons
+
+
+def _distinct(clock: Floats) -> int:
+    """How many clocks, those within a per cent of each other counted once."""
+    count, last = 0, 0.0
+    for each in np.sort(clock).tolist():
+        if each > 1.01 * last:
+            count, last = count + 1, each
+    return count
+
+
+def fit_points(points: Points) -> FrequencyFit:
+    """Fit the frequency model to one series; one of very many rows by the medians at each clock."""
+    points = only_followed(points.condensed())
+    fit = fit_frequency_model(points)
+    return replace(fit, reasons=(*fit.reasons, *points.notes), memory_clock_mhz=points.memory_clock_mhz)
+
+
+def fit_memory_clocks(series: Sequence[Points]) -> FrequencyFit:
+    """The chosen one of several series, and beside it those that differ from it in nothing but the memory clock."""
+    chosen = choose(series)
+    fit = fit_points(chosen)
+    alike = [points for points in series if points.others == chosen.others and points.memory_clock_mhz is not None]
+    if chosen.memory_clock_mhz is None or len({points.memory_clock_mhz for points in alike}) < 2:
+        return fit
+    fits = [fit if points.series == chosen.series else fit_points(points) for points in alike]
+    return replace(fit, memory_clocks=_side_by_side(fits))
+
+
+def _side_by_side(fits: Sequence[FrequencyFit]) -> tuple[MemoryClock, ...]:
+    """One entry per fit that recommends a clock and knows the speed, by memory clock; the speeds must be alike."""
+    found = []
+    for fit in fits:
+        clock, memory = fit.recommended_clock_mhz, fit.memory_clock_mhz
+        if clock is None or memory is None or not len(fit.rate):
+            continue
+        energy = float(np.exp(np.interp(clock, fit.clock_mhz, np.log(fit.power_w / fit.rate))))
+        time = float(np.exp(np.interp(clock, fit.clock_mhz, -np.log(fit.rate))))
+        found.append((memory, clock, energy, time, float((1 / fit.rate).min())))
+    least, fastest = (min((each[at] for each in found), default=1.0) for at in (2, 4))
+    return tuple(
+        MemoryClock(memory, clock, energy / least, time / fastest) for memory, clock, energy, time, _ in sorted(found)
+    )

@@ -1,0 +1,143 @@
+"""Energy rooflines and kernels placed on them, described for the terminal, the report and the window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from ....base.formatting import change, duration, number, percent
+from ...results.description import NOT_IDENTIFIABLE, Cell, Description, Figure, Listing
+from ..tuning_methods import Methods
+from .fit import RooflineFit
+from .points import PlacedKernel, Sweep, shares_of_peak, word_byte
+
+_ENERGIES: Final = (  # of an estimate: attribute, label, unit, meaning
+    ("eps_flop_pj", "ε_flop", "pJ/flop", "energy of a flop"),
+    ("eps_mem_pj_per_b", "ε_mem", "pJ/B", "energy of a byte of traffic"),
+    ("pi_0_w", "π_0", "W", "constant power, drawn whatever the kernel does"),
+)
+_FROM_ENERGIES: Final = (  # attribute, factor, label, unit, meaning
+    ("pi_flop_w", 1.0, "π_flop", "W", "power of the flops alone at peak speed"),
+    ("pi_mem_w", 1.0, "π_mem", "W", "power of the traffic alone at full bandwidth"),
+    ("eta_flop", 100.0, "η_flop", "%", "share of a flop's least energy that is its own"),
+    ("energy_balance", 1.0, "B_ε", "flop/B", "energy balance: above it the work takes more energy than the traffic"),
+    ("effective_energy_balance", 1.0, "Effective B_ε", "flop/B", "above it most energy is the work's, π_0 included"),
+)
+_SPEEDS: Final = (
+    ("peak_flops", 1e-12, "Peak", "TFLOP/s", "highest measured speed; of a published line the board's"),
+    ("bandwidth", 1e-9, "Bandwidth", "GB/s", "highest measured traffic; of a published line the board's"),
+    ("time_balance", 1.0, "B_τ", "flop/B", "time balance: above it the work takes longer than the traffic"),
+)
+_SHARES: Final = (  # of the theoretical peak [Holtmann2024, table 3]: key, label, meaning
+    ("flop", "Of peak, flop kernel", "speed of the flop kernel, of the theoretical peak"),
+    ("roofline_flop", "Of peak, roofline kernel", "its highest speed, of the theoretical peak"),
+    ("copy", "Of bandwidth, copy kernel", "traffic of the copy kernel, of the theoretical bandwidth"),
+    ("roofline_mem", "Of bandwidth, roofline kernel", "its highest traffic, of the theoretical bandwidth"),
+)
+_OWN_KERNELS: Final = {"eps_flop_pj": "flop", "eps_mem_pj_per_b": "copy", "pi_0_w": "baseline"}
+
+
+def describe_sweep(sweep: Sweep) -> Description:
+    """A roofline by measured points or as published; figures that the points do not determine are unknown."""
+    figures = [*_of_model(sweep), *(_of_fit(sweep.fit) if sweep.fit is not None else ())]
+    return Description(sweep.label, sweep.origin, figures, remarks=sweep.reasons)
+
+
+def verdict(sweep: Sweep) -> str:
+    """Why the energies of a sweep are not known; empty where they are."""
+    return "" if sweep.model is not None else "no fit" if sweep.fit is None else NOT_IDENTIFIABLE
+
+
+def describe_kernel(kernel: PlacedKernel, sweeps: Sequence[Sweep]) -> Listing:
+    """What a kernel is expected to take on each board within its power limit, and what was measured of it."""
+    rows: list[list[Cell]] = []
+    for sweep in sweeps:
+        expected = sweep.predict(kernel)
+        if expected is None:
+            rows.append([sweep.label, *(3 * [verdict(sweep)])])
+        else:
+            time_s, energy_j, power_w = expected
+            rows.append([sweep.label, time_s * 1e3, power_w, energy_j])
+    if kernel.time_s is not None:
+        board = f" · {kernel.gpu}" if kernel.gpu else ""
+        rows.append([f"measured{board}", kernel.time_s * 1e3, kernel.power_w, kernel.energy_j])
+    return Listing("The kernel, expected and measured", ("", "Time (ms)", "Power (W)", "Energy (J)"), rows)
+
+
+def describe_methods(methods: Methods) -> Description:
+    """The ways to tune for energy side by side [Schoonhoven2024, section 6.5.1], and what each chooses."""
+    clocks, board = methods.clocks_mhz, f"{methods.gpu}{' (simulated)' if methods.simulated else ''}"
+    efficiency, speed = methods.efficiency_name, methods.speed_name
+    header = ("method", "MHz", efficiency, "gained", speed, "gained", "energy J", "measured", "took", "fewer")
+    rows: list[list[Cell]] = [
+        [
+            *(each.label, each.clock_mhz, each.efficiency, change(1 + each.efficiency_change)),
+            *(each.speed, change(1 + each.speed_change), each.energy_j, each.measurements),
+            *(duration(each.seconds), percent(each.reduction)),
+        ]
+        for each in methods.results
+    ]
+    chosen = [
+        Figure(each.label, ", ".join(f"{name}={value}" for name, value in each.configuration.items()))
+        for each in methods.results
+    ]
+    return Description(
+        title=f"{methods.title} on {board}",
+        origin=f"{methods.size} configurations at {len(clocks)} clocks, {clocks[0]:.0f}–{clocks[-1]:.0f} MHz",
+        figures=chosen,
+        listings=[Listing("Against race to idle", header, rows)],
+        remarks=methods.notes,
+    )
+
+
+def _of_model(sweep: Sweep) -> Iterator[Figure]:
+    """The energies, the speeds and what follows from them; speeds are known without the energies too."""
+    known, lines, unknown = sweep.model, (sweep.model if sweep.fit is None else sweep.fit.model), verdict(sweep)
+    errors = sweep.fit.relative.standard_errors if sweep.fit is not None else (None, None, None)
+    for (name, label, unit, meaning), error in zip(_ENERGIES, errors, strict=True):
+        value = None if known is None else float(getattr(known, name))
+        details = _least_squares(sweep.fit, name)
+        yield Figure(label, value, unit, error=error, meaning=meaning, details=details, unknown=unknown)
+    word = None if known is None else known.eps_mop_pj(word_byte(sweep.points.precision))
+    yield Figure("ε_mop", word, "pJ/word", meaning="energy of a word: ε_mem times its bytes", unknown=unknown)
+    for model, figures in ((known, _FROM_ENERGIES), (lines, _SPEEDS)):
+        for name, factor, label, unit, meaning in figures:
+            value = None if model is None else factor * float(getattr(model, name))
+            yield Figure(label, value, unit, meaning=meaning, unknown=unknown)
+
+
+def _of_fit(fit: RooflineFit) -> Iterator[Figure]:
+    """How well the model explains the measured power, and other ways to the same figures."""
+    shares = shares_of_peak(fit)
+    for name, label, meaning in _SHARES:
+        if name in shares:
+            exceeded = "; the published peak does not hold for this board or clock" if shares[name] > 1 else ""
+            yield Figure(label, 100 * shares[name], "%", meaning=meaning + exceeded)
+    yield Figure("R² of power", fit.r2, digits=5, meaning="of the fitted points, not of energy per flop")
+    yield Figure("R², throttled points fitted too", fit.r2_with_throttled, digits=5)
+    for label, share, meaning in (
+        ("Mean error of power", fit.mean_relative_error, "of the fitted points"),
+        ("Largest error of power", fit.max_relative_error, "of the fitted points"),
+        ("Largest error, all points", fit.max_relative_error_all, "over all points of full occupancy"),
+    ):
+        yield Figure(label, 100 * share, "%", digits=3, meaning=meaning)
+    meaning = "of the weighted design; above 100 the three energies cannot be separated"
+    yield Figure("Condition number", fit.condition_number, meaning=meaning)
+    yield Figure("Points fitted", fit.points, meaning="at the peak clock, of full occupancy, held back by no limit")
+    yield Figure("Points left out", fit.throttled, meaning="below the peak clock or at a limit")
+    for name, label, unit, _ in _ENERGIES:
+        kernel = _OWN_KERNELS[name]
+        meaning = f"from the {kernel} kernel alone: a check of the fit"
+        yield Figure(f"{label}, {kernel} kernel", fit.alone.get(name), unit, meaning=meaning)
+
+
+def _least_squares(fit: RooflineFit | None, name: str) -> str:
+    """What ordinary least squares of energy per work or per byte would make of one of the energies."""
+    if fit is None:
+        return ""
+    ways = (("flop [Holtmann2024, eq. 6]", fit.per_flop), ("byte [Holtmann2024, eq. 7]", fit.per_byte))
+    return "\n".join(
+        f"Ordinary least squares of energy per {way}: {number(float(getattr(estimate, name)))}"
+        for way, estimate in ways
+        if estimate is not None
+    )

@@ -1,0 +1,106 @@
+"""What no kernel of an operator is expected to go below on a board: its work at the board's peak speed, its least bytes
+at the full bandwidth, each at its energy in the board's energy roofline [Holtmann2024, eq. 5]."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from ....base.errors import InputError
+from ....base.formatting import finite_or_none
+from ...specification.operator_kernels import metrics_of
+from ...specification.operator_shapes import Operator
+from ...store.database import Store
+from ...store.record import SessionFacts
+from .energy_roofline import EnergyRoofline, board_named
+from .points import KERNEL, Sweep, precision_words, published_sweeps, recorded_sweeps, sweeps_of_store
+
+_KEY: Final = "roofline_floor"  # of a session's origin
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorFloor:
+    """Time and energy of one launch; or why they are not known."""
+
+    values: Mapping[str, float] = field(default_factory=dict)  # time_s, energy_j, power_w and the operator's metrics
+    bound_by: str = ""  # what the time is of: 'work' or 'traffic'
+    roofline: str = ""  # where the energies are from, in words
+    why_not: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready; figures that are not known are null."""
+        return {
+            "values": {name: finite_or_none(value) for name, value in self.values.items()},
+            "bound_by": self.bound_by or None,
+            "roofline": self.roofline or None,
+            "why_not": self.why_not or None,
+        }
+
+    def to_origin(self) -> dict[str, str]:
+        """As a session keeps it."""
+        return {_KEY: json.dumps(self.to_json())}
+
+    @classmethod
+    def of_origin(cls, origin: Mapping[str, str]) -> OperatorFloor | None:
+        """What a session keeps; None where it has none. Raises InputError where damaged."""
+        if _KEY not in origin:
+            return None
+        try:
+            kept = json.loads(origin[_KEY])
+            values = {str(name): math.nan if x is None else float(x) for name, x in kept["values"].items()}
+            words = (kept["bound_by"], kept["roofline"], kept["why_not"])
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            what = "what the session keeps of the roofline's floor is damaged"
+            raise InputError(what, _KEY, "open the session again once the board's roofline is measured") from None
+        return cls(values, *(str(each or "") for each in words))
+
+
+def floor_on(operator: Operator, facts: SessionFacts, store: Store) -> OperatorFloor:
+    """The floor on the board of a session, by the best roofline that is known of it.
+
+    That is the newest that was measured here, else one that comes with the program, else one that was published.
+    """
+    precision = operator.arithmetic
+    known = ((sweep.model, sweep) for sweep in _sweeps(facts, precision, store))
+    model, sweep = next(((model, sweep) for model, sweep in known if model is not None), (None, None))
+    if model is None or sweep is None:
+        what = f"no energy roofline of {facts.gpu} in {precision_words(precision)} is known"
+        return OperatorFloor(why_not=f"{what}: wattridge roofline --gpu ... --precision {precision}")
+    return floor_of(operator, model, facts.gpu, f"{sweep.label}, {sweep.origin}")
+
+
+def floor_of(operator: Operator, model: EnergyRoofline, gpu: str, roofline: str = "") -> OperatorFloor:
+    """The floor by a roofline's energies. Its speeds are what microbenchmarks reached, which a kernel may exceed: where
+    the data sheet's are known and higher, they count."""
+    board = board_named(gpu)
+    if board is not None:
+        peak_flops = max(model.peak_flops, 1e9 * board.gflops.get(operator.arithmetic, 0.0))
+        model = replace(model, peak_flops=peak_flops, bandwidth=max(model.bandwidth, 1e9 * board.bandwidth_gb_s))
+    work, traffic = float(operator.work_flop), float(operator.least_byte)
+    time_s, energy_j, power_w = model.predict(work, traffic)
+    bound_by = "work" if work / model.peak_flops >= traffic / model.bandwidth else "traffic"
+    values = {"time_s": time_s, "energy_j": energy_j, "power_w": power_w, **metrics_of(operator, time_s, energy_j)}
+    return OperatorFloor(values, bound_by, roofline)
+
+
+def _sweeps(facts: SessionFacts, precision: str, store: Store) -> Iterator[Sweep]:
+    """Of that board and precision, the best source first. Those of a simulated board count for no real one."""
+    own = [
+        record
+        for record in store.sessions()
+        if (record.title, record.gpu, record.source) == (KERNEL + precision, facts.gpu, facts.source)
+    ]
+    for record in own:
+        if record.evaluated:
+            try:
+                yield from sweeps_of_store(store, record.id)
+            except InputError:  # nothing in it succeeded, or it is damaged
+                continue
+    board = board_named(facts.gpu)
+    for sweep in (*recorded_sweeps(precision), *published_sweeps()):
+        same = board is not None and board_named(sweep.points.gpu) == board
+        if sweep.points.precision == precision and (same or sweep.points.gpu == facts.gpu):
+            yield sweep

@@ -1,0 +1,440 @@
+"""Energy rooflines of boards: the sessions that measure them, and from measurements to points and fits.
+
+`Sweep`: the roofline points of one board and precision with their fit; the ones on file; kernels of known work.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ....base.errors import InputError
+from ....base.files import read_text
+from ....base.formatting import finite_or_none
+from ....base.paths import resources
+from ....sensors.event_reasons import LIMITING
+from ....sensors.gpu import LIVE
+from ...formats.columns import Columns, parse_columns
+from ...formats.kinds import gpu_benches_columns, is_gpu_benches, other_kind
+from ...formats.read import is_recording, read_recording
+from ...results.measurement import Measurement, State, speed_of
+from ...space.result_table import STATES, ResultTable
+from ..arrays import Floats, Rows
+from .energy_roofline import EnergyRoofline, board_named, published_boards
+from .fit import Estimate, RooflineFit, RooflinePoints, fit_roofline
+
+if TYPE_CHECKING:
+    from ....sensors.gpu import GpuInfo
+    from ...store.database import Store
+    from ...store.record import SessionRecord
+
+PRECISIONS: Final = ("fp32", "fp64")  # swept by default
+TENSOR: Final = ("fp16_tensor", "bf16_tensor")
+TENSOR_FROM: Final = (8, 0)  # least compute capability with the kernel's tensor core instruction
+_WORD_BYTE: Final = {"fp32": 4, "fp64": 8, "fp16_tensor": 2, "bf16_tensor": 2}
+KERNEL: Final = "roofline_"  # and the precision: the name of a sweep's kernel
+_ENERGIES: Final = (  # figures of a model that are in its document, where they are known
+    *("eps_flop_pj", "eps_mem_pj_per_b", "pi_0_w", "pi_flop_w", "pi_mem_w"),
+    *("energy_balance", "effective_energy_balance", "eta_flop"),
+)
+_OF_FIT: Final = (  # figures of a fit, likewise
+    *("r2", "r2_with_throttled", "mean_relative_error", "max_relative_error", "condition_number"),
+    *("identifiable", "points", "throttled"),
+)
+_UNKNOWN: Final = (math.nan, math.nan)
+_RATE, _TRAFFIC_FIGURE = "GFLOP/s", "GB/s"
+_MAXIMUM_BYTES: Final = 32 << 20
+_COLUMNS: Final = {  # of a CSV: each figure and its headings
+    "rate": ("gflops", "gflop/s", "gflop_s"),
+    "traffic": ("gbs", "gb/s", "gb_s"),
+    "power": ("power_w", "power"),
+    "clock": ("mhz", "clock_mhz", "observed_clock_mhz"),
+}
+_DEVICE: Final = ("gpu", "device", "device_name", "dev")
+
+
+def precision_of(kernel: str) -> str:
+    """Of a sweep's kernel by its name; 'fp32' where the name holds none."""
+    return kernel.removeprefix(KERNEL) if kernel.startswith(KERNEL) else "fp32"
+
+
+def word_byte(precision: str) -> int:
+    """Bytes of one number."""
+    return _WORD_BYTE.get(precision, 4)
+
+
+def precision_words(precision: str) -> str:
+    """As it is usually written: 'FP16 tensor'."""
+    kind, _, unit = precision.partition("_")
+    return f"{kind.upper()} {unit}".rstrip()
+
+
+def points_of_table(table: ResultTable, gpu: str, precision: str) -> RooflinePoints:
+    """The measured points of a sweep. Raises InputError where speed and traffic are not among the values."""
+    missing = [name for name in (_RATE, _TRAFFIC_FIGURE, "power_w") if name not in table.value_names]
+    if missing:
+        raise InputError(
+            f"there is no {' and no '.join(missing)} among the values",
+            gpu,
+            "a roofline needs the work, the traffic and the power of each point: wattridge roofline --gpu G",
+        )
+    ok = [at for at in range(len(table)) if STATES[table.states()[at]].value == "ok"]
+    measured = [table.measurement(at) for at in ok]
+    low, high = np.array([m.intervals.get("power_w", _UNKNOWN) for m in measured]).reshape(-1, 2).T
+    return RooflinePoints.of(
+        gpu,
+        precision,
+        flops=table.values(_RATE)[ok] * 1e9,
+        bytes_per_s=table.values(_TRAFFIC_FIGURE)[ok] * 1e9,
+        power_w=table.values("power_w")[ok],
+        limited=np.array([bool(m.event_reasons & LIMITING) for m in measured], dtype=bool),
+        clock_mhz=np.array([m.observed_clock_mhz for m in measured]),
+        threads=table.values("threads_per_multiprocessor")[ok],
+        power_error_w=(high - low) / 2,
+    )
+
+
+def read_points(path: Path) -> list[RooflinePoints]:
+    """The points of a file, one list per board. Raises InputError.
+
+    It is a recorded sweep, a CSV of GFLOP/s, GB/s and W, or the text that gpu-benches prints.
+    """
+    if is_recording(path):
+        recording = read_recording(path)
+        return [points_of_table(recording.table(), recording.device, precision_of(recording.kernel))]
+    columns = _columns_of(path)
+    by_name: dict[str, str] = {}
+    for name in columns.cells:
+        by_name.setdefault(name.strip().lower(), name)
+    column = {what: next((by_name[n] for n in names if n in by_name), None) for what, names in _COLUMNS.items()}
+    for what in ("rate", "traffic", "power"):
+        if column[what] is None:
+            raise InputError(f"no column with the {what}", str(path), f"name one of {', '.join(_COLUMNS[what])}")
+    devices = [by_name[name] for name in _DEVICE if name in by_name]
+    groups: dict[str, list[int]] = {}
+    for at in range(len(columns)):
+        groups.setdefault(" ".join(_short(columns.cells[name][at]) for name in devices), []).append(at)
+    known = any(name != "dev" for name in devices)  # 'dev' is only a number: which board of the file it is
+    return [
+        _of_rows(name if known else f"{path.stem.partition('.')[0]} {name}".strip(), columns, np.array(rows), column)
+        for name, rows in groups.items()
+    ]
+
+
+def _columns_of(path: Path) -> Columns:
+    """The table in a CSV, or in the text that gpu-benches prints. Raises InputError."""
+    text = read_text(path, _MAXIMUM_BYTES)
+    if is_gpu_benches(text):
+        return Columns(str(path), gpu_benches_columns(text, str(path)), 1)
+    known = other_kind(path)
+    if known is not None:
+        raise known
+    return parse_columns(text, str(path))
+
+
+def fit_points(points: RooflinePoints) -> RooflineFit:
+    """The fit, with an InputError where the points are too few."""
+    try:
+        return fit_roofline(points)
+    except ValueError as error:
+        remedy = "measure more intensities"
+        if not points.at_peak().all():
+            remedy = (
+                "a limit holds the board below its peak clock: measure at a lower, locked clock, or raise the limit"
+            )
+        raise InputError(str(error), f"{points.gpu}, {points.precision}", remedy) from None
+
+
+def shares_of_peak(fit: RooflineFit) -> dict[str, float]:
+    """Share of the theoretical peak that each microbenchmark reached [Holtmann2024, table 3]; empty where unknown.
+
+    flop: speed of the flop kernel; copy: traffic of the copy kernel; roofline_*: both of the roofline kernel.
+    """
+    board = board_named(fit.gpu)
+    if board is None:
+        return {}
+    shares: dict[str, float] = {}
+    peak = board.gflops.get(fit.precision)
+    for name, kernel, at, most in (
+        ("flop", "flop", 0, peak),
+        ("copy", "copy", 1, board.bandwidth_gb_s),
+        ("roofline_flop", "roofline", 0, peak),
+        ("roofline_mem", "roofline", 1, board.bandwidth_gb_s),
+    ):
+        if kernel in fit.highest and most is not None:
+            shares[name] = fit.highest[kernel][at] / 1e9 / most
+    return shares
+
+
+def to_json(fit: RooflineFit) -> dict[str, Any]:
+    """One precision, as `roofline --json` prints it: a figure that the points do not determine is null."""
+    board = board_named(fit.gpu)
+    return {
+        **model_to_json(fit.model, fit.precision, identifiable=fit.identifiable),
+        **{name: getattr(fit, name) for name in _OF_FIT},
+        "standard_errors": list(fit.relative.standard_errors) if fit.identifiable else None,
+        "max_relative_error_with_throttled": fit.max_relative_error_all,
+        "theoretical_peak_gflops": board.gflops.get(fit.precision) if board else None,
+        "theoretical_bandwidth_gb_s": board.bandwidth_gb_s if board else None,
+        "share_of_peak": shares_of_peak(fit) or None,
+        "least_squares_per_flop": _estimate(fit.per_flop),
+        "least_squares_per_byte": _estimate(fit.per_byte),
+        "alone": dict(fit.alone),
+        "reasons": list(fit.reasons),
+    }
+
+
+def published_to_json(model: EnergyRoofline, precision: str) -> dict[str, Any]:
+    """A published roofline with the keys of `to_json`: what needs measured points is null."""
+    return {
+        **model_to_json(model, precision),
+        **dict.fromkeys((*_OF_FIT, "standard_errors", "max_relative_error_with_throttled", "share_of_peak")),
+        "least_squares_per_flop": None,
+        "least_squares_per_byte": None,
+        "theoretical_peak_gflops": model.peak_flops / 1e9,
+        "theoretical_bandwidth_gb_s": model.bandwidth / 1e9,
+        "identifiable": True,
+        "points": 0,
+        "throttled": 0,
+        "alone": {},
+    }
+
+
+def model_to_json(model: EnergyRoofline, precision: str, *, identifiable: bool = True) -> dict[str, float | None]:
+    """What follows from the five figures of a roofline, units in the names; energies only where they are known."""
+    word = word_byte(precision)
+    return {
+        **{name: finite_or_none(getattr(model, name)) if identifiable else None for name in _ENERGIES},
+        "eps_mop_pj_per_word": finite_or_none(model.eps_mop_pj(word)) if identifiable else None,
+        "word_byte": word,
+        "peak_gflops": model.peak_flops / 1e9,
+        "bandwidth_gb_s": model.bandwidth / 1e9,
+        "time_balance": model.time_balance,
+    }
+
+
+def _estimate(estimate: Estimate | None) -> dict[str, float] | None:
+    if estimate is None:
+        return None
+    return {name: getattr(estimate, name) for name in ("eps_flop_pj", "eps_mem_pj_per_b", "pi_0_w")}
+
+
+def _short(text: str) -> str:
+    """A device's name or number: '3.0' is 3."""
+    name = text.strip()
+    return name.removesuffix(".0") if name.replace(".", "", 1).isdigit() else name
+
+
+def _of_rows(name: str, columns: Columns, rows: Rows, column: dict[str, str | None]) -> RooflinePoints:
+    def numbers(what: str) -> Floats:
+        heading = column[what]
+        return columns.numbers(heading)[rows] if heading is not None else np.full(len(rows), np.nan)
+
+    rate, traffic, power_w = numbers("rate"), numbers("traffic"), numbers("power")
+    if not (np.isfinite(rate).all() and np.isfinite(traffic).all() and (power_w > 0).all()):
+        raise InputError(f"{name} has a point without speed, traffic or power", columns.where, "leave it out")
+    return RooflinePoints.of(name, "fp32", rate * 1e9, traffic * 1e9, power_w, clock_mhz=numbers("clock"))
+
+
+_TRAFFIC = {"GB/s": 1e9, "TB/s": 1e12}  # -> B/s
+_SESSIONS = 20  # past sweeps that are offered
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Measured points with their fit, where there is one; or a published roofline, which has no points."""
+
+    points: RooflinePoints
+    fit: RooflineFit | None
+    why_not: str  # why there is no fit; empty where there is one
+    source: str  # nvml, simulated, recorded or published
+    origin: str  # where the points are from, in words
+    limit_w: float | None = None  # the board's power limit, where it is known
+    limit_seen: bool = False  # `limit_w` is the power at which limited points stood, not what was set
+    published: EnergyRoofline | None = None  # what others fitted; `origin` cites them
+    opened_as: str = ""  # by the command `roofline`: session or file; empty where it shows it without either
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What makes two sweeps the same: a later one replaces an earlier one."""
+        return self.points.gpu, self.points.precision, self.origin
+
+    @property
+    def label(self) -> str:
+        """Board, precision and where the figures come from: '(simulated)' wherever it is shown."""
+        marked = "" if self.source in LIVE else f" ({self.source})"
+        return f"{self.points.gpu} · {precision_words(self.points.precision)}{marked}"
+
+    @property
+    def model(self) -> EnergyRoofline | None:
+        """The lines, where the points determine them."""
+        if self.published is not None:
+            return self.published
+        return self.fit.model if self.fit is not None and self.fit.identifiable else None
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why there is no fit, or what limits it."""
+        if self.published is not None:
+            return (f"published figures: {self.origin}; nothing was measured here",)
+        return (self.why_not,) if self.fit is None else self.fit.reasons
+
+    def predict(self, kernel: PlacedKernel) -> tuple[float, float, float] | None:
+        """Time (s), energy (J) and power (W) of a kernel within the power limit; None where energies are unknown."""
+        if self.model is None:
+            return None
+        return self.model.predict(kernel.work_flop, kernel.traffic_byte, self.limit_w)
+
+    def intensity(self) -> Floats:
+        """flop/B of each point: infinite for the flop kernel, 0 for the copy, NaN for the baseline."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.points.flops / self.points.bytes_per_s
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedKernel:
+    """A kernel of known work and traffic, with what was measured of it where it was."""
+
+    work_flop: float
+    traffic_byte: float
+    name: str = ""
+    gpu: str = ""  # where it was measured
+    time_s: float | None = None
+    power_w: float | None = None
+    energy_j: float | None = None
+
+    @property
+    def intensity(self) -> float:
+        """flop/B."""
+        return self.work_flop / self.traffic_byte
+
+
+def sweep_of_points(points: RooflinePoints, source: str, origin: str, limit_w: float | None = None) -> Sweep:
+    """Fit the points; points that cannot be fitted are shown all the same, with the reason."""
+    try:
+        return Sweep(points, fit_points(points), "", source, origin, limit_w)
+    except InputError as few:
+        return Sweep(points, None, f"{few.what}: {few.remedy}", source, origin, limit_w)
+
+
+def sweep_of_session(
+    table: ResultTable, *, gpu: str, title: str, source: str, session: int | None, board: GpuInfo | None = None
+) -> Sweep:
+    """The sweep of a running or past session. `board` is one that is here: its power limit is known.
+
+    Raises InputError where the session holds no work, traffic or power.
+    """
+    points = points_of_table(table, gpu, precision_of(title))
+    if not len(points):
+        raise InputError("no configuration in it succeeded", f"session {session}", "measure first")
+    origin = f"session {session}" if session else f"recording of {title}"
+    limit_w = limit_of(board) if board is not None and board.name == gpu else None
+    return replace(sweep_of_points(points, source, origin, limit_w), opened_as=str(session or ""))
+
+
+def sweeps_of_file(path: Path) -> list[Sweep]:
+    """The sweeps of a cache or CSV, one per board. Raises InputError."""
+    source = "simulated" if _simulated(path) else "recorded"
+    found = []
+    for points in read_points(path):
+        limit_w = float(np.median(points.power_w[points.limited])) if points.limited.any() else None
+        sweep = sweep_of_points(points, source, path.name, limit_w)
+        found.append(replace(sweep, limit_seen=True, opened_as=str(path.resolve())))
+    return found
+
+
+def _simulated(path: Path) -> bool:
+    """Whether the file declares its figures simulated."""
+    try:
+        recording = read_recording(path)
+    except InputError:  # a plain CSV of points is no session
+        return False
+    return len(recording) > 0 and recording.measurement(0).source == "simulated"
+
+
+def sweeps_of_store(store: Store, session: int, board: GpuInfo | None = None) -> list[Sweep]:
+    """The sweep of a stored session. Raises InputError."""
+    loaded = store.load(session)
+    record = loaded.record
+    gpu, title, source = record.gpu, record.title, record.source
+    return [sweep_of_session(loaded.table, gpu=gpu, title=title, source=source, session=session, board=board)]
+
+
+def past_sweeps(store: Store) -> list[tuple[int, str]]:
+    """(session, words) of the stored sessions that swept the intensity, the newest first."""
+    found = []
+    for record in _sessions(store)[:_SESSIONS]:
+        marked = "" if record.source in LIVE else f" ({record.source})"
+        swept = precision_words(precision_of(record.title))
+        found.append((record.id, f"Session {record.id} · {swept} · {record.gpu}{marked}"))
+    return found
+
+
+def sweeps_on_file(store: Store, board: GpuInfo | None = None) -> list[Sweep]:
+    """The user's own: of each board and precision the newest sweep that gives a fit. `board`: as `sweep_of_session`.
+
+    One that cannot be read, or is not enough for a fit, is skipped.
+    """
+    found: dict[tuple[str, str, str], Sweep] = {}
+    for record in _sessions(store):
+        of = record.gpu, record.source, record.title
+        if of in found:
+            continue
+        try:
+            [sweep] = sweeps_of_store(store, record.id, board)
+        except InputError:
+            continue
+        if sweep.model is not None:
+            found[of] = sweep
+    return sorted(found.values(), key=lambda sweep: sweep.label)
+
+
+def recorded_sweeps(precision: str = "*") -> list[Sweep]:
+    """Those of real boards that come with the program, of one precision or of all."""
+    files = sorted((resources() / "recordings").glob(f"*-roofline-{precision}.json.gz"))
+    return [sweep for file in files for sweep in sweeps_of_file(file)]
+
+
+def published_sweeps() -> list[Sweep]:
+    """The rooflines that others have fitted: lines without points, each under the name of its board."""
+    nothing = np.empty(0)
+    return [
+        Sweep(
+            RooflinePoints.of(board.name, precision, nothing, nothing, nothing),
+            fit=None,
+            why_not="",
+            source="published",
+            origin=board.citation,
+            limit_w=board.tdp_w,
+            published=model,
+        )
+        for board in published_boards()
+        for precision, model in board.rooflines.items()
+    ]
+
+
+def _sessions(store: Store) -> list[SessionRecord]:
+    """Those that swept the intensity, the newest first."""
+    return [record for record in store.sessions() if record.title.startswith(KERNEL) and record.evaluated]
+
+
+def limit_of(board: GpuInfo) -> float | None:
+    """The power limit that is set, W."""
+    limit_w = board.power_limit.current_w
+    return float(limit_w) if limit_w is not None and np.isfinite(limit_w) else None
+
+
+def kernel_of(measurement: Measurement, title: str, gpu: str = "") -> PlacedKernel | None:
+    """The work and traffic of a measured configuration by its speeds; None where it does not hold both."""
+    values = measurement.values
+    time_s = values.get("time_s", float("nan"))
+    speed = speed_of(values)
+    traffic = next((values[name] * factor for name, factor in _TRAFFIC.items() if name in values), 0.0)
+    if measurement.state is not State.OK or not (speed * time_s > 0 and traffic * time_s > 0):
+        return None
+    power_w, energy_j = values.get("power_w"), values.get("energy_j")
+    return PlacedKernel(speed * time_s, traffic * time_s, title, gpu, time_s, power_w, energy_j)

@@ -1,1 +1,0 @@
-"""Operators of neural networks as workloads: a kind and a shape become an ordinary specification."""

@@ -1,0 +1,1 @@
+"""Results as plain data: measurements, objectives, fronts, settings, descriptions and charts."""

@@ -1,0 +1,165 @@
+"""Greedy iterated local search: descend by the first better neighbour, then leap from the best and descend again.
+
+Multi-start local search: descend, and restart elsewhere at every local minimum.
+
+Simulated annealing: a walk that takes worse steps less and less often as it cools, then restarts.
+
+Tabu search: always on to the best neighbour that was not visited lately, also where it is worse.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..space.search_space import SearchSpace
+from .base import CheckedOptions, Search, Strategy, option
+from .evaluations import MOST_TOGETHER, Evaluations, Step, abreast
+
+
+class GreedyIls(Strategy, name="greedy_ils", label="Greedy iterated local search"):
+    """Descends, leaps a few random steps away, descends again; continues from the better of the two minima."""
+
+    @dataclass(frozen=True)
+    class Options(CheckedOptions):
+        first_samples: int = option(20, "random configurations at first; the best is the start", least=1)
+        leap: int = option(2, "random steps of a leap away from a local minimum, 1..1000", least=1, most=1000)
+        restart_chance: float = option(0.1, "chance to leap to a random configuration, 0..1", least=0, most=1)
+
+    def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
+        known = Evaluations(space, rng)
+        yield from known.ask(known.draw(max(options.first_samples, self.background.boards())))
+        yield from self.proceed(known, batch, options)
+
+    def proceed(self, known: Evaluations, batch: int, options: Options) -> Search:
+        """Continue from the best known row. Where several boards measure, each has a walk of its own from there."""
+        boards = self.background.boards()
+        together = max(1, min(batch, MOST_TOGETHER)) if boards == 1 else 1
+        yield from abreast([self._walk(known, together, options) for _ in range(boards)])
+
+    def _walk(self, known: Evaluations, together: int, options: Options) -> Search:
+        home, home_cost = yield from known.descend(min(known, key=known.cost), "first", together)
+        while not known.exhausted:
+            if known.rng.random() < options.restart_chance:
+                home, home_cost = yield from known.descend(known.draw(1)[0], "first", together)
+                continue
+            start = known.fresh_near(known.random_walk(home, options.leap))
+            found, cost = yield from known.descend(start, "first", together)
+            if cost <= home_cost:
+                home, home_cost = found, cost
+
+
+class _MultiStart(Strategy):
+    step: ClassVar[Step]
+
+    def __init_subclass__(cls, *, step: Step, **shown: str) -> None:
+        super().__init_subclass__(**shown)
+        cls.step = step
+
+    @dataclass(frozen=True)
+    class Options(CheckedOptions):
+        starts: int = option(16, "random configurations before each descent", least=1)
+
+    def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
+        known = Evaluations(space, rng)
+        while not known.exhausted:
+            start, _ = yield from known.best_of_random(options.starts)
+            yield from known.descend(start, self.step, self.at_once(batch, MOST_TOGETHER))
+
+
+class Mls(_MultiStart, name="mls", label="Multi-start local search", step="best"):
+    """Goes to the best of all neighbours until none is better, then restarts elsewhere."""
+
+
+class GreedyMls(_MultiStart, name="greedy_mls", label="Greedy multi-start local search", step="first"):
+    """Goes to the first better neighbour, in random order, until there is none, then restarts elsewhere."""
+
+
+class OrderedGreedyMls(
+    _MultiStart, name="ordered_greedy_mls", label="Ordered greedy multi-start local search", step="ordered"
+):
+    """Goes to the first better neighbour, parameter by parameter as they were written, then restarts elsewhere."""
+
+
+class SimulatedAnnealing(Strategy, name="simulated_annealing", label="Simulated annealing"):
+    """Steps to the best of a few neighbours, to a worse one less and less often as it cools; then restarts."""
+
+    @dataclass(frozen=True)
+    class Options(CheckedOptions):
+        first_samples: int = option(16, "random configurations before each walk", least=1)
+        neighbours: int = option(8, "measured as one batch; the best of them is the step", least=1)
+        start_temperature: float = option(0.1, "in units of the median's distance to the best")
+        end_temperature: float = option(0.005, "below it the walk restarts", least=1e-9)
+        cooling: float = option(0.95, "temperature after a step over before, between 0 and 1")
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            if not self.start_temperature >= self.end_temperature:
+                raise ValueError(
+                    f"start_temperature must be at least {self.end_temperature}, not {self.start_temperature}"
+                )
+            if not 0 < self.cooling < 1:
+                raise ValueError(f"cooling must lie between 0 and 1, not {self.cooling}")
+
+    def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
+        known = Evaluations(space, rng)
+        while not known.exhausted:
+            here, cost = yield from known.best_of_random(options.first_samples)
+            temperature, spread = options.start_temperature, _spread(known)
+            while temperature >= options.end_temperature:
+                steps = known.unseen_neighbours(here)[: options.neighbours]
+                if not steps:
+                    break
+                costs = yield from known.ask(steps)
+                at = int(np.argmin(costs))
+                if rng.random() < _chance(cost, costs[at], temperature * spread):
+                    here, cost = steps[at], costs[at]
+                temperature *= options.cooling
+
+
+def _spread(known: Evaluations) -> float:
+    """The distance of the median from the best, without failed configurations; 1 where there is none."""
+    finite = [cost for cost in known.costs() if math.isfinite(cost)]
+    spread = float(np.median(finite)) - min(finite) if finite else 0.0
+    return spread if 0 < spread < math.inf else 1.0
+
+
+def _chance(here: float, there: float, temperature: float) -> float:
+    """Metropolis: 1 for a better or equal step, exp(-rise / temperature) for a worse one."""
+    if there <= here:
+        return 1.0
+    rise = there - here  # inf where the step failed
+    return math.exp(-rise / temperature)
+
+
+class TabuSearch(Strategy, name="tabu_search", label="Tabu search"):
+    """Goes to the best of a few neighbours, worse or not, never back; restarts after a while without success."""
+
+    @dataclass(frozen=True)
+    class Options(CheckedOptions):
+        first_samples: int = option(24, "random configurations before each start", least=1)
+        candidates: int = option(8, "new neighbours measured in each step", least=1)
+        tenure: int = option(20, "steps for which a visited configuration is tabu", least=1)
+        patience: int = option(5, "steps without a better one before a new start", least=1)
+
+    def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
+        known = Evaluations(space, rng)
+        while not known.exhausted:
+            here, best = yield from known.best_of_random(options.first_samples)
+            stale = 0
+            tabu: deque[int] = deque([here], maxlen=options.tenure)
+            while stale < options.patience and not known.exhausted:
+                near = [row for row in rng.permutation(space.neighbours(here)).tolist() if row not in tabu]
+                fresh = [row for row in near if row not in known][: options.candidates]
+                around = [*fresh, *(row for row in near if row in known)]
+                if not around:
+                    break
+                costs = yield from known.ask(around)
+                at = int(np.argmin(costs))
+                here = around[at]
+                tabu.append(here)
+                best, stale = (costs[at], 0) if costs[at] < best else (best, stale + 1)

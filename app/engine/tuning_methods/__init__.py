@@ -1,1 +1,0 @@
-"""The published ways to tune for energy, clock sweeps and steering."""

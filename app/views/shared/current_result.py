@@ -1,0 +1,226 @@
+"""`CurrentResult`: the one result that is shown and exported, and which of its measurements are chosen and marked.
+
+`RowFilter`: which values of each parameter are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from PySide6.QtCore import QObject, Signal, Slot
+
+from ...base.files import title_of
+from ...sensors.simulated.twin import not_shown
+from .bridge import EngineBridge
+from .captions import provenance
+
+if TYPE_CHECKING:
+    from ...engine.session.events import FiguresRestated, MeasurementsAdded, SessionChanged, SessionStarted
+    from ...engine.session.plan import SessionPlan
+    from ...engine.space.result_table import ResultTable
+    from ...engine.space.search_space import SearchSpace
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilter:
+    """The values that are hidden, as their places in the parameter's list, by the parameter's name."""
+
+    hidden: Mapping[str, frozenset[int]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return any(self.hidden.values())
+
+    def hides(self, name: str, codes: Iterable[int]) -> bool:
+        """All of these values are hidden."""
+        return set(codes) <= self.hidden.get(name, frozenset())
+
+    def toggled(self, name: str, codes: Iterable[int]) -> RowFilter:
+        """With these values hidden, or shown again where all of them are hidden."""
+        before, wanted = self.hidden.get(name, frozenset()), frozenset(codes)
+        after = before - wanted if wanted <= before else before | wanted
+        return RowFilter({**self.hidden, name: after})
+
+    def passes(self, space: SearchSpace, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Which of these rows of the space hold no hidden value."""
+        passed = np.ones(len(rows), dtype=np.bool_)
+        for place, parameter in enumerate(space.parameters):
+            hidden = self.hidden.get(parameter.name)
+            if hidden:
+                shown = np.ones(len(parameter.values), dtype=np.bool_)
+                shown[list(hidden)] = False
+                passed &= shown[space.codes[rows, place]]
+        return passed
+
+
+EVERYTHING = RowFilter()
+
+
+Indices = npt.NDArray[np.int64]
+_NONE: Indices = np.empty(0, dtype=np.int64)
+PIN_NAMES = "ABC"  # of the configurations that may be pinned at a time
+
+
+class Board(Protocol):
+    """A board, as far as a result has to do with it."""
+
+    @property
+    def uuid(self) -> str: ...
+
+
+class CurrentResult(QObject):
+    """The one result that all panels show. `table`, `plan` and `session` are None before the first.
+
+    A session that tunes or replays becomes it when it starts, and a stored one when it is opened; what is only set up
+    to run, a roofline or a clock sweep does not. Made right after the bridge, so that its slots run before those of the
+    panels: in their `session_started` slots the attributes here are already the new ones, and `changed(-1)` has been
+    sent.
+    """
+
+    replaced = Signal()  # another session is shown
+    best_changed = Signal()
+    changed = Signal(int)  # index into `table`; -1: none; also where the same one is chosen in another way
+    filtered = Signal()  # `shown` is another
+    brushed = Signal()  # `rows` are others
+    pinned = Signal()  # `pins` are others
+    steered = Signal(object)  # (lowest, highest) graphics clock in MHz for the next session; None: its own clocks
+
+    def __init__(self, bridge: EngineBridge) -> None:
+        super().__init__()
+        self.table: ResultTable | None = None
+        self.plan: SessionPlan | None = None
+        self.session: int | None = None
+        self.best: int | None = None  # index of the best by the session's objective, so far
+        self.index = -1
+        self.way = ""  # in which it was chosen, in the words beside its point; '': by hand
+        self.shown: RowFilter = EVERYTHING  # the values that are looked at, and chosen among
+        self.rows = _NONE  # of `table`, ascending: what the user has marked; empty: nothing
+        self.pins: tuple[int, ...] = ()  # indices into `table`, to be compared: A, B and C
+        self.clocks_mhz: tuple[float, float] | None = None
+        self._ranges: dict[str, tuple[float, float] | None] = {}  # `clocks_mhz` by board
+        self._board = ""
+        bridge.session_started.connect(self._session_started)
+        bridge.figures_restated.connect(self._figures_restated)
+        bridge.measurements_added.connect(self._note_best)
+        bridge.session_changed.connect(self._note_best)
+
+    @property
+    def caption(self) -> str:
+        """Whose figures are shown: kernel, board, session, and where they come from; '' before the first."""
+        if self.plan is None:
+            return ""
+        numbered = [f"session {self.session}"] if self.session else []  # one that is followed has no number yet
+        return " · ".join([self.plan.title, self.plan.gpu, *numbered, provenance(self.plan)])
+
+    @property
+    def not_shown(self) -> str:
+        """What its simulated board is known not to show of the real one; '' of others."""
+        return "" if self.plan is None else not_shown(self.plan.origin.get("gpu", ""))
+
+    @property
+    def short_name(self) -> str:
+        """'session-12', or the name of the file that it is of; for a folder of its own."""
+        if self.session or self.plan is None:
+            return f"session-{self.session}"
+        return title_of(Path(self.plan.origin.get("file", self.plan.title)))
+
+    @property
+    def chosen(self) -> int | None:
+        """The measurement that is exported and reported: the selected one, else the best so far."""
+        return self.index if self.index >= 0 else self.best
+
+    @Slot(int)
+    def select(self, index: int, way: str | None = None) -> None:
+        """Choose the measurement of that index, -1 for none. An index out of the table's range means none.
+
+        Without a way it is by hand, unless it is chosen already: views that follow say again what they heard.
+        """
+        if self.table is None or not 0 <= index < len(self.table):
+            index = -1
+        if way is None:
+            way = self.way if index == self.index else ""
+        if (index, way) != (self.index, self.way):
+            self.index, self.way = index, way
+            self.changed.emit(index)
+
+    @Slot(object)
+    def show_only(self, shown: RowFilter) -> None:
+        """Look at these values of the parameters, and choose among them."""
+        if shown != self.shown:
+            self.shown = shown
+            self.filtered.emit()
+
+    @Slot(object)
+    def brush(self, rows: npt.ArrayLike) -> None:
+        """Mark measurements, by their indices into `table`; no rows: nothing is marked."""
+        marked = np.sort(np.asarray(rows, dtype=np.int64))
+        marked = marked[np.append(True, marked[1:] != marked[:-1])[: len(marked)]]
+        if not np.array_equal(marked, self.rows):
+            self.rows = marked
+            self.brushed.emit()
+
+    @Slot(int)
+    def pin(self, index: int) -> None:
+        """Pin a measurement for comparison, or unpin it. Where three are pinned it takes the place of the last."""
+        if self.table is None or not 0 <= index < len(self.table):
+            return
+        if index in self.pins:
+            self._set_pins(tuple(pin for pin in self.pins if pin != index))
+        else:
+            self._set_pins((*self.pins[: len(PIN_NAMES) - 1], index))
+
+    @Slot()
+    def unpin_all(self) -> None:
+        """Pin nothing any more."""
+        self._set_pins(())
+
+    def _set_pins(self, pins: tuple[int, ...]) -> None:
+        if pins != self.pins:
+            self.pins = pins
+            self.pinned.emit()
+
+    @Slot(object)
+    def steer(self, clocks_mhz: tuple[float, float] | None) -> None:
+        """Keep the next session to the supported graphics clocks within a range; None: to its own clocks."""
+        if clocks_mhz != self.clocks_mhz:
+            self.clocks_mhz = clocks_mhz
+            self.steered.emit(clocks_mhz)
+
+    @Slot(object)
+    def follow_board(self, board: Board) -> None:
+        """A range of clocks was found on one board, and steers the sessions of that one alone."""
+        self._ranges[self._board] = self.clocks_mhz
+        self._board = board.uuid
+        self.steer(self._ranges.get(board.uuid))
+
+    @Slot(object)
+    def _session_started(self, event: SessionStarted) -> None:
+        followed = self.plan is not None and self.plan.follow is not None and event.plan.follow is None
+        if not followed:  # a growing file's session is kept at its end, in the same order
+            self.index, self.way = -1, ""
+        self.shown = EVERYTHING
+        self.table, self.plan, self.session = event.table, event.plan, event.session
+        self.best = None
+        self.brush(_NONE)
+        self._set_pins(self.pins if followed else ())
+        self.replaced.emit()
+        self.changed.emit(self.index)
+
+    @Slot(object)
+    def _figures_restated(self, event: FiguresRestated) -> None:
+        """The same measurements with other figures: what is chosen, marked and pinned stays."""
+        if event.session != self.session:
+            return
+        self.table, self.plan, self.best = event.table, event.plan, event.progress.best_index
+        self.best_changed.emit()
+        self.changed.emit(self.index)
+
+    @Slot(object)
+    def _note_best(self, event: MeasurementsAdded | SessionChanged) -> None:
+        if event.progress.session == self.session and event.progress.best_index != self.best:
+            self.best = event.progress.best_index
+            self.best_changed.emit()

@@ -1,1 +1,0 @@
-"""Work beside Qt's thread, and the bridge between it and the engine."""
