@@ -28,11 +28,7 @@ from app.engine.models.energy_cost import Sample, held_out_errors  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.session.plan import SearchOptions  # noqa: E402
 from app.engine.session.planning import plan_specification  # noqa: E402
-from app.engine.session.profiling import (  # noqa: E402
-    Wanted,
-    Which,
-    profile_session,
-)
+from app.engine.session.profiling import Wanted, Which, profile_session  # noqa: E402
 from app.engine.session.run import run_session  # noqa: E402
 from app.engine.specification.operator_kernels import kept_specification  # noqa: E402
 from app.engine.specification.operator_shapes import parse_operator  # noqa: E402

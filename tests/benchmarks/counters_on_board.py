@@ -37,11 +37,7 @@ from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.session.opened import stored_session  # noqa: E402
 from app.engine.session.plan import SearchOptions  # noqa: E402
 from app.engine.session.planning import plan_specification  # noqa: E402
-from app.engine.session.profiling import (  # noqa: E402
-    Wanted,
-    Which,
-    profile_session,
-)
+from app.engine.session.profiling import Wanted, Which, profile_session  # noqa: E402
 from app.engine.session.run import run_session  # noqa: E402
 from app.engine.store.database import Store  # noqa: E402
 from app.engine.workloads.hardware_counters import COUNTERS, DURATION  # noqa: E402

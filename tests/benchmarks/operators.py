@@ -45,7 +45,7 @@ from app.engine import strategies  # noqa: E402, F401  (registers every strategy
 from app.engine.models.roofline.operator_floor import floor_on  # noqa: E402
 from app.engine.results.measurement import Depth, Measurement, State  # noqa: E402
 from app.engine.runner.base import KnowsFeatures, StatesFigures  # noqa: E402
-from app.engine.runner.reference import Baseline  # noqa: E402
+from app.engine.runner.kernels.reference import Baseline  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.session.plan import SessionPlan  # noqa: E402
 from app.engine.session.planning import plan_specification  # noqa: E402

@@ -26,7 +26,7 @@ import numpy as np  # noqa: E402
 from app.engine.metering.condition import Condition  # noqa: E402
 from app.engine.metering.learning import BoardLearning  # noqa: E402
 from app.engine.metering.window import Window  # noqa: E402
-from app.engine.runner.reference import ReferenceLooks  # noqa: E402
+from app.engine.runner.kernels.reference import ReferenceLooks  # noqa: E402
 from app.sensors.simulated.gpu import SimulatedGpu  # noqa: E402
 from app.sensors.simulated.twin import load_twin  # noqa: E402
 

@@ -24,8 +24,8 @@ from ..specification.model import Specification, names_at_time
 from ..workloads.machine_code import FEATURES, as_rows
 from ..workloads.profiled import ProfiledKernel
 from .base import by_setting, once, settings_of
+from .kernels.reference import Baseline, ReferenceLooks
 from .measurement_figures import measurement_of, timed_measurement
-from .reference import Baseline, ReferenceLooks
 from .stating import Stating
 
 TIMED_SCATTER: Final = 0.005  # of the time by a few launches on a real board; those of a simulated one are all alike

@@ -19,8 +19,8 @@ from ..models.roofline.operator_floor import OperatorFloor
 from ..results.description import Cell, Description, Figure, Listing
 from ..results.measurement import Measurement, scattered
 from ..results.state import Purpose
+from ..runner.kernels.reference import Baseline
 from ..runner.pool.pool import boards_of_origin, status_of_origin
-from ..runner.reference import Baseline
 from ..runner.stating import Statement
 from ..space.repeats import fold
 from ..space.result_table import ResultTable

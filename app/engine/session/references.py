@@ -12,7 +12,7 @@ from ..analysis.quantities import quantity
 from ..analysis.tradeoff import tradeoff
 from ..models.roofline.operator_floor import OperatorFloor, floor_on
 from ..results.measurement import Measurement
-from ..runner.reference import Baseline
+from ..runner.kernels.reference import Baseline
 from ..specification.operator_shapes import parse_operator
 from ..store.database import Store
 from .plan import SessionPlan

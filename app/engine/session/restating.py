@@ -9,7 +9,7 @@ from ...base.errors import InputError
 from ...base.files import digest_of, is_input
 from ..metering.condition import Condition
 from ..results.measurement import THERMAL_CORRECTION, Measurement, State
-from ..runner.reference import Baseline
+from ..runner.kernels.reference import Baseline
 from ..runner.stating import Statement
 from ..space.result_table import ResultTable
 from ..specification.model import Specification

@@ -17,8 +17,8 @@ from ..results.objectives import Goal, Limit
 from ..results.pareto import front
 from ..results.service_figures import START
 from ..results.state import SessionState
+from ..runner.kernels.reference import Baseline
 from ..runner.pool.pool import boards_to_json, status_of_origin
-from ..runner.reference import Baseline
 from ..runner.stating import Statement
 from ..space.repeats import fold
 from ..space.result_table import STATES, ResultTable

@@ -40,9 +40,7 @@ class ReportWriter(QObject):
         store, load = self._services.store, self._settings.load
 
         def gathered() -> ReportContent:
-            from ...engine.analysis.session_analysis import (
-                analyse,  # imported late: the window's first frame needs none of it
-            )
+            from ...engine.analysis.session_analysis import analyse
             from ...engine.report.content import gather
 
             record = store.session(session) if session else None

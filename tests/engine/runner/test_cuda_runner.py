@@ -20,8 +20,8 @@ from virtual_cuda import VirtualBoard
 from app.base.errors import InputError, WattridgeError
 from app.engine.metering import meter as metering
 from app.engine.results.measurement import Depth, Measurement, State
-from app.engine.runner import reference
 from app.engine.runner.cuda.gpu import CudaGpu
+from app.engine.runner.kernels import reference
 from app.engine.runner.kernels.process import KernelFailed, RunnerProcess
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_specification

@@ -28,7 +28,7 @@ from app.engine.runner.cuda.open import open_cuda_runner
 from app.engine.runner.cuda.recorded import GRAPHED
 from app.engine.runner.cuda.toolchain import Toolchain
 from app.engine.runner.kernels.backend import DeviceFault
-from app.engine.runner.reference import Baseline
+from app.engine.runner.kernels.reference import Baseline
 from app.engine.session.load import load_specification
 from app.engine.space.array_expressions import widened
 from app.engine.space.build import build_space

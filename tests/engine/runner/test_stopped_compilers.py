@@ -17,9 +17,9 @@ from virtual_cuda import VirtualBoard
 from app.base.errors import WattridgeError
 from app.base.processes import stop_on_interrupt
 from app.engine.metering import meter as metering
-from app.engine.runner import reference
 from app.engine.runner.cuda.square_wave import WaveGpu
 from app.engine.runner.cuda.toolchain import Toolchain
+from app.engine.runner.kernels import reference
 from app.engine.runner.profiling.ncu import NcuProfiler
 from app.engine.session.load import load_specification
 from app.engine.space.build import build_space

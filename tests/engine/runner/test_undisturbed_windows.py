@@ -12,7 +12,7 @@ from virtual_cuda import ProcessOfNone, VirtualBoard
 
 from app.engine.metering import meter as metering
 from app.engine.results.measurement import Measurement, State
-from app.engine.runner.reference import DRIFT_LOAD
+from app.engine.runner.kernels.reference import DRIFT_LOAD
 
 Factor = Callable[[str, int, int], float]  # kernel's `draws_w`, ns since it was first launched, times it was begun
 

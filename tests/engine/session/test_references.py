@@ -17,7 +17,7 @@ from app.engine.models.roofline.operator_floor import OperatorFloor, floor_of
 from app.engine.report.content import gather
 from app.engine.report.page import report_html
 from app.engine.results.measurement import Depth, Measurement, State
-from app.engine.runner.reference import Baseline
+from app.engine.runner.kernels.reference import Baseline
 from app.engine.session.description import describe_session
 from app.engine.session.load import load_specification
 from app.engine.session.opened import stored_session

@@ -20,7 +20,7 @@ from app.engine.metering.thermal import ThermalModel
 from app.engine.report.export import export_session
 from app.engine.results.measurement import THERMAL_CORRECTION, Measurement, State
 from app.engine.results.state import SessionState
-from app.engine.runner.reference import Baseline
+from app.engine.runner.kernels.reference import Baseline
 from app.engine.runner.stating import UNCERTAINTY, Statement
 from app.engine.session.events import Event, FiguresRestated, MeasurementsAdded, SessionChanged
 from app.engine.session.live_session import SessionResult

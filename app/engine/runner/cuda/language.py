@@ -10,7 +10,7 @@ from ...workloads.source_kernel import Build, Prepared, SourceKernel
 from ..base import OnPreparation
 from ..kernels.compiler import Compiler
 from ..kernels.language import MakesKernel
-from ..reference import Drift
+from ..kernels.reference import Drift
 from .comparer import SOURCE
 from .compiler import symbol
 from .features import image_features

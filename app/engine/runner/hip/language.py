@@ -14,7 +14,7 @@ from ..kernels.compiler import Compiler, ImageMaker, LibraryMaker
 from ..kernels.gpu import ProcessGpu
 from ..kernels.language import MakesKernel
 from ..kernels.process import KernelFailed
-from ..reference import Drift
+from ..kernels.reference import Drift
 from . import hiprtc
 
 _KERNEL: Final = re.compile(rb"([\w$]+)\.kd\0")  # a kernel's descriptor among the names of a code object

@@ -14,7 +14,7 @@ from ..kernels.compiler import Compiler, ProgramMaker
 from ..kernels.gpu import ProcessGpu
 from ..kernels.language import MakesKernel
 from ..kernels.process import KernelFailed
-from ..reference import Drift
+from ..kernels.reference import Drift
 from .compilers import HostTarget
 
 _NAME: Final = re.compile(rb"(?<=\0)[A-Za-z_][\w.$]*(?=\0)")

@@ -10,8 +10,8 @@ from ....sensors.limits import DeviceLimits
 from ...specification.model import Specification
 from ...workloads.source_kernel import Build, Prepared, SourceKernel
 from ..base import OnPreparation
-from ..reference import Drift
 from .compiler import Compiler
+from .reference import Drift
 
 MakesKernel = Callable[[Specification, DeviceLimits, int], SourceKernel]  # the last: shared memory by opting in, bytes
 

@@ -37,14 +37,14 @@ from ...workloads.machine_code import as_rows, shortfall
 from ...workloads.source_kernel import KernelRefused, Prepared
 from ..base import OnPreparation, by_setting, once, settings_of
 from ..measurement_figures import measurement_of, timed_measurement
-from ..reference import DRIFT_LOAD, VendorLook, reference_figures
-from ..reference import VENDOR_LOAD as VENDOR
 from ..stating import Stating
 from .compiler import Compiled, once_compiled
 from .gpu import ProcessGpu
 from .language import Language
 from .loaded import LoadedKernels, Reader, idle_words, reader_of, what_is_wrong
 from .process import KernelFailed
+from .reference import DRIFT_LOAD, VendorLook, reference_figures
+from .reference import VENDOR_LOAD as VENDOR
 from .script_side import ScriptSide
 from .verifying import verify_by_program
 

@@ -19,7 +19,7 @@ from ..kernels.compiler import Compiler, ProgramMaker
 from ..kernels.gpu import ProcessGpu
 from ..kernels.language import MakesKernel
 from ..kernels.process import KernelFailed
-from ..reference import Drift
+from ..kernels.reference import Drift
 from .image import read_image
 
 

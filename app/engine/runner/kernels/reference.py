@@ -20,17 +20,17 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ...base.errors import InputError
-from ...base.formatting import finite_or_none
-from ...sensors.gpu import Load
-from ..metering.meter import Meter
-from ..metering.stopwatch import Stopwatch
-from ..metering.window import Run, Window
-from ..results.measurement import Measurement
-from ..specification.operator_shapes import Operator
-from .kernels.compiler import Compiled, once_compiled
-from .kernels.gpu import ProcessGpu
-from .kernels.process import KernelFailed
+from ....base.errors import InputError
+from ....base.formatting import finite_or_none
+from ....sensors.gpu import Load
+from ...metering.meter import Meter
+from ...metering.stopwatch import Stopwatch
+from ...metering.window import Run, Window
+from ...results.measurement import Measurement
+from ...specification.operator_shapes import Operator
+from .compiler import Compiled, once_compiled
+from .gpu import ProcessGpu
+from .process import KernelFailed
 
 FIRST: Final = (0, 3, 8, 16, 32)  # configurations before a look: a board warms most at the start of a session
 EVERY: Final = 40  # from one look to the next after that; a look costs about as much as a configuration
