@@ -9,7 +9,7 @@ _folder = Path(get_package_paths("wattridge")[1])
 _control = _folder / "engine" / "control"
 _sources = (*_control.glob("helper/*.py"), _control / "root_setup.py", _folder / "sensors" / "amd" / "binding.py")
 datas = [
-    *collect_data_files("wattridge", excludes=["resources/packaging/**"]),
+    *collect_data_files("wattridge", excludes=["resources/packaging/**", "resources/decisions/**"]),
     *((str(path), str(Path("wattridge", path.parent.relative_to(_folder)))) for path in _sources),
     *copy_metadata("wattridge"),
 ]
