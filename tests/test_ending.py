@@ -17,6 +17,7 @@ if not Path("/proc/self/stat").exists():
     pytest.skip("looks for processes in /proc", allow_module_level=True)
 
 ROOT = Path(__file__).resolve().parents[1]
+pytestmark = pytest.mark.usefixtures("no_signal_is_ignored")
 ENDINGS = [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL]
 PATIENCE_S = 60.0
 # A program with a child of its own, both of which run for long and neither of which holds our pipes.
@@ -95,14 +96,6 @@ def _take_terminal() -> None:
     import termios
 
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-
-@pytest.fixture(autouse=True)
-def no_signal_is_ignored() -> Iterator[None]:
-    """What is started must hear SIGHUP, also where the tests themselves run under `nohup`."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    yield
-    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture
