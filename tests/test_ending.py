@@ -234,7 +234,7 @@ def test_a_library_that_compiles_ends_in_the_middle_of_a_text(started: Started, 
 
 SCORE = """
 import sys, time
-from app.engine.analysis import score_runs
+from app.engine.strategies import scoring
 
 class Endless:  # a run that no signal reaches: the process must end by itself
     def __init__(self, plan):
@@ -243,12 +243,12 @@ class Endless:  # a run that no signal reaches: the process must end by itself
         while True:
             time.sleep(1)
 
-score_runs._Bench = Endless
+scoring._Bench = Endless
 if __name__ == "__main__":
     import threading
     from app.commands.terminal import stop_on_interrupt
     with stop_on_interrupt() as stop:
-        list(score_runs._in_processes(None, 2, [("space", "strategy", 1)] * 4, stop))
+        list(scoring._in_processes(None, 2, [("space", "strategy", 1)] * 4, stop))
 """
 
 
