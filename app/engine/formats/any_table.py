@@ -206,7 +206,7 @@ def recording_of(table: Table, columns: TableColumns) -> Recording:
         notes.append(f"{MIXED_KERNELS}{several[:200]}): a best or a mean over all of them compares different work")
     found = builder.finish(device=device, kernel=kernel, notes=notes)
     objective = _objective(found.value_names)
-    return replace(found, objective=objective, read_with=columns.options, is_named=bool(kernel))
+    return replace(found, objective=objective, read_with=columns.options, is_named=bool(kernel or not device))
 
 
 # --- guessing ---------------------------------------------------------------------------------------------------------

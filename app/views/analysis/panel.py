@@ -156,7 +156,8 @@ class AnalysisPanel(QWidget, InParts):
         timed = int(session.analysis.table.timed()[: self._analysed].sum())
         more = f" and {count_text(timed)} only timed" if timed else ""
         words = f"{counted(self._analysed - timed, 'measurement')}{more} of {session.plan.title}"
-        self.state.setText("; ".join(filter(None, (words, session.plan.mixed_kernels))))
+        mixed = self._plan.mixed_kernels if self._plan is not None else ""
+        self.state.setText("; ".join(filter(None, (words, mixed))))
         self._offer()
         if self._table is not None and len(self._table) != self._analysed:
             self._again.start()

@@ -110,7 +110,7 @@ def test_files_are_compared_without_being_kept(panel: ComparePanel, shared_data:
 def test_tables_that_name_no_kernel_are_of_one(panel: ComparePanel, tmp_path: Path, qtbot: QtBot) -> None:
     files = [tmp_path / "a.csv", tmp_path / "b.csv"]
     for file, seconds in zip(files, (1.0, 2.0), strict=True):
-        file.write_text(f"block,time_s,energy_j\n16,{seconds},50\n32,{2 * seconds},40\n")
+        file.write_text(f"gpu,block,time_s,energy_j\nA,16,{seconds},50\nA,32,{2 * seconds},40\n")
     panel.show()
     panel.add_files(files)
     qtbot.waitUntil(lambda: panel.result is not None, timeout=20_000)
