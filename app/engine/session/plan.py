@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..formats.names import MIXED_KERNELS
 from ..metering.condition import Condition
 from ..metering.external_meters import MeterChoice
 from ..results.measurement import Measurement, Value
@@ -66,3 +67,8 @@ class SessionPlan(NewSession):
     complete: Callable[[Measurement], Measurement] = as_measured  # what a script's functions add to each of them
     reports: BoardReports | None = None  # of the boards of a pool, where it is measured on several
     beside: Callable[[], AbstractContextManager[Any]] = nullcontext  # puts its meters beside the board while it runs
+
+    @property
+    def mixed_kernels(self) -> str:
+        """The note on a table of several kernels; '' of others."""
+        return next((note for note in self.space.notes if note.startswith(MIXED_KERNELS)), "")

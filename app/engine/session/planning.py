@@ -103,6 +103,7 @@ def plan_replay(path: Path, options: SearchOptions | None = None, *, read: Recor
             "sha256": digest_of(path),
             "problem_size": recording.problem_size,
             **recording.read_with,
+            **({} if recording.is_named else {"kernel": ""}),
         },
     )
     return checked_plan(replace(plan, **options.search()))
