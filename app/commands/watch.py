@@ -20,12 +20,12 @@ from ..base.formatting import duration
 from ..sensors.channel import POWER_SAMPLES
 from ..sensors.event_reasons import names as reason_names
 from ..sensors.gpu import LIVE, Gpu, StreamsReadings
-from ..sensors.openmetrics import MeteredBoard, MetricsServer, exposition, parse_address
 from ..sensors.recorded.gpu import RecordedGpu
 from .arguments import add_board, add_force
 from .terminal import ProgressBar, print_description, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
+    from ..sensors.openmetrics import MeteredBoard
     from ..sensors.trace.trace import EventSpan, Trace
 
 _LOOK_S = 0.05
@@ -228,9 +228,8 @@ def monitor_arguments(parser: ArgumentParser) -> None:
 
 def monitor(arguments: Namespace) -> int:
     """Watch one board for a while: mean, least and largest of every channel, and the energy; or serve it."""
-    from ..sensors.recorded.recording import RecordingWriter
     from ..sensors.select import open_gpu
-    from ..sensors.trace.watch import SampledBoard
+    from ..sensors.trace.live_board import LiveBoard
 
     if arguments.interval <= 0:
         raise InputError(f"an interval of {arguments.interval} s", "--interval", "a positive number of seconds")
@@ -249,13 +248,12 @@ def monitor(arguments: Namespace) -> int:
         if not arguments.loop:
             arguments.duration = gpu.length_s + arguments.interval  # with its last reading
     faults: list[str] = []
-    recorder = RecordingWriter(Path(arguments.record), gpu) if arguments.record else None
     begun_ns = gpu.clock.now_ns()
-    board = SampledBoard(
+    board = LiveBoard(
         gpu,
         interval_s=arguments.interval,
         on_event=lambda event: faults.append(str(event)),
-        recorder=recorder,
+        record_to=Path(arguments.record) if arguments.record else None,
         duration_s=arguments.duration,
     )
     trace = board.trace
@@ -269,11 +267,11 @@ def monitor(arguments: Namespace) -> int:
                     break
     finally:
         board.stop()
-        if recorder is not None:
-            try:
-                recorder.close()
-            except WattridgeError as error:
-                faults.append(str(error))
+        board.sampler.join()
+        try:
+            board.finish_recording()
+        except WattridgeError as error:
+            faults.append(str(error))
     bar.show(1, 1, _now_line(trace), final=True)
     document = _monitor_document(gpu, trace, begun_ns)
     document["clock_there"] = _clock_there(gpu)
@@ -286,7 +284,7 @@ def monitor(arguments: Namespace) -> int:
         print_json(document)
     else:
         _print_monitor(document, gpu)
-    return 0 if recorder is None or recorder.finished else 1
+    return 0 if board.recording is None or board.recording.finished else 1
 
 
 def _write_trace(trace: Trace, path: Path, gpu: Gpu) -> None:
@@ -447,6 +445,8 @@ def twin(arguments: Namespace) -> int:
 
 def serve(arguments: Namespace) -> int:
     """Serve until Ctrl+C, or for the duration that was asked for. Raises InputError for options that do not fit."""
+    from ..sensors.openmetrics import MeteredBoard, MetricsServer, exposition, parse_address
+
     unfit = next((name for name in ("out", "record") if getattr(arguments, name)), None)
     if unfit is not None:
         raise InputError(f"--{unfit} does not go with --openmetrics", "monitor", "run monitor twice")
