@@ -10,7 +10,7 @@ from typing import Any, Final
 from ...base.errors import InputError
 from ...base.files import is_there, read_text, write_text
 from ...base.paths import data_folder
-from ..results.settings import SETTINGS, Setting, is_setting, lower, upper
+from ..results.settings import SETTINGS, BoardSettings, Setting, is_setting, lower, upper
 
 VERSION: Final = 1
 _MOST_BYTES: Final = 1 << 20
@@ -23,7 +23,7 @@ def profiles_of(gpu: str) -> dict[str, dict[str, Setting]]:
     return dict(_all().get(gpu, {}))
 
 
-def save_profile(gpu: str, name: str, settings: Mapping[str, Setting]) -> None:
+def save_profile(gpu: str, name: str, settings: BoardSettings) -> None:
     """Keep settings under a name, in place of an older profile of that name. Raises InputError, WattridgeError."""
     plain = " ".join(name.split())
     if not plain or len(plain) > _LONGEST_NAME or not plain.isprintable():
@@ -64,7 +64,7 @@ def _all() -> dict[str, dict[str, dict[str, Setting]]]:
         raise InputError("the profiles cannot be read", str(path), "fix the file, or move it elsewhere") from None
 
 
-def _write(known: Mapping[str, Mapping[str, Mapping[str, Setting]]]) -> None:
+def _write(known: Mapping[str, Mapping[str, BoardSettings]]) -> None:
     profiles = {
         gpu: {
             name: {key: [lower(value), upper(value)] for key, value in settings.items()}
