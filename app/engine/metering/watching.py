@@ -21,7 +21,7 @@ from ...sensors.trace.live_board import LiveBoard
 from ...sensors.trace.sampler import SensorEvent
 from .characterisation.store import known_characterisation
 from .power_source import PowerSensor, find_sensor
-from .thermal_store import BoardHeat, known_heat
+from .thermal import BoardHeat, known_heat
 
 INTERVAL_S: Final = 0.02
 LINGER_S: Final = 1.0
