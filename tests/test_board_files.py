@@ -26,7 +26,7 @@ def _data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (
             "characterisations",
             "NVIDIA H200, simulated 570.1",
-            f"{UUID}\0570.1",
+            f"{UUID}\x00570.1",
             "",
             "nvidia-h200-simulated-570-1-8b70ab1c.json",
         ),
