@@ -139,12 +139,7 @@ class ControlService:
         return f"{words}: kept until everything is put back" if words else ""
 
     def _apply(self, command: Apply) -> None:
-        self.guard.apply(
-            graphics_clock_mhz=command.graphics_clock_mhz,
-            memory_clock_mhz=command.memory_clock_mhz,
-            power_limit_w=command.power_limit_w,
-            workload_power_profile=command.workload_power_profile,
-        )
+        self.guard.apply(**command.settings)
         if command.confirm_s is not None:
             self._until = time.monotonic() + command.confirm_s
 

@@ -311,7 +311,7 @@ def test_the_engine_thread_fits_and_sets_between_sessions(specification: Specifi
         tuner = Tuner(store, heard, guard_of=lambda _: guard)
         tuner.start()
         try:
-            tuner.submit(Apply(gpu.info.uuid, graphics_clock_mhz=1005, power_limit_w=200.0))
+            tuner.submit(Apply(gpu.info.uuid, {"graphics_clock_mhz": 1005, "power_limit_w": 200.0}))
             applied = heard.wait_for(SettingApplied)
             assert applied.applied == {"power_limit_w": 200.0, "graphics_clock_mhz": 1005}
             assert applied.obeyed
