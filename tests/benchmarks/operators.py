@@ -44,7 +44,6 @@ from operator_lines import print_lines  # noqa: E402
 from app.engine import strategies  # noqa: E402, F401  (registers every strategy)
 from app.engine.models.roofline.operator_floor import floor_on  # noqa: E402
 from app.engine.results.measurement import Depth, Measurement, State  # noqa: E402
-from app.engine.runner.base import KnowsFeatures, StatesFigures  # noqa: E402
 from app.engine.runner.kernels.reference import Baseline  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.session.plan import SessionPlan  # noqa: E402
@@ -101,9 +100,7 @@ def measured_again(shared: Shared, rows: list[int], seconds: float) -> tuple[dic
         runner.window_s = seconds
         runner.look_at_library_again()
     found = list(shared.measure_now(rows, threading.Event()))
-    if isinstance(runner, StatesFigures):
-        return {each.row: each for each in runner.restated(found)}, Baseline.of_origin(runner.conclude())
-    return {each.row: each for each in found}, None
+    return {each.row: each for each in runner.restated(found)}, Baseline.of_origin(runner.conclude())
 
 
 def rounds_of(arm: Searched) -> int:
@@ -243,7 +240,7 @@ def model_rows(name: str, gpu: Gpu, seconds: float, seed: int, most: int = 400) 
         numbers = RowNumbers(plan.space)
         kept = [each.row for each in found]
         known, names = numbers.of(kept), numbers.names
-        if isinstance(runner, KnowsFeatures) and runner.feature_names and kept:
+        if runner.feature_names and kept:
             known, names = np.hstack([known, runner.features(kept)]), (*names, *runner.feature_names)
     finally:
         timer.cancel()

@@ -11,6 +11,7 @@ import numpy as np
 
 from app.engine.results.measurement import Depth, Measurement, State
 from app.engine.results.objectives import Goal, Objective
+from app.engine.runner.base import Runner, no_more
 from app.engine.session.events import Event
 from app.engine.session.plan import SessionPlan
 from app.engine.space.search_space import Parameter, SearchSpace
@@ -38,7 +39,7 @@ def measurement_of(space: SearchSpace, row: int) -> Measurement:
     return Measurement(row, configuration, State.OK, values, source="simulated", observed_clock_mhz=1000.0 + row)
 
 
-class FakeRunner:
+class FakeRunner(Runner):
     """Answers at once, remembers what it was asked for, and can be told to wait, to fail, or to skip."""
 
     source = "simulated"
@@ -50,14 +51,23 @@ class FakeRunner:
         self.closed = False
         self._before = before
 
-    def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
+    def measure(
+        self,
+        rows: Sequence[int],
+        stop: threading.Event,
+        depth: Depth = Depth.ENERGY,
+        more: Callable[[], Sequence[int]] = no_more,
+    ) -> Iterator[Measurement]:
         for row in rows:
             if stop.is_set():
                 return
             if self._before is not None:
                 self._before(row)
-            self.measured.append(row)
-            yield measurement_of(self.space, row)
+            yield self.answer(row, depth)
+
+    def answer(self, row: int, depth: Depth) -> Measurement:
+        self.measured.append(row)
+        return measurement_of(self.space, row)
 
     def close(self) -> None:
         self.closed = True
@@ -72,16 +82,13 @@ class FakeTimer(FakeRunner):
         super().__init__(space, batch, before)
         self.only_timed: list[int] = []
 
-    def time(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
-        for row in rows:
-            if stop.is_set():
-                return
-            if self._before is not None:
-                self._before(row)
-            self.only_timed.append(row)
-            whole = measurement_of(self.space, row)
-            values = {name: value for name, value in whole.values.items() if name == "time_s"}
-            yield replace(whole, values=values, depth=Depth.TIME)
+    def answer(self, row: int, depth: Depth) -> Measurement:
+        if depth is Depth.ENERGY:
+            return super().answer(row, depth)
+        self.only_timed.append(row)
+        whole = measurement_of(self.space, row)
+        values = {name: value for name, value in whole.values.items() if name == "time_s"}
+        return replace(whole, values=values, depth=Depth.TIME)
 
 
 class TimeThenMeasure(strategies.Strategy, name="test_time_then_measure", label="Time, then measure"):

@@ -15,6 +15,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import cycle, zip_longest
 from typing import Any, Final
@@ -30,7 +31,8 @@ from ...results.pareto import front
 from ...space.result_table import DECIDED_ON
 from ...space.search_space import SearchSpace
 from ...workloads.machine_code import FEATURES
-from ..base import settings_of
+from ..base import Runner, no_more, settings_of
+from ..stating import seen_again
 from .messages import (
     AHEAD,
     MOST_ROWS,
@@ -172,9 +174,8 @@ def _front_of(own: Sequence[Measurement], goals: Sequence[Goal], most: int) -> l
     return [own[points[place]] for place in places]
 
 
-class PoolRunner:
-    """Implements `Runner`, `Times`, `KnowsFeatures`, `StatesFigures`, `Finishes` and `OverBoards`.
-    The pool is not its own.
+class PoolRunner(Runner):
+    """Several boards of one model as one runner over those beside them. The pool is not its own.
 
     Boards of its model that join later take part from then on.
     """
@@ -226,17 +227,32 @@ class PoolRunner:
 
     @property
     def boards(self) -> tuple[PoolBoard, ...]:
+        """Those that measure now."""
         return tuple(seat.board for seat in self._ready())
 
-    def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
-        """Measure the rows, whichever board is free. What was measured in full before is measured on the same board."""
-        return self._look_at(rows, Depth.ENERGY, stop)
+    @property
+    def board_count(self) -> int:
+        return len(self.boards)
 
-    def time(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
-        """Time the rows in the same way."""
-        return self._look_at(rows, Depth.TIME, stop)
+    def measure(
+        self,
+        rows: Sequence[int],
+        stop: threading.Event,
+        depth: Depth = Depth.ENERGY,
+        more: Callable[[], Sequence[int]] = no_more,
+    ) -> Iterator[Measurement]:
+        """Measure the rows, whichever board is free. What was measured in full before is measured on the same board."""
+        return self._look_at(rows, depth, stop)
 
     def finish(
+        self, measurements: Sequence[Measurement], again: Sequence[int], objective: Objective, stop: threading.Event
+    ) -> Sequence[Measurement]:
+        measured: Sequence[Measurement] = seen_again(self, measurements, again, stop)
+        with suppress(WattridgeError):  # the session itself is complete
+            measured = self._decide(measured, objective, stop)
+        return self.restated(measured)
+
+    def _decide(
         self, measurements: Sequence[Measurement], objective: Objective, stop: threading.Event
     ) -> Sequence[Measurement]:
         """Measure the finalists of all boards on one of them, which decides: figures compare within a board only.

@@ -17,7 +17,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,16 +34,7 @@ from ...control.guard import DeviceGuard
 from ...control.serving import hello_of
 from ...metering.condition import Condition
 from ...results.measurement import Depth, Measurement
-from ...runner.base import (
-    Continues,
-    KnowsFeatures,
-    PreparationFailed,
-    Prepares,
-    Runner,
-    StatesFigures,
-    Times,
-    setting_names,
-)
+from ...runner.base import PreparationFailed, Runner, setting_names
 from ...runner.pool.messages import (
     Abilities,
     BoardBusy,
@@ -100,23 +91,12 @@ class Measuring:
     ) -> None:
         """`following` gives requests of the same kind that wait for their turn; the runner hears of each once.
 
-        `stop` ends all of it. Raises TypeError where the runner cannot time rows, and is asked to.
+        `stop` ends all of it.
         """
         self.depth, self.stop = first.request.depth, stop
         self._following = following
         self._requests = {first.request.number: first}
-        self._measuring = self._started(runner, first)
-
-    def _started(self, runner: Runner, first: Coming) -> Iterator[Measurement]:
-        rows = list(first.left)
-        if isinstance(runner, Continues):
-            fresh = [rows]
-            return runner.go_on(lambda: fresh.pop() if fresh else self._more(), self.depth, self.stop)
-        if self.depth is Depth.ENERGY:
-            return runner.measure(rows, self.stop)
-        if not isinstance(runner, Times):
-            raise TypeError("it cannot time rows")
-        return runner.time(rows, self.stop)
+        self._measuring = runner.measure(list(first.left), stop, self.depth, self._more)
 
     def has(self, number: int) -> bool:
         """Whether the rows of that request were handed to the runner."""
@@ -330,12 +310,7 @@ class BoardWork:
         if self._session is None:
             self._session, self._owner = self._opened(request.work), self._client
         runner = self._session.runner
-        abilities = Abilities(
-            timed=runner.timed if isinstance(runner, Times) else frozenset(),
-            features=runner.feature_names if isinstance(runner, KnowsFeatures) else (),
-            batch=runner.batch,
-        )
-        return abilities_document(abilities)
+        return abilities_document(Abilities(runner.timed, runner.feature_names, runner.batch))
 
     def _opened(self, work: SessionWork) -> _Session:
         folder = scratch_folder()
@@ -373,7 +348,7 @@ class BoardWork:
         if session.measuring is None or not session.measuring.has(request.number):
             session.end_measuring()
         began = time.monotonic()
-        if not session.prepared and isinstance(runner, Prepares):
+        if not session.prepared:
             with suppress(PreparationFailed):  # it measures all the same
                 runner.prepare(rows, stop, lambda *_: None)
         session.prepared = True
@@ -410,15 +385,12 @@ class BoardWork:
         def session_has(number: int) -> bool:
             return session.measuring is not None and session.measuring.has(number)
 
-        try:
-            return Measuring(session.runner, first, stop, following)
-        except TypeError as error:
-            raise WattridgeError(str(error), self.board.label) from None
+        if first.request.depth is Depth.TIME and not session.runner.timed:
+            raise WattridgeError("it cannot time rows", self.board.label)
+        return Measuring(session.runner, first, stop, following)
 
     def _features(self, request: Request, say: Say, stop: threading.Event) -> dict[str, Any]:
         session, rows = self._rows(request)
-        if not isinstance(session.runner, KnowsFeatures):
-            raise WattridgeError("it knows no features", self.board.label)
         found = session.runner.features(rows, stop).tolist()
         return {"features": [[each if math.isfinite(each) else None for each in row] for row in found]}
 
@@ -426,13 +398,10 @@ class BoardWork:
         session = self._known(request)
         source = self._gpu.info.source
         measurements = [parse_measurement(each, session.space, "", source) for each in request.measurements]
-        if isinstance(session.runner, StatesFigures):
-            measurements = list(session.runner.restated(measurements))
-        return {"measurements": rows_of(measurements)}
+        return {"measurements": rows_of(session.runner.restated(measurements))}
 
     def _conclude(self, request: Request, say: Say, stop: threading.Event) -> dict[str, Any]:
-        runner = self._known(request).runner
-        return {"origin": dict(runner.conclude()) if isinstance(runner, StatesFigures) else {}}
+        return {"origin": dict(self._known(request).runner.conclude())}
 
     def _close(self, request: Request, say: Say, stop: threading.Event) -> dict[str, Any]:
         self._known(request)
