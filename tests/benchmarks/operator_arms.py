@@ -16,8 +16,9 @@ from typing import Any
 from app.engine.results.measurement import Depth, Measurement, State
 from app.engine.results.objectives import Goal, Objective
 from app.engine.runner.base import PreparationFailed, Runner
-from app.engine.session.plan import SessionPlan
+from app.engine.runner.boards import InProcess
 from app.engine.session.run import run_session
+from app.engine.specification.plan import SessionPlan
 from app.engine.store.database import Store
 
 Measure = Callable[..., Iterator[Measurement]]
@@ -124,7 +125,7 @@ def run_arm(
         strategy_options=dict(options),
         objective=Objective(Goal(goal, False), front),
         max_evaluations=None,
-        make_runner=shared.lend,
+        boards=InProcess(lambda _: shared.lend()),
     )
     began = time.monotonic()
     timer.start()

@@ -12,8 +12,8 @@ import numpy as np
 from app.engine.results.measurement import Depth, Measurement, State
 from app.engine.results.objectives import Goal, Objective
 from app.engine.runner.base import Runner, no_more
+from app.engine.runner.boards import Boards, InProcess, ReadyPlan
 from app.engine.session.events import Event
-from app.engine.session.plan import SessionPlan
 from app.engine.space.search_space import Parameter, SearchSpace
 from app.engine.strategies import base as strategies
 
@@ -136,9 +136,14 @@ class OneByOne(strategies.Strategy, name="test_one_by_one", label="One by one"):
                 left.reverse()
 
 
-def plan(space: SearchSpace, runner: FakeRunner, **changes: object) -> SessionPlan:
+def made_by(make: Callable[[], Runner]) -> Boards:
+    """Boards whose runner is made by a function."""
+    return InProcess(lambda _: make())
+
+
+def plan(space: SearchSpace, runner: FakeRunner, **changes: object) -> ReadyPlan:
     """A plan over the fake board that makes time small."""
-    made = SessionPlan(
+    made = ReadyPlan(
         title="fake",
         gpu="Fake GPU",
         driver="0",
@@ -146,7 +151,7 @@ def plan(space: SearchSpace, runner: FakeRunner, **changes: object) -> SessionPl
         space=space,
         objective=Objective(Goal("time_s", False), (Goal("time_s", False), Goal("energy_j", False))),
         strategy="test_in_order",
-        make_runner=lambda: runner,
+        boards=made_by(lambda: runner),
         seed=4,
         units={"score": "points"},
         origin={"kind": "fake"},

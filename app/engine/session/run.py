@@ -6,7 +6,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -19,7 +18,9 @@ from ..models.energy_cost_store import keep_model, kept_model
 from ..results.measurement import Depth, Measurement, State, same, stated_otherwise
 from ..results.state import SessionState
 from ..runner.base import PreparationFailed, Runner
+from ..runner.boards import ReadyPlan, open_runner
 from ..space.result_table import DECIDED_ON, ResultTable
+from ..specification.plan import SessionPlan
 from ..store.database import Store
 from ..strategies import base as strategies
 from .events import (
@@ -34,7 +35,6 @@ from .events import (
 )
 from .gains import gain_of_session
 from .live_session import Attend, LiveSession, SessionClock, SessionResult
-from .plan import SessionPlan
 from .references import with_floor
 
 FLUSH_S = 0.05  # measurements are written and reported together, at most this often
@@ -44,7 +44,7 @@ AGAIN_SHARE: Final = 3  # one of so many at most
 
 
 def run_session(
-    plan: SessionPlan,
+    plan: ReadyPlan,
     store: Store,
     on_event: Callable[[Event], None],
     stop: threading.Event,
@@ -63,22 +63,11 @@ def run_session(
     plan = with_floor(plan, store)
     chosen = strategies.get(plan.strategy)
     options = strategies.make_options(chosen, dict(plan.strategy_options))
-    with plan.beside() as beside, _reporting(plan, on_event):
-        runner = plan.make_runner()
+    with open_runner(plan, plan.boards, lambda *reported: on_event(PoolReported(*reported))) as runner:
         chosen = chosen.informed(background_of(runner, plan, stop))
-        try:
-            run = SessionRun(plan, store, on_event, runner, stop, attend, () if beside is None else beside.of_the_board)
-            search = chosen.search(plan.space, np.random.default_rng(plan.seed), runner.batch, options)
-            return run.to_the_end(search, chosen.report)
-        finally:
-            runner.close()
-
-
-def _reporting(plan: SessionPlan, on_event: Callable[[Event], None]) -> AbstractContextManager[None]:
-    """What the boards of a pool report is an event while the session runs."""
-    if plan.reports is None:
-        return nullcontext()
-    return plan.reports.heard_by(lambda status, remark: on_event(PoolReported(status, remark)))
+        run = SessionRun(plan, store, on_event, runner, stop, attend)
+        search = chosen.search(plan.space, np.random.default_rng(plan.seed), runner.batch, options)
+        return run.to_the_end(search, chosen.report)
 
 
 def background_of(runner: Runner, plan: SessionPlan, stop: threading.Event | None = None) -> strategies.Background:
@@ -109,16 +98,13 @@ class SessionRun(LiveSession):
         runner: Runner,
         stop: threading.Event,
         attend: Attend | None,
-        meters: Sequence[str] = (),
     ) -> None:
-        """`meters` are the names of those whose power is the board's, which show the gain of its sensor."""
         session = store.create_session(plan) if plan.resume is None else plan.resume
         super().__init__(plan, on_event, session, ResultTable(plan.space))
         self._store = store
         self._runner = runner
         self._stop = stop
         self._attend = attend
-        self._meters = meters
         self._pending: list[Measurement] = []
         fronts = plan.objective.front_asked or strategies.get(plan.strategy).of_front
         self._goals = plan.objective if fronts else replace(plan.objective, front=())  # that the search is about
@@ -323,7 +309,7 @@ class SessionRun(LiveSession):
         if not len(self.table):
             return
         measured = [self.table.measurement(index) for index in range(len(self.table))]
-        gain = gain_of_session(self.plan.origin, self.plan.gpu, measured, self._meters)
+        gain = gain_of_session(self.plan.origin, self.plan.gpu, measured, self._runner.meters)
         taken_over = {each.row for each in self.plan.known}
         own = [each for each in measured if each.row not in taken_over]
         finished = iter(self._runner.finish(own, self._worth_a_second_look(), self.plan.objective, self._stop))
@@ -342,7 +328,6 @@ class SessionRun(LiveSession):
         """What the end of the session made of a measurement, with what was measured where that is not the same."""
         if stated is measured:
             return measured
-        stated = self.plan.complete(stated)
         before = {**measured.values, **measured.as_measured}
         return replace(stated, as_measured=stated_otherwise(before, stated.values))
 
@@ -390,7 +375,7 @@ class SessionRun(LiveSession):
         self._note_costs(range(len(self.table)))
 
     def _take(self, measured: Measurement) -> None:
-        measurement = self._on_its_board(self.plan.complete(measured))
+        measurement = self._on_its_board(measured)
         if len(self._fresh) < AGAIN_SHARE * AGAIN:
             self._fresh.append(measurement)
         self._learn(measurement)

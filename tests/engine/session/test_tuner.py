@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from engine_fakes import FakeRunner, Listener, grid, plan
+from engine_fakes import FakeRunner, Listener, grid, made_by, plan
 
 from app.base.errors import InputError, WattridgeError
 from app.engine.results.measurement import Depth
@@ -258,7 +258,7 @@ def test_what_cannot_be_done_is_one_event_and_the_thread_lives_on(tuner: Tuner, 
     tuner.submit(Fit(sweep=False))
     tuner.submit(Fit(sweep=True))
     tuner.submit(Apply("GPU-1", graphics_clock_mhz=1000))
-    tuner.submit(Start(plan(SPACE, FakeRunner(SPACE), make_runner=broken)))
+    tuner.submit(Start(plan(SPACE, FakeRunner(SPACE), boards=made_by(broken))))
     tuner.submit(Pause())
     tuner.submit(Resume())
     tuner.submit(Stop())

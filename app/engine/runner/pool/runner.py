@@ -190,15 +190,15 @@ class PoolRunner(Runner):
         *,
         repeats: int = 1,
         condition: str = "",
-        on_remark: Callable[[str], None] = lambda _: None,
-        on_status: Callable[[PoolStatus], None] = lambda _: None,
+        report: Callable[[PoolStatus, str], None] = lambda *_: None,
     ) -> None:
         """Waits until one board is ready. Raises WattridgeError where none becomes so.
 
-        `on_status` hears what the boards do, as it changes; `on_remark`, in one line, what the user should know of it.
+        `report` is called with what the boards do, as it changes, and what the user should know of it in one line.
         """
         self.source = source
-        self.on_remark, self._on_status = on_remark, on_status
+        self._tell = report
+        self._status = PoolStatus()
         self._ledger = Ledger()
         self._reported_s = -math.inf
         self._pool, self._model, self._space = pool, model, space
@@ -283,7 +283,7 @@ class PoolRunner(Runner):
                 self._hear(TURN_S)  # one may get ready, or come again
                 continue
             if not ready:
-                self.on_remark("no board of the pool is left to decide between the finalists")
+                self._remark("no board of the pool is left to decide between the finalists")
                 break
             board = max(ready, key=lambda each: (-tried[each], count[each]))
             tried[board] += 1
@@ -348,7 +348,7 @@ class PoolRunner(Runner):
                 try:
                     self._origins[seat.board.key] |= parse_origin(answer)
                 except Garbled as error:
-                    self.on_remark(f"{seat.board.label}: {error.what}")
+                    self._remark(f"{seat.board.label}: {error.what}")
         document = json.dumps(boards_to_json(self._ledger.status()))
         decided = {DECIDED_ON: self._decided_on} if self._decided_on else {}
         return {ORIGIN: boards_document(self._origins), STATUS: document, **decided}
@@ -483,7 +483,7 @@ class PoolRunner(Runner):
                 self._pool.cancel(number)
                 self._forget(number)
             if each.failed:
-                self.on_remark(f"{seat.board.label}: {each.failed}")
+                self._remark(f"{seat.board.label}: {each.failed}")
         return [each.answer for each in sent]
 
     def _forget(self, number: int) -> _Sent | None:
@@ -509,12 +509,12 @@ class PoolRunner(Runner):
                     self._unanswered(heard)
                 case Came():
                     if heard.board.key not in self._seats and heard.board.model == self._model:
-                        self.on_remark(f"{heard.board.label} joined the pool")
+                        self._remark(f"{heard.board.label} joined the pool")
                     self._welcome(heard.board)
                 case Left():
                     self._dismiss(heard)
                 case Remark():
-                    self.on_remark(heard.text)
+                    self._remark(heard.text)
             heard = self._pool.heard(0.0)
         self._report()
         refused = [seat for seat in self._seats.values() if seat.refused]
@@ -535,7 +535,11 @@ class PoolRunner(Runner):
         passed_s = time.monotonic() - self._reported_s
         if at_once or passed_s >= (_REPORT_S if self._ledger.changed else _AT_LEAST_S):
             self._reported_s = time.monotonic()
-            self._on_status(self._ledger.status())
+            self._status = self._ledger.status()
+            self._tell(self._status, "")
+
+    def _remark(self, text: str) -> None:
+        self._tell(self._status, text)
 
     def _take(self, said: Said) -> None:
         """A line that came back. One that is garbled ends its board's part in the session."""
@@ -569,7 +573,7 @@ class PoolRunner(Runner):
                 self._welcome(seat.board)
             elif isinstance(answer.error, BoardBusy):
                 if not seat.busy:
-                    self.on_remark(f"{seat.board.label} is busy with another session; it is asked again")
+                    self._remark(f"{seat.board.label} is busy with another session; it is asked again")
                 seat.busy, seat.again_s = True, time.monotonic() + BUSY_S
                 self._ledger.busy(seat.board.key)
             elif sent.do in ("open", "measure"):
@@ -661,7 +665,7 @@ class PoolRunner(Runner):
         del self._seats[left.board]
         self._ledger.left(left.board, left.why)
         self._report(at_once=True)
-        self.on_remark(f"{seat.board.label} left the pool: {left.why}")
+        self._remark(f"{seat.board.label} left the pool: {left.why}")
 
     def _refuse(self, seat: _Seat, why: str) -> None:
         """A board takes no part any more; what it had goes to the others."""
@@ -670,7 +674,7 @@ class PoolRunner(Runner):
         seat.refused = why
         self._ledger.refused(seat.board.key, why)
         self._report(at_once=True)
-        self.on_remark(f"{seat.board.label} takes no part: {why}")
+        self._remark(f"{seat.board.label} takes no part: {why}")
         for number in [number for number, sent in self._sent.items() if sent.board == seat.board.key]:
             self._pool.cancel(number)
             sent = self._forget(number)
@@ -696,5 +700,5 @@ class PoolRunner(Runner):
             documents = list_of(answer.get("measurements"), most)
             return [parse_measurement(each, self._space, seat.board.key, self.source) for each in documents]
         except Garbled as error:
-            self.on_remark(f"{seat.board.label}: {error.what}")
+            self._remark(f"{seat.board.label}: {error.what}")
             return []

@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -34,7 +34,9 @@ from ...control.guard import DeviceGuard
 from ...control.serving import hello_of
 from ...metering.condition import Condition
 from ...results.measurement import Depth, Measurement
+from ...results.objectives import Goal, Objective
 from ...runner.base import PreparationFailed, Runner, setting_names
+from ...runner.boards import open_runner
 from ...runner.pool.messages import (
     Abilities,
     BoardBusy,
@@ -53,7 +55,8 @@ from ...runner.pool.messages import (
 from ...runner.pool.pool import Certificates, PoolBoard, board_message
 from ...specification.model import programs_of
 from ..load import load_specification
-from ..on_board import limits_on, require_runnable, runner_on
+from ..on_board import OneBoard, limits_on
+from ..planning import make_plan
 from .opening import find_certificates
 
 IDLE_S: Final = 120.0  # without a request, after which another session may have the board
@@ -144,13 +147,14 @@ class Measuring:
 class _Session:
     """A session that has the board."""
 
-    def __init__(self, work: SessionWork, runner: Runner, folder: Path) -> None:
+    def __init__(self, work: SessionWork, runner: Runner, opened: ExitStack) -> None:
+        """`opened` releases the runner and the files."""
         self.name = work.session
         self.space = work.space
         self.runner = runner
-        self.folder = folder
         self.prepared = False
         self.measuring: Measuring | None = None
+        self._opened = opened
 
     def end_measuring(self) -> None:
         measuring, self.measuring = self.measuring, None
@@ -158,11 +162,8 @@ class _Session:
             measuring.close()
 
     def close(self) -> None:
-        try:
+        with self._opened:
             self.end_measuring()
-            self.runner.close()
-        finally:
-            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class BoardWork:
@@ -313,23 +314,32 @@ class BoardWork:
         return abilities_document(Abilities(runner.timed, runner.feature_names, runner.batch))
 
     def _opened(self, work: SessionWork) -> _Session:
-        folder = scratch_folder()
-        try:
+        with ExitStack() as stack:
+            folder = scratch_folder()
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
             spec = load_specification(work.bundle.unpack(folder)).repeated(work.repeats)
             if spec.kernel is None or (programs := programs_of(spec)):
                 said = programs[0] if spec.kernel is not None else "this is no kernel"
                 raise WattridgeError(f"a pool starts no programs: {said}", spec.name, "run it on one board")
-            require_runnable(spec, self._gpu)
+            board = OneBoard(self._gpu, self._guard)
+            board.require_runnable(spec)
             if setting_names(work.space):
                 if why := self._guard.why_forbidden:
                     raise WattridgeError(f"its settings stay as they are: {why}", self.board.label, "leave them out")
                 self._guard.open()
-            condition = Condition.parse(work.condition, "the session") if work.condition else None
-            runner = runner_on(spec, self._gpu, work.space, self._guard, condition)()
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        return _Session(work, runner, folder)
+            board.require_space(spec, work.space)
+            plan = make_plan(
+                board,
+                title=spec.name,
+                gpu=self._gpu.info.name,
+                source=self._gpu.info.source,
+                space=work.space,
+                objective=spec.objective or Objective(Goal("time_s", maximise=False)),
+                strategy="brute_force",  # rows are chosen where the session is
+                specification=spec,
+                condition=Condition.parse(work.condition, "the session") if work.condition else None,
+            )
+            return _Session(work, stack.enter_context(open_runner(plan, board)), stack.pop_all())
 
     def _known(self, request: Request) -> _Session:
         if self._session is None or self._session.name != request.session:
