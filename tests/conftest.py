@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 import threading
 import time
@@ -82,3 +83,11 @@ def pytest_testnodedown(node: Any, error: object) -> None:
         with suppress(KeyError):  # it died before it had any
             running = node.config.pluginmanager.getplugin("dsession").sched.remove_node(node)
         pytest.exit(f"{node.gateway.id}, a process of tests, died in {running or 'no test'}: {error}", returncode=1)
+
+
+@pytest.fixture
+def no_signal_is_ignored() -> Iterator[None]:
+    """Processes that a test starts receive SIGHUP, also where the tests themselves run under `nohup`."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)

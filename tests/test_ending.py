@@ -17,6 +17,7 @@ if not Path("/proc/self/stat").exists():
     pytest.skip("looks for processes in /proc", allow_module_level=True)
 
 ROOT = Path(__file__).resolve().parents[1]
+pytestmark = pytest.mark.usefixtures("no_signal_is_ignored")
 ENDINGS = [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL]
 PATIENCE_S = 60.0
 # A program with a child of its own, both of which run for long and neither of which holds our pipes.
@@ -95,14 +96,6 @@ def _take_terminal() -> None:
     import termios
 
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-
-@pytest.fixture(autouse=True)
-def no_signal_is_ignored() -> Iterator[None]:
-    """What is started must hear SIGHUP, also where the tests themselves run under `nohup`."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    yield
-    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture
@@ -241,7 +234,7 @@ def test_a_library_that_compiles_ends_in_the_middle_of_a_text(started: Started, 
 
 SCORE = """
 import sys, time
-from app.engine.analysis import score_runs
+from app.engine.strategies import scoring
 
 class Endless:  # a run that no signal reaches: the process must end by itself
     def __init__(self, plan):
@@ -250,12 +243,12 @@ class Endless:  # a run that no signal reaches: the process must end by itself
         while True:
             time.sleep(1)
 
-score_runs._Bench = Endless
+scoring._Bench = Endless
 if __name__ == "__main__":
     import threading
     from app.commands.terminal import stop_on_interrupt
     with stop_on_interrupt() as stop:
-        list(score_runs._in_processes(None, 2, [("space", "strategy", 1)] * 4, stop))
+        list(scoring._in_processes(None, 2, [("space", "strategy", 1)] * 4, stop))
 """
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.base import installation, processes
+from app.base import errors, installation, processes, text
 from app.base.installation import Way, how_to_add, how_to_add_package, how_to_repair, own_program, own_way, way_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -17,7 +17,7 @@ _NOTHING_IS_ADDED = (Way.DEBIAN, Way.FOLDER)
 
 
 def test_each_way_is_known_by_what_it_leaves_beside_the_program(tmp_path: Path) -> None:
-    for name, file, text in (
+    for name, file, written in (
         ("by pipx", "pipx_metadata.json", "{}"),
         ("by uv tool", "uv-receipt.toml", "[tool]\n"),
         ("by uv", "pyvenv.cfg", "home = /usr/bin\nuv = 0.9.1\n"),
@@ -25,7 +25,7 @@ def test_each_way_is_known_by_what_it_leaves_beside_the_program(tmp_path: Path) 
         ("nothing", "other", ""),
     ):
         (tmp_path / name).mkdir()
-        (tmp_path / name / file).write_text(text)
+        (tmp_path / name / file).write_text(written)
     site = tmp_path / "nothing"
     found = [way_of(tmp_path / name, None, site) for name in ("by pipx", "by uv tool", "by uv", "by venv", "nothing")]
     assert found == [Way.PIPX, Way.UV_TOOL, Way.UV, Way.PIP, Way.PIP]
@@ -78,11 +78,12 @@ def test_every_remedy_comes_from_there() -> None:
 
 
 def test_an_environment_by_pip_is_told_pips_command(tmp_path: Path) -> None:
-    """A copy of two modules under the name of the installed package, in a process of its own."""
-    package = tmp_path / "wattridge"
-    package.mkdir()
+    """A copy of what it needs under the name of the installed package, in a process of its own."""
+    package = tmp_path / "wattridge" / "base"
+    package.mkdir(parents=True)
+    (package.parent / "__init__.py").touch()
     (package / "__init__.py").touch()
-    for module in (installation, processes):
+    for module in (errors, installation, processes, text):
         source = Path(str(module.__file__))
         (package / source.name).write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.prefix = {str(tmp_path)!r}; "

@@ -35,7 +35,7 @@ from app.frozen import main
 sys.exit(main())
 """
 _NAMES_IT = {  # and why
-    "own_modules.py": "the one place",
+    "base/processes.py": "the one place",
     "engine/control/root_setup.py": "run by root's own Python, which it then calls again",
     "engine/control/client.py": "looks at who can change it",
     "engine/report/reproduce.py": "in a script that is written for the user's Python",

@@ -20,12 +20,12 @@ from ..base.formatting import duration
 from ..sensors.channel import POWER_SAMPLES
 from ..sensors.event_reasons import names as reason_names
 from ..sensors.gpu import LIVE, Gpu, StreamsReadings
-from ..sensors.openmetrics import MeteredBoard, MetricsServer, exposition, parse_address
 from ..sensors.recorded.gpu import RecordedGpu
 from .arguments import add_board, add_force
 from .terminal import ProgressBar, print_description, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
+    from ..sensors.openmetrics import MeteredBoard
     from ..sensors.trace.trace import EventSpan, Trace
 
 _LOOK_S = 0.05
@@ -447,6 +447,8 @@ def twin(arguments: Namespace) -> int:
 
 def serve(arguments: Namespace) -> int:
     """Serve until Ctrl+C, or for the duration that was asked for. Raises InputError for options that do not fit."""
+    from ..sensors.openmetrics import MeteredBoard, MetricsServer, exposition, parse_address
+
     unfit = next((name for name in ("out", "record") if getattr(arguments, name)), None)
     if unfit is not None:
         raise InputError(f"--{unfit} does not go with --openmetrics", "monitor", "run monitor twice")

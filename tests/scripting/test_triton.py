@@ -15,8 +15,8 @@ from stand_in_torch import stand_in as torch_stand_in
 from stand_in_triton import Config, Kernel, OutOfResources
 from stand_in_triton import stand_in as triton_stand_in
 
-import app.triton as wattridge_triton
 from app.base.errors import InputError, WattridgeError
+from app.scripting import triton as wattridge_triton
 
 
 def nothing(*_: object, **__: object) -> None:

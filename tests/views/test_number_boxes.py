@@ -127,7 +127,7 @@ def test_no_field_of_the_window_is_another_one() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Name) and node.id in ("QSpinBox", "QDoubleSpinBox")
     }
-    assert used == {("number_boxes.py", "QSpinBox"), ("number_boxes.py", "QDoubleSpinBox")}
+    assert used == {("shared/widgets.py", "QSpinBox"), ("shared/widgets.py", "QDoubleSpinBox")}
 
 
 # --- one field --------------------------------------------------------------------------------------------------------

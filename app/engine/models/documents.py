@@ -6,13 +6,15 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from ...base.formatting import as_json
-from ..store.database import Store
 from .fit.frequency import Choice, FrequencyFit, MemoryClock, Samples
+
+if TYPE_CHECKING:
+    from ..store.database import Store
 
 _DRAWN: Final = {*(field.name for field in dataclasses.fields(Samples)), "curve", "band_mhz", "band_w"}
 _UUID: Final = "uuid"  # of the board, beside the figures of the fit

@@ -27,7 +27,6 @@ from ... import __version__
 from ...base.installation import import_beside_the_main_thread
 from ...base.paths import resources
 from ...sensors.gpu import Gpu
-from ..doctor.window import FirstLook
 from ..shared import theme
 from ..shared.settings import Settings, SettingsSaver
 from ..shared.watched_board import watched_gpu
@@ -36,7 +35,7 @@ from .services import Services
 from .window import EXAMPLE, MainWindow
 
 if TYPE_CHECKING:
-    from ..doctor.window import Found
+    from ..doctor.window import FirstLook, Found
     from .script import Run
 
 _OPENING_MS = 5_000  # within which a window opens
@@ -165,6 +164,8 @@ class Program(QObject):
         """Look at the machine once, at the first start, and offer to show what is missing or wrong."""
         if not self.window.settings.said("doctor"):
             self.window.settings.note_said("doctor")
+            from ..doctor.window import FirstLook  # imported late: the window's first picture does not need it
+
             self.first_look = FirstLook(self)
             self.first_look.amiss.connect(self._offer_findings)
             self.window.panels_loaded.connect(self.first_look.look)

@@ -240,10 +240,10 @@ def test_apply_on_a_full_disk_and_restore_after_it(boards: Boards, disk: Callabl
     records = disk(tmp_path / "records")
     master, slave = os.openpty()
     program = (
-        "import sys; from app.engine.control import rights; from app.engine.control.helper import record\n"
+        "import sys; from app.engine.control import client; from app.engine.control.helper import record\n"
         f"record.FOLDER = {str(records.path)!r}\n"
         f"words = [{sys.executable!r}, '-I', '-S', '-B', '-c', {_helper(records.path)!r}]\n"
-        "rights.helper_command = lambda uuid, label: [*words, uuid]\n"
+        "client.helper_command = lambda uuid, label: [*words, uuid]\n"
         "from app.cli import main\n"
         "sys.exit(main(sys.argv[1:]))\n"
     )

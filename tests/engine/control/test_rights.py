@@ -211,7 +211,7 @@ def test_watching_boards_needs_nothing_that_only_unix_has() -> None:
         [
             sys.executable,
             "-c",
-            f"{hidden}import app.engine.session.engine_thread, app.commands.helper, app.commands.control",
+            f"{hidden}import app.engine.control.guard, app.commands.helper, app.commands.control",
         ],
         capture_output=True,
         text=True,

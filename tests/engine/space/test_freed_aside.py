@@ -59,8 +59,8 @@ def test_the_program_ends_with_one_in_use() -> None:
 
 def test_nothing_is_printed_where_one_outlives_the_modules_at_the_interpreters_end() -> None:
     code = (
-        "import builtins, sys\nfrom app.engine.space import freed_aside\n"
-        "builtins.kept = freed_aside.FreedAside([1])\nfreed_aside._MANY = None  # as the interpreter leaves it\n"
+        "import builtins, sys\nfrom app.engine.space import result_table\n"
+        "builtins.kept = result_table.FreedAside([1])\nresult_table._MANY = None  # as the interpreter leaves it\n"
         "del builtins.kept\n"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

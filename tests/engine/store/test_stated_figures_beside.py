@@ -208,13 +208,13 @@ def test_a_store_of_the_schema_before_is_upgraded_and_no_figure_changes(own_data
 
 _KILLED = """
 import os, signal
-from app.engine.store import opening
-connect = opening._connect
+from app.engine.store import schema
+connect = schema._connect
 def watched(*arguments, **options):
     db = connect(*arguments, **options)
     db.set_trace_callback(lambda said: os.kill(os.getpid(), signal.SIGKILL) if {when!r} in said else None)
     return db
-opening._connect = watched
+schema._connect = watched
 from app.engine.store.database import Store
 Store()
 """

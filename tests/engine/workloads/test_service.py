@@ -390,6 +390,7 @@ def children_of(process: int) -> set[int]:
     return found
 
 
+@pytest.mark.usefixtures("no_signal_is_ignored")
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 def test_nothing_is_left_running_however_wattridge_ends(tmp_path: Path) -> None:
     running: dict[signal.Signals, tuple[subprocess.Popen[bytes], Path]] = {}
