@@ -22,7 +22,7 @@ from ..space.values import is_value
 from .columns import Columns, parse_columns
 from .entries import as_number, is_figure
 from .kinds import first_character, is_json_lines
-from .names import DEVICE_SETTINGS, MIXED_KERNELS, SETTING_NAMES
+from .names import DEVICE_SETTINGS, SETTING_NAMES
 from .recording import MAXIMUM_ENTRIES, MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 
 Cell = Value | None

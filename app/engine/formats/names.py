@@ -21,7 +21,6 @@ DEVICE_SETTINGS = {
 THEIR_SETTINGS = {ours: theirs for theirs, ours in DEVICE_SETTINGS.items()}
 SETTING_NAMES = frozenset((*DEVICE_SETTINGS, *DEVICE_SETTINGS.values()))
 
-MIXED_KERNELS = "different kernels ("  # how the note on a table of several kernels begins
 
 # An external meter first: it sees the launch itself, the driver an average around it.
 _ENERGY = ("energy_j", "ps_energy", "nvml_energy")

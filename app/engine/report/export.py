@@ -32,13 +32,13 @@ from ..formats.t4 import write_t4
 from ..results.measurement import MEASURED, Measurement, Value
 from ..runner.cuda.measured_code import ByNvcc, MeasuredCode, by_nvcc, capability_of, measured_code
 from ..session.load import load_specification
-from ..session.plan import SessionPlan
 from ..session.sources import are_as_measured
 from ..session.summary import by_goal
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..space.within_limits import nearest
 from ..specification.model import Specification
+from ..specification.plan import SessionPlan
 from ..workloads.source_kernel import KernelRefused
 from .code_export import code_source
 from .cuda_export import CudaFile

@@ -20,7 +20,9 @@ from ..models.documents import save_fit
 from ..models.fit.caps import CapFit
 from ..results.settings import in_words
 from ..results.state import Purpose
+from ..runner.boards import ReadyPlan
 from ..space.result_table import ResultTable
+from ..specification.plan import SessionPlan
 from ..store.database import Store
 from .events import (
     Allow,
@@ -53,7 +55,6 @@ from .events import (
     Stop,
 )
 from .live_session import LiveSession
-from .plan import SessionPlan
 from .run import run_session
 
 
@@ -272,7 +273,7 @@ class Tuner:
             case _:  # pause, resume and stop mean nothing while no session runs
                 pass
 
-    def _run(self, plan: SessionPlan) -> None:
+    def _run(self, plan: ReadyPlan) -> None:
         began = False
 
         def on_event(event: Event) -> None:

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from ..models.fit.caps import CapFit
     from ..models.fit.frequency import FrequencyFit
     from ..results.settings import BoardSettings
+    from ..runner.boards import ReadyPlan
     from ..runner.pool.pool import PoolStatus
     from ..space.result_table import ResultTable
-    from .plan import SessionPlan
+    from ..specification.plan import SessionPlan
     from .profiling import Wanted
 
 
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Run a session. The engine takes over the plan's runner and closes it at the end."""
+    """Run a session. The engine opens the plan's runner and closes it at the end."""
 
-    plan: SessionPlan
+    plan: ReadyPlan
 
 
 @dataclass(frozen=True, slots=True)

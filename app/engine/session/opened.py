@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from ..analysis.compare import Compared
     from ..results.objectives import Objective
     from ..space.result_table import ResultTable
+    from ..specification.plan import SessionPlan
     from ..store.database import Store
     from ..store.record import SessionRecord
-    from .plan import SessionPlan
 
 
 @dataclass(frozen=True, slots=True)

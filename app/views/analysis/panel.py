@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 from ...base.formatting import count_text, counted
 from ...engine.analysis.charts import CHARTS, Analysed, AnalysisChart
 from ...engine.session.events import FiguresRestated, MeasurementsAdded, SessionChanged, SessionStarted
-from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
+from ...engine.specification.plan import SessionPlan
 from ..plots.chart_plot import ChartPlot
 from ..shared.context import Context
 from ..shared.label import PlainLabel

@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QComboBox, QDialog, QHeaderView, QTableWidget, QTa
 from ...base.errors import InputError
 from ...base.formatting import counted, number
 from ...engine.formats.any_table import Table, TableColumns, guess, read_cells, recording_of
-from ...engine.formats.names import MIXED_KERNELS
 from ...engine.formats.recording import Recording
 from ...engine.results import pareto
+from ...engine.space.search_space import MIXED_KERNELS
 from ..shared.label import PlainLabel
 from ..shared.tasks import LatestTask
 from ..shared.widgets import button, hbox, vbox

@@ -21,9 +21,9 @@ from .captions import provenance
 
 if TYPE_CHECKING:
     from ...engine.session.events import FiguresRestated, MeasurementsAdded, SessionChanged, SessionStarted
-    from ...engine.session.plan import SessionPlan
     from ...engine.space.result_table import ResultTable
     from ...engine.space.search_space import SearchSpace
+    from ...engine.specification.plan import SessionPlan
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,11 @@ from app.engine.session.description import describe_session
 from app.engine.session.gains import choice_of_origin, gain_of_origin
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_resume, plan_specification
 from app.engine.session.run import run_session
 from app.engine.specification.check import specification_of
 from app.engine.specification.document import document_of
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.sensors.gpu import Gpu
 from app.sensors.select import open_gpu

@@ -17,9 +17,9 @@ from app.engine.metering.thermal import BoardHeat, known_heat
 from app.engine.models.arrays import Floats
 from app.engine.models.sweep import Sweep, sweep_clocks, sweep_limits
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated import laws

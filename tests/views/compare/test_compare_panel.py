@@ -10,7 +10,7 @@ from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.engine.session.plan import SessionPlan
+from app.engine.specification.plan import SessionPlan
 from app.engine.store.database import Store
 from app.views.compare.panel import ComparePanel
 
