@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ..base.errors import InputError, PermissionRefused, WattridgeError
-from ..base.formatting import UNKNOWN, as_json
+from ..base.formatting import UNKNOWN
+from ..base.records import as_json
 from ..engine.results.settings import PROFILE, SETTINGS, WORDS, Setting, in_words, profile_number, unit, with_unit
 from ..sensors.remote.address import SCHEME
 from .arguments import add_board, add_control, add_force, board_of, clock_or_range, positive_float

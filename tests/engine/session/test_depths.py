@@ -20,7 +20,7 @@ from app.engine.formats.t4 import write_t4
 from app.engine.results.measurement import Depth, Measurement, State
 from app.engine.results.objectives import Goal, Objective
 from app.engine.results.state import SessionState
-from app.engine.session.description import describe_session
+from app.engine.session.describe_session import describe_session
 from app.engine.session.live_session import SessionResult
 from app.engine.session.opening import import_recording
 from app.engine.session.plan import SearchOptions, SessionPlan

@@ -16,8 +16,8 @@ import numpy as np
 
 from ....base.errors import InputError
 from ....base.files import read_text, write_text
-from ....base.formatting import as_json
 from ....base.paths import data_folder
+from ....base.records import as_json
 from ....sensors.gpu import GpuInfo
 from .sensor_figures import PARTS, SOURCES, Aftereffect, Answer, Characterisation, Floats, SourceFigures
 
