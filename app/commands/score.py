@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from ..base.errors import InputError, WattridgeError
-from ..base.records import as_json
+from ..base.records import Count, Finite, as_json
 from ..engine.results.objectives import Goal, parse_front
 from .arguments import add_goal, key_value, positive_int
 from .sources import recording_path
@@ -65,6 +66,33 @@ def score(arguments: Namespace) -> int:
     else:
         _print(scores, plan)
     return 0
+
+
+class Mean(TypedDict):
+    mean: float
+    low: float
+    high: float
+
+
+class Means(TypedDict):
+    mean: list[float]
+    low: list[float]
+    high: list[float]
+
+
+class ScoreDocument(TypedDict):
+    scores: Mapping[str, Mapping[str, Mean]]
+    overall: Mapping[str, Mean]
+    budget: Mapping[str, Finite]
+    repeats: Count
+    seed: int
+    boards: Count
+    points: Mapping[str, Sequence[float]]
+    unit: str
+    timed: list[str]
+    timed_share: Finite
+    curves: Mapping[str, Mapping[str, Means]]
+    wins: Mapping[str, Mapping[str, int]]
 
 
 def document(scores: Scores, plan: Any) -> dict[str, Any]:

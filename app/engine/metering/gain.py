@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.errors import WattridgeError
+from ...base.records import Count
 from .confidence import Interval, student_t
 
 Floats = npt.NDArray[np.float64]
@@ -35,7 +36,7 @@ class Gain:
     offset_w: float  # 0 where it cannot be told from 0
     offset_interval_w: Interval | None
     scatter: float  # of single windows about the fit; relative, one sigma
-    windows: int
+    windows: Count
     range_w: tuple[float, float]  # of the meter's power
 
     def corrected(self, power_w: float) -> float:

@@ -118,8 +118,7 @@ def one_look(info: GpuInfo) -> Iterator[bool]:
 
 def to_json(found: Characterisation, *, answers: bool = True) -> dict[str, Any]:
     """As `characterise --json` prints it and as it is kept, with the answers to the steps or without."""
-    document: dict[str, Any] = {"version": VERSION, **as_json(found), "settle_ms": found.settle_ms}
-    document["complete"] = found.complete
+    document: dict[str, Any] = {"version": VERSION, **as_json(found)}
     for figures in document["sources"].values():
         if figures is not None and answers:
             for name, digits in _ANSWER_DIGITS.items():
