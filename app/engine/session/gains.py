@@ -10,8 +10,7 @@ from ...base.errors import WattridgeError
 from ...base.records import as_json
 from ...sensors.gpu import GpuInfo
 from ..metering.external_meters import BOARD, MeterChoice
-from ..metering.gain import Gain, fit_gain
-from ..metering.gain_store import keep_gain, known_gain, read_gain
+from ..metering.gain import Gain, fit_gain, keep_gain, known_gain, read_gain
 from ..results.description import Figure
 from ..results.measurement import Measurement, State, source_figures
 

@@ -23,8 +23,8 @@ from ..runner.stating import Statement
 from ..space.repeats import fold
 from ..space.result_table import STATES, ResultTable
 from ..space.within_limits import broken, broken_in_words, feasible, nearest
+from ..specification.plan import SessionPlan
 from .gains import gain_of_origin
-from .plan import SessionPlan
 from .service_boards import boards_of_service
 
 _OK = STATES.index(State.OK)

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from app.base.errors import WattridgeError
 from app.base.records import as_json
-from app.engine.metering.gain import fit_gain
-from app.engine.metering.gain_store import keep_gain, known_gain, read_gain
+from app.engine.metering.gain import fit_gain, keep_gain, known_gain, read_gain
 from app.sensors.select import open_gpu
 
 

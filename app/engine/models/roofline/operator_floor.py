@@ -12,8 +12,8 @@ from ....base.errors import InputError
 from ....base.records import Values, as_json, figure, from_json
 from ...specification.operator_kernels import metrics_of
 from ...specification.operator_shapes import Operator
+from ...specification.plan import SessionFacts
 from ...store.database import Store
-from ...store.record import SessionFacts
 from .energy_roofline import EnergyRoofline, board_named
 from .points import KERNEL, Sweep, precision_words, published_sweeps, recorded_sweeps, sweeps_of_store
 
