@@ -171,8 +171,7 @@ def _print_names(arguments: Namespace) -> None:
     from ..engine.workloads.hardware_counters import COUNTERS
 
     if arguments.json:
-        print_json({name: {"unit": c.unit, "meaning": c.meaning, "metrics": c.metrics, "factor": c.factor,
-                           "published": c.published} for name, c in COUNTERS.items()})  # fmt: skip
+        print_json(COUNTERS)
         return
     rows = [[name, c.unit, c.meaning, " × ".join(c.metrics), c.published] for name, c in COUNTERS.items()]
     print_table(rows, ("counter", "unit", "what it is", "metrics of Nsight Compute", "in"))

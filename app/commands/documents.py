@@ -11,6 +11,7 @@ from ..engine.analysis.compare import Comparison, KernelsByBoards, OverMachines
 from ..engine.analysis.idle import IdleDocument
 from ..engine.analysis.recorded_energy import LogEnergies
 from ..engine.analysis.session_analysis import Counted
+from ..engine.control.left_over import LeftOver
 from ..engine.doctor.examine import Findings
 from ..engine.metering.characterisation.sensor_figures import Characterisation
 from ..engine.metering.over_runs import ProgramEnergy
@@ -20,7 +21,10 @@ from ..engine.models.roofline.points import RooflineDocument
 from ..engine.models.tuning_methods import Methods
 from ..engine.results.measurement import Configuration
 from ..engine.session.summary import SessionSummary
-from .score import ScoreDocument
+from ..engine.strategies.scoring import Floats, Interval, MeanCurve
+from ..engine.workloads.hardware_counters import Counter
+from ..sensors.gpu import PowerLimit
+from ..sensors.remote.run_there import RemoteBoard
 
 SettingValues = Mapping[str, float | list[Finite]]  # by setting; several values where it is a range
 
@@ -79,11 +83,6 @@ class Range(TypedDict):
     max: float | None
 
 
-class PowerLimits(Range):
-    default: float | None
-    current: float | None
-
-
 class Clocks(Range):
     step: float | None
 
@@ -95,15 +94,6 @@ class PowerProfile(TypedDict):
     conflicts_with: list[int]
     requested: bool
     enforced: bool
-
-
-class LeftOverSettings(TypedDict):
-    prior: Mapping[str, float | None]
-    kept: Mapping[str, float | None]
-    written_s: float
-    held_by: int | None
-    unfinished: bool
-    unreadable: str
 
 
 class OpenclDevice(TypedDict):
@@ -127,7 +117,7 @@ class Board(TypedDict):
     name: str
     source: Source
     driver: str
-    power_limit_w: PowerLimits
+    power_limit_w: PowerLimit
     graphics_clocks_mhz: Clocks
     memory_clocks_mhz: list[float]
     channels: Mapping[str, str]
@@ -136,16 +126,9 @@ class Board(TypedDict):
     characterisation: Mapping[str, Any] | None
     cannot_set: Mapping[str, str]
     workload_power_profiles: list[PowerProfile] | None
-    left_over: LeftOverSettings | None
+    left_over: LeftOver | None
     opencl: NotRequired[list[OpenclDevice]]
     cuda: NotRequired[CudaInUse]
-
-
-class BoardThere(TypedDict):
-    index: int
-    name: str
-    source: Source
-    selector: str
 
 
 class HelperState(TypedDict):
@@ -182,7 +165,7 @@ class MeterReading(MeterHere):
     channels: Mapping[str, MeterChannel]
 
 
-class ChannelStatistics(TypedDict):
+class ChannelOverTime(TypedDict):
     unit: str
     mean: float
     min: float
@@ -199,7 +182,7 @@ class Monitored(TypedDict):
     gpu: str
     source: Source
     duration_s: Finite
-    channels: Mapping[str, ChannelStatistics]
+    channels: Mapping[str, ChannelOverTime]
     unavailable: Mapping[str, str]
     energy_j: float
     energy_source: str
@@ -363,12 +346,19 @@ class CountersDocument(TypedDict):
     analysis: Counted | None
 
 
-class CounterNamed(TypedDict):
+class ScoreDocument(TypedDict):
+    scores: Mapping[str, Mapping[str, Interval]]
+    overall: Mapping[str, Interval]
+    budget: Mapping[str, Finite]
+    repeats: Count
+    seed: int
+    boards: Count
+    points: Mapping[str, Floats]
     unit: str
-    meaning: str
-    metrics: list[str]
-    factor: Finite
-    published: str
+    timed: list[str]
+    timed_share: Finite
+    curves: Mapping[str, Mapping[str, MeanCurve]]
+    wins: Mapping[str, Mapping[str, int]]
 
 
 class ClocksAndCaps(TypedDict):
@@ -399,7 +389,7 @@ DOCUMENTS: Final[Mapping[str, tuple[str, Any]]] = {
     "compare": ("Sessions or boards side by side", (Comparison, ComparedFurther)),
     "counters": (
         "Hardware counters of configurations; with --names, what there is to count",
-        CountersDocument | Mapping[str, CounterNamed],
+        CountersDocument | Mapping[str, Counter],
     ),
     "demo": ("The session of the example, its frequency model and the exported files", (SessionSummary, WithFit)),
     "doctor": ("What is missing or wrong on this machine", Findings),
@@ -412,7 +402,7 @@ DOCUMENTS: Final[Mapping[str, tuple[str, Any]]] = {
     ),
     "gpus": (
         "The boards that answer, or the simulated ones; with --on those of another machine",
-        list[Board] | list[BoardThere],
+        list[Board] | list[RemoteBoard],
     ),
     "helper": (
         "The helper with root's rights as it is installed; of install and remove, what was done",
