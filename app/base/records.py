@@ -196,29 +196,37 @@ def _read(kind: Any, value: Any) -> Any:
             return None
         (kind,) = (each for each in arguments if each is not type(None))
         return _read(kind, value)
-    if kind is float:
-        if value is None:
-            return math.nan
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise TypeError(f"{value!r} is no number")
-        return float(value)
-    if kind in (bool, int, str):
-        if type(value) is not kind:
-            raise TypeError(f"{value!r} is not of the type {kind.__name__}")
-        return value
     if _is_record(kind):
         return from_json(kind, value)
-    if origin is not None and issubclass(origin, Mapping):
+    if origin is Literal or (isinstance(kind, type) and issubclass(kind, Enum)):
+        return _one_of(kind, arguments, value)
+    if origin is None:
+        return _simple(kind, value)
+    if issubclass(origin, Mapping):
         return {str(key): _read(arguments[1], item) for key, item in value.items()}
     if origin is tuple and arguments[-1] is not ...:
         return tuple(_read(kind, item) for kind, item in zip(arguments, value, strict=True))
-    if origin is not None and issubclass(origin, Sequence):
+    if issubclass(origin, Sequence):
         return tuple(_read(arguments[0], item) for item in value)
-    if origin is Literal and value not in arguments:
-        raise ValueError(f"{value!r} is none of {arguments}")
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return kind(value)
-    return value if origin is Literal else _array(kind, value)
+    return _array(kind, value)
+
+
+def _one_of(kind: Any, values: Sequence[Any], value: Any) -> Any:
+    if not values:
+        return kind(value)  # of an enumeration; raises ValueError
+    if value not in values:
+        raise ValueError(f"{value!r} is none of {values}")
+    return value
+
+
+def _simple(kind: Any, value: Any) -> Any:
+    if kind is float and value is None:
+        return math.nan
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not kind:
+        raise TypeError(f"{value!r} is not of the type {kind.__name__}")
+    return value
 
 
 def _array(kind: Any, value: Any) -> Any:

@@ -144,10 +144,10 @@ def _document(store: Store, session: int, opened: Opened, result: ProfilingResul
     metrics, table = store.metrics(session), opened.table
     configurations: list[ProfiledConfiguration] = []
     for index in _profiled(opened):
-        configuration, values = entry(table, index)["configuration"], table.measurement(index).values
+        values = table.measurement(index).values
         configurations.append(
             {
-                "configuration": configuration,
+                **entry(table, index),
                 "values": {name: value for name, value in values.items() if name not in COUNTERS},
                 "counters": {name: values[name] for name in COUNTERS if name in values},
                 "metrics": metrics.get(int(table.rows()[index]), {}),

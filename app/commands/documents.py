@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, NotRequired, TypedDict
 
-from ..base.records import Count, DateTime, Finite, Source, Values
-from ..engine.analysis.analysis_document import AnalysisOfSession
+from ..base.records import Count, DateTime, Finite, Source
+from ..engine.analysis.analysis_document import AnalysisOfSession, Point
 from ..engine.analysis.compare import Comparison, KernelsByBoards, OverMachines
 from ..engine.analysis.idle import IdleDocument
 from ..engine.analysis.recorded_energy import LogEnergies
@@ -19,7 +19,6 @@ from ..engine.models.fit.caps import CapFit, CapsAgainstClocks
 from ..engine.models.fit.frequency import FrequencyFit
 from ..engine.models.roofline.points import RooflineDocument
 from ..engine.models.tuning_methods import Methods
-from ..engine.results.measurement import Configuration
 from ..engine.session.summary import SessionSummary
 from ..engine.strategies.scoring import Floats, Interval, MeanCurve
 from ..engine.workloads.hardware_counters import Counter
@@ -326,9 +325,7 @@ class ProfilingFailure(TypedDict):
     error: str
 
 
-class ProfiledConfiguration(TypedDict):
-    configuration: Configuration
-    values: Values
+class ProfiledConfiguration(Point):
     counters: Mapping[str, float]
     metrics: Mapping[str, float]
 

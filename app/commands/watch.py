@@ -69,18 +69,22 @@ def gpus(arguments: Namespace) -> int:
     _print_boards(described)
     for board in described if arguments.verbose else ():
         _print_details(board)
-    if cuda and any(board["source"] != "amd" for board in described):
-        show("", f"Kernels on real boards: {_cuda_words(cuda)}")
-    if arguments.verbose and any(board["source"] == "amd" for board in described):
-        from ..engine.runner.hip.open import hip_in_words
-
-        show("", f"Kernels on AMD boards: {hip_in_words()}")
+    _print_languages(described, cuda, verbose=arguments.verbose)
     if why_no_opencl:
         show("", f"OpenCL: {why_no_opencl}")
     if opencl:
         show("", "OpenCL devices, for --gpu opencl:NUMBER")
         print_table([[at, *each.values()] for at, each in enumerate(opencl)], ("number", *opencl[0]))
     return int(unreadable)
+
+
+def _print_languages(described: Sequence[Board], cuda: dict[str, Any] | None, *, verbose: bool) -> None:
+    if cuda and any(board["source"] != "amd" for board in described):
+        show("", f"Kernels on real boards: {_cuda_words(cuda)}")
+    if verbose and any(board["source"] == "amd" for board in described):
+        from ..engine.runner.hip.open import hip_in_words
+
+        show("", f"Kernels on AMD boards: {hip_in_words()}")
 
 
 def _print_boards(described: Sequence[Board]) -> None:

@@ -155,27 +155,7 @@ def program_energy(
     """
     spans = runs[0]
     condition = ", ".join(span.stated_for.words for span in spans if span.stated_for is not None)
-    times_s = [each[0].time_s for each in runs]
-    of_readings = [sum_interval([span.energy_interval_j for span in each]) for each in runs]
-    figures: dict[str, tuple[list[float], Sequence[Interval | None]]] = {
-        "time_s": (times_s, ()),
-        "energy_j": (_sums(runs, lambda span: span.energy_j), of_readings),
-        "mean_power_w": (
-            _sums(runs, lambda span: span.mean_power_w),
-            [sum_interval([span.power_interval_w for span in each]) for each in runs],
-        ),
-        "peak_power_w": ([_peak_w(each) for each in runs], ()),
-    }
-    if condition:
-        figures["energy_at_condition_j"] = (
-            _sums(runs, lambda span: span.energy_at_condition_j),
-            [sum_interval([span.energy_at_condition_interval_j for span in each]) for each in runs],
-        )
-    if idle is not None:
-        idle_w, interval = idle
-        above = [energy - idle_w * time_s for energy, time_s in zip(figures["energy_j"][0], times_s, strict=True)]
-        less = [interval and (-interval[1] * time_s, -interval[0] * time_s) for time_s in times_s]
-        figures["energy_above_idle_j"] = above, [sum_interval(both) for both in zip(of_readings, less, strict=True)]
+    figures = _figures(runs, idle, stated=bool(condition))
     over = {
         name: OverRuns.of(values, intervals, signed=name == "energy_above_idle_j")
         for name, (values, intervals) in figures.items()
@@ -193,10 +173,38 @@ def program_energy(
         runs=[{name: values[index] for name, (values, _) in figures.items()} for index in range(len(runs))],
         notes=[*_nothing_drawn(spans), *dict.fromkeys(line for each in runs for span in each for line in span.faults)],
         meters={
-            name: MeterOverRuns.of([seen[name] for seen in by_meters], times_s)
+            name: MeterOverRuns.of([seen[name] for seen in by_meters], figures["time_s"][0])
             for name in (by_meters[0] if by_meters else ())
         },
     )
+
+
+def _figures(
+    runs: Sequence[Sequence[Span]], idle: tuple[float, Interval | None] | None, *, stated: bool
+) -> Mapping[str, tuple[list[float], Sequence[Interval | None]]]:
+    """Of each figure its value in every run and the interval of its readings; `stated`: for a thermal condition too."""
+    times_s = [each[0].time_s for each in runs]
+    of_readings = [sum_interval([span.energy_interval_j for span in each]) for each in runs]
+    figures: dict[str, tuple[list[float], Sequence[Interval | None]]] = {
+        "time_s": (times_s, ()),
+        "energy_j": (_sums(runs, lambda span: span.energy_j), of_readings),
+        "mean_power_w": (
+            _sums(runs, lambda span: span.mean_power_w),
+            [sum_interval([span.power_interval_w for span in each]) for each in runs],
+        ),
+        "peak_power_w": ([_peak_w(each) for each in runs], ()),
+    }
+    if stated:
+        figures["energy_at_condition_j"] = (
+            _sums(runs, lambda span: span.energy_at_condition_j),
+            [sum_interval([span.energy_at_condition_interval_j for span in each]) for each in runs],
+        )
+    if idle is not None:
+        idle_w, interval = idle
+        above = [energy - idle_w * time_s for energy, time_s in zip(figures["energy_j"][0], times_s, strict=True)]
+        less = [interval and (-interval[1] * time_s, -interval[0] * time_s) for time_s in times_s]
+        figures["energy_above_idle_j"] = above, [sum_interval(both) for both in zip(of_readings, less, strict=True)]
+    return figures
 
 
 def sum_interval(intervals: Sequence[Interval | None]) -> Interval | None:
