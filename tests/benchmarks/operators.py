@@ -32,6 +32,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
+from app.base.records import as_json
+
 os.environ.setdefault("OMP_NUM_THREADS", "2")
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -221,9 +223,9 @@ def shape(name: str, gpu: Gpu, store: Store, seed: int, seconds: float, rounds: 
         "predicted": {"predicted_j": log.predicted_j, "measured_j": log.measured_j} if log else None,
         "k": [each.k for each in log.rounds] if log else [],
         "rows": rows_known(shared),
-        "vendor": None if baseline is None else baseline.to_json(),
-        "vendor_before": None if before is None else before.to_json(),
-        "floor": floor_on(operator, plan, store).to_json(),
+        "vendor": None if baseline is None else as_json(baseline),
+        "vendor_before": None if before is None else as_json(before),
+        "floor": as_json(floor_on(operator, plan, store)),
         "seconds": time.monotonic() - began,
     }
 

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum, StrEnum
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from .... import __version__
 from ....base.errors import WattridgeError
-from ....base.formatting import finite_or_none
+from ....base.records import Amount, Count, Share, figure, from_json
 from ....sensors.gpu import GpuInfo
 from ....sensors.limits import DeviceLimits
 from ....sensors.remote.messages import (
@@ -259,21 +259,24 @@ class Doing(StrEnum):
 class BoardStatus:
     """One board of a session, since the session began or was resumed."""
 
-    key: str
+    IN_JSON: ClassVar = {"share_working": "share", "waited_s": "waited_s"}
+
+    key: str = field(metadata=figure(key="board"))
     label: str
     host: str
-    doing: Doing
+    doing: Doing = field(metadata=figure(key="state"))
     reason: str = ""  # why it left, or takes no part
-    row: int | None = None  # of the space: what it measures
-    next_rows: int = 0  # how many it has after that one
-    measured: int = 0  # rows whose result it reported, timed ones among them
-    failed: int = 0  # of them
-    lost: int = 0  # how often its worker died, or could not be reached any more
-    worked_s: float = 0.0  # with rows to measure
-    there_s: float = 0.0  # as part of the pool
-    opening_s: float = 0.0  # of that, until it could measure rows of the session
-    preparing_s: float = 0.0  # of `worked_s`, before its first row: a look at its sensor, arguments, first images
-    first_s: float | None = None  # from joining until its first result
+    row: int | None = field(default=None, metadata=figure(key=None))  # of the space: what it measures
+    next_rows: int = field(default=0, metadata=figure(key=None))  # how many it has after that one
+    measured: Count = 0  # rows whose result it reported, timed ones among them
+    failed: Count = 0  # of them
+    lost: Count = 0  # how often its worker died, or could not be reached any more
+    worked_s: Amount = 0.0  # with rows to measure
+    there_s: Amount = 0.0  # as part of the pool
+    opening_s: Amount = 0.0  # of that, until it could measure rows of the session
+    preparing_s: Amount = 0.0  # of `worked_s`, before its first row: a look at its sensor, arguments, first images
+    # From joining until its first result.
+    first_s: Amount | None = field(default=None, metadata=figure(key="first_result_s"))
 
     @property
     def there(self) -> bool:
@@ -281,12 +284,12 @@ class BoardStatus:
         return self.doing not in (Doing.LEFT, Doing.REFUSED)
 
     @property
-    def share(self) -> float:
+    def share(self) -> Share:
         """Of the time that it was there, the part in which it worked, 0 to 1; NaN where it was not."""
         return min(1.0, self.worked_s / self.there_s) if self.there_s > 0 else math.nan
 
     @property
-    def waited_s(self) -> float:
+    def waited_s(self) -> Amount:
         """How long it was ready and had nothing to measure."""
         return max(0.0, self.there_s - self.opening_s - self.worked_s)
 
@@ -326,61 +329,13 @@ class PoolStatus:
         return min(1.0, sum(board.worked_s for board in self.boards) / there_s) if there_s > 0 else math.nan
 
 
-def boards_to_json(status: PoolStatus) -> list[dict[str, Any]]:
-    """What the boards did, for `--json` and a session's origin."""
-    return [
-        {
-            "board": board.key,
-            "label": board.label,
-            "host": board.host,
-            "state": board.doing.value,
-            "reason": board.reason,
-            "measured": board.measured,
-            "failed": board.failed,
-            "lost": board.lost,
-            "worked_s": board.worked_s,
-            "there_s": board.there_s,
-            "share_working": finite_or_none(board.share),
-            "opening_s": board.opening_s,
-            "preparing_s": board.preparing_s,
-            "waited_s": board.waited_s,
-            "first_result_s": board.first_s,
-        }
-        for board in status.boards
-    ]
-
-
 def status_of_origin(origin: Mapping[str, str]) -> PoolStatus | None:
     """What the boards of a stored session had done by its end; None where it had one board, or that is damaged."""
     try:
         documents = json.loads(origin[STATUS])
-        return PoolStatus(tuple(_board_of(each) for each in documents[:_MOST_BOARDS]))
+        return PoolStatus(tuple(from_json(BoardStatus, each) for each in documents[:_MOST_BOARDS]))
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
         return None
-
-
-def _board_of(document: Mapping[str, Any]) -> BoardStatus:
-    """Raises ValueError, TypeError or LookupError for what is none."""
-    key, label, host, reason = (str(document[name]) for name in ("board", "label", "host", "reason"))
-    measured, failed, lost = (int(document[name]) for name in ("measured", "failed", "lost"))
-    worked_s, there_s = (float(document[name]) for name in ("worked_s", "there_s"))
-    opening_s, preparing_s = (float(document.get(name, 0.0)) for name in ("opening_s", "preparing_s"))
-    first_s = document.get("first_result_s")
-    return BoardStatus(
-        key,
-        label,
-        host,
-        Doing(document["state"]),
-        reason,
-        measured=measured,
-        failed=failed,
-        lost=lost,
-        worked_s=worked_s,
-        there_s=there_s,
-        opening_s=opening_s,
-        preparing_s=preparing_s,
-        first_s=None if first_s is None else float(first_s),
-    )
 
 
 @dataclass(slots=True)

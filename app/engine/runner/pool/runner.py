@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....base.errors import WattridgeError
+from ....base.records import as_json
 from ....sensors.remote.messages import Garbled, list_of, number_of
 from ...results.measurement import Depth, Measurement, State
 from ...results.objectives import Goal, Objective
@@ -65,7 +66,6 @@ from .pool import (
     Said,
     Unanswered,
     boards_document,
-    boards_to_json,
 )
 
 MOST_AT_ONCE: Final = 32  # rows in one request
@@ -349,7 +349,7 @@ class PoolRunner(Runner):
                     self._origins[seat.board.key] |= parse_origin(answer)
                 except Garbled as error:
                     self._remark(f"{seat.board.label}: {error.what}")
-        document = json.dumps(boards_to_json(self._ledger.status()))
+        document = json.dumps(as_json(self._ledger.status().boards))
         decided = {DECIDED_ON: self._decided_on} if self._decided_on else {}
         return {ORIGIN: boards_document(self._origins), STATUS: document, **decided}
 
