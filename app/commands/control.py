@@ -234,6 +234,8 @@ def _write(arguments: Namespace, gpu: Gpu, chosen: dict[str, Setting]) -> int:
         path = folder / f"{file_stem(title)}-service.service"
         refuse_taken(path, force=arguments.force)
         files.append(write_text(path, unit, overwrite=True))
+    if not gpu.info.live:
+        say(f"No unit can set {gpu.info.label}: it is no real board. Name one with --gpu for files that work.")
     if arguments.json:
         print_json({"files": [str(file.resolve()) for file in files]})
     else:

@@ -51,7 +51,8 @@ class Opened:
         limits = self.objective.limits
         named = self.name, plan.gpu, plan.source
         of_table = self.record is None and "parameters" in plan.origin
-        return Compared(*named, self.table, plan.title, board, work, condition, limits, of_table)
+        kernel = plan.origin.get("kernel", plan.title)
+        return Compared(*named, self.table, kernel, board, work, condition, limits, of_table)
 
     @property
     def seconds(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ...sensors.gpu import LIVE
 from ..metering.condition import Condition
@@ -14,8 +14,9 @@ from ..results.measurement import Measurement, Value
 from ..results.objectives import Goal, Limit, Objective
 from ..results.state import Purpose
 from ..space.search_space import SearchSpace
-from .model import Specification
-from .search import Search
+from .model import Search, Specification
+
+MIXED_KERNELS: Final = "different kernels ("  # how the note on a table of several kernels begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +98,8 @@ class SessionPlan(SessionFacts):
     def budget(self) -> int:
         """Evaluations at most."""
         return min(self.max_evaluations or self.space.size, self.space.size)
+
+    @property
+    def mixed_kernels(self) -> str:
+        """The note on a table of several kernels; '' of others."""
+        return next((note for note in self.space.notes if note.startswith(MIXED_KERNELS)), "")
