@@ -260,10 +260,6 @@ class KernelRunner(Runner):
             self._kernels.close()
             self._gpu.close()
 
-    def look_at_library_again(self) -> None:
-        """Measure the vendor's library once more, before the next rows; that replaces what was measured of it."""
-        self._vendor = VendorLook(self._spec.operator)
-
     @property
     def compiled(self) -> int:
         """Images made in this session rather than found on disk."""

@@ -1,4 +1,4 @@
-"""A pool: its boards, what each does for a session, all of one model as one `PooledGpu`, and the `Pool` seam.
+"""A pool: its boards, what each does for a session, and the `Pool` seam.
 
 Nothing here knows what carries requests (`dask_pool.py`), or hands rows out (`runner.py`).
 """
