@@ -18,8 +18,8 @@ from ...base.files import open_input, read_text, text_chunks, text_lines
 from ...base.installation import how_to_add_package
 from ..results.measurement import State, Value
 from ..results.objectives import Goal, Objective, likely_goal
+from ..space.search_space import MIXED_KERNELS
 from ..space.values import is_value
-from ..specification.plan import MIXED_KERNELS
 from .columns import Columns, parse_columns
 from .entries import as_number, is_figure
 from .kinds import first_character, is_json_lines

@@ -22,8 +22,7 @@ from ...sensors.gpu import GpuInfo
 from ..metering.condition import Condition
 from ..metering.confidence import not_negative
 from ..metering.learning import BoardLearning
-from ..metering.thermal import ThermalModel
-from ..metering.thermal_store import model_from_json, model_to_json
+from ..metering.thermal import ThermalModel, model_from_json, model_to_json
 from ..metering.window import Window
 from ..results.measurement import SPREADS, THERMAL_CORRECTION, Measurement, State
 from ..specification.model import Specification, evaluate_metrics

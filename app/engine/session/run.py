@@ -14,7 +14,7 @@ import numpy as np
 
 from ...base.errors import InputError, WattridgeError
 from ..analysis.failures import missing_figure
-from ..models.energy_cost_store import keep_model, kept_model
+from ..models.energy_cost import keep_model, kept_model
 from ..results.measurement import Depth, Measurement, State, same, stated_otherwise
 from ..results.state import SessionState
 from ..runner.base import PreparationFailed, Runner

@@ -10,7 +10,7 @@ import numpy as np
 from ...base.formatting import finite_or_none
 from ..analysis.failures import most_frequent
 from ..analysis.peak_share import peak_share
-from ..metering.gain_store import gain_to_json
+from ..metering.gain import gain_to_json
 from ..models.roofline.operator_floor import OperatorFloor
 from ..results.measurement import State
 from ..results.objectives import Goal, Limit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from ...sensors.gpu import LIVE
 from ..metering.condition import Condition
@@ -13,10 +13,8 @@ from ..metering.external_meters import NO_METERS, MeterChoice
 from ..results.measurement import Measurement, Value
 from ..results.objectives import Goal, Limit, Objective
 from ..results.state import Purpose
-from ..space.search_space import SearchSpace
+from ..space.search_space import MIXED_KERNELS, SearchSpace
 from .model import Search, Specification
-
-MIXED_KERNELS: Final = "different kernels ("  # how the note on a table of several kernels begins
 
 
 @dataclass(frozen=True, slots=True)

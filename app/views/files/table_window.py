@@ -14,7 +14,7 @@ from ...base.formatting import counted, number
 from ...engine.formats.any_table import Table, TableColumns, guess, read_cells, recording_of
 from ...engine.formats.recording import Recording
 from ...engine.results import pareto
-from ...engine.specification.plan import MIXED_KERNELS
+from ...engine.space.search_space import MIXED_KERNELS
 from ..shared.label import PlainLabel
 from ..shared.tasks import LatestTask
 from ..shared.widgets import button, hbox, vbox

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from ...engine.analysis.quantities import Quantity
-from ...engine.models.roofline.description import describe_sweep, verdict
+from ...engine.models.roofline.describe_sweeps import describe_sweep, verdict
 from ...engine.models.roofline.points import (
     PRECISIONS,
     TENSOR,

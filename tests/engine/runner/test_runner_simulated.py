@@ -16,7 +16,7 @@ from app.base.errors import InputError, WattridgeError
 from app.engine.control.guard import DeviceGuard
 from app.engine.metering.meter import Meter
 from app.engine.models.clock_fits import fit_of_session, fit_of_sweep
-from app.engine.models.documents import latest_fit
+from app.engine.models.fit_documents import latest_fit
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.state import SessionState
 from app.engine.runner.languages import require_language
@@ -311,7 +311,7 @@ def test_the_engine_thread_fits_and_sets_between_sessions(specification: Specifi
         tuner = Tuner(store, heard, guard_of=lambda _: guard)
         tuner.start()
         try:
-            tuner.submit(Apply(gpu.info.uuid, graphics_clock_mhz=1005, power_limit_w=200.0))
+            tuner.submit(Apply(gpu.info.uuid, {"graphics_clock_mhz": 1005, "power_limit_w": 200.0}))
             applied = heard.wait_for(SettingApplied)
             assert applied.applied == {"power_limit_w": 200.0, "graphics_clock_mhz": 1005}
             assert applied.obeyed

@@ -257,7 +257,7 @@ def test_what_cannot_be_done_is_one_event_and_the_thread_lives_on(tuner: Tuner, 
 
     tuner.submit(Fit(sweep=False))
     tuner.submit(Fit(sweep=True))
-    tuner.submit(Apply("GPU-1", graphics_clock_mhz=1000))
+    tuner.submit(Apply("GPU-1", {"graphics_clock_mhz": 1000}))
     tuner.submit(Start(plan(SPACE, FakeRunner(SPACE), boards=made_by(broken))))
     tuner.submit(Pause())
     tuner.submit(Resume())

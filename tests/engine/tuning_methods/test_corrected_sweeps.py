@@ -13,7 +13,7 @@ from fake_board import HEAVY, FakeBoard
 from app.base.paths import resources
 from app.engine.control.guard import DeviceGuard
 from app.engine.metering.condition import Condition
-from app.engine.metering.thermal_store import BoardHeat, known_heat
+from app.engine.metering.thermal import BoardHeat, known_heat
 from app.engine.models.arrays import Floats
 from app.engine.models.sweep import Sweep, sweep_clocks, sweep_limits
 from app.engine.session.load import load_specification

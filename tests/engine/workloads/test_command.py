@@ -16,8 +16,7 @@ from app.base.errors import InputError
 from app.cli import main
 from app.engine.control.guard import DeviceGuard
 from app.engine.metering.condition import Condition
-from app.engine.metering.thermal import ThermalModel
-from app.engine.metering.thermal_store import BoardHeat, keep_heat
+from app.engine.metering.thermal import BoardHeat, ThermalModel, keep_heat
 from app.engine.results.measurement import Measurement, State
 from app.engine.runner.command import CommandRunner
 from app.engine.session.load import load_specification
