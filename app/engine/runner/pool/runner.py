@@ -31,7 +31,7 @@ from ...results.pareto import finalists
 from ...space.result_table import DECIDED_ON
 from ...space.search_space import SearchSpace
 from ...workloads.machine_code import FEATURES
-from ..base import Runner, no_more, settings_of
+from ..base import More, Runner, no_more, settings_of
 from ..stating import seen_again
 from .messages import (
     AHEAD,
@@ -186,11 +186,7 @@ class PoolRunner(Runner):
         return len(self.boards)
 
     def measure(
-        self,
-        rows: Sequence[int],
-        stop: threading.Event,
-        depth: Depth = Depth.ENERGY,
-        more: Callable[[], Sequence[int]] = no_more,
+        self, rows: Sequence[int], stop: threading.Event, depth: Depth = Depth.ENERGY, more: More = no_more
     ) -> Iterator[Measurement]:
         """Measure the rows, whichever board is free. What was measured in full before is measured on the same board."""
         return self._look_at(rows, depth, stop)
