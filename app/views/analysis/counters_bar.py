@@ -47,7 +47,7 @@ class CountersBar(QWidget):
         self.count.valueChanged.connect(self._follow)
         context.result.replaced.connect(self._session_replaced)
         context.bridge.activity.changed.connect(self._follow)
-        context.bridge.profiling_finished.connect(self._finished)
+        context.bridge.subscribe(events.ProfilingFinished, self._finished)
         self._session_replaced()
 
     @property

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
 from ...base.formatting import count_text, counted
 from ...engine.analysis.charts import CHARTS, Analysed, AnalysisChart
-from ...engine.session.events import FiguresRestated, MeasurementsAdded, SessionChanged, SessionStarted
+from ...engine.session import events
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ..plots.chart_plot import ChartPlot
@@ -65,10 +65,9 @@ class AnalysisPanel(QWidget, InParts):
         self.which.currentIndexChanged.connect(self._offer)
         self.first.currentIndexChanged.connect(self._draw)
         self.second.currentIndexChanged.connect(self._draw)
-        context.bridge.session_started.connect(self._session_started)
-        context.bridge.figures_restated.connect(self._session_started)
-        context.bridge.measurements_added.connect(self._measurements_added)
-        context.bridge.session_changed.connect(self._session_changed)
+        context.bridge.subscribe(events.SessionStarted | events.FiguresRestated, self._session_started)
+        context.bridge.subscribe(events.MeasurementsAdded, self._measurements_added)
+        context.bridge.subscribe(events.SessionChanged, self._session_changed)
         self._begin(context.result.table, context.result.plan)
 
     def _lay_out(self) -> None:
@@ -103,16 +102,16 @@ class AnalysisPanel(QWidget, InParts):
     # --- the session -------------------------------------------------------------------------------------------------
 
     @Slot(object)
-    def _session_started(self, event: SessionStarted | FiguresRestated) -> None:
+    def _session_started(self, event: events.SessionStarted | events.FiguresRestated) -> None:
         self._begin(event.table, event.plan)
 
     @Slot(object)
-    def _measurements_added(self, event: MeasurementsAdded) -> None:
+    def _measurements_added(self, event: events.MeasurementsAdded) -> None:
         if event.session == self._context.result.session and self.isVisible() and not self._again.isActive():
             self._again.start()
 
     @Slot(object)
-    def _session_changed(self, _event: SessionChanged) -> None:
+    def _session_changed(self, _event: events.SessionChanged) -> None:
         if self.isVisible():
             self.refresh()
 

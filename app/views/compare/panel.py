@@ -18,7 +18,7 @@ from ...engine.analysis.compare import Compared, Comparison, compare_sessions
 from ...engine.analysis.description import describe_comparison
 from ...engine.analysis.quantities import Quantity, quantity
 from ...engine.results.chart import Chart, Series
-from ...engine.session.events import SessionChanged
+from ...engine.session import events
 from ...engine.store.record import SessionRecord
 from ..plots.chart_plot import ChartPlot
 from ..plots.descriptions import ListingTable
@@ -101,7 +101,7 @@ class ComparePanel(QWidget, InParts):
         self._background.done.connect(self._compared)
         self._background.failed.connect(self._not_compared)
         self.list.itemChanged.connect(self._ticked)
-        context.bridge.session_changed.connect(self._session_changed)
+        context.bridge.subscribe(events.SessionChanged, self._session_changed)
         self._show_tables(False)
         self.figure.say(_EMPTY)
 
@@ -125,7 +125,7 @@ class ComparePanel(QWidget, InParts):
         self.look_again()
 
     @Slot(object)
-    def _session_changed(self, _event: SessionChanged) -> None:
+    def _session_changed(self, _event: events.SessionChanged) -> None:
         if self.isVisible():
             self.look_again()
 

@@ -43,8 +43,8 @@ class Arming(QObject):
         super().__init__(parent)
         self._board, self._bridge = board, bridge
         self._asked: set[str] = set()  # UUIDs of boards of which the engine has not answered yet
-        bridge.control_changed.connect(self._control_changed)
-        bridge.fault.connect(self._fault)
+        bridge.subscribe(events.ControlChanged, self._control_changed)
+        bridge.subscribe(events.EngineFault, self._fault)
 
     def show_board(self, board: WatchedBoard) -> None:
         """Another board is shown."""

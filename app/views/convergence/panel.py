@@ -8,6 +8,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QButtonGroup, QWidget
 
+from ...engine.session import events
 from ..shared.context import Context
 from ..shared.label import PlainLabel
 from ..shared.result_caption import ResultCaption
@@ -60,13 +61,8 @@ class ConvergencePanel(QWidget, InParts):
         self._result.changed.connect(self._selected)
         self._soon = OwnTurn(self, self._refresh)  # however many points there are
         bridge = self._context.bridge
-        for signal in (
-            bridge.session_started,
-            bridge.measurements_added,
-            bridge.figures_restated,
-            bridge.session_changed,
-        ):
-            signal.connect(self._refresh_soon)
+        bridge.subscribe(events.SessionStarted | events.MeasurementsAdded, self._refresh_soon)
+        bridge.subscribe(events.FiguresRestated | events.SessionChanged, self._refresh_soon)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

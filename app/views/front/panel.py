@@ -19,7 +19,7 @@ from ...base.errors import InputError
 from ...base.formatting import count_text, counted
 from ...engine.analysis.iso_lines import Product
 from ...engine.analysis.quantities import quantities_of
-from ...engine.session.events import FiguresRestated, MeasurementsAdded, SessionStarted
+from ...engine.session import events
 from ...engine.session.plan import SessionPlan
 from ...engine.session.references import Reference, references_of
 from ...engine.space.result_table import ResultTable
@@ -230,9 +230,8 @@ class FrontPanel(QWidget, InParts):
         result.brushed.connect(self._brushed)
         result.pinned.connect(self._pinned)
         self.unpin.clicked.connect(result.unpin_all)
-        bridge.session_started.connect(self._session_started)
-        bridge.figures_restated.connect(self._session_started)
-        bridge.measurements_added.connect(self._measurements_added)
+        bridge.subscribe(events.SessionStarted | events.FiguresRestated, self._session_started)
+        bridge.subscribe(events.MeasurementsAdded, self._measurements_added)
         theme.notifier().changed.connect(self.key.update)
         self._slowly.timeout.connect(self._refresh_slow)
         self.pages.changed.connect(self._page_changed)
@@ -272,11 +271,11 @@ class FrontPanel(QWidget, InParts):
     # --- the session -------------------------------------------------------------------------------------------------
 
     @Slot(object)
-    def _session_started(self, event: SessionStarted | FiguresRestated) -> None:
+    def _session_started(self, event: events.SessionStarted | events.FiguresRestated) -> None:
         self._begin(event.table, event.plan)
 
     @Slot(object)
-    def _measurements_added(self, event: MeasurementsAdded) -> None:
+    def _measurements_added(self, event: events.MeasurementsAdded) -> None:
         if event.session == self._context.result.session and self.isVisible():
             self.refresh()
 

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QBoxLayout, QToolButton, QWidget
 
 from ...base.errors import WattridgeError
 from ...base.formatting import duration
+from ...engine.session import events
 from ...sensors.gpu import Gpu, GpuInfo
 from ...sensors.select import DEFAULT_TWIN, gpu_selectors
 from ..shared.context import Context
@@ -134,9 +135,8 @@ class HomePanel(QWidget):
         self.last.resume_asked.connect(self.resume_asked)
         self.recent.chosen.connect(self.session_asked)
         bridge, boards = context.bridge, context.boards
-        bridge.session_started.connect(self.refresh_soon)
-        bridge.session_changed.connect(self.refresh_soon)
-        bridge.roofline.changed.connect(self.refresh_soon)
+        bridge.subscribe(events.SessionStarted | events.SessionChanged, self.refresh_soon)
+        bridge.subscribe(events.SessionChanged, self.refresh_soon, roofline=True)
         bridge.activity.changed.connect(self._activity_changed)
         boards.board_changed.connect(self._board_changed)
         boards.speed_changed.connect(self._say)

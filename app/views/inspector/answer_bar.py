@@ -18,6 +18,7 @@ from ...base.paths import data_folder
 from ...engine.results.measurement import State
 from ...engine.results.settings import WORDS
 from ...engine.results.state import Purpose
+from ...engine.session import events
 from ..control.apply_button import ApplyButton
 from ..shared import theme
 from ..shared.context import Context
@@ -235,7 +236,7 @@ class AnswerBar(QWidget):
         self._result.changed.connect(self._follow)
         self._result.best_changed.connect(self._look)
         self._result.replaced.connect(self._follow)
-        self._bridge.measurements_added.connect(self._look_at_report)
+        self._bridge.subscribe(events.MeasurementsAdded, self._look_at_report)
         theme.notifier().changed.connect(self._recolour)
         self._follow()
 

@@ -53,9 +53,9 @@ class PoolPanel(QWidget):
         self._pool.changed.connect(self._pool_changed)
         self._pool.failed.connect(self._failed)
         self._pool.said.connect(self.note)
-        context.bridge.pool_reported.connect(self._reported)
+        context.bridge.subscribe(events.PoolReported, self._reported)
         context.result.replaced.connect(self._result_changed)
-        context.bridge.figures_restated.connect(self._result_changed)
+        context.bridge.subscribe(events.FiguresRestated, self._result_changed)
         self._result_changed()
         self._pool_changed()
 

@@ -45,13 +45,13 @@ class RooflineMeasuring(QObject):
         self._partial = QTimer(self, singleShot=True, interval=_PARTIAL_MS)
         self._partial.timeout.connect(self._fit)
         bridge = context.bridge
-        bridge.roofline.started.connect(self._session_started)
-        bridge.roofline.measurements_added.connect(self._measurements_added)
-        bridge.roofline.restated.connect(self._figures_restated)
-        bridge.roofline.changed.connect(self._session_changed)
+        bridge.subscribe(events.SessionStarted, self._session_started, roofline=True)
+        bridge.subscribe(events.MeasurementsAdded, self._measurements_added, roofline=True)
+        bridge.subscribe(events.FiguresRestated, self._figures_restated, roofline=True)
+        bridge.subscribe(events.SessionChanged, self._session_changed, roofline=True)
         bridge.activity.changed.connect(self.changed)
         self.changed.connect(self._hold_queue)
-        bridge.fault.connect(self._fault)
+        bridge.subscribe(events.EngineFault, self._fault)
 
     @property
     def busy(self) -> bool:

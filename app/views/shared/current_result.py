@@ -15,12 +15,12 @@ import numpy.typing as npt
 from PySide6.QtCore import QObject, Signal, Slot
 
 from ...base.files import title_of
+from ...engine.session import events
 from ...sensors.simulated.twin import not_shown
 from .bridge import EngineBridge
 from .captions import provenance
 
 if TYPE_CHECKING:
-    from ...engine.session.events import FiguresRestated, MeasurementsAdded, SessionChanged, SessionStarted
     from ...engine.session.plan import SessionPlan
     from ...engine.space.result_table import ResultTable
     from ...engine.space.search_space import SearchSpace
@@ -103,10 +103,9 @@ class CurrentResult(QObject):
         self.clocks_mhz: tuple[float, float] | None = None
         self._ranges: dict[str, tuple[float, float] | None] = {}  # `clocks_mhz` by board
         self._board = ""
-        bridge.session_started.connect(self._session_started)
-        bridge.figures_restated.connect(self._figures_restated)
-        bridge.measurements_added.connect(self._note_best)
-        bridge.session_changed.connect(self._note_best)
+        bridge.subscribe(events.SessionStarted, self._session_started)
+        bridge.subscribe(events.FiguresRestated, self._figures_restated)
+        bridge.subscribe(events.MeasurementsAdded | events.SessionChanged, self._note_best)
 
     @property
     def caption(self) -> str:
@@ -198,7 +197,7 @@ class CurrentResult(QObject):
         self.steer(self._ranges.get(board.uuid))
 
     @Slot(object)
-    def _session_started(self, event: SessionStarted) -> None:
+    def _session_started(self, event: events.SessionStarted) -> None:
         followed = self.plan is not None and self.plan.follow is not None and event.plan.follow is None
         if not followed:  # a growing file's session is kept at its end, in the same order
             self.index, self.way = -1, ""
@@ -211,7 +210,7 @@ class CurrentResult(QObject):
         self.changed.emit(self.index)
 
     @Slot(object)
-    def _figures_restated(self, event: FiguresRestated) -> None:
+    def _figures_restated(self, event: events.FiguresRestated) -> None:
         """The same measurements with other figures: what is chosen, marked and pinned stays."""
         if event.session != self.session:
             return
@@ -220,7 +219,7 @@ class CurrentResult(QObject):
         self.changed.emit(self.index)
 
     @Slot(object)
-    def _note_best(self, event: MeasurementsAdded | SessionChanged) -> None:
+    def _note_best(self, event: events.MeasurementsAdded | events.SessionChanged) -> None:
         if event.progress.session == self.session and event.progress.best_index != self.best:
             self.best = event.progress.best_index
             self.best_changed.emit()

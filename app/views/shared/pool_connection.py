@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from ...base.errors import WattridgeError
 from ...base.formatting import counted
+from ...engine.session import events
 from .bridge import EngineBridge
 from .tasks import TaskQueue
 
@@ -48,7 +49,7 @@ class PoolConnection(QObject):
         self._line.connect(self.said, Qt.ConnectionType.QueuedConnection)
         bridge.activity.changed.connect(self._activity_changed)
         bridge.queue_changed.connect(self._activity_changed)
-        bridge.pool_reported.connect(self._activity_changed)  # also before the session begins
+        bridge.subscribe(events.PoolReported, self._activity_changed)  # also before the session begins
         self._was_busy = False
         self._were_there: set[str] = set()
         self._looking = QTimer(self, interval=_LOOK_MS)
@@ -188,13 +189,12 @@ class PoolConnection(QObject):
     def _let_go(self) -> None:
         """What waits in the queue for the boards cannot run."""
         from ...engine.runner.pool.pool import SELECTOR
-        from ...engine.session.events import BoardReleased
 
         opened, self._opened = self._opened, None
         self.model = ""
         self._looking.stop()
         if opened is not None:
-            self._bridge.send(BoardReleased(SELECTOR))
+            self._bridge.send(events.BoardReleased(SELECTOR))
             self._tasks.run(opened.close)
 
     @Slot(str, str)

@@ -77,10 +77,10 @@ class WatchedBoards(QObject):
         self._tasks = TaskQueue(self)
         self._tasks.failed.connect(self.failed)
         self._heard.connect(self._sensor_event, Qt.ConnectionType.QueuedConnection)
-        bridge.control_changed.connect(self._control_changed)
-        bridge.setting_applied.connect(self._setting_applied)
-        bridge.fault.connect(self._fault)
-        bridge.board_released.connect(self._released)
+        bridge.subscribe(events.ControlChanged, self._control_changed)
+        bridge.subscribe(events.SettingApplied, self._setting_applied)
+        bridge.subscribe(events.EngineFault, self._fault)
+        bridge.subscribe(events.BoardReleased, self._released)
         self.all: list[WatchedBoard] = [self._watched(gpu.info.uuid, gpu)]
         self.current = self.all[0]
         self.current.read_closely()

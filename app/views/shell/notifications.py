@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QSystemTrayIcon, QWidget
 
 from ...base.formatting import counted, duration
 from ...engine.results.state import SessionState
-from ...engine.session.events import MeasurementsAdded, SessionChanged
+from ...engine.session import events
 from ...sensors.trace.sampler import SensorEvent
 from ..shared.bridge import EngineBridge
 from ..shared.tasks import LatestTask
@@ -42,8 +42,8 @@ class Notifications(QObject):
         Who looks at the window gets it `in_passing`.
         """
         self._otherwise, self._in_passing = otherwise, in_passing
-        bridge.measurements_added.connect(self._measured)
-        bridge.session_changed.connect(self._session_changed)
+        bridge.subscribe(events.MeasurementsAdded, self._measured)
+        bridge.subscribe(events.SessionChanged, self._session_changed)
 
     def show_message(self, text: str) -> bool:
         """Show one line unless the window is the active one; False where it was not shown."""
@@ -59,11 +59,11 @@ class Notifications(QObject):
         return True
 
     @Slot(object)
-    def _measured(self, event: MeasurementsAdded) -> None:
+    def _measured(self, event: events.MeasurementsAdded) -> None:
         self._measuring = event.session
 
     @Slot(object)
-    def _session_changed(self, event: SessionChanged) -> None:
+    def _session_changed(self, event: events.SessionChanged) -> None:
         progress = event.progress
         if progress.session != self._measuring or progress.state in (SessionState.RUNNING, SessionState.PAUSED):
             return

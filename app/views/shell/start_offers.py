@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ...engine.results.state import Purpose, SessionState
-from ...engine.session.events import Apply
+from ...engine.session.events import Apply, SessionStarted, SettingApplied
 from ...sensors.gpu import Gpu
 from ..shared.captions import measured_words
 from ..shared.settings import Settings
@@ -32,7 +32,7 @@ def offer_left_over(banner: Banner, found: LeftOver | None, gpu: Gpu, bridge: En
         what = f"A session that ended badly left {gpu.info.label} set ({differences})."
     label = "Unlock, default limit" if unknown else "Put back"
     banner.offer(what, label, lambda: bridge.submit(Apply(uuid, reset=True, defaults=unknown)))
-    banner.withdraw_on(bridge.setting_applied, lambda event: event.board == uuid and not event.prior, what)
+    banner.withdraw_on(bridge.signal(SettingApplied), lambda event: event.board == uuid and not event.prior, what)
 
 
 def offer_recovery(
@@ -65,5 +65,6 @@ def offer_recovery(
         what += f" It was measured on {cut_off.board}."
     label, do = ("Resume", resume_session) if resumed else ("Open", open_session)
     banner.offer(what, label, lambda: do(cut_off.id))
-    for started in (bridge.session_started, bridge.roofline.started):
+    for roofline in (False, True):
+        started = bridge.signal(SessionStarted, roofline=roofline)
         banner.withdraw_on(started, lambda event: event.session == cut_off.id, what)

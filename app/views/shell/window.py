@@ -16,7 +16,7 @@ from PySide6.QtGui import QAction, QCloseEvent, QDesktopServices, QDragEnterEven
 from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QWidget
 
 from ...base.paths import resources
-from ...engine.session.events import Open
+from ...engine.session import events
 from ..control.confirm_bar import ConfirmBar
 from ..shared import theme
 from ..shared.file_dialogs import save_file
@@ -238,7 +238,7 @@ class MainWindow(QMainWindow, InParts):
         self.files = FileMenus(self, self.settings, submenus["recent"], submenus["examples"])
 
     def _connect(self) -> None:
-        self.bridge.fault.connect(self.banner.show_fault)
+        self.bridge.subscribe(events.EngineFault, self.banner.show_fault)
         self.bridge.resolved.connect(self.banner.withdraw)
         self.bridge.activity.changed.connect(self._activity_changed)
         self._activity_changed()
@@ -363,7 +363,7 @@ class MainWindow(QMainWindow, InParts):
     def open_session(self, session: int) -> None:
         """Show a stored session's results."""
         self.workspaces.bring("front")
-        self.bridge.submit(Open(session))
+        self.bridge.submit(events.Open(session))
 
     @Slot(object)
     def compare_sessions(self, sessions: tuple[int, ...]) -> None:

@@ -66,10 +66,10 @@ class TablePanel(QWidget):
         vbox(self.caption, (self.results, 1), self.marked, of=self, margins=6)
         self.marked.only.toggled.connect(self.results.show_only_marked)
         bridge = context.bridge
-        bridge.session_started.connect(self._session_started)
-        bridge.figures_restated.connect(self._figures_restated)
-        bridge.measurements_added.connect(self._measurements_added)
-        bridge.session_changed.connect(self._session_changed)
+        bridge.subscribe(events.SessionStarted, self._session_started)
+        bridge.subscribe(events.FiguresRestated, self._figures_restated)
+        bridge.subscribe(events.MeasurementsAdded, self._measurements_added)
+        bridge.subscribe(events.SessionChanged, self._session_changed)
         if context.result.table is not None:
             self.results.set_session(context.result.table, context.result.plan)
 

@@ -106,15 +106,15 @@ class TunePanel(QWidget):
         context.pool.changed.connect(self._pool_changed)
         context.pool.failed.connect(self._board_failed)
         bridge = context.bridge
-        bridge.control_changed.connect(self._control_changed)
-        bridge.session_started.connect(self._session_started)
-        bridge.preparing.connect(self._preparing)
-        bridge.measurements_added.connect(self._measurements_added)
-        bridge.session_remark.connect(self._session_remark)
-        bridge.session_changed.connect(self._session_changed)
+        bridge.subscribe(events.ControlChanged, self._control_changed)
+        bridge.subscribe(events.SessionStarted, self._session_started)
+        bridge.subscribe(events.Preparing, self._preparing)
+        bridge.subscribe(events.MeasurementsAdded, self._measurements_added)
+        bridge.subscribe(events.SessionRemark, self._session_remark)
+        bridge.subscribe(events.SessionChanged, self._session_changed)
         bridge.activity.changed.connect(self._activity_changed)
         bridge.queue_changed.connect(self._set_buttons)
-        bridge.fault.connect(self._fault)
+        bridge.subscribe(events.EngineFault, self._fault)
         self._set_buttons()
 
     def _lay_out(self) -> None:

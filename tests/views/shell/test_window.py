@@ -23,6 +23,7 @@ from app.engine.models.documents import save_fit
 from app.engine.models.fit.frequency import fit_frequency_model
 from app.engine.models.fit.points import Points
 from app.engine.results.state import SessionState
+from app.engine.session import events
 from app.engine.store.database import Store
 from app.views.shared import theme
 from app.views.shared.settings import Settings
@@ -221,7 +222,7 @@ def test_a_session_is_tuned_fitted_and_exported(qtbot: QtBot, open_program: Open
     path.write_text(SGEMM)
     (tmp_path / "sgemm.cu").write_text("// the simulated board costs it by its profile\n")
     ends: list[SessionState] = []
-    window.bridge.session_changed.connect(lambda event: ends.append(event.progress.state))
+    window.bridge.subscribe(events.SessionChanged, lambda event: ends.append(event.progress.state))
     window.open_specification(path, start=True)
     qtbot.waitUntil(lambda: SessionState.DONE in ends, timeout=60_000)
     table = window.result.table
@@ -242,7 +243,7 @@ def test_a_session_is_tuned_fitted_and_exported(qtbot: QtBot, open_program: Open
     )
     assert not shown.trace.note.isVisible(), "the power while it was measured is in the trace"
 
-    with qtbot.waitSignal(window.bridge.fit_finished, timeout=60_000) as fitted:
+    with qtbot.waitSignal(window.bridge.signal(events.FitFinished), timeout=60_000) as fitted:
         window.panels["model"].fit_sweep()
     fit = fitted.args[0].fit
     assert fit.simulated
