@@ -18,6 +18,7 @@ from ...engine.space.result_table import ResultTable
 from ..plots.chart_plot import ChartPlot
 from ..shared.context import Context
 from ..shared.label import PlainLabel
+from ..shared.panel import Panel
 from ..shared.result_caption import ResultCaption
 from ..shared.tasks import LatestTask
 from ..shared.turns import InParts
@@ -29,12 +30,11 @@ _COUNTERS = "&Hardware counters"
 _AGAIN_MS = 2000  # between two analyses of a session that grows
 
 
-class AnalysisPanel(QWidget, InParts):
+class AnalysisPanel(Panel, InParts):
     """Follows the running session while it is visible. Usable without a window: `AnalysisPanel(context)`."""
 
     def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
-        super().__init__(parent)
-        self._context = context
+        super().__init__(context, parent)
         self._table: ResultTable | None = None
         self._plan: SessionPlan | None = None
         self.session: Analysed | None = None  # what was analysed last
@@ -65,9 +65,9 @@ class AnalysisPanel(QWidget, InParts):
         self.which.currentIndexChanged.connect(self._offer)
         self.first.currentIndexChanged.connect(self._draw)
         self.second.currentIndexChanged.connect(self._draw)
-        context.bridge.subscribe(events.SessionStarted | events.FiguresRestated, self._session_started)
-        context.bridge.subscribe(events.MeasurementsAdded, self._measurements_added)
-        context.bridge.subscribe(events.SessionChanged, self._session_changed)
+        self.subscribe(events.SessionStarted | events.FiguresRestated, self._session_started)
+        self.subscribe(events.MeasurementsAdded, self._measurements_added)
+        self.subscribe(events.SessionChanged, self._session_changed)
         self._begin(context.result.table, context.result.plan)
 
     def _lay_out(self) -> None:
@@ -94,10 +94,6 @@ class AnalysisPanel(QWidget, InParts):
         shown = self.counters.isHidden()
         self.counters.setVisible(shown)
         self.show_counters.setText("&Hide" if shown else _COUNTERS)
-
-    def shutdown(self) -> None:
-        """End what runs in the background."""
-        self._background.shutdown()
 
     # --- the session -------------------------------------------------------------------------------------------------
 

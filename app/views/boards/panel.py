@@ -12,26 +12,25 @@ from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QAction, QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QHBoxLayout,
     QHeaderView,
     QMenu,
     QScrollArea,
     QTableWidget,
     QTableWidgetItem,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from ...base.formatting import UNKNOWN
 from ...sensors.gpu import GpuProcess, ListsProcesses, SensorError
 from ...sensors.select import gpu_selectors
-from ..shared import theme
 from ..shared.context import Context
 from ..shared.label import PlainLabel
+from ..shared.panel import Panel
 from ..shared.tasks import LatestTask, TaskQueue
 from ..shared.watched_board import WatchedBoard, is_real
 from ..shared.watched_boards import beat
+from ..shared.widgets import hbox, vbox
 from .board_row import BoardRow
 from .hosts import Hosts
 
@@ -59,11 +58,11 @@ _COLUMNS = ("Board", "PID", "Process", "Memory", "GPU share", "Use")
 _FIGURES = (1, 3, 4)  # columns of numbers
 
 
-class BoardsPanel(QWidget):
+class BoardsPanel(Panel):
     """The boards in the order in which they were asked for, whichever is shown."""
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(context, parent)
         self._boards = context.boards
         self._selectors: list[tuple[str, str]] = []  # what can be watched, and its label
         self.rows: list[BoardRow] = []
@@ -75,8 +74,7 @@ class BoardsPanel(QWidget):
         self.add.setMenu(QMenu(self.add))
         self.add.menu().aboutToShow.connect(self._fill_menu)
         self.add.menu().triggered.connect(self._add_chosen)
-        self.note = PlainLabel()
-        self.note.setWordWrap(True)
+        self.note = PlainLabel(wrap=True, muted=True)
         self.processes = QTableWidget(0, len(_COLUMNS))
         self._set_up_table()
         self._lay_out()
@@ -88,8 +86,6 @@ class BoardsPanel(QWidget):
         self._timer = QTimer(self, interval=_TICK_MS)
         self._timer.timeout.connect(self._tick)
         beat().struck.connect(self._show_present)
-        theme.notifier().changed.connect(self._recolour)
-        self._recolour()
         self._tasks.run(gpu_selectors, self._selectors.extend)
         boards = context.boards
         self.hosts = Hosts(boards, self._tasks, self)
@@ -117,31 +113,20 @@ class BoardsPanel(QWidget):
         table.hide()  # until there is one
 
     def _lay_out(self) -> None:
-        top = QHBoxLayout()
-        top.addWidget(PlainLabel("Each board's power over the last minute"), 1)
-        top.addWidget(self.add)
+        top = hbox((PlainLabel("Each board's power over the last minute"), 1), self.add)
         inside = QWidget()
-        self._column = QVBoxLayout(inside)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.addStretch(1)
+        self._column = vbox(1, of=inside, margins=0)
         scroll = QScrollArea()
         scroll.setAccessibleName("Boards")
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
         scroll.setWidget(inside)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(6, 6, 6, 6)
-        layout.addLayout(top)
-        layout.addWidget(scroll, 2)
-        layout.addWidget(self.note)
-        layout.addWidget(self.processes, 1)
+        vbox(top, (scroll, 2), self.note, (self.processes, 1), of=self, margins=6)
 
     def shutdown(self) -> None:
         """End what runs in the background; the boards are the window's."""
-        self._timer.stop()
         self.hosts.shutdown()
-        self._asking.shutdown()
-        self._tasks.shutdown()
+        super().shutdown()
 
     @Slot(object)
     def _put(self, board: WatchedBoard) -> None:
@@ -236,7 +221,3 @@ class BoardsPanel(QWidget):
     def _processes_failed(self, what: str, _remedy: str) -> None:
         self.note.setText(what)
         self.note.show()
-
-    @Slot()
-    def _recolour(self) -> None:
-        self.note.setStyleSheet(f"color: {theme.colours().muted};")

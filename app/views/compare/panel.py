@@ -25,6 +25,7 @@ from ..plots.descriptions import ListingTable
 from ..shared.context import Context
 from ..shared.file_dialogs import open_files
 from ..shared.label import PlainLabel, plain_tip
+from ..shared.panel import Panel
 from ..shared.tasks import LatestTask, TaskQueue
 from ..shared.turns import InParts
 from ..shared.widgets import button, hbox, local_time, vbox
@@ -55,12 +56,11 @@ class Result:
         return quantity(name, units=self.units)
 
 
-class ComparePanel(QWidget, InParts):
+class ComparePanel(Panel, InParts):
     """Reads and compares off Qt's thread. Usable without a window: `ComparePanel(context)`."""
 
     def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
-        super().__init__(parent)
-        self._context = context
+        super().__init__(context, parent)
         self._loaded: dict[int | Path, tuple[Compared, dict[str, str]]] = {}
         self._records: tuple[SessionRecord, ...] | None = None
         self._files: list[Path] = []
@@ -101,7 +101,7 @@ class ComparePanel(QWidget, InParts):
         self._background.done.connect(self._compared)
         self._background.failed.connect(self._not_compared)
         self.list.itemChanged.connect(self._ticked)
-        context.bridge.subscribe(events.SessionChanged, self._session_changed)
+        self.subscribe(events.SessionChanged, self._session_changed)
         self._show_tables(False)
         self.figure.say(_EMPTY)
 
@@ -112,11 +112,6 @@ class ComparePanel(QWidget, InParts):
         vbox(row, self.list, (self.tabs, 1), of=self, margins=6)
         self._fit_list()
         self.setMinimumSize(360, 260)
-
-    def shutdown(self) -> None:
-        """End what runs in the background."""
-        self._background.shutdown()
-        self._tasks.shutdown()
 
     # --- what can be compared ----------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QComboBox, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QComboBox, QGridLayout, QPushButton, QVBoxLayout, QWidget
 
 from ...base.errors import WattridgeError
 from ...base.formatting import UNKNOWN
@@ -34,6 +34,7 @@ from ..shared.context import Context
 from ..shared.countdown import Countdown, apply_command
 from ..shared.file_dialogs import save_file
 from ..shared.label import PlainLabel, plain_tip
+from ..shared.panel import Panel
 from ..shared.tasks import LatestTask
 from ..shared.watched_board import WatchedBoard
 from ..shared.watched_boards import beat, shown_reading
@@ -56,10 +57,7 @@ class HelperRow(QWidget):
         self.button = QPushButton("&Install the helper …")
         self.button.setToolTip("Asks for an administrator's password, once; only root can change the copy")
         self.button.clicked.connect(self.install)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.addWidget(self.text, 1)
-        line.addWidget(self.button)
+        hbox((self.text, 1), self.button, of=self, margins=0)
         self._work = LatestTask(self)
         self._work.done.connect(self._done)
         self._work.failed.connect(self._failed)
@@ -68,9 +66,6 @@ class HelperRow(QWidget):
     def look(self) -> None:
         """Find out, off Qt's thread, whether there is something to offer."""
         self._work.run(lambda _stop: ("", installing.why_install()))
-
-    def shutdown(self) -> None:
-        self._work.shutdown()
 
     @Slot()
     def install(self) -> None:
@@ -106,12 +101,11 @@ _EXPORT = "Export the settings"
 _SESSION = "A session is running on {board}: nothing else is set until it ends."
 
 
-class ControlPanel(QWidget):
+class ControlPanel(Panel):
     """Sets nothing itself: it asks the engine, and shows what the engine reports."""
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
+        super().__init__(context, parent)
         self._gpu = context.gpu
         self._session = ""  # the name of the board on which a session runs
         self._ticked: dict[str, dict[str, Setting]] = {}  # by the UUIDs of boards that were left
@@ -143,15 +137,8 @@ class ControlPanel(QWidget):
         self._reader.failed.connect(context.bridge.report)
         self.helper.failed.connect(context.bridge.report)
         beat().struck.connect(self._show_present)
-        self._recolour()
+        theme.style(self, "#muted {{ color: {c.muted}; }} #armed {{ font-weight: 600; }}")
         self._look_at_board()
-
-    def shutdown(self) -> None:
-        """End what runs in the background."""
-        self._asker.shutdown()
-        self._profiles_asker.shutdown()
-        self._reader.shutdown()
-        self.helper.shutdown()
 
     # --- building -----------------------------------------------------------------------------------------------------
 
@@ -201,20 +188,18 @@ class ControlPanel(QWidget):
         self.profiles.editTextChanged.connect(self._set_buttons)
         self.script.clicked.connect(self._export_script)
         self.unit.clicked.connect(self._export_unit)
-        bridge = self._context.bridge
-        bridge.subscribe(events.ControlChanged, self._control_changed)
+        self.subscribe(events.ControlChanged, self._control_changed)
         self.switch.clicked.connect(self._arming.switch)
         self._arming.changed.connect(self._show_arming)
         self.keep.clicked.connect(self._keep)
         self.back.clicked.connect(self._put_back)
         self._countdown.changed.connect(self._show_outcome)
-        bridge.subscribe(events.SettingApplied, self._setting_applied)
-        bridge.subscribe(events.DeviceChanged, self._device_changed)
-        bridge.subscribe(events.SessionStarted, self._session_started)
-        bridge.subscribe(events.SessionChanged, self._session_changed)
-        bridge.subscribe(events.EngineFault, self._set_buttons)
+        self.subscribe(events.SettingApplied, self._setting_applied)
+        self.subscribe(events.DeviceChanged, self._device_changed)
+        self.subscribe(events.SessionStarted, self._session_started)
+        self.subscribe(events.SessionChanged, self._session_changed)
+        self.subscribe(events.EngineFault, self._set_buttons)
         self._context.boards.board_changed.connect(self._board_changed)
-        theme.notifier().changed.connect(self._recolour)
 
     def _look_at_board(self) -> None:
         """Ask the shown board what can be set, and show its profiles and its log."""
@@ -470,11 +455,6 @@ class ControlPanel(QWidget):
         why_not = f"{forbidden}." if forbidden else session or (_ON if allowed else _OFF)
         simulated = SIMULATED if self._gpu.info.source == "simulated" else ""
         self.state.setText(f"{why_not} {simulated}".strip())
-
-    @Slot()
-    def _recolour(self) -> None:
-        c = theme.colours()
-        self.setStyleSheet(f"#muted {{ color: {c.muted}; }} #armed {{ font-weight: 600; }}")
 
 
 def _reserve(label: PlainLabel, lines: int) -> None:

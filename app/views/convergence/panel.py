@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QButtonGroup, QWidget
 from ...engine.session import events
 from ..shared.context import Context
 from ..shared.label import PlainLabel
+from ..shared.panel import Panel
 from ..shared.result_caption import ResultCaption
 from ..shared.turns import InParts, OwnTurn
 from ..shared.widgets import Toggle, hbox, vbox
@@ -21,12 +22,11 @@ _TIMED = "Draw over the time that was spent on measuring, on the board's own clo
 _HOW = "Point at a mark to see where that improvement came from; a click, Left and Right select it."
 
 
-class ConvergencePanel(QWidget, InParts):
+class ConvergencePanel(Panel, InParts):
     """Grows with the session while it is in sight. What is selected in it is selected in every view."""
 
     def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
-        super().__init__(parent)
-        self._context = context
+        super().__init__(context, parent)
         self._result = context.result
         self.history: History | None = None
         self.begin(at_once)
@@ -60,17 +60,12 @@ class ConvergencePanel(QWidget, InParts):
         self.plot.chosen.connect(self._result.select)
         self._result.changed.connect(self._selected)
         self._soon = OwnTurn(self, self._refresh)  # however many points there are
-        bridge = self._context.bridge
-        bridge.subscribe(events.SessionStarted | events.MeasurementsAdded, self._refresh_soon)
-        bridge.subscribe(events.FiguresRestated | events.SessionChanged, self._refresh_soon)
+        self.subscribe(events.SessionStarted | events.MeasurementsAdded, self._refresh_soon)
+        self.subscribe(events.FiguresRestated | events.SessionChanged, self._refresh_soon)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._soon.start()
-
-    def shutdown(self) -> None:
-        """Draw nothing any more."""
-        self._soon.stop()
 
     @Slot(object)
     def _refresh_soon(self, _event: object) -> None:

@@ -19,6 +19,7 @@ from ...engine.doctor.finding import Finding, State
 from ...engine.results.description import Listing
 from ..plots.descriptions import ListingTable
 from ..shared.label import PlainLabel
+from ..shared.panel import Ending
 from ..shared.tasks import LatestTask
 from ..shared.widgets import button, hbox, vbox
 
@@ -29,7 +30,7 @@ Found = Sequence[tuple[Check, Finding]]
 _LOOKING = "Looking at this machine: drivers, rights, compilers, fonts. This takes some seconds."
 
 
-class DoctorWindow(QDialog):
+class DoctorWindow(QDialog, Ending):
     """Stays beside the main window. The checks run in processes of their own, waited for off Qt's thread."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -66,10 +67,6 @@ class DoctorWindow(QDialog):
         self.summary.setText(_LOOKING)
         self._task.run(lambda stop: list(examine(stop=stop)))
 
-    def shutdown(self) -> None:
-        """End what runs."""
-        self._task.shutdown()
-
     @Slot(object)
     def show_found(self, found: Found) -> None:
         """The findings, what is wrong first, then what is missing."""
@@ -105,7 +102,7 @@ def _said(check: Check, finding: Finding) -> str:
     return f"{finding.state.value}: {check.title}: {finding.what}{remedy}"
 
 
-class FirstLook(QObject):
+class FirstLook(QObject, Ending):
     """Says nothing where all is well, nor where it could not look."""
 
     amiss = Signal(str, object)  # in one line, and what was found
@@ -124,10 +121,6 @@ class FirstLook(QObject):
     def look(self) -> None:
         """Run every check."""
         self._task.run(_examined)
-
-    def shutdown(self) -> None:
-        """End what runs."""
-        self._task.shutdown()
 
     @Slot(object)
     def _looked(self, found: Found) -> None:

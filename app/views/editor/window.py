@@ -31,6 +31,7 @@ from ...engine.specification.toml_section import MAX_BYTES
 from ..shared import theme
 from ..shared.file_dialogs import open_file, save_file
 from ..shared.label import ElidedLabel, PlainLabel
+from ..shared.panel import Ending
 from ..shared.tasks import LatestTask, TaskQueue
 from ..shared.widgets import button, hbox, local_time, vbox
 from .beside import Beside, Found, Measured, Reading, measure, read
@@ -59,8 +60,11 @@ class AskBar(QFrame):
         self.discard = button("Do &not save", "The changes are lost", self._discard)
         self.cancel = button("&Cancel", "Everything stays as it is", self.end)
         hbox((self.text, 1), self.save, self.discard, self.cancel, of=self, margins=5)
-        theme.notifier().changed.connect(self._recolour)
-        self._recolour()
+        theme.style(
+            self,
+            "#ask {{ background: {c.warning}; border-bottom: 1px solid {c.border}; }}",
+            "#ask QLabel {{ color: {c.warning_text}; background: transparent; }}",
+        )
         self.hide()
 
     def ask(self, text: str, then: Callable[[], object], *, save: str = "&Save", discard: str = "Do &not save") -> None:
@@ -92,14 +96,6 @@ class AskBar(QFrame):
     @Slot()
     def _discard(self) -> None:
         self.discard_asked.emit()
-
-    @Slot()
-    def _recolour(self) -> None:
-        c = theme.colours()
-        self.setStyleSheet(
-            f"#ask {{ background: {c.warning}; border-bottom: 1px solid {c.border}; }}"
-            f"#ask QLabel {{ color: {c.warning_text}; background: transparent; }}"
-        )
 
 
 _MAX_BYTES = 8 << 20
@@ -177,7 +173,7 @@ class _FromT1:
     text: str  # the same in TOML
 
 
-class SpecificationEditor(QWidget):
+class SpecificationEditor(QWidget, Ending):
     """A window beside the main one. `run_asked` hands a saved file over, to be set up to run."""
 
     run_asked = Signal(object)  # Path
@@ -525,11 +521,5 @@ class SpecificationEditor(QWidget):
 
     def shutdown(self) -> None:
         """End what runs; what is unsaved is kept as a draft."""
-        for timer in (self._read_timer, self._keep_timer):
-            timer.stop()
         self._keep()
-        if self.new_window is not None:
-            self.new_window.shutdown()
-        self._reader.shutdown()
-        self._measurer.shutdown()
-        self._files.shutdown()
+        super().shutdown()

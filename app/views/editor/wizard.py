@@ -49,6 +49,7 @@ from ...engine.specification.toml_section import MAX_BYTES
 from ..shared import theme
 from ..shared.file_dialogs import choose_folder, open_file
 from ..shared.label import PlainLabel, plain_tip
+from ..shared.panel import Ending
 from ..shared.tasks import LatestTask
 from ..shared.widgets import button, hbox, vbox
 from ..tune.draft import examples
@@ -169,8 +170,7 @@ class Complaint(PlainLabel):
     def __init__(self, field: QWidget | None = None) -> None:
         super().__init__(wrap=True, selectable=True)
         self._field = field
-        theme.notifier().changed.connect(self.recolour)
-        self.recolour()
+        theme.style(self, "background: {c.warning}; color: {c.warning_text}; padding: 2px 4px;")
         self.say("")
 
     def say(self, text: str) -> None:
@@ -180,11 +180,6 @@ class Complaint(PlainLabel):
         self.setVisible(bool(text))
         if self._field is not None:
             self._field.setAccessibleDescription(text)
-
-    @Slot()
-    def recolour(self) -> None:
-        colours = theme.colours()
-        self.setStyleSheet(f"background: {colours.warning}; color: {colours.warning_text}; padding: 2px 4px;")
 
 
 _SOURCES = "Kernel sources (*.cu *.cuh *.cl *.cpp *.h);;All files (*)"
@@ -270,9 +265,6 @@ class FromKernel(QWidget):
     def ask_file(self) -> None:
         """Choose a source."""
         open_file(self, "The source of the kernel", _SOURCES, self.read)
-
-    def shutdown(self) -> None:
-        self._reader.shutdown()
 
     @Slot()
     def _recolour(self) -> None:
@@ -370,7 +362,7 @@ def _cell_text(table: QTableWidget, row: int, column: int) -> str:
     return "" if item is None else item.text()
 
 
-class NewWindow(QDialog):
+class NewWindow(QDialog, Ending):
     """One tab for each way to begin; Create makes the text and hands it to the editor."""
 
     made = Signal(object, object)  # NewSpecification, and the Path of its folder
@@ -414,10 +406,6 @@ class NewWindow(QDialog):
         """Begin with a kernel's source."""
         self.ways.setCurrentWidget(self.kernel)
         self.kernel.read(path)
-
-    def shutdown(self) -> None:
-        """End what runs."""
-        self.kernel.shutdown()
 
     @property
     def _way(self) -> FromKernel | FromCommand | FromExample:

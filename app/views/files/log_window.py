@@ -23,6 +23,7 @@ from ..plots.descriptions import rich_text
 from ..plots.plot import Box
 from ..shared import theme
 from ..shared.label import PlainLabel
+from ..shared.panel import Ending
 from ..shared.tasks import LatestTask
 from ..shared.widgets import NumberBox, button, hbox, vbox
 
@@ -152,7 +153,7 @@ def _powers_of(recording: Recording) -> dict[str, tuple[Floats, Floats]]:
 _LONGEST_S = 1e7
 
 
-class LogWindow(QDialog):
+class LogWindow(QDialog, Ending):
     """Stays beside the main window; one log at a time, read and integrated off Qt's thread."""
 
     watch_asked = Signal(str)  # the selector of the board that is shown
@@ -230,11 +231,6 @@ class LogWindow(QDialog):
     def provenance(self) -> str:
         """What its plot is of, for exports."""
         return f"{self._path.name} (recorded)"
-
-    def shutdown(self) -> None:
-        """End what is being read."""
-        self._read.shutdown()
-        self._sum.shutdown()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """What is not looked at is not kept in memory."""

@@ -15,6 +15,7 @@ from ...engine.formats.any_table import Table, TableColumns, guess, read_cells, 
 from ...engine.formats.recording import Recording
 from ...engine.results import pareto
 from ..shared.label import PlainLabel
+from ..shared.panel import Ending
 from ..shared.tasks import LatestTask
 from ..shared.widgets import button, hbox, vbox
 
@@ -33,7 +34,7 @@ class _Opened(NamedTuple):
     unclear: str
 
 
-class TableWindow(QDialog):
+class TableWindow(QDialog, Ending):
     """Stays beside the main window. The table is read, and its front counted, off Qt's thread."""
 
     accepted_columns = Signal(object, object)  # Path, TableColumns: keep it as a session
@@ -100,11 +101,6 @@ class TableWindow(QDialog):
         box = self.columns.cellWidget(row, 1)
         assert isinstance(box, QComboBox)
         return box
-
-    def shutdown(self) -> None:
-        """End what is being read."""
-        self._read.shutdown()
-        self._check.shutdown()
 
     @Slot()
     def accept_columns(self) -> None:

@@ -33,6 +33,11 @@ class HoverCard(PlainLabel):
         self.setTextFormat(Qt.TextFormat.RichText)
         self._look = QTimer(self, interval=_LOOK_MS)
         self._look.timeout.connect(self._leave_unseen)
+        theme.style(
+            self,
+            "background: {c.raised}; color: {c.text}; border: 1px solid {c.border};",
+            "border-radius: 4px; padding: 6px;",
+        )
         self.hide()
 
     def show_text(self, text: str) -> None:
@@ -61,14 +66,6 @@ class HoverCard(PlainLabel):
         """A dock behind another one is not hidden, nor does the mouse leave it: it is only out of sight."""
         if self._plot.viewport().visibleRegion().isEmpty():
             self.leave()
-
-    def recolour(self) -> None:
-        """Take over the theme's colours."""
-        colours = theme.colours()
-        self.setStyleSheet(
-            f"background: {colours.raised}; color: {colours.text}; border: 1px solid {colours.border};"
-            "border-radius: 4px; padding: 6px;"
-        )
 
 
 def card_place(mouse: QPoint, card: QSize, window: QSize) -> QPoint:

@@ -25,10 +25,10 @@ from ...engine.session.references import Reference, references_of
 from ...engine.space.result_table import ResultTable
 from ..plots.colour_key import ColourKey
 from ..plots.parameter_bars import ParameterBars
-from ..shared import theme
 from ..shared.context import Context
 from ..shared.current_result import Indices, RowFilter
 from ..shared.label import PlainLabel, plain_tip
+from ..shared.panel import Panel
 from ..shared.result_caption import ResultCaption
 from ..shared.settings import Settings
 from ..shared.turns import InParts
@@ -146,12 +146,11 @@ _ROOM_FOR_BARS = 440  # pixels of height
 _SLOW_MS = 250  # between two looks at what takes longer than a point: overlays, histograms
 
 
-class FrontPanel(QWidget, InParts):
+class FrontPanel(Panel, InParts):
     """Follows the running session. Usable without a window: `FrontPanel(context)`."""
 
     def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
-        super().__init__(parent)
-        self._context = context
+        super().__init__(context, parent)
         self._table: ResultTable | None = None
         self._plan: SessionPlan | None = None
         self.points: FrontPoints | None = None
@@ -211,7 +210,7 @@ class FrontPanel(QWidget, InParts):
         self.setMinimumSize(360, 260)
 
     def _connect(self) -> None:
-        result, bridge = self._context.result, self._context.bridge
+        result = self._context.result
         self.figures.axes_changed.connect(self._rebuild)
         self.figures.coding_changed.connect(self._code)
         self.show_menu.changed.connect(self._show_overlays)
@@ -230,9 +229,8 @@ class FrontPanel(QWidget, InParts):
         result.brushed.connect(self._brushed)
         result.pinned.connect(self._pinned)
         self.unpin.clicked.connect(result.unpin_all)
-        bridge.subscribe(events.SessionStarted | events.FiguresRestated, self._session_started)
-        bridge.subscribe(events.MeasurementsAdded, self._measurements_added)
-        theme.notifier().changed.connect(self.key.update)
+        self.subscribe(events.SessionStarted | events.FiguresRestated, self._session_started)
+        self.subscribe(events.MeasurementsAdded, self._measurements_added)
         self._slowly.timeout.connect(self._refresh_slow)
         self.pages.changed.connect(self._page_changed)
 

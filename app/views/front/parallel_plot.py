@@ -291,7 +291,6 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
         axis = self.getAxis("bottom")
         axis.setPen(pg.mkPen(None))
         axis.setTextPen(colours.text)
-        self.card.recolour()
         self._lay_out_axes()
         self._draw_crowd()
         self._draw_above()

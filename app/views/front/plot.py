@@ -430,7 +430,6 @@ class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
         for item, colour in ((self.ring, colours.accent), (self._hover_ring, colours.text)):
             item.setPen(pg.mkPen(colour, width=2))
             item.setBrush(None)
-        self.card.recolour()
         self.pins.draw()
         self.references.draw()
         self.note.setStyleSheet(f"background: transparent; color: {colours.muted}; padding: 24px;")

@@ -21,6 +21,7 @@ from ...sensors.gpu import Gpu, GpuInfo
 from ...sensors.select import DEFAULT_TWIN, gpu_selectors
 from ..shared.context import Context
 from ..shared.label import PlainLabel, plain_tip
+from ..shared.panel import Panel
 from ..shared.settings import Settings
 from ..shared.tasks import LatestTask
 from ..shared.watched_board import WatchedBoard, is_real
@@ -98,7 +99,7 @@ _NARROW_PX, _WIDEST_PX = 620, 1240
 _REFRESH_MS = 300  # after an event of the engine: several may come at once
 
 
-class HomePanel(QWidget):
+class HomePanel(Panel):
     """Asks for things; the window does them. What it shows is found out off Qt's thread."""
 
     watch_asked = Signal()
@@ -109,8 +110,7 @@ class HomePanel(QWidget):
     resume_asked = Signal(int)
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
+        super().__init__(context, parent)
         self._facts = Facts([], [], [], Example(None))
         self._waits_for = ""  # the selector of the board that the example is to be tuned on
         self._finder = LatestTask(self)
@@ -135,8 +135,8 @@ class HomePanel(QWidget):
         self.last.resume_asked.connect(self.resume_asked)
         self.recent.chosen.connect(self.session_asked)
         bridge, boards = context.bridge, context.boards
-        bridge.subscribe(events.SessionStarted | events.SessionChanged, self.refresh_soon)
-        bridge.subscribe(events.SessionChanged, self.refresh_soon, roofline=True)
+        self.subscribe(events.SessionStarted | events.SessionChanged, self.refresh_soon)
+        self.subscribe(events.SessionChanged, self.refresh_soon, roofline=True)
         bridge.activity.changed.connect(self._activity_changed)
         boards.board_changed.connect(self._board_changed)
         boards.speed_changed.connect(self._say)
@@ -175,9 +175,7 @@ class HomePanel(QWidget):
         self._offers.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
 
     def shutdown(self) -> None:
-        """End what is being read."""
-        self._soon.stop()
-        self._finder.shutdown()
+        super().shutdown()
         self._context.fronts.shutdown()
 
     # --- what is shown ------------------------------------------------------------------------------------------------

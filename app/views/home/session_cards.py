@@ -29,7 +29,6 @@ class Card(QAbstractButton):
         super().__init__(parent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        theme.notifier().changed.connect(self.update)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         c = theme.colours()

@@ -90,10 +90,6 @@ class ExportButton(QToolButton):
         self._result.replaced.connect(self._begin)
         self._look()
 
-    def shutdown(self) -> None:
-        """Wait for the files that are being written."""
-        self._task.shutdown()
-
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """The arrow down opens the menu, as the mouse does on the arrow."""
         if event.key() == Qt.Key.Key_Down:
@@ -252,10 +248,6 @@ class AnswerBar(QWidget):
         self.export.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         row = hbox((self.apply, 1), (self.export, 1), (self.report, 1), spacing=4)
         vbox(row, self.said, of=self, margins=0, spacing=4)
-
-    def shutdown(self) -> None:
-        """Wait for the files that are being written."""
-        self.export.shutdown()
 
     # --- what is chosen ----------------------------------------------------------------------------------------------
 

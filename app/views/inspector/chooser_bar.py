@@ -276,10 +276,6 @@ class ChooserBar(QWidget):
         self._show_comparison()
         self.refreshed.emit()
 
-    def shutdown(self) -> None:
-        """Look at the table no more."""
-        self._slowly.stop()
-
     def _candidates(self, index: int = -1) -> Candidates | None:
         """None before there is a session. `index` is among them: it may have been measured since the last look."""
         table, plan = self._result.table, self._result.plan

@@ -25,6 +25,7 @@ from ..monitor.own_trace_plot import OwnTrace, OwnTracePlot, own_trace
 from ..shared import theme
 from ..shared.context import Context
 from ..shared.label import PlainLabel
+from ..shared.panel import Panel
 from ..shared.result_caption import ResultCaption
 from ..shared.settings import Settings
 from ..shared.tasks import LatestTask
@@ -121,14 +122,13 @@ _REMARKS = "Messages, though it works"
 _TALL = 760  # pixels from which the figures stand above the tabs; else they are one of them
 
 
-class InspectorPanel(QWidget, InParts):
+class InspectorPanel(Panel, InParts):
     """Follows the current result. Does no work while out of sight."""
 
     report_asked = Signal()
 
     def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
-        super().__init__(parent)
-        self._context = context
+        super().__init__(context, parent)
         self._kernel: KernelText | None = None
         self._kernel_of: SessionPlan | None = None  # whose source is read or being read
         self._reader = LatestTask(self)
@@ -202,13 +202,6 @@ class InspectorPanel(QWidget, InParts):
         )
         self.setMinimumSize(_LEAST_WIDTH, _LEAST_HEIGHT)
         self.setMaximumWidth(_MOST_WIDTH)
-
-    def shutdown(self) -> None:
-        """Wait for what is being read and written."""
-        self._again.stop()
-        self._reader.shutdown()
-        self.chooser.shutdown()
-        self.answer.shutdown()
 
     # --- what is chosen ----------------------------------------------------------------------------------------------
 

@@ -18,10 +18,11 @@ from PySide6.QtGui import (
     QTextCursor,
     QTextDocument,
 )
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from ..shared import theme
 from ..shared.label import PlainLabel
+from ..shared.widgets import hbox
 
 _PLAIN, _IN_COMMENT = 0, 1
 _WORDS = (
@@ -116,9 +117,7 @@ class TextView(QWidget):
         self.text.setAccessibleName(name)
         mode = QPlainTextEdit.LineWrapMode
         self.text.setLineWrapMode(mode.WidgetWidth if wrap else mode.NoWrap)
-        top = QHBoxLayout()
-        top.addWidget(self.title, 1)
-        top.addWidget(self.copy)
+        top = hbox((self.title, 1), self.copy)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 2, 0, 0)
         layout.setSpacing(2)

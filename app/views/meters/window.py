@@ -20,6 +20,7 @@ from ...engine.metering.gain_store import known_gain
 from ..plots.plot import Box
 from ..shared import theme
 from ..shared.label import PlainLabel, plain_tip
+from ..shared.panel import Ending
 from ..shared.tasks import LatestTask, TaskQueue
 from ..shared.widgets import button, hbox, vbox
 
@@ -36,7 +37,7 @@ _COLOURS = ("orange", "blue", "green", "purple", "sky", "vermillion")
 _HINT = "Choose a meter, or type what names it: powersensor3:/dev/ttyACM0, rapl, command:PROGRAM, file:PATH."
 
 
-class MeterWindow(QDialog):
+class MeterWindow(QDialog, Ending):
     """Stays beside the main window. A meter that is looked at is closed with the window unless it was assigned."""
 
     def __init__(self, board: WatchedBoard, meters: BoardMeters, parent: QWidget | None = None) -> None:
@@ -116,9 +117,7 @@ class MeterWindow(QDialog):
 
     def shutdown(self) -> None:
         """End the timer and the threads, and close the meter that is looked at."""
-        self._timer.stop()
-        self._finding.shutdown()
-        self._opening.shutdown()
+        super().shutdown()
         self._let_go()
 
     def closeEvent(self, event: object) -> None:

@@ -12,7 +12,6 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QAction, QColor, QResizeEvent
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QMenu,
     QSplitter,
     QToolButton,
@@ -28,8 +27,10 @@ from ..shared import theme
 from ..shared.context import Context
 from ..shared.file_dialogs import open_file
 from ..shared.label import PlainLabel
+from ..shared.panel import Panel
 from ..shared.past_sessions import PAST_SHOWN, PastSession, PastSessions
 from ..shared.tasks import LatestTask
+from ..shared.widgets import hbox
 
 _WIDTH = 0.36  # of a method's room, each of its two bars
 _LINES = (7, 16)  # characters of a name before it goes on in the next line, at least and at most
@@ -131,12 +132,11 @@ _EMPTY = (
 )
 
 
-class MethodsView(QWidget):
+class MethodsView(Panel):
     """Race to idle and the other five. Usable without a window: `MethodsView(context)`."""
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
+        super().__init__(context, parent)
         self._methods: Methods | None = None
         self._failed = False
         self._background = LatestTask(self)
@@ -158,9 +158,7 @@ class MethodsView(QWidget):
         self._recolour()
 
     def _lay_out(self) -> None:
-        head = QHBoxLayout()
-        head.addWidget(self.compare)
-        head.addWidget(self.title, 1)
+        head = hbox(self.compare, (self.title, 1))
         for label in (self.title, self.message):
             label.setWordWrap(True)
         self.splitter = QSplitter(Qt.Orientation.Vertical)
@@ -181,11 +179,6 @@ class MethodsView(QWidget):
     def methods(self) -> Methods | None:
         """What is shown."""
         return self._methods
-
-    def shutdown(self) -> None:
-        """End what runs in the background."""
-        self._background.shutdown()
-        self.past.shutdown()
 
     # --- sources -----------------------------------------------------------------------------------------------------
 

@@ -23,7 +23,6 @@ from PySide6.QtWidgets import (
     QSplitter,
     QTextBrowser,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -40,6 +39,7 @@ from ..shared import theme
 from ..shared.context import Context
 from ..shared.file_dialogs import open_file
 from ..shared.label import PlainLabel
+from ..shared.panel import Panel
 from ..shared.past_sessions import PAST_SHOWN, PastSession, PastSessions
 from ..shared.tasks import LatestTask
 from ..shared.turns import InParts
@@ -73,11 +73,6 @@ class FitSources(QToolButton):
         menu.triggered.connect(self._chosen)
         self._reader.done.connect(self.found)
         self._reader.failed.connect(self.failed)
-
-    def shutdown(self) -> None:
-        """End what runs in the background."""
-        self._reader.shutdown()
-        self.past.shutdown()
 
     def open_on_file(self) -> None:
         """Add the newest fit of the window's board that was made here."""
@@ -162,12 +157,11 @@ _WIDE = 700  # pixels from which the words fit beside the plot
 _ROOM_FOR_EXPLANATION = 420  # pixels of height
 
 
-class ModelPanel(QWidget, InParts):
+class ModelPanel(Panel, InParts):
     """Shows fits over each other, the chosen one in full. Usable without a window: `ModelPanel(context)`."""
 
     def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
-        super().__init__(parent)
-        self._context = context
+        super().__init__(context, parent)
         self._fitting = False
         self._asked: tuple[str, ...] = ()  # what is being fitted, in words of the command `fit`
         self.begin(at_once)
@@ -208,11 +202,10 @@ class ModelPanel(QWidget, InParts):
         self.tabs.currentChanged.connect(self._tab_changed)
         self.add.found.connect(self.show_fits)
         self.add.failed.connect(self._complain)
-        bridge = context.bridge
-        bridge.subscribe(events.SessionStarted | events.FiguresRestated | events.MeasurementsAdded, self._session_moved)
-        bridge.subscribe(events.FitProgress, self._fit_progress)
-        bridge.subscribe(events.FitFinished, self._fit_finished)
-        bridge.subscribe(events.EngineFault, self._fault)
+        self.subscribe(events.SessionStarted | events.FiguresRestated | events.MeasurementsAdded, self._session_moved)
+        self.subscribe(events.FitProgress, self._fit_progress)
+        self.subscribe(events.FitFinished, self._fit_finished)
+        self.subscribe(events.EngineFault, self._fault)
         context.result.steered.connect(self._steered)
         theme.notifier().changed.connect(self._show_words)
         self._draw()
@@ -252,10 +245,7 @@ class ModelPanel(QWidget, InParts):
         self.facts.setFrameShape(QTextBrowser.Shape.NoFrame)
         self.facts.setAccessibleName("The model's parameters")
         self._side = QWidget()
-        column = QVBoxLayout(self._side)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.list)
-        column.addWidget(self.facts, 1)
+        vbox(self.list, (self.facts, 1), of=self._side, margins=0)
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
         self.splitter.setChildrenCollapsible(False)
         self.splitter.addWidget(self.tabs)
@@ -270,9 +260,7 @@ class ModelPanel(QWidget, InParts):
             label.setWordWrap(True)
         self.steering.hide()
         self.message.hide()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(6, 6, 6, 6)
-        layout.addLayout(buttons)
+        layout = vbox(buttons, of=self, margins=6)
         for line in (self.progress, self.message, self.legend):
             layout.addWidget(line)
         layout.addWidget(self.splitter, 1)
@@ -286,12 +274,6 @@ class ModelPanel(QWidget, InParts):
         self._show_explanation()
         wide = self.width() >= _WIDE
         self.splitter.setOrientation(Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical)
-
-    def shutdown(self) -> None:
-        """End what runs in the background."""
-        self.add.shutdown()
-        if self.tabs.is_made(_METHODS):
-            self.methods.shutdown()
 
     def provenance(self) -> str:
         """What the plots are of: fits of their own boards, whatever result is shown."""

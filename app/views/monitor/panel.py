@@ -31,6 +31,7 @@ from ..plots.figures import energy_text, value_text
 from ..shared import theme
 from ..shared.file_dialogs import save_file
 from ..shared.label import PlainLabel, plain_tip
+from ..shared.panel import Part
 from ..shared.recorder import KINDS, SUFFIX, Recorder, usual_name
 from ..shared.tasks import LatestTask
 from ..shared.watched_boards import ShownReading, beat, shown_reading
@@ -151,7 +152,7 @@ def caption_text(summary: SpanSummary) -> str:
     return f"{summary.of}: {duration((summary.span[1] - summary.span[0]) / 1e9)}{energy}"
 
 
-class MonitorPanel(QWidget):
+class MonitorPanel(Part):
     """Give it `readout` to keep the table of channels up to date as well, `recorder` for a button that records."""
 
     saved = Signal(str)  # the file that was written
@@ -226,8 +227,7 @@ class MonitorPanel(QWidget):
     def shutdown(self) -> None:
         """Follow no longer, and wait for work under way."""
         beat().struck.disconnect(self.tick)
-        self._statistics.shutdown()
-        self._writer.shutdown()
+        super().shutdown()
 
     @Slot(object)
     def show_fit(self, event: FitFinished) -> None:

@@ -247,10 +247,6 @@ class PlotMenus(QObject):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         return menu
 
-    def shutdown(self) -> None:
-        """Wait for the files that are being written."""
-        self._tasks.shutdown()
-
     # --- what the menu does -------------------------------------------------------------------------------------------
 
     def copy_picture(self, view: pg.GraphicsView) -> None:

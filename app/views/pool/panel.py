@@ -18,6 +18,7 @@ from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import DECIDED_ON
 from ..shared.context import Context
 from ..shared.label import PlainLabel
+from ..shared.panel import Panel
 from ..shared.pool_connection import PoolConnection
 from ..shared.watched_boards import speed_words
 from ..shared.widgets import set_up_table, vbox
@@ -33,11 +34,11 @@ _EMPTY = (
 )
 
 
-class PoolPanel(QWidget):
+class PoolPanel(Panel):
     """Shows what the runner reports while a session runs, else who is there; of a stored session, what it did."""
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(context, parent)
         self._context, self._pool = context, context.pool
         self._live = PoolStatus()  # of the last session on the boards, and who joined since
         self.runs_on = RunsOn(context)
@@ -53,9 +54,9 @@ class PoolPanel(QWidget):
         self._pool.changed.connect(self._pool_changed)
         self._pool.failed.connect(self._failed)
         self._pool.said.connect(self.note)
-        context.bridge.subscribe(events.PoolReported, self._reported)
+        self.subscribe(events.PoolReported, self._reported)
         context.result.replaced.connect(self._result_changed)
-        context.bridge.subscribe(events.FiguresRestated, self._result_changed)
+        self.subscribe(events.FiguresRestated, self._result_changed)
         self._result_changed()
         self._pool_changed()
 
@@ -84,10 +85,6 @@ class PoolPanel(QWidget):
             of=self,
             margins=6,
         )
-
-    def shutdown(self) -> None:
-        """End what runs in the background; the boards are the window's."""
-        self.runs_on.shutdown()
 
     @Slot()
     def _pool_changed(self) -> None:

@@ -10,6 +10,7 @@ from ...base.formatting import duration
 from ...engine.session.queue import QueuedRun
 from ..shared.context import Context
 from ..shared.label import PlainLabel
+from ..shared.panel import Panel
 from ..shared.widgets import button, hbox, set_up_table, vbox
 from .queue_model import COLUMNS, QueueModel, waiting_in_words
 
@@ -23,14 +24,14 @@ _OPEN_TIP = "Show the results of the selected session"
 _BUSY_TIP = "Another session can be shown once nothing runs; 'Compare these' works meanwhile"
 
 
-class QueuePanel(QWidget):
+class QueuePanel(Panel):
     """Shows `bridge.queue`. Nothing here takes long."""
 
     open_asked = Signal(int)  # a session to look at
     compare_asked = Signal(object)  # the sessions, a tuple
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(context, parent)
         self._queue, self._activity = context.bridge.queue, context.bridge.activity
         self.model = QueueModel(self._queue, self._activity, self)
         self.table = QTableView()

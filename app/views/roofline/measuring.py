@@ -13,12 +13,13 @@ from ...engine.session.plan import SessionPlan
 from ...engine.session.planning import plan_resume, plan_roofline
 from ...engine.space.result_table import ResultTable
 from ..shared.context import Context
+from ..shared.panel import Ending
 from ..shared.tasks import LatestTask
 
 _PARTIAL_MS = 500  # between two fits of a sweep that is still running
 
 
-class RooflineMeasuring(QObject):
+class RooflineMeasuring(QObject, Ending):
     """Plans and fits off Qt's thread; the engine runs the sessions. `measured` is emitted during a session too.
 
     These sessions are stored as any other, and never become the window's current result.
@@ -98,12 +99,6 @@ class RooflineMeasuring(QObject):
         if started:
             self._context.bridge.submit(events.Stop())
         self.changed.emit()
-
-    def shutdown(self) -> None:
-        """End what runs in the background; the session belongs to the engine."""
-        self._partial.stop()
-        self._planner.shutdown()
-        self._fitter.shutdown()
 
     # --- one precision after the other --------------------------------------------------------------------------------
 

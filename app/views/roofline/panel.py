@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
     QTableWidget,
     QTabWidget,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -48,10 +47,11 @@ from ..shared.captions import source_words
 from ..shared.context import Context
 from ..shared.file_dialogs import open_file
 from ..shared.label import PlainLabel, plain_tip
+from ..shared.panel import Panel
 from ..shared.past_sessions import PastSession, PastSessions
 from ..shared.tasks import LatestTask
 from ..shared.turns import InParts
-from ..shared.widgets import ProgressBar
+from ..shared.widgets import ProgressBar, hbox, vbox
 from .kernel import KernelPlacer
 from .measuring import RooflineMeasuring
 from .plot import RooflinePlot
@@ -76,14 +76,13 @@ _HEADING_PX, _HEADING_SHARE = 120, 0.34  # of the table's width at most: the res
 _THREADS = Quantity("threads_per_multiprocessor", "Threads/SM", "")
 
 
-class RooflinePanel(QWidget, InParts):
+class RooflinePanel(Panel, InParts):
     """Overlays sweeps. Usable without a window: `RooflinePanel(context)`."""
 
     session_opened = Signal()  # a stored sweep was opened elsewhere, and is shown here
 
     def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
-        super().__init__(parent)
-        self._context = context
+        super().__init__(context, parent)
         self.begin(at_once)
 
     def make(self) -> Iterator[None]:
@@ -173,11 +172,7 @@ class RooflinePanel(QWidget, InParts):
         self.legend.setWordWrap(True)
         self.legend.setToolTip(_LEGEND_TIP)
         drawing = QWidget()
-        row = QHBoxLayout(drawing)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2)
-        row.addWidget(self.plot, 1)
-        row.addWidget(self.key)
+        hbox((self.plot, 1), self.key, of=drawing, margins=0, spacing=2)
         self.key.setToolTip("Threads that reside on a multiprocessor: the lines are fitted at the most of them")
         prepare_table(self.table, "Fitted energies and balances")
         self.table.setAlternatingRowColors(True)
@@ -190,24 +185,14 @@ class RooflinePanel(QWidget, InParts):
         self.tabs.addTab(self.table, "Fit")
         self.tabs.addTab(self.placer, "Place a kernel")
         self._side = QWidget()
-        column = QVBoxLayout(self._side)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.list)
-        column.addWidget(self.reasons)
-        column.addWidget(self.tabs, 1)
+        vbox(self.list, self.reasons, (self.tabs, 1), of=self._side, margins=0)
         self._splitter = QSplitter(Qt.Orientation.Vertical)
         self._splitter.setChildrenCollapsible(False)
         self._splitter.addWidget(drawing)
         self._splitter.addWidget(self._side)
         self._splitter.setStretchFactor(0, 3)
         self._splitter.setStretchFactor(1, 2)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(6, 6, 6, 6)
-        layout.addLayout(buttons)
-        layout.addWidget(self.progress)
-        layout.addWidget(self.message)
-        layout.addWidget(self.legend)
-        layout.addWidget(self._splitter, 1)
+        vbox(buttons, self.progress, self.message, self.legend, (self._splitter, 1), of=self, margins=6)
         self.setMinimumHeight(260)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -220,13 +205,6 @@ class RooflinePanel(QWidget, InParts):
             self._splitter.setSizes([room * 11 // 20, room * 9 // 20])
         beside = self.width() * 9 // 20 if orientation is Qt.Orientation.Horizontal else self.width()
         self.table.verticalHeader().setMaximumWidth(max(_HEADING_PX, int(_HEADING_SHARE * beside)))
-
-    def shutdown(self) -> None:
-        """End what runs in the background."""
-        self._reader.shutdown()
-        self._filed.shutdown()
-        self.past.shutdown()
-        self.measuring.shutdown()
 
     def provenance(self) -> str:
         """What the plots are of: sweeps of their own boards, whatever result is shown."""

@@ -18,6 +18,7 @@ from ...engine.store.record import Label, SessionRecord
 from ..shared.context import Context
 from ..shared.file_dialogs import choose_folder, open_files, save_file
 from ..shared.label import PlainLabel, plain_tip
+from ..shared.panel import Panel
 from ..shared.tasks import TaskQueue
 from ..shared.thumbnail import Thumbnail
 from ..shared.widgets import button, hbox, look_pressed, vbox
@@ -50,7 +51,7 @@ class _Met:
     log: bool = False
 
 
-class SessionsPanel(QWidget):
+class SessionsPanel(Panel):
     """Every call to the store is made off Qt's thread."""
 
     open_asked = Signal(int)  # a session to look at
@@ -64,8 +65,7 @@ class SessionsPanel(QWidget):
     listed = Signal()  # the list was read again: sessions may be new, deleted or renamed
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
+        super().__init__(context, parent)
         self._tasks = TaskQueue(self)
         self._tasks.failed.connect(context.bridge.report)
         self._deleted: tuple[int, ...] = ()
@@ -109,11 +109,10 @@ class SessionsPanel(QWidget):
         self.search.textChanged.connect(self.model.search)
         self.label.written.connect(self._write_label)
         self.model.modelReset.connect(self._rows_changed)
-        bridge = context.bridge
-        bridge.subscribe(events.SessionStarted | events.SessionChanged, self._session_news)
-        bridge.subscribe(events.MeasurementsAdded, self._measurements_added)
-        bridge.subscribe(events.SessionStarted | events.SessionChanged, self._session_news, roofline=True)
-        bridge.subscribe(events.MeasurementsAdded, self._measurements_added, roofline=True)
+        self.subscribe(events.SessionStarted | events.SessionChanged, self._session_news)
+        self.subscribe(events.MeasurementsAdded, self._measurements_added)
+        self.subscribe(events.SessionStarted | events.SessionChanged, self._session_news, roofline=True)
+        self.subscribe(events.MeasurementsAdded, self._measurements_added, roofline=True)
         self._selected()
         self.refresh()
         self._do(lambda store: store.damage(), self._name_damage)
@@ -160,9 +159,8 @@ class SessionsPanel(QWidget):
 
     def shutdown(self) -> None:
         """Write what is typed, and wait for what is under way."""
-        self._soon.stop()
         self.label.write()
-        self._tasks.shutdown()
+        super().shutdown()
         self._context.fronts.shutdown()
 
     # --- the list -----------------------------------------------------------------------------------------------------

@@ -168,7 +168,7 @@ class Engine(Protocol):
 class _Slots(QObject):
     """What is called with events of one kind; Qt forgets a slot whose object is gone."""
 
-    event = Signal(object)
+    reported = Signal(object)
 
 
 class EngineBridge(QObject):
@@ -217,7 +217,7 @@ class EngineBridge(QObject):
 
     def signal(self, kind: type[events.Event], *, roofline: bool = False) -> SignalInstance:
         """The signal of one kind of event, for who waits for it; its argument is the event."""
-        return self._slots[kind, roofline].event
+        return self._slots[kind, roofline].reported
 
     def submit(self, command: events.Command) -> None:
         """Hand a command to the engine thread; returns at once. Nothing happens after `close`.
@@ -313,7 +313,7 @@ class EngineBridge(QObject):
             if isinstance(event, events.FiguresRestated):  # of what is shown, though a roofline may have run last
                 purpose = event.plan.purpose
             roofline = purpose is Purpose.ROOFLINE and isinstance(event, events.SessionEvent)
-            self._slots[type(event), roofline].event.emit(event)
+            self._slots[type(event), roofline].reported.emit(event)
             self._painted.start()
 
 

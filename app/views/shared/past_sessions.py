@@ -45,10 +45,6 @@ class PastSessions(QObject):
         self._menu.addAction(self._place)
         self._task.run(lambda _stop: self._read())
 
-    def shutdown(self) -> None:
-        """End what is being read."""
-        self._task.shutdown()
-
     @Slot(object)
     def _show(self, past: Sequence[PastSession]) -> None:
         assert self._place is not None

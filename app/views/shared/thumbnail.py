@@ -174,7 +174,6 @@ class Thumbnail(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         fronts.made.connect(self._made)
-        theme.notifier().changed.connect(self.update)
 
     def sizeHint(self) -> QSize:
         return QSize(176, 104)

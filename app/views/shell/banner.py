@@ -51,8 +51,11 @@ class Banner(QFrame):
         layout.addWidget(self._text, 1)
         layout.addWidget(self.offered, 0, Qt.AlignmentFlag.AlignTop)
         layout.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
-        self._recolour()
-        theme.notifier().changed.connect(self._recolour)
+        theme.style(
+            self,
+            "#banner {{ background: {c.warning}; border: 1px solid {c.border}; }}",
+            "#banner QLabel, #banner QToolButton {{ color: {c.warning_text}; background: transparent; }}",
+        )
         line.setMinimumHeight(max(self.close_button.sizeHint().height(), self.offered.sizeHint().height()) + 4)
         for each in (line, stays, line.window()):
             each.installEventFilter(self)
@@ -153,14 +156,6 @@ class Banner(QFrame):
         height = max(self._line.height(), self.heightForWidth(width))
         self.setGeometry(self._line.x(), self._line.y() + self._line.height() - height, width, height)
         self.raise_()
-
-    @Slot()
-    def _recolour(self) -> None:
-        c = theme.colours()
-        self.setStyleSheet(
-            f"#banner {{ background: {c.warning}; border: 1px solid {c.border}; }}"
-            f"#banner QLabel, #banner QToolButton {{ color: {c.warning_text}; background: transparent; }}"
-        )
 
 
 class _Withdrawal(QObject):

@@ -124,10 +124,6 @@ class Copying(QObject):
         """Copy a script."""
         self._run(lambda command: command.python())
 
-    def shutdown(self) -> None:
-        """Copy nothing any more."""
-        self._reader.shutdown()
-
     def _run(self, write: Callable[..., str]) -> None:
         try:
             make = command_of(self.view, self._panels, self._context(), self._length_s())

@@ -92,10 +92,6 @@ class FileOpener(QObject):
         """Let the user choose a folder with one JSON file per point."""
         choose_folder(self._window, "Open a folder with one JSON file per point", self.open)
 
-    def shutdown(self) -> None:
-        """End what is being read."""
-        self._task.shutdown()
-
     @Slot(object)
     def _looked(self, found: tuple[SignalInstance, object]) -> None:
         where, what = found

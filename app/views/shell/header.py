@@ -59,8 +59,11 @@ class Badge(QWidget):
         for signal in (boards.added, boards.removed, boards.board_changed, boards.speed_changed):
             signal.connect(self._fill)
         self._fill()
-        self._recolour()
-        theme.notifier().changed.connect(self._recolour)
+        theme.style(
+            self,
+            "#badge {{ background: {c.badge}; color: {c.badge_text}; border-radius: 3px; padding: 1px 6px;",
+            " font-weight: 600; }}",
+        )
 
     @Slot(int)
     def _chosen(self, at: int) -> None:
@@ -83,14 +86,6 @@ class Badge(QWidget):
         at = self._boards.all.index(self._boards.current)
         self.chooser.setCurrentIndex(at)
         self.chooser.setToolTip(self.chooser.itemData(at, Qt.ItemDataRole.ToolTipRole))
-
-    @Slot()
-    def _recolour(self) -> None:
-        c = theme.colours()
-        self.setStyleSheet(
-            f"#badge {{ background: {c.badge}; color: {c.badge_text}; border-radius: 3px; padding: 1px 6px;"
-            " font-weight: 600; }"
-        )
 
 
 _FIGURES = {"": "8888.8 W", "graphics_clock_mhz": "8888 MHz", "temperature_c": "888 °C"}  # '': the finest power

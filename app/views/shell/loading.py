@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from ...engine.models.documents import latest_fit
 from ..shared.context import Context
+from ..shared.panel import Ending
 from ..shared.turns import InParts
 from ..shared.watched_board import WatchedBoard
 from .panels import PANELS
@@ -57,9 +58,8 @@ class Panels(QObject):
         self._makers.clear()
         self._begun.clear()
         for panel in self._made.values():
-            shutdown = getattr(panel, "shutdown", None)
-            if shutdown is not None:
-                shutdown()
+            if isinstance(panel, Ending):
+                panel.shutdown()
 
     def add(self, name: str, panel: QWidget) -> None:
         """One that was made elsewhere."""

@@ -114,10 +114,6 @@ class BoardNews(QObject):
         for board in boards.all:
             self._listen_to(board)
 
-    def shutdown(self) -> None:
-        """Wait for what is being asked."""
-        self._asking.shutdown()
-
     @Slot(object)
     def _listen_to(self, board: WatchedBoard) -> None:
         board.recorder.saved.connect(self.written)

@@ -33,8 +33,11 @@ class QuitBar(QFrame):
         row.setContentsMargins(10, 4, 6, 4)
         self._activity.changed.connect(self._follow)
         bridge.queue_changed.connect(self._follow)
-        theme.notifier().changed.connect(self._recolour)
-        self._recolour()
+        theme.style(
+            self,
+            "#quit {{ background: {c.warning}; border-bottom: 1px solid {c.border}; }}",
+            "#quit QLabel {{ color: {c.warning_text}; background: transparent; }}",
+        )
         self.hide()
 
     def ask(self) -> bool:
@@ -87,11 +90,3 @@ class QuitBar(QFrame):
             self._say()
         else:
             self.hide()
-
-    @Slot()
-    def _recolour(self) -> None:
-        c = theme.colours()
-        self.setStyleSheet(
-            f"#quit {{ background: {c.warning}; border-bottom: 1px solid {c.border}; }}"
-            f"#quit QLabel {{ color: {c.warning_text}; background: transparent; }}"
-        )

@@ -74,7 +74,3 @@ class ReportWriter(QObject):
 
         self.started.emit(f"Writing {path.name} …")
         self._tasks.run(work, self.written.emit)
-
-    def shutdown(self) -> None:
-        """Wait for a report that is being written."""
-        self._tasks.shutdown()

@@ -57,8 +57,12 @@ class Tour(QFrame):
         self._frame.setObjectName("tour_frame")
         self._frame.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         window.installEventFilter(self)
-        theme.notifier().changed.connect(self._recolour)
-        self._recolour()
+        theme.style(
+            self,
+            "#tour {{ background: {c.raised}; border: 1px solid {c.accent}; border-radius: 6px; }}",
+            "#tour QLabel {{ color: {c.text}; }}",
+        )
+        theme.style(self._frame, "#tour_frame {{ border: 2px solid {c.accent}; background: transparent; }}")
         for action in {step.possible for step in self._steps if step.possible is not None}:
             action.enabledChanged.connect(self._follow_action)
         self._soon = QTimer(self, singleShot=True, interval=0)
@@ -219,15 +223,6 @@ class Tour(QFrame):
         if move is not None:
             move()
         return move is not None
-
-    @Slot()
-    def _recolour(self) -> None:
-        c = theme.colours()
-        self.setStyleSheet(
-            f"#tour {{ background: {c.raised}; border: 1px solid {c.accent}; border-radius: 6px; }}"
-            f"#tour QLabel {{ color: {c.text}; }}"
-        )
-        self._frame.setStyleSheet(f"#tour_frame {{ border: 2px solid {c.accent}; background: transparent; }}")
 
 
 def place_beside(target: QRect, size: QSize, room: QRect) -> QPoint:

@@ -20,6 +20,7 @@ from ...engine.session import events
 from ..control.confirm_bar import ConfirmBar
 from ..shared import theme
 from ..shared.file_dialogs import save_file
+from ..shared.panel import end_all
 from ..shared.settings import Settings
 from ..shared.tasks import LatestTask
 from ..shared.turns import InParts
@@ -630,11 +631,9 @@ class MainWindow(QMainWindow, InParts):
             self.settings.sync()
             self.actions_made.disconnect_buttons()
             self.workspaces.stop_watching()
-            for each in (
-                *(self._loader, self.news, self.side_windows, self.reports),
-                *(self.copying, self.file_opener, self.wiring, self.panels),
-            ):
+            for each in (self.side_windows, self.panels):
                 each.shutdown()
+            end_all(self)
             self.services.close()
         super().closeEvent(event)
 

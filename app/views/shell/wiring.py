@@ -36,12 +36,6 @@ class Wiring(QObject):
         self._adopting.timeout.connect(self.adopt_plots)
         host.workspaces.changed.connect(self._adopting.start)  # some are made when they are shown
 
-    def shutdown(self) -> None:
-        """Wait for the files that are being written."""
-        self._adopting.stop()
-        if self.plot_menus is not None:
-            self.plot_menus.shutdown()
-
     @Slot(str)
     def _made(self, name: str) -> None:
         host, panel = self._host, self._host.panels[name]

@@ -119,6 +119,16 @@ class Rail(QFrame):
         self._group.buttonClicked.connect(self._clicked)
         vbox(*self.buttons.values(), 1, of=self, margins=0, spacing=0)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
+        theme.style(
+            self,
+            "#rail {{ background: {c.raised}; border-right: 1px solid {c.border}; }}",
+            "#rail QToolButton {{ color: {c.text}; border: none; border-left: 3px solid transparent;",
+            " padding: 7px 3px; }}",
+            "#rail QToolButton:hover {{ background: {c.window}; }}",
+            "#rail QToolButton:checked {{ background: {c.window}; border-left: 3px solid {c.accent};",
+            " font-weight: 600; }}",
+            "#rail QToolButton:focus {{ border-right: 2px solid {c.accent}; }}",
+        )
         theme.notifier().changed.connect(self._recolour)
         self._recolour()
 
@@ -132,18 +142,8 @@ class Rail(QFrame):
 
     @Slot()
     def _recolour(self) -> None:
-        c = theme.colours()
-        self.setStyleSheet(
-            f"#rail {{ background: {c.raised}; border-right: 1px solid {c.border}; }}"
-            f"#rail QToolButton {{ color: {c.text}; border: none; border-left: 3px solid transparent;"
-            " padding: 7px 3px; }"
-            f"#rail QToolButton:hover {{ background: {c.window}; }}"
-            f"#rail QToolButton:checked {{ background: {c.window}; border-left: 3px solid {c.accent};"
-            " font-weight: 600; }"
-            f"#rail QToolButton:focus {{ border-right: 2px solid {c.accent}; }}"
-        )
         for name, button in self.buttons.items():
-            button.setIcon(icon_of(name, c.text))
+            button.setIcon(icon_of(name, theme.colours().text))
         width = max(button.fontMetrics().horizontalAdvance(button.text()) for button in self.buttons.values())
         self.setFixedWidth(round(1.12 * width) + 11)  # of the bold one too: nothing moves with the mark
 

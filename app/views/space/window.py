@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QSplitter,
     QTableView,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -26,6 +25,7 @@ from ...engine.analysis.quantities import parameter_text, quantities_of
 from ...engine.session.plan import SessionPlan
 from ...engine.space.search_space import SearchSpace, pruning_steps
 from ..shared.label import PlainLabel
+from ..shared.widgets import vbox
 from .pruning_picture import PruningPicture
 
 AnyIndex = QModelIndex | QPersistentModelIndex
@@ -149,9 +149,7 @@ class SpaceWindow(QDialog):
         self.parts.addWidget(self.pruning)
         self.parts.addWidget(self.table)
         self.parts.setStretchFactor(1, 1)
-        layout = QVBoxLayout(self)
-        layout.addWidget(self.words)
-        layout.addWidget(self.parts, 1)
+        vbox(self.words, (self.parts, 1), of=self)
         self.show_plan(None)
 
     def show_plan(self, plan: SessionPlan | None) -> None:

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QToolButton, QWidget
 
 from ...base.formatting import count_text
 from ...engine.session import events
 from ..shared.context import Context
 from ..shared.current_result import CurrentResult
 from ..shared.label import PlainLabel
+from ..shared.panel import Panel
 from ..shared.result_caption import ResultCaption
-from ..shared.widgets import vbox
+from ..shared.widgets import hbox, vbox
 from .results_table import ResultsView
 
 
@@ -31,12 +32,7 @@ class MarkedBar(QWidget):
         self.unmark = QToolButton()
         self.unmark.setText("Unmark")
         self.unmark.setAutoRaise(True)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.count)
-        row.addWidget(self.only)
-        row.addStretch(1)
-        row.addWidget(self.unmark)
+        hbox(self.count, self.only, 1, self.unmark, of=self, margins=0)
         self.unmark.clicked.connect(self._unmark)
         result.brushed.connect(self._follow)
         self._follow()
@@ -52,11 +48,11 @@ class MarkedBar(QWidget):
         self._result.brush(np.empty(0, dtype=np.int64))
 
 
-class TablePanel(QWidget):
+class TablePanel(Panel):
     """Shows new measurements as they come while it is in sight, and the rest when it comes into sight."""
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(context, parent)
         self.caption = ResultCaption(context.result)
         self.results = ResultsView(context.result)
         self.marked = MarkedBar(context.result)
@@ -65,11 +61,10 @@ class TablePanel(QWidget):
         self.marked.setSizePolicy(policy)
         vbox(self.caption, (self.results, 1), self.marked, of=self, margins=6)
         self.marked.only.toggled.connect(self.results.show_only_marked)
-        bridge = context.bridge
-        bridge.subscribe(events.SessionStarted, self._session_started)
-        bridge.subscribe(events.FiguresRestated, self._figures_restated)
-        bridge.subscribe(events.MeasurementsAdded, self._measurements_added)
-        bridge.subscribe(events.SessionChanged, self._session_changed)
+        self.subscribe(events.SessionStarted, self._session_started)
+        self.subscribe(events.FiguresRestated, self._figures_restated)
+        self.subscribe(events.MeasurementsAdded, self._measurements_added)
+        self.subscribe(events.SessionChanged, self._session_changed)
         if context.result.table is not None:
             self.results.set_session(context.result.table, context.result.plan)
 

@@ -58,11 +58,6 @@ class AddToQueue(QToolButton):
         self.setMenu(menu)
         self.clicked.connect(self.add)
 
-    def shutdown(self) -> None:
-        """Wait for what is being planned."""
-        if self.variants is not None:
-            self.variants.shutdown()
-
     @Slot()
     def add(self) -> None:
         """Add one run, as it is set up."""
@@ -143,10 +138,6 @@ class VariantsWindow(QDialog):
         for number in (self.first, self.seeds):
             number.valueChanged.connect(self._count)
         context.bridge.queue_changed.connect(self._count)
-
-    def shutdown(self) -> None:
-        """Wait for what is being planned."""
-        self._planner.shutdown()
 
     def show_draft(self, draft: Draft, plan: SessionPlan) -> None:
         """Offer what there is to vary; ticked is what is set up."""

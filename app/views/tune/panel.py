@@ -20,6 +20,7 @@ from ..shared.captions import measured_words, provenance
 from ..shared.context import Context
 from ..shared.file_dialogs import open_file
 from ..shared.label import plain_tip
+from ..shared.panel import Panel
 from ..shared.past_sessions import PAST_SHOWN, PastSession, PastSessions
 from ..shared.result_caption import ResultCaption
 from ..shared.tasks import LatestTask
@@ -57,7 +58,7 @@ _FILES = ";;".join(
 )
 
 
-class TunePanel(QWidget):
+class TunePanel(Panel):
     """`open(path)` prepares a session; the buttons run it. Everything that may take time happens off Qt's thread."""
 
     file_opened = Signal(object)  # the Path of what was read
@@ -65,8 +66,7 @@ class TunePanel(QWidget):
     edit_asked = Signal()  # the specification that is open, or a new one
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
+        super().__init__(context, parent)
         self._draft: Draft | None = None
         self._opened: tuple[Path, Path | None] | int | None = None  # a file, and what was taken over; or a session
         self._prepared_for = ""  # UUID of the board
@@ -106,15 +106,15 @@ class TunePanel(QWidget):
         context.pool.changed.connect(self._pool_changed)
         context.pool.failed.connect(self._board_failed)
         bridge = context.bridge
-        bridge.subscribe(events.ControlChanged, self._control_changed)
-        bridge.subscribe(events.SessionStarted, self._session_started)
-        bridge.subscribe(events.Preparing, self._preparing)
-        bridge.subscribe(events.MeasurementsAdded, self._measurements_added)
-        bridge.subscribe(events.SessionRemark, self._session_remark)
-        bridge.subscribe(events.SessionChanged, self._session_changed)
+        self.subscribe(events.ControlChanged, self._control_changed)
+        self.subscribe(events.SessionStarted, self._session_started)
+        self.subscribe(events.Preparing, self._preparing)
+        self.subscribe(events.MeasurementsAdded, self._measurements_added)
+        self.subscribe(events.SessionRemark, self._session_remark)
+        self.subscribe(events.SessionChanged, self._session_changed)
         bridge.activity.changed.connect(self._activity_changed)
         bridge.queue_changed.connect(self._set_buttons)
-        bridge.subscribe(events.EngineFault, self._fault)
+        self.subscribe(events.EngineFault, self._fault)
         self._set_buttons()
 
     def _lay_out(self) -> None:
@@ -202,13 +202,6 @@ class TunePanel(QWidget):
         """Set up a stored session, to be continued or started again; `start` continues it as soon as it is ready."""
         self.asked.emit()
         self._prepare(session, start)
-
-    def shutdown(self) -> None:
-        """End what runs in the background. The session itself belongs to the engine."""
-        self._reader.shutdown()
-        self.past.shutdown()
-        self.queue.shutdown()
-        self.runs_on.shutdown()
 
     @Slot()
     def choose_file(self) -> None:

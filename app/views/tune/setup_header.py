@@ -138,9 +138,8 @@ class DraftSummary(QWidget):
             spacing=2,
         )
         layout.setContentsMargins(0, 4, 0, 4)
-        theme.notifier().changed.connect(self.recolour)
         self.say(_FIRST)
-        self.recolour()
+        theme.style(self.steered, "color: {c.accent};")
 
     def say(self, words: str) -> None:
         """Show a text alone: what to do first, or what is under way."""
@@ -193,10 +192,6 @@ class DraftSummary(QWidget):
         self.steered.setText("" if clocks is None else f"Steered by the model: {clocks[0]:.0f}–{clocks[1]:.0f} MHz")
         self.steered.setVisible(clocks is not None)
         self.unsteer.setVisible(clocks is not None)
-
-    @Slot()
-    def recolour(self) -> None:
-        self.steered.setStyleSheet(f"color: {theme.colours().accent};")
 
 
 def _progress_words(stored: SessionRecord) -> str:

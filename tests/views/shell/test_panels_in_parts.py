@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.store.database import Store
 from app.views.shared.context import Context
+from app.views.shared.panel import Part
 from app.views.shared.turns import InParts
 from app.views.shell.loading import Panels
 from app.views.shell.panels import PANELS
@@ -25,7 +26,7 @@ PLOTS = {"front": 1, "convergence": 1, "analysis": 1, "model": 1, "roofline": 3,
 NAMES = [spec.name for spec in PANELS if spec.panel and spec.name != "boards"]
 
 
-class TwoParts(QWidget, InParts):
+class TwoParts(Part, InParts):
     """A label, then another."""
 
     fails = False

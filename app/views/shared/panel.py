@@ -1,0 +1,64 @@
+"""What the widgets of the window have in common: `Panel`, which has a context; `Part`, a widget without one.
+
+`Ending`: objects that run timers or threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import UnionType
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtWidgets import QWidget
+
+from . import theme
+from .tasks import LatestTask, TaskQueue
+from .turns import OwnTurn
+
+if TYPE_CHECKING:
+    from ...engine.session import events
+    from .context import Context
+
+
+def end_all(owner: QObject) -> None:
+    """Wait for the threads of an object and of all that it owns, and stop their timers."""
+    for task in (*owner.findChildren(LatestTask), *owner.findChildren(TaskQueue)):
+        task.shutdown()
+    for timer in (*owner.findChildren(QTimer), *owner.findChildren(OwnTurn)):
+        timer.stop()
+
+
+class Ending:
+    """Mixed into a QObject that runs timers or threads, or owns what does."""
+
+    def shutdown(self) -> None:
+        """End all that runs. Whoever has more to end does that too."""
+        assert isinstance(self, QObject)
+        end_all(self)
+
+
+class Part(QWidget, Ending):
+    """A widget that is told when the colours change."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        theme.notifier().changed.connect(self.recolour)
+
+    @Slot()
+    def recolour(self) -> None:
+        """Take over the colours in use. Called when they have changed."""
+
+
+class Panel(Part):
+    """A part that is given the window's context."""
+
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+
+    def subscribe(
+        self, kinds: type[events.Event] | UnionType, slot: Callable[..., object], *, roofline: bool = False
+    ) -> None:
+        """Have a slot called with the engine's events of these kinds, as `EngineBridge.subscribe` does."""
+        self._context.bridge.subscribe(kinds, slot, roofline=roofline)
