@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
 def end_all(owner: QObject) -> None:
     """Wait for the threads of an object and of all that it owns, and stop their timers."""
-    for task in (*owner.findChildren(LatestTask), *owner.findChildren(TaskQueue)):
+    tasks: list[LatestTask | TaskQueue] = [*owner.findChildren(LatestTask), *owner.findChildren(TaskQueue)]
+    timers: list[QTimer | OwnTurn] = [*owner.findChildren(QTimer), *owner.findChildren(OwnTurn)]
+    for task in tasks:
         task.shutdown()
-    for timer in (*owner.findChildren(QTimer), *owner.findChildren(OwnTurn)):
+    for timer in timers:
         timer.stop()
 
 
