@@ -28,9 +28,8 @@ from app.views.inspector.panel import InspectorPanel
 from app.views.roofline.panel import RooflinePanel
 from app.views.shared.bridge import EngineBridge
 from app.views.shared.context import Context
-from app.views.shared.current_result import CurrentResult
-from app.views.shared.result_caption import ResultCaption
-from app.views.shell.result_bar import ResultBar
+from app.views.shared.current_result import CurrentResult, ResultCaption
+from app.views.shell.header import ResultBar
 from app.views.table.panel import TablePanel
 from app.views.tune.draft import examples
 from app.views.tune.panel import TunePanel

@@ -22,12 +22,10 @@ from ...engine.session import events
 from ...engine.store.record import SessionRecord
 from ..plots.chart_plot import ChartPlot
 from ..plots.descriptions import ListingTable
-from ..shared.context import Context
 from ..shared.file_dialogs import open_files
 from ..shared.label import PlainLabel, plain_tip
-from ..shared.panel import Panel
+from ..shared.panel import PanelInParts
 from ..shared.tasks import LatestTask, TaskQueue
-from ..shared.turns import InParts
 from ..shared.widgets import button, hbox, local_time, vbox
 
 if TYPE_CHECKING:
@@ -56,21 +54,17 @@ class Result:
         return quantity(name, units=self.units)
 
 
-class ComparePanel(Panel, InParts):
+class ComparePanel(PanelInParts):
     """Reads and compares off Qt's thread. Usable without a window: `ComparePanel(context)`."""
 
-    def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
-        super().__init__(context, parent)
+    def make(self) -> Iterator[None]:
+        """The plot, the tables, what is heard."""
+        context = self._context
         self._loaded: dict[int | Path, tuple[Compared, dict[str, str]]] = {}
         self._records: tuple[SessionRecord, ...] | None = None
         self._files: list[Path] = []
         self._asked: set[int] | None = None  # to be ticked, and nothing else, once the list is fresh
         self.result: Result | None = None
-        self.begin(at_once)
-
-    def make(self) -> Iterator[None]:
-        """The plot, the tables, what is heard."""
-        context = self._context
         self.figure = ChartPlot()
         yield
         self.list = QListWidget()

@@ -25,13 +25,10 @@ from ...engine.session.references import Reference, references_of
 from ...engine.space.result_table import ResultTable
 from ..plots.colour_key import ColourKey
 from ..plots.parameter_bars import ParameterBars
-from ..shared.context import Context
-from ..shared.current_result import Indices, RowFilter
+from ..shared.current_result import Indices, ResultCaption, RowFilter
 from ..shared.label import PlainLabel, plain_tip
-from ..shared.panel import Panel
-from ..shared.result_caption import ResultCaption
+from ..shared.panel import PanelInParts
 from ..shared.settings import Settings
-from ..shared.turns import InParts
 from ..shared.widgets import hbox, vbox
 from .figure_choices import Codings, FigureChoices
 from .hover_card import measurement_html
@@ -146,22 +143,18 @@ _ROOM_FOR_BARS = 440  # pixels of height
 _SLOW_MS = 250  # between two looks at what takes longer than a point: overlays, histograms
 
 
-class FrontPanel(Panel, InParts):
+class FrontPanel(PanelInParts):
     """Follows the running session. Usable without a window: `FrontPanel(context)`."""
 
-    def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
-        super().__init__(context, parent)
+    def make(self) -> Iterator[None]:
+        """The choices, the plot, what stands around it."""
+        context = self._context
         self._table: ResultTable | None = None
         self._plan: SessionPlan | None = None
         self.points: FrontPoints | None = None
         self._codings: Codings | None = None
         self.parallel: ParallelPlot | None = None
         self.slice: SliceView | None = None
-        self.begin(at_once)
-
-    def make(self) -> Iterator[None]:
-        """The choices, the plot, what stands around it."""
-        context = self._context
         self.caption = ResultCaption(context.result)
         self.figures = FigureChoices()
         self.show_menu = ShowMenu(Settings())

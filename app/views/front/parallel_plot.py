@@ -32,8 +32,8 @@ from ...engine.analysis.quantities import Quantity, parameter_text
 from ..plots.markers import round_span
 from ..shared import theme
 from ..shared.label import axis_title
-from .brush_box import BrushBox
 from .hover_card import HoverCard
+from .overlays import BrushBox
 from .points import FrontPoints, among, place_of
 
 Places = npt.NDArray[np.float32]

@@ -24,10 +24,9 @@ from ..shared import theme
 from ..shared.current_result import PIN_NAMES
 from ..shared.label import PlainLabel
 from ..shared.turns import InParts
-from .brush_box import BrushBox
 from .hover_card import HoverCard
 from .labels import LabelLayout, Wish
-from .overlays import FrontOverlays
+from .overlays import BrushBox, FrontOverlays
 from .points import Floats, FrontPoints, Indices
 from .references import ReferenceMarks, reference_html
 

@@ -154,8 +154,7 @@ class MethodsView(Panel):
         self.compare.menu().triggered.connect(self._source_chosen)
         self._background.done.connect(self.show_methods)
         self._background.failed.connect(self._complain)
-        theme.notifier().changed.connect(self._recolour)
-        self._recolour()
+        self.recolour()
 
     def _lay_out(self) -> None:
         head = hbox(self.compare, (self.title, 1))
@@ -226,7 +225,7 @@ class MethodsView(Panel):
     def show_methods(self, methods: Methods) -> None:
         """Draw them and write them out."""
         self._methods, self._failed = methods, False
-        self._recolour()
+        self.recolour()
         described = describe_methods(methods)
         self.title.setText(f"{described.title}: {described.origin}")
         self.message.setText("; ".join(described.remarks))
@@ -238,9 +237,8 @@ class MethodsView(Panel):
     def _complain(self, what: str, remedy: str) -> None:
         self._failed = True
         self.message.setText(f"{what}: {remedy}" if remedy else what)
-        self._recolour()
+        self.recolour()
 
-    @Slot()
-    def _recolour(self) -> None:
+    def recolour(self) -> None:
         colours = theme.colours()
         self.message.setStyleSheet(f"color: {colours.vermillion if self._failed else colours.muted};")

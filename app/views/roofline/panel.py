@@ -1,16 +1,22 @@
-"""The energy roofline: measure a board or open sweeps, see them overlaid with their fits, place a kernel on them."""
+"""The energy roofline: measure a board or open sweeps, see them overlaid with their fits, place a kernel on them.
+
+Placing a kernel on the rooflines by its work and traffic, and what each board is expected to take for it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
+    QGridLayout,
     QHBoxLayout,
     QHeaderView,
+    QLineEdit,
     QMenu,
     QPushButton,
     QSplitter,
@@ -20,11 +26,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from ...base.formatting import number
 from ...engine.analysis.quantities import Quantity
-from ...engine.models.roofline.description import describe_sweep, verdict
+from ...engine.models.roofline.description import describe_kernel, describe_sweep, verdict
 from ...engine.models.roofline.points import (
     PRECISIONS,
     TENSOR,
+    PlacedKernel,
     Sweep,
     kernel_of,
     past_sweeps,
@@ -40,21 +48,125 @@ from ...engine.session.events import SessionStarted
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ..plots.colour_key import ColourKey
-from ..plots.descriptions import fill_columns, prepare_table
+from ..plots.descriptions import ListingTable, fill_columns, prepare_table
 from ..plots.overlay_list import OverlayList, icon_of
 from ..shared import theme
 from ..shared.captions import source_words
-from ..shared.context import Context
 from ..shared.file_dialogs import open_file
 from ..shared.label import PlainLabel, plain_tip
-from ..shared.panel import Panel
+from ..shared.panel import PanelInParts
 from ..shared.past_sessions import PastSession, PastSessions
 from ..shared.tasks import LatestTask
-from ..shared.turns import InParts
 from ..shared.widgets import ProgressBar, hbox, vbox
-from .kernel import KernelPlacer
 from .measuring import RooflineMeasuring
 from .plot import RooflinePlot
+
+_TIPS = (
+    "Work over peak or traffic over bandwidth, whichever takes longer, and longer at a power limit",
+    "Energy over time",
+    "W ε_flop + Q ε_mem + T π_0",
+)
+_HOW = "Enter what the kernel does, or take it from the configuration that is selected."
+
+
+class KernelPlacer(QWidget):
+    """Two fields, a button that fills them, and the table of expectations. `changed` after every change."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._offered: PlacedKernel | None = None
+        self._kernel: PlacedKernel | None = None
+        self.work, self.traffic = QLineEdit(), QLineEdit()
+        self.take = QPushButton("From the &selection")
+        self.message = PlainLabel(_HOW)
+        self.table = ListingTable("Expected time, power and energy of the kernel")
+        grid = QGridLayout(self)
+        grid.setContentsMargins(4, 4, 4, 0)
+        for column, (text, field, tip) in enumerate(
+            (
+                ("&Work (flop)", self.work, "Floating-point operations of one launch, such as 1.4e11"),
+                ("Tra&ffic (B)", self.traffic, "Bytes to and from memory of one launch, such as 2e8"),
+            )
+        ):
+            label = PlainLabel(text)
+            label.setBuddy(field)
+            field.setToolTip(tip)
+            field.setPlaceholderText(tip.rpartition(" ")[2])
+            field.setClearButtonEnabled(True)
+            grid.addWidget(label, 0, column)
+            grid.addWidget(field, 1, column)
+            field.textEdited.connect(self._typed)
+        grid.addWidget(self.take, 1, 2)
+        grid.addWidget(self.message, 2, 0, 1, 3)
+        grid.addWidget(self.table, 3, 0, 1, 3)
+        grid.setRowStretch(3, 1)
+        self.message.setWordWrap(True)
+        self.take.clicked.connect(self.take_offered)
+        self.offer(None)
+
+    @property
+    def kernel(self) -> PlacedKernel | None:
+        """What is placed; None where the fields hold no work and traffic."""
+        return self._kernel
+
+    def offer(self, kernel: PlacedKernel | None) -> None:
+        """Offer the kernel of the selected configuration, where its work and traffic are known."""
+        self._offered = kernel
+        self.take.setEnabled(kernel is not None)
+        self.take.setToolTip(
+            "Take work and traffic from the selected configuration's GFLOP/s, GB/s and time"
+            if kernel is not None
+            else "Select a configuration whose values hold GFLOP/s and GB/s, in Tune or Front"
+        )
+
+    @Slot()
+    def take_offered(self) -> None:
+        """Place the selected configuration."""
+        if self._offered is None:
+            return
+        self.work.setText(f"{self._offered.work_flop:.4g}")
+        self.traffic.setText(f"{self._offered.traffic_byte:.4g}")
+        self._kernel = self._offered
+        self._show_kernel()
+
+    @Slot()
+    def _typed(self) -> None:
+        work, traffic = _positive(self.work.text()), _positive(self.traffic.text())
+        self._kernel = PlacedKernel(work, traffic) if work is not None and traffic is not None else None
+        both = bool(self.work.text() and self.traffic.text())
+        self._show_kernel("Both must be numbers above zero." if both and self._kernel is None else "")
+
+    def _show_kernel(self, complaint: str = "") -> None:
+        kernel = self._kernel
+        if kernel is None:
+            self.message.setText(complaint or _HOW)
+        else:
+            name = f"{kernel.name}: " if kernel.name else ""
+            self.message.setText(f"{name}{number(kernel.intensity)} flop/B; ★ expected, ✖ measured in the plots")
+        self.changed.emit()
+
+    def show_sweeps(self, shown: Sequence[tuple[int, Sweep]]) -> None:
+        """What each board is expected to take, and what was measured."""
+        if self._kernel is None:
+            self.table.setRowCount(0)
+            return
+        sweeps = [sweep for _, sweep in shown]
+        tips = ["\n".join(sweep.reasons) for sweep in sweeps] + ["As the selected configuration was measured"]
+        expected = describe_kernel(self._kernel, sweeps)
+        self.table.show_listing(expected, tips=tips, icons=[icon_of(place) for place, _ in shown])
+        for column, tip in enumerate(_TIPS, start=1):
+            self.table.model().setHeaderData(column, Qt.Orientation.Horizontal, tip, Qt.ItemDataRole.ToolTipRole)
+
+
+def _positive(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 < value < math.inf else None
+
 
 _WIDE = 760  # pixels from which the table fits beside the plots
 _FILES = "Sweeps (*.csv *.csv.gz *.json *.json.gz);;All files (*)"
@@ -76,14 +188,10 @@ _HEADING_PX, _HEADING_SHARE = 120, 0.34  # of the table's width at most: the res
 _THREADS = Quantity("threads_per_multiprocessor", "Threads/SM", "")
 
 
-class RooflinePanel(Panel, InParts):
+class RooflinePanel(PanelInParts):
     """Overlays sweeps. Usable without a window: `RooflinePanel(context)`."""
 
     session_opened = Signal()  # a stored sweep was opened elsewhere, and is shown here
-
-    def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
-        super().__init__(context, parent)
-        self.begin(at_once)
 
     def make(self) -> Iterator[None]:
         """The three plots, the controls, what is drawn."""
@@ -126,7 +234,6 @@ class RooflinePanel(Panel, InParts):
         self.measuring.failed.connect(self._complain)
         context.result.changed.connect(self._selected)
         context.boards.board_changed.connect(self._name_board)
-        theme.notifier().changed.connect(self._recolour)
         self._selected()
         self._show_measuring()
         self._draw()
@@ -359,8 +466,7 @@ class RooflinePanel(Panel, InParts):
         self.placer.show_sweeps(shown)
         self._show_words()
 
-    @Slot()
-    def _recolour(self) -> None:
+    def recolour(self) -> None:
         self._fill_table()
         self._show_words()
 

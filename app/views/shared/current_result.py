@@ -1,6 +1,8 @@
 """`CurrentResult`: the one result that is shown and exported, and which of its measurements are chosen and marked.
 
 `RowFilter`: which values of each parameter are looked at.
+
+`ResultCaption`: whose figures a view shows.
 """
 
 from __future__ import annotations
@@ -13,12 +15,14 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtWidgets import QWidget
 
 from ...base.files import title_of
 from ...engine.session import events
 from ...sensors.simulated.twin import not_shown
 from .bridge import EngineBridge
 from .captions import provenance
+from .label import ElidedLabel
 
 if TYPE_CHECKING:
     from ...engine.session.plan import SessionPlan
@@ -223,3 +227,21 @@ class CurrentResult(QObject):
         if event.progress.session == self.session and event.progress.best_index != self.best:
             self.best = event.progress.best_index
             self.best_changed.emit()
+
+
+class ResultCaption(ElidedLabel):
+    """Names the current result, in one line over its figures; hidden before there is one."""
+
+    def __init__(self, result: CurrentResult, parent: QWidget | None = None) -> None:
+        super().__init__("", parent, muted=True)
+        self._result = result
+        self.setAccessibleName("The result that is shown here")
+        result.replaced.connect(self._show)
+        self._show()
+
+    @Slot()
+    def _show(self) -> None:
+        caption = self._result.caption
+        self.setText(caption, self._result.not_shown)
+        self.setAccessibleDescription(f"{caption}. {self._result.not_shown}".rstrip(". "))
+        self.setVisible(bool(caption))

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QWidget
 
 from . import theme
 from .tasks import LatestTask, TaskQueue
-from .turns import OwnTurn
+from .turns import InParts, OwnTurn
 
 if TYPE_CHECKING:
     from ...engine.session import events
@@ -45,9 +45,12 @@ class Part(QWidget, Ending):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        theme.notifier().changed.connect(self.recolour)
+        theme.notifier().changed.connect(self._colours_changed)
 
     @Slot()
+    def _colours_changed(self) -> None:
+        self.recolour()
+
     def recolour(self) -> None:
         """Take over the colours in use. Called when they have changed."""
 
@@ -64,3 +67,16 @@ class Panel(Part):
     ) -> None:
         """Have a slot called with the engine's events of these kinds, as `EngineBridge.subscribe` does."""
         self._context.bridge.subscribe(kinds, slot, roofline=roofline)
+
+
+class PanelInParts(Panel, InParts):
+    """A panel that takes too long to make for one turn: it has `make` in place of `__init__`."""
+
+    def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
+        super().__init__(context, parent)
+        self.begin(at_once)
+
+    @Slot()
+    def _colours_changed(self) -> None:
+        if self.is_whole:
+            self.recolour()

@@ -27,29 +27,24 @@ from ..shared.turns import InParts
 from ..shared.watched_board import WatchedBoard
 from ..shared.widgets import lies_behind, vbox
 from .actions import Actions, Handler, every_action
-from .banner import Banner
+from .banner import Banner, QuitBar, offer_left_over, offer_recovery
 from .copying import Copying
 from .file_menus import FileMenus, FileOpener
 from .frames import Frames
-from .header import BoardMenu, Header, HeldLabel
+from .header import BoardMenu, Header, HeldLabel, ResultBar
 from .host import Host
 from .live_traces import LiveTraces
-from .loading import Known, Loaded, Panels, load_panels
+from .loading import Known, Loaded, Panels, QtTypes, load_panels
 from .log import open_log_folder
 from .notifications import BoardNews, Notifications
 from .palette import Palette
 from .panels import CHANNELS, INSPECTOR, PANELS, TRACES, WORKSPACES
-from .placement import Placement
-from .qt_types import QtTypes
-from .quit_bar import QuitBar
 from .report_writer import ReportWriter
-from .result_bar import ResultBar
 from .services import Services
 from .side_windows import SideWindows
-from .start_offers import offer_left_over, offer_recovery
 from .window_actions import ACTIONS, LENGTH_ACTIONS
 from .wiring import Wiring
-from .workspaces import Workspaces
+from .workspaces import Placement, Workspaces
 
 if TYPE_CHECKING:
     from ..monitor.strip import PowerStrip

@@ -21,8 +21,8 @@ from app.sensors.simulated.twin import load_twin
 from app.views.queue.panel import QueuePanel
 from app.views.roofline.measuring import RooflineMeasuring
 from app.views.shell.app import Program
-from app.views.shell.quit_bar import QuitBar
-from app.views.shell.result_bar import ResultBar
+from app.views.shell.banner import QuitBar
+from app.views.shell.header import ResultBar
 from app.views.tune.panel import TunePanel
 
 Open = Callable[..., Program]

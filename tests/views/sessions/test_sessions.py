@@ -23,8 +23,7 @@ from app.engine.results.state import SessionState
 from app.engine.session import events
 from app.engine.store.database import Store
 from app.engine.store.record import Label
-from app.views.sessions.panel import SessionsPanel
-from app.views.sessions.session_list import NAME, TAGS
+from app.views.sessions.panel import NAME, TAGS, SessionsPanel
 from app.views.shell.window import MainWindow
 
 OpenProgram = Callable[..., Any]
