@@ -65,8 +65,8 @@ def _of_board(path: Path, arguments: Namespace, wanted: tuple[str, ...]) -> Meth
     from ..engine.models.tuning_methods import compare_methods as compare
     from ..engine.models.tuning_methods import measured_rows, steer_by_sweep
     from ..engine.session.load import load_specification
-    from ..engine.session.plan import SearchOptions
     from ..engine.session.planning import plan_specification
+    from ..engine.specification.plan import SearchOptions
     from ..engine.store.database import Store
     from ..scripting.session_progress import watch_session
     from .control import guarded_board

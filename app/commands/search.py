@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from ..engine.control.guard import DeviceGuard
     from ..engine.report.export import Existing
     from ..engine.results.description import Description
+    from ..engine.runner.boards import ReadyPlan
     from ..engine.session.live_session import SessionResult
-    from ..engine.session.plan import SessionPlan
     from ..engine.store.database import Store
     from ..sensors.gpu import Gpu
 
@@ -204,7 +204,7 @@ def _follow(path: Path, arguments: Namespace) -> int:
     from ..engine.store.database import Store
 
     options = search_options(arguments)
-    unfit = [*options.search(), *(["strategy_option"] if options.strategy_options else [])]
+    unfit = [*options.given(), *(["strategy_option"] if options.strategy_options else [])]
     if unfit:
         option = f"--{unfit[0].replace('_', '-')}"
         raise InputError(f"{option} does not go with --follow", "replay", "a followed file is shown as it was measured")
@@ -216,7 +216,7 @@ def _follow(path: Path, arguments: Namespace) -> int:
         return _run(plan, store, arguments)
 
 
-def _run(plan: SessionPlan, store: Store, arguments: Namespace) -> int:
+def _run(plan: ReadyPlan, store: Store, arguments: Namespace) -> int:
     from ..engine.report.export import export_session
 
     existing = _refuse_taken(plan, arguments)
@@ -244,7 +244,7 @@ def _run(plan: SessionPlan, store: Store, arguments: Namespace) -> int:
     return 0
 
 
-def _refuse_taken(plan: SessionPlan, arguments: Namespace) -> Existing:
+def _refuse_taken(plan: ReadyPlan, arguments: Namespace) -> Existing:
     """What becomes of files of an earlier export at the session's end. Raises WattridgeError before it begins."""
     from ..engine.report.export import KINDS, file_stem, stem_in
 

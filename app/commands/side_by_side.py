@@ -15,9 +15,9 @@ from .sources import specification_path
 from .terminal import ProgressBar, print_description, print_json, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
-    from ..engine.runner.pool.pool import PooledGpu
+    from ..engine.runner.boards import ReadyPlan
+    from ..engine.runner.pool.pooled_gpu import PooledGpu
     from ..engine.session.opened import Opened
-    from ..engine.session.plan import SessionPlan
     from ..engine.specification.model import Specification
 
 
@@ -60,7 +60,7 @@ def tuned_by_models(specification: Specification, models: Sequence[PooledGpu], a
     return _tuned(plans, "models", quiet=arguments.json)
 
 
-def _tuned(plans: Sequence[Sequence[SessionPlan]], places: str, *, quiet: bool) -> list[Opened]:
+def _tuned(plans: Sequence[Sequence[ReadyPlan]], places: str, *, quiet: bool) -> list[Opened]:
     """The sessions of these plans, those of each place after one another and the places beside each other."""
     from ..engine.results.state import SessionState
     from ..engine.session.events import EngineFault, MeasurementsAdded, PoolReported, SessionRemark

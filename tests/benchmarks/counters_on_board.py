@@ -35,10 +35,10 @@ from app.engine.analysis.document import counters_to_json  # noqa: E402
 from app.engine.analysis.session_analysis import analyse  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.session.opened import stored_session  # noqa: E402
-from app.engine.session.plan import SearchOptions  # noqa: E402
 from app.engine.session.planning import plan_specification  # noqa: E402
 from app.engine.session.profiling import Wanted, Which, profile_session  # noqa: E402
 from app.engine.session.run import run_session  # noqa: E402
+from app.engine.specification.plan import SearchOptions  # noqa: E402
 from app.engine.store.database import Store  # noqa: E402
 from app.engine.workloads.hardware_counters import COUNTERS, DURATION  # noqa: E402
 from app.sensors.select import open_gpu  # noqa: E402

@@ -11,8 +11,9 @@ import numpy as np
 
 from app.engine.results.measurement import Depth, Measurement, State
 from app.engine.results.objectives import Goal, Objective
+from app.engine.runner.base import Runner, no_more
+from app.engine.runner.boards import Boards, InProcess, ReadyPlan
 from app.engine.session.events import Event
-from app.engine.session.plan import SessionPlan
 from app.engine.space.search_space import Parameter, SearchSpace
 from app.engine.strategies import base as strategies
 
@@ -38,7 +39,7 @@ def measurement_of(space: SearchSpace, row: int) -> Measurement:
     return Measurement(row, configuration, State.OK, values, source="simulated", observed_clock_mhz=1000.0 + row)
 
 
-class FakeRunner:
+class FakeRunner(Runner):
     """Answers at once, remembers what it was asked for, and can be told to wait, to fail, or to skip."""
 
     source = "simulated"
@@ -50,14 +51,23 @@ class FakeRunner:
         self.closed = False
         self._before = before
 
-    def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
+    def measure(
+        self,
+        rows: Sequence[int],
+        stop: threading.Event,
+        depth: Depth = Depth.ENERGY,
+        more: Callable[[], Sequence[int]] = no_more,
+    ) -> Iterator[Measurement]:
         for row in rows:
             if stop.is_set():
                 return
             if self._before is not None:
                 self._before(row)
-            self.measured.append(row)
-            yield measurement_of(self.space, row)
+            yield self.answer(row, depth)
+
+    def answer(self, row: int, depth: Depth) -> Measurement:
+        self.measured.append(row)
+        return measurement_of(self.space, row)
 
     def close(self) -> None:
         self.closed = True
@@ -72,16 +82,13 @@ class FakeTimer(FakeRunner):
         super().__init__(space, batch, before)
         self.only_timed: list[int] = []
 
-    def time(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
-        for row in rows:
-            if stop.is_set():
-                return
-            if self._before is not None:
-                self._before(row)
-            self.only_timed.append(row)
-            whole = measurement_of(self.space, row)
-            values = {name: value for name, value in whole.values.items() if name == "time_s"}
-            yield replace(whole, values=values, depth=Depth.TIME)
+    def answer(self, row: int, depth: Depth) -> Measurement:
+        if depth is Depth.ENERGY:
+            return super().answer(row, depth)
+        self.only_timed.append(row)
+        whole = measurement_of(self.space, row)
+        values = {name: value for name, value in whole.values.items() if name == "time_s"}
+        return replace(whole, values=values, depth=Depth.TIME)
 
 
 class TimeThenMeasure(strategies.Strategy, name="test_time_then_measure", label="Time, then measure"):
@@ -129,9 +136,14 @@ class OneByOne(strategies.Strategy, name="test_one_by_one", label="One by one"):
                 left.reverse()
 
 
-def plan(space: SearchSpace, runner: FakeRunner, **changes: object) -> SessionPlan:
+def made_by(make: Callable[[], Runner]) -> Boards:
+    """Boards whose runner is made by a function."""
+    return InProcess(lambda _: make())
+
+
+def plan(space: SearchSpace, runner: FakeRunner, **changes: object) -> ReadyPlan:
     """A plan over the fake board that makes time small."""
-    made = SessionPlan(
+    made = ReadyPlan(
         title="fake",
         gpu="Fake GPU",
         driver="0",
@@ -139,7 +151,7 @@ def plan(space: SearchSpace, runner: FakeRunner, **changes: object) -> SessionPl
         space=space,
         objective=Objective(Goal("time_s", False), (Goal("time_s", False), Goal("energy_j", False))),
         strategy="test_in_order",
-        make_runner=lambda: runner,
+        boards=made_by(lambda: runner),
         seed=4,
         units={"score": "points"},
         origin={"kind": "fake"},

@@ -14,10 +14,11 @@ from PySide6.QtCore import QObject, Signal
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Objective
 from app.engine.results.state import Progress, SessionState
+from app.engine.runner.boards import ReadyPlan
 from app.engine.session import events
-from app.engine.session.plan import SessionPlan
 from app.engine.space.result_table import ResultTable
 from app.engine.space.search_space import Parameter, SearchSpace
+from app.engine.specification.plan import SessionPlan
 from app.views.shared.bridge import EngineBridge
 from app.views.shared.context import Context
 from app.views.shared.countdown import Countdown
@@ -152,12 +153,9 @@ def progress(
     return Progress(1, state, len(table), failed, budget or table.space.size, 2.0, 25.0, 8.0, best, value)
 
 
-def plan_for(space: SearchSpace, objective: Objective, **rest: Any) -> SessionPlan:
-    def no_runner() -> Any:
-        raise AssertionError("these tests measure nothing")
-
+def plan_for(space: SearchSpace, objective: Objective, **rest: Any) -> ReadyPlan:
     facts = {"title": "gemm", "gpu": "Test GPU", "driver": "1", "source": "recorded", "strategy": "brute_force", **rest}
-    return SessionPlan(space=space, objective=objective, make_runner=no_runner, **facts)
+    return ReadyPlan(space=space, objective=objective, **facts)
 
 
 def grid_space(clocks: int = 10, tiles: int = 8) -> SearchSpace:

@@ -24,9 +24,9 @@ from ...engine.control.guard import DeviceGuard
 from ...engine.results.objectives import Goal, parse_front
 from ...engine.results.state import Progress
 from ...engine.session.events import EngineFault, Event, MeasurementsAdded, Preparing, SessionRemark, SessionStarted
-from ...engine.session.plan import SearchOptions
 from ...engine.session.planning import plan_specification
 from ...engine.session.run import run_session
+from ...engine.specification.plan import SearchOptions
 from ...engine.store.database import Store
 from ...sensors.select import open_gpu
 from .allowed import Folders, check_board, load_allowed

@@ -285,7 +285,7 @@ def _at_memory_clocks(looker: _Looker, guard: DeviceGuard) -> Iterator[IdleLook 
         return
     try:
         for clock in gpu.memory_clocks_mhz():
-            guard.make({"memory_clock_mhz": clock})
+            guard.apply(memory_clock_mhz=clock)
             look = looker.look(MEMORY)
             yield None if look is None else replace(look, asked_memory_mhz=clock)
             if look is None:

@@ -22,10 +22,10 @@ from ..models.documents import latest_fit
 from ..models.fit.frequency import FrequencyFit
 from ..models.roofline.points import PlacedKernel, Sweep, kernel_of, sweeps_on_file
 from ..results.pareto import best
-from ..session.plan import SessionPlan
 from ..session.references import with_floor
 from ..space.result_table import ResultTable
 from ..space.within_limits import feasible
+from ..specification.plan import SessionPlan
 from ..store.record import SessionRecord
 
 if TYPE_CHECKING:

@@ -166,8 +166,18 @@ class NearestRows:
         return squared
 
 
-__all__ = ["Neighbourhood", "Parameter", "PruningStep", "Rows", "SearchSpace", "compacted", "pruning_steps"]
+__all__ = [
+    "MIXED_KERNELS",
+    "Neighbourhood",
+    "Parameter",
+    "PruningStep",
+    "Rows",
+    "SearchSpace",
+    "compacted",
+    "pruning_steps",
+]
 _ROUNDS = 8  # of points that a Latin hypercube draws
+MIXED_KERNELS = "different kernels ("  # how the note on a table of several kernels begins
 
 
 @dataclass(frozen=True, slots=True)

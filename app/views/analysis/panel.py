@@ -19,9 +19,9 @@ from ...base.formatting import count_text, counted
 from ...engine.analysis.charts import CHARTS, Analysed, AnalysisChart
 from ...engine.results.state import Purpose
 from ...engine.session import events
-from ...engine.session.plan import SessionPlan
 from ...engine.session.profiling import USUAL_COUNT, Wanted, Which
 from ...engine.space.result_table import ResultTable
+from ...engine.specification.plan import SessionPlan
 from ..plots.chart_plot import ChartPlot
 from ..shared.context import Context
 from ..shared.current_result import ResultCaption
@@ -246,7 +246,9 @@ class AnalysisPanel(PanelInParts):
         self.session = session
         timed = int(session.analysis.table.timed()[: self._analysed].sum())
         more = f" and {count_text(timed)} only timed" if timed else ""
-        self.state.setText(f"{counted(self._analysed - timed, 'measurement')}{more} of {session.plan.title}")
+        words = f"{counted(self._analysed - timed, 'measurement')}{more} of {session.plan.title}"
+        mixed = self._plan.mixed_kernels if self._plan is not None else ""
+        self.state.setText("; ".join(filter(None, (words, mixed))))
         self._offer()
         if self._table is not None and len(self._table) != self._analysed:
             self._again.start()

@@ -292,7 +292,8 @@ def _stored(store: Store, session: int) -> tuple[Compared, dict[str, str]]:
     board = record.origin.get("gpu", "") if record.source != "recorded" else ""
     work, condition = record.origin.get("problem_size", ""), record.origin.get("condition", "")
     limits = record.objective.limits
-    side = Compared(name, record.gpu, record.source, loaded.table, record.title, board, work, condition, limits)
+    kernel = record.origin.get("kernel", record.title)
+    side = Compared(name, record.gpu, record.source, loaded.table, kernel, board, work, condition, limits)
     return side, dict(record.units)
 
 
@@ -303,5 +304,6 @@ def _recorded(path: Path) -> tuple[Compared, dict[str, str]]:
     name = title_of(path)
     source, work = "simulated" if recording.simulated else "recorded", recording.problem_size
     named, of_table = (name, recording.device, source), bool(recording.read_with)
-    side = Compared(*named, recording.table(), recording.kernel, work=work, of_table=of_table)
+    kernel = recording.kernel if recording.is_named else ""
+    side = Compared(*named, recording.table(), kernel, work=work, of_table=of_table)
     return side, dict(recording.units)

@@ -14,7 +14,7 @@ from ...engine.results.measurement import SPREADS, THERMAL_CORRECTION, Measureme
 from ...engine.runner.stating import UNCERTAINTY
 from ...engine.session.description import describe_statement
 from ...engine.session.gains import describe_gain
-from ...engine.session.plan import SessionPlan
+from ...engine.specification.plan import SessionPlan
 from ...sensors.event_reasons import names as reason_names
 from ..shared import theme
 

@@ -45,7 +45,7 @@ from PySide6.QtWidgets import (
 )
 
 from ...engine.results.measurement import Configuration, Measurement, State
-from ...engine.session.plan import SessionPlan
+from ...engine.specification.plan import SessionPlan
 from ..monitor.own_trace_plot import OwnTrace, OwnTracePlot, own_trace
 from ..shared import theme
 from ..shared.current_result import ResultCaption

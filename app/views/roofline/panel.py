@@ -45,8 +45,8 @@ from ...engine.models.roofline.points import (
     sweeps_on_file,
 )
 from ...engine.session.events import SessionStarted
-from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
+from ...engine.specification.plan import SessionPlan
 from ..plots.colour_key import ColourKey
 from ..plots.descriptions import ListingTable, fill_columns, prepare_table
 from ..plots.overlay_list import OverlayList, icon_of

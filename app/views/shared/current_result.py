@@ -25,9 +25,9 @@ from .captions import provenance
 from .label import ElidedLabel
 
 if TYPE_CHECKING:
-    from ...engine.session.plan import SessionPlan
     from ...engine.space.result_table import ResultTable
     from ...engine.space.search_space import SearchSpace
+    from ...engine.specification.plan import SessionPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +117,15 @@ class CurrentResult(QObject):
         if self.plan is None:
             return ""
         numbered = [f"session {self.session}"] if self.session else []  # one that is followed has no number yet
-        return " · ".join([self.plan.title, self.plan.gpu, *numbered, provenance(self.plan)])
+        mixed = ["different kernels"] if self.plan.mixed_kernels else []
+        return " · ".join([self.plan.title, self.plan.gpu, *numbered, provenance(self.plan), *mixed])
 
     @property
-    def not_shown(self) -> str:
-        """What its simulated board is known not to show of the real one; '' of others."""
-        return "" if self.plan is None else not_shown(self.plan.origin.get("gpu", ""))
+    def caveats(self) -> str:
+        """What its simulated board is known not to show of the real one, and the different kernels that it mixes."""
+        if self.plan is None:
+            return ""
+        return "\n".join(filter(None, (not_shown(self.plan.origin.get("gpu", "")), self.plan.mixed_kernels)))
 
     @property
     def short_name(self) -> str:
@@ -242,6 +245,6 @@ class ResultCaption(ElidedLabel):
     @Slot()
     def _show(self) -> None:
         caption = self._result.caption
-        self.setText(caption, self._result.not_shown)
-        self.setAccessibleDescription(f"{caption}. {self._result.not_shown}".rstrip(". "))
+        self.setText(caption, self._result.caveats)
+        self.setAccessibleDescription(f"{caption}. {self._result.caveats}".rstrip(". "))
         self.setVisible(bool(caption))

@@ -32,9 +32,9 @@ from ...engine.analysis.quantities import Quantity, configuration_text, paramete
 from ...engine.results.measurement import Measurement, State
 from ...engine.runner.pool.pool import board_name
 from ...engine.session import events
-from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import BOARD_NUMBER, ResultTable
 from ...engine.space.within_limits import broken, broken_in_words
+from ...engine.specification.plan import SessionPlan
 from ..shared import theme
 from ..shared.context import Context
 from ..shared.current_result import CurrentResult, ResultCaption

@@ -16,9 +16,9 @@ from ...base.formatting import UNKNOWN, count_text, counted, duration, number
 from ...engine.analysis.quantities import quantity
 from ...engine.results.state import Progress, SessionState
 from ...engine.session.events import Preparing
-from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ...engine.space.search_space import SearchSpace
+from ...engine.specification.plan import SessionPlan
 from ...engine.store.record import SessionRecord
 from ..shared import theme
 from ..shared.captions import measured_words

@@ -15,9 +15,9 @@ from app.engine.analysis.session_analysis import Analysis, analyse
 from app.engine.results.chart import Chart
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Objective
-from app.engine.session.plan import SessionPlan
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
+from app.engine.specification.plan import SessionPlan
 
 OBJECTIVE = Objective(Goal("TOP/J", True), (Goal("TOP/s", True), Goal("TOP/J", True)))
 KERNELS = 96
@@ -45,9 +45,6 @@ def kernels(profiled: int) -> ResultTable:
 
 
 def analysed(table: ResultTable) -> Analysed:
-    def refuse() -> None:
-        raise AssertionError("nothing runs")
-
     analysis = analyse(table, OBJECTIVE, with_difficulty=False)
     plan = SessionPlan(
         title="k",
@@ -57,7 +54,6 @@ def analysed(table: ResultTable) -> Analysed:
         objective=OBJECTIVE,
         strategy="brute_force",
         space=table.space,
-        make_runner=refuse,  # type: ignore[arg-type]
     )
     return Analysed(analysis, plan)
 
