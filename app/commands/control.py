@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ..base.errors import InputError, PermissionRefused, WattridgeError
-from ..base.formatting import UNKNOWN, as_json
+from ..base.formatting import UNKNOWN
+from ..base.records import as_json
 from ..engine.results.settings import (
     PROFILE,
     SETTINGS,

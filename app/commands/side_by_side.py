@@ -9,7 +9,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from ..base.errors import InputError, WattridgeError
-from ..base.formatting import as_json, number
+from ..base.formatting import number
+from ..base.records import as_json
 from .arguments import search_options
 from .sources import specification_path
 from .terminal import ProgressBar, print_description, print_json, say, show, stop_on_interrupt
@@ -110,10 +111,10 @@ def show_comparison(sessions: Sequence[Opened], arguments: Namespace) -> None:
         kernels_by_boards,
         over_machines,
     )
-    from ..engine.analysis.description import describe_comparison
+    from ..engine.analysis.describe_analysis import describe_comparison
     from ..engine.results.description import Description
     from ..engine.results.objectives import parse_front
-    from ..engine.session.description import describe_decision
+    from ..engine.session.describe_session import describe_decision
 
     sides = [side for opened in sessions for side in opened.side.by_kernel()]
     found = compare_sessions(sides, parse_front(arguments.front) if arguments.front else ())

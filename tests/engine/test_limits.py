@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 import app.engine.strategies  # noqa: F401  (registers them)
 from app.base.errors import InputError
-from app.engine.analysis.description import describe_choices
+from app.engine.analysis.describe_analysis import describe_choices
 from app.engine.analysis.session_analysis import analyse
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Limit, Objective, parse_bound, parse_limit
-from app.engine.session.description import describe_session
+from app.engine.session.describe_session import describe_session
 from app.engine.session.opening import best_of
 from app.engine.session.planning import plan_replay
 from app.engine.session.run import run_session

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from ...base.errors import WattridgeError
-from ...base.formatting import as_json
 from ...base.processes import use_one_core
+from ...base.records import as_json
 from ...engine.control.client import Asking
 from ...engine.control.guard import DeviceGuard
 from ...engine.results.objectives import Goal, parse_front

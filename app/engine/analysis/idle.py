@@ -20,8 +20,9 @@ from typing import Any, Final
 import numpy as np
 
 from ...base.errors import WattridgeError
-from ...base.formatting import as_json, number
+from ...base.formatting import number
 from ...base.processes import original_environment
+from ...base.records import as_json
 from ...sensors.channel import Reading
 from ...sensors.gpu import Gpu, ListsProcesses, NotSupported, SensorError
 from ..children.python import python_command, python_environment

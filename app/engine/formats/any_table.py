@@ -18,6 +18,7 @@ from ...base.files import open_input, read_text, text_chunks, text_lines
 from ...base.installation import how_to_add_package
 from ..results.measurement import State, Value
 from ..results.objectives import Goal, Objective, likely_goal
+from ..space.search_space import MIXED_KERNELS
 from ..space.values import is_value
 from .columns import Columns, parse_columns
 from .entries import as_number, is_figure

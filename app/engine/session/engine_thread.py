@@ -16,8 +16,8 @@ from ..control.client import Asking
 from ..control.guard import DeviceGuard
 from ..control.left_over import left_over
 from ..models.clock_fits import caps_of_sweep, fit_of_sweep, fit_of_table
-from ..models.documents import save_fit
 from ..models.fit.caps import CapFit
+from ..models.fit_documents import save_fit
 from ..results.settings import in_words
 from ..results.state import Purpose
 from ..runner.boards import ReadyPlan

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QListWidget, QListWidgetItem, QTabWidget, QWidget
 from ...base.files import title_of
 from ...base.formatting import MINUS, count_text
 from ...engine.analysis.compare import Compared, Comparison, compare_sessions
-from ...engine.analysis.description import describe_comparison
+from ...engine.analysis.describe_analysis import describe_comparison
 from ...engine.analysis.quantities import Quantity, quantity
 from ...engine.results.chart import Chart, Series
 from ...engine.session import events

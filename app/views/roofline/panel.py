@@ -28,7 +28,7 @@ from PySide6.QtWidgets import (
 
 from ...base.formatting import number
 from ...engine.analysis.quantities import Quantity
-from ...engine.models.roofline.description import describe_kernel, describe_sweep, verdict
+from ...engine.models.roofline.describe_sweeps import describe_kernel, describe_sweep, verdict
 from ...engine.models.roofline.points import (
     PRECISIONS,
     TENSOR,

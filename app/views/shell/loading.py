@@ -19,7 +19,7 @@ from PySide6 import QtCore, QtGui, QtWidgets
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
-from ...engine.models.documents import latest_fit
+from ...engine.models.fit_documents import latest_fit
 from ..shared.context import Context
 from ..shared.panel import Ending
 from ..shared.turns import InParts

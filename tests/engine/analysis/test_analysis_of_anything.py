@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.base.errors import InputError
-from app.base.formatting import as_json
+from app.base.records import as_json
+from app.engine.analysis.analysis_document import document_of
 from app.engine.analysis.charts import CHARTS, Analysed
 from app.engine.analysis.compare import Compared, compare_sessions
-from app.engine.analysis.description import describe_analysis, describe_comparison
-from app.engine.analysis.document import document_of
+from app.engine.analysis.describe_analysis import describe_analysis, describe_comparison
 from app.engine.analysis.session_analysis import analyse
 from app.engine.report.content import gather
 from app.engine.report.page import report_html

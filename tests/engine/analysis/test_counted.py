@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from app.base.formatting import as_json
+from app.base.records import as_json
+from app.engine.analysis.analysis_document import document_of
 from app.engine.analysis.charts import Analysed, correlation_bars, counter_gain, split_cloud
-from app.engine.analysis.description import describe_analysis
-from app.engine.analysis.document import document_of
+from app.engine.analysis.describe_analysis import describe_analysis
 from app.engine.analysis.session_analysis import Analysis, analyse
 from app.engine.results.chart import Chart
 from app.engine.results.measurement import Measurement, State

@@ -12,7 +12,7 @@ import pytest
 from app.base.errors import InputError
 from app.base.paths import resources
 from app.engine.runner.kernels.reference import Baseline
-from app.engine.session.description import describe_search
+from app.engine.session.describe_session import describe_search
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_specification, space_of
 from app.engine.space.result_table import ResultTable

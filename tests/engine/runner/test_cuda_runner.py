@@ -311,7 +311,7 @@ def test_a_session_in_which_everything_fails_says_why(bench: type[Bench], capsys
     from engine_fakes import plan as plan_over
 
     from app.commands.terminal import print_description
-    from app.engine.session.description import describe_session
+    from app.engine.session.describe_session import describe_session
     from app.engine.space.result_table import ResultTable
 
     one = bench("fault = ['broken']\nblock_size_y = [1, 2, 4]")

@@ -23,7 +23,7 @@ from app.engine.runner.pool.pool import (
     status_of_origin,
 )
 from app.engine.runner.pool.runner import PoolRunner
-from app.engine.session.description import describe_board_work
+from app.engine.session.describe_session import describe_board_work
 
 SPACE = grid()
 ROWS = list(range(SPACE.size))

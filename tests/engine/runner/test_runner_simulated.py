@@ -16,7 +16,7 @@ from app.base.errors import InputError, WattridgeError
 from app.engine.control.guard import DeviceGuard
 from app.engine.metering.meter import Meter
 from app.engine.models.clock_fits import fit_of_session, fit_of_sweep
-from app.engine.models.documents import latest_fit
+from app.engine.models.fit_documents import latest_fit
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.state import SessionState
 from app.engine.runner.languages import require_language

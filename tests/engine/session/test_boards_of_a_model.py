@@ -25,7 +25,7 @@ from app.engine.results.state import SessionState
 from app.engine.runner.pool import messages
 from app.engine.runner.pool.pooled_gpu import PooledGpu
 from app.engine.runner.pool.runner import BEST, FRONT, MOST_BEST, finalists
-from app.engine.session.description import describe_session
+from app.engine.session.describe_session import describe_session
 from app.engine.session.events import Event, MeasurementsAdded
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification

@@ -21,7 +21,7 @@ from app.engine.results.measurement import Depth, Measurement, State
 from app.engine.results.objectives import Goal, Objective
 from app.engine.results.state import SessionState
 from app.engine.runner.stating import seen_again
-from app.engine.session.description import describe_session
+from app.engine.session.describe_session import describe_session
 from app.engine.session.live_session import SessionResult
 from app.engine.session.opening import import_recording
 from app.engine.session.planning import plan_replay

@@ -15,7 +15,7 @@ from app.base.paths import resources
 from app.engine.metering.external_meters import MeterChoice
 from app.engine.metering.gain import known_gain
 from app.engine.results.measurement import of_sources
-from app.engine.session.description import describe_session
+from app.engine.session.describe_session import describe_session
 from app.engine.session.gains import choice_of_origin, gain_of_origin
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification

@@ -15,7 +15,7 @@ from app.cli import main
 from app.engine.results.measurement import Depth, Measurement
 from app.engine.results.objectives import Goal, Objective, parse_front
 from app.engine.results.state import SessionState
-from app.engine.session.description import describe_session
+from app.engine.session.describe_session import describe_session
 from app.engine.session.live_session import SessionResult
 from app.engine.session.run import run_session
 from app.engine.store.database import Store

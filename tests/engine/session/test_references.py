@@ -18,7 +18,7 @@ from app.engine.report.content import gather
 from app.engine.report.page import report_html
 from app.engine.results.measurement import Depth, Measurement, State
 from app.engine.runner.kernels.reference import Baseline
-from app.engine.session.description import describe_session
+from app.engine.session.describe_session import describe_session
 from app.engine.session.load import load_specification
 from app.engine.session.opened import stored_session
 from app.engine.session.planning import plan_replay, plan_specification

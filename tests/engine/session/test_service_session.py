@@ -23,7 +23,7 @@ from app.base.paths import resources
 from app.engine.results.measurement import State
 from app.engine.results.service_figures import SERVICE_FIGURES
 from app.engine.results.state import SessionState
-from app.engine.session.description import describe_search
+from app.engine.session.describe_session import describe_search
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session

@@ -14,7 +14,7 @@ import numpy as np
 
 from ....base.board_files import BoardFiles
 from ....base.errors import InputError
-from ....base.formatting import as_json
+from ....base.records import as_json
 from ....sensors.gpu import GpuInfo
 from .sensor_figures import PARTS, SOURCES, Aftereffect, Answer, Characterisation, Floats, SourceFigures
 
