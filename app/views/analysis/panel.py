@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from itertools import islice, zip_longest
 from typing import Final
 
-from PySide6.QtCore import QSignalBlocker, QTimer, Slot
+from PySide6.QtCore import QSignalBlocker, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
@@ -26,8 +25,9 @@ from ..plots.chart_plot import ChartPlot
 from ..shared.context import Context
 from ..shared.current_result import ResultCaption
 from ..shared.label import PlainLabel
-from ..shared.panel import PanelInParts
+from ..shared.panel import Panel
 from ..shared.tasks import LatestTask
+from ..shared.turns import timer
 from ..shared.widgets import WholeBox, button, hbox, vbox
 
 _CHOICES: Final = {Which.FRONT: "the front", Which.BEST: "the best", Which.RANDOM: "some at random"}
@@ -130,18 +130,16 @@ _COUNTERS = "&Hardware counters"
 _AGAIN_MS = 2000  # between two analyses of a session that grows
 
 
-class AnalysisPanel(PanelInParts):
+class AnalysisPanel(Panel):
     """Follows the running session while it is visible. Usable without a window: `AnalysisPanel(context)`."""
 
-    def make(self) -> Iterator[None]:
-        """The plot, the choices, what is drawn."""
-        context = self._context
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
         self._table: ResultTable | None = None
         self._plan: SessionPlan | None = None
         self.session: Analysed | None = None  # what was analysed last
         self._analysed = -1  # measurements in it
         self.figure = ChartPlot()
-        yield
         self.which, self.first, self.second = QComboBox(), QComboBox(), QComboBox()
         for figure in CHARTS:
             self.which.addItem(figure.label, figure.name)
@@ -152,12 +150,8 @@ class AnalysisPanel(PanelInParts):
         tip = "Take counters of some configurations, apart from measuring"
         self.show_counters = button(_COUNTERS, tip, self._show_counters)
         self._lay_out()
-        yield
-        self._background = LatestTask(self)
-        self._background.done.connect(self._analysis_done)
-        self._background.failed.connect(self._analysis_failed)
-        self._again = QTimer(self, interval=_AGAIN_MS, singleShot=True)
-        self._again.timeout.connect(self.refresh)
+        self._background = LatestTask(self, self._analysis_done, self._analysis_failed)
+        self._again = timer(self, self.refresh, _AGAIN_MS, once=True)
         self.which.currentIndexChanged.connect(self._offer)
         self.first.currentIndexChanged.connect(self._draw)
         self.second.currentIndexChanged.connect(self._draw)

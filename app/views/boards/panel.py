@@ -11,17 +11,15 @@ import math
 import threading
 from collections.abc import Sequence
 
-from PySide6.QtCore import QObject, Qt, QTimer, Slot
+from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction, QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
     QInputDialog,
-    QMenu,
     QScrollArea,
     QTableWidget,
     QTableWidgetItem,
-    QToolButton,
     QWidget,
 )
 
@@ -36,9 +34,10 @@ from ..shared.label import PlainLabel
 from ..shared.panel import Panel
 from ..shared.settings import Settings
 from ..shared.tasks import LatestTask, TaskQueue
+from ..shared.turns import timer
 from ..shared.watched_board import WatchedBoard, is_real
 from ..shared.watched_boards import WatchedBoards, beat
-from ..shared.widgets import hbox, vbox
+from ..shared.widgets import hbox, menu_button, vbox
 from .board_row import BoardRow
 
 
@@ -146,24 +145,15 @@ class BoardsPanel(Panel):
         self._selectors: list[tuple[str, str]] = []  # what can be watched, and its label
         self.rows: list[BoardRow] = []
         self._ticks = 0
-        self.add = QToolButton()
-        self.add.setText("Add a board")
-        self.add.setToolTip("Watch a simulated board, a recording, or the boards of another machine beside the others")
-        self.add.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.add.setMenu(QMenu(self.add))
-        self.add.menu().aboutToShow.connect(self._fill_menu)
-        self.add.menu().triggered.connect(self._add_chosen)
+        tip = "Watch a simulated board, a recording, or the boards of another machine beside the others"
+        self.add = menu_button("Add a board", tip, self._fill_menu, self._add_chosen)
         self.note = PlainLabel(wrap=True, muted=True)
         self.processes = QTableWidget(0, len(_COLUMNS))
         self._set_up_table()
         self._lay_out()
-        self._tasks = TaskQueue(self)
-        self._tasks.failed.connect(context.bridge.report)
-        self._asking = LatestTask(self)
-        self._asking.done.connect(self._show_processes)
-        self._asking.failed.connect(self._processes_failed)
-        self._timer = QTimer(self, interval=_TICK_MS)
-        self._timer.timeout.connect(self._tick)
+        self._tasks = TaskQueue(self, context.bridge.report)
+        self._asking = LatestTask(self, self._show_processes, self._processes_failed)
+        self._timer = timer(self, self._tick, _TICK_MS)
         beat().struck.connect(self._show_present)
         self._tasks.run(gpu_selectors, self._selectors.extend)
         boards = context.boards
@@ -232,7 +222,6 @@ class BoardsPanel(Panel):
     @Slot()
     def _fill_menu(self) -> None:
         menu = self.add.menu()
-        menu.clear()
         for selector, label in self._selectors:
             if self._boards.find(selector) is None and not is_real(selector):
                 menu.addAction(label).setData(selector)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,9 +22,10 @@ from ...engine.session import events
 from ...engine.store.record import SessionRecord
 from ..plots.chart_plot import ChartPlot
 from ..plots.descriptions import ListingTable
+from ..shared.context import Context
 from ..shared.file_dialogs import open_files
 from ..shared.label import PlainLabel, plain_tip
-from ..shared.panel import PanelInParts
+from ..shared.panel import Panel
 from ..shared.tasks import LatestTask, TaskQueue
 from ..shared.widgets import button, hbox, local_time, vbox
 
@@ -54,19 +55,17 @@ class Result:
         return quantity(name, units=self.units)
 
 
-class ComparePanel(PanelInParts):
+class ComparePanel(Panel):
     """Reads and compares off Qt's thread. Usable without a window: `ComparePanel(context)`."""
 
-    def make(self) -> Iterator[None]:
-        """The plot, the tables, what is heard."""
-        context = self._context
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
         self._loaded: dict[int | Path, tuple[Compared, dict[str, str]]] = {}
         self._records: tuple[SessionRecord, ...] | None = None
         self._files: list[Path] = []
         self._asked: set[int] | None = None  # to be ticked, and nothing else, once the list is fresh
         self.result: Result | None = None
         self.figure = ChartPlot()
-        yield
         self.list = QListWidget()
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # long names end in an ellipsis
         self.list.setAccessibleName("Sessions to compare: Space ticks one")
@@ -86,14 +85,9 @@ class ComparePanel(PanelInParts):
             (self.carried, "Same configuration elsewhere"),
         ):
             self.tabs.addTab(widget, title)
-        yield
         self._lay_out()
-        yield
-        self._tasks = TaskQueue(self)  # lists sessions
-        self._tasks.failed.connect(context.bridge.report)
-        self._background = LatestTask(self)  # compares
-        self._background.done.connect(self._compared)
-        self._background.failed.connect(self._not_compared)
+        self._tasks = TaskQueue(self, context.bridge.report)  # lists sessions
+        self._background = LatestTask(self, self._compared, self._not_compared)  # compares
         self.list.itemChanged.connect(self._ticked)
         self.subscribe(events.SessionChanged, self._session_changed)
         self._show_tables(False)

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,10 +28,11 @@ from ..plots.markers import DIM
 from ..plots.plot import DENSE, Box, FigureAxis, PlotNote, dress
 from ..plots.scatter import PointCloud
 from ..shared import theme
+from ..shared.context import Context
 from ..shared.current_result import ResultCaption
 from ..shared.label import PlainLabel
-from ..shared.panel import PanelInParts
-from ..shared.turns import InParts, OwnTurn
+from ..shared.panel import Panel
+from ..shared.turns import OwnTurn
 from ..shared.widgets import Toggle, hbox, vbox
 
 Floats = npt.NDArray[np.float64]
@@ -144,13 +144,13 @@ _NONE_OK = "No evaluation has succeeded yet."
 _SECONDS = "Time spent on measuring (s)"
 
 
-class ConvergencePlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has no types
+class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     """Over the evaluations, or over the time that was spent on them. The mouse, or Left and Right, point at one."""
 
     pointed = Signal(object)  # an Improvement; None: at none
     chosen = Signal(int)  # index into the table
 
-    def __init__(self, parent: QWidget | None = None, *, at_once: bool = True) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         self._axis = FigureAxis("left")
         super().__init__(parent, viewBox=Box(), enableMenu=False, axisItems={"left": self._axis})
         self._history: History | None = None
@@ -158,10 +158,6 @@ class ConvergencePlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgrap
         self._selected = -1
         self._pointed: Improvement | None = None
         self._drawn = 0  # evaluations
-        self.begin(at_once)
-
-    def make(self) -> Iterator[None]:
-        """What is drawn into it, then what is heard."""
         self.getPlotItem().setContentsMargins(2, 8, 12, 2)  # so that the ticks at the ends are whole
         self.setMouseEnabled(x=False, y=False)
         self.hideButtons()
@@ -175,7 +171,6 @@ class ConvergencePlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgrap
         for item in (self._curve, self._marks, self._choice):
             self.addItem(item)
         self.note = PlotNote(self)
-        yield
         self.scene().sigMouseMoved.connect(self._mouse_moved)
         self.scene().sigMouseClicked.connect(self._mouse_clicked)
         theme.notifier().changed.connect(self.recolour)
@@ -320,16 +315,14 @@ _TIMED = "Draw over the time that was spent on measuring, on the board's own clo
 _HOW = "Point at a mark to see where that improvement came from; a click, Left and Right select it."
 
 
-class ConvergencePanel(PanelInParts):
+class ConvergencePanel(Panel):
     """Grows with the session while it is in sight. What is selected in it is selected in every view."""
 
-    def make(self) -> Iterator[None]:
-        """The plot, what stands around it, what is heard."""
-        self._result = self._context.result
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        self._result = context.result
         self.history: History | None = None
-        self.plot = ConvergencePlot(at_once=False)
-        yield
-        yield from self.plot.make_parts()
+        self.plot = ConvergencePlot()
         self.caption = ResultCaption(self._result)
         self.plot.setMinimumHeight(140)
         self.evaluations = Toggle("Evaluations", "Over evaluations", "Draw over the number of evaluations")
@@ -348,7 +341,6 @@ class ConvergencePanel(PanelInParts):
             of=self,
             margins=6,
         )
-        yield
         self.seconds.toggled.connect(self.plot.show_over_seconds)
         self.plot.pointed.connect(self._say)
         self.plot.chosen.connect(self._result.select)

@@ -50,9 +50,7 @@ class DoctorWindow(QDialog, Ending):
         vbox(self.summary, (self.table, 1), self.remedy, hbox(self.again, self.copy, 1, close), of=self)
         self.resize(900, 620)
         self.table.currentCellChanged.connect(self._show_remedy)
-        self._task = LatestTask(self)
-        self._task.done.connect(self.show_found)
-        self._task.failed.connect(self._failed)
+        self._task = LatestTask(self, self.show_found, self._failed)
 
     @property
     def busy(self) -> bool:
@@ -109,8 +107,7 @@ class FirstLook(QObject, Ending):
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
-        self._task = LatestTask(self)
-        self._task.done.connect(self._looked)
+        self._task = LatestTask(self, self._looked)
 
     @property
     def busy(self) -> bool:

@@ -196,7 +196,7 @@ class FromKernel(QWidget):
         self._path: Path | None = None
         self._scan: Scan | None = None
         self._filling = False
-        self._reader = LatestTask(self)
+        self._reader = LatestTask(self, self._was_read, self._not_read)
         self.file = QLineEdit()
         self.file.setPlaceholderText("The .cu or .cl file of the kernel")
         self.file.setAccessibleName("Kernel file")
@@ -239,8 +239,6 @@ class FromKernel(QWidget):
         self.table.cellChanged.connect(self._cell_changed)
         theme.notifier().changed.connect(self._recolour)
         self._recolour()
-        self._reader.done.connect(self._was_read)
-        self._reader.failed.connect(self._not_read)
 
     @property
     def ready(self) -> bool:

@@ -166,7 +166,8 @@ class LogWindow(QDialog, Ending):
         self.resize(980, 640)
         self.log: Log | None = None
         self._path = Path()
-        self._read, self._sum = LatestTask(self), LatestTask(self)
+        self._read = LatestTask(self, self._show, self._failed)
+        self._sum = LatestTask(self, self._summed, self._failed)
         self.named, self.message = PlainLabel(), PlainLabel(wrap=True)
         self.boards = QComboBox()
         self.boards.setAccessibleName("Board of the log")
@@ -192,10 +193,6 @@ class LogWindow(QDialog, Ending):
         self.start.editingFinished.connect(self._span_written)
         self.end.editingFinished.connect(self._span_written)
         self.step.editingFinished.connect(self._step_written)
-        self._read.done.connect(self._show)
-        self._read.failed.connect(self._failed)
-        self._sum.done.connect(self._summed)
-        self._sum.failed.connect(self._failed)
         theme.notifier().changed.connect(self._write_again)
 
     def _lay_out(self) -> None:

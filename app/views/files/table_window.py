@@ -48,7 +48,8 @@ class TableWindow(QDialog, Ending):
         self.resize(760, 520)
         self._path = Path()
         self._table: Table | None = None
-        self._read, self._check = LatestTask(self), LatestTask(self)
+        self._read = LatestTask(self, self._show, self._failed)
+        self._check = LatestTask(self, self._checked, self._failed)
         self.named, self.message = PlainLabel(), PlainLabel(wrap=True)
         self.columns = QTableWidget(0, 4)
         self.columns.setHorizontalHeaderLabels(["column", "is a", "called", "values"])
@@ -71,10 +72,6 @@ class TableWindow(QDialog, Ending):
         )
         self.keep.setEnabled(False)
         self.columns.itemChanged.connect(self._changed)
-        self._read.done.connect(self._show)
-        self._read.failed.connect(self._failed)
-        self._check.done.connect(self._checked)
-        self._check.failed.connect(self._failed)
 
     def open(self, path: Path) -> None:  # type: ignore[override]
         """Read a table, or a folder of points, and guess its columns."""

@@ -6,7 +6,7 @@ import html
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from PySide6.QtCore import QPoint, QRect, QSize, Qt, QTimer, Slot
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, Slot
 from PySide6.QtWidgets import QAbstractScrollArea
 
 from ...engine.analysis.quantities import Quantity, parameter_text, quantities_of, quantity
@@ -14,6 +14,7 @@ from ...engine.space.result_table import ResultTable
 from ...engine.specification.plan import SessionPlan
 from ..shared import theme
 from ..shared.label import PlainLabel
+from ..shared.turns import timer
 
 _LOOK_MS = 150  # how often is looked whether the plot is still in sight
 _CLEAR_PX = 26  # around the pointer: what lies there is what the user looks at
@@ -31,8 +32,7 @@ class HoverCard(PlainLabel):
         self._plot = plot
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setTextFormat(Qt.TextFormat.RichText)
-        self._look = QTimer(self, interval=_LOOK_MS)
-        self._look.timeout.connect(self._leave_unseen)
+        self._look = timer(self, self._leave_unseen, _LOOK_MS)
         theme.style(
             self,
             "background: {c.raised}; color: {c.text}; border: 1px solid {c.border};",

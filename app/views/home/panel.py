@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
     QColor,
     QEnterEvent,
@@ -45,6 +45,7 @@ from ..shared.panel import Panel
 from ..shared.settings import Settings
 from ..shared.tasks import LatestTask
 from ..shared.thumbnail import SmallFronts, Thumbnail
+from ..shared.turns import timer
 from ..shared.watched_board import WatchedBoard, is_real
 from ..shared.widgets import button, hbox, local_time, vbox
 
@@ -406,9 +407,7 @@ class HomePanel(Panel):
         super().__init__(context, parent)
         self._facts = Facts([], [], [], Example(None))
         self._waits_for = ""  # the selector of the board that the example is to be tuned on
-        self._finder = LatestTask(self)
-        self._finder.done.connect(self._show)
-        self._finder.failed.connect(self._not_found)
+        self._finder = LatestTask(self, self._show, self._not_found)
         self.watch, self.example = OfferCard("&Watch my GPU"), OfferCard("T&une the example")
         self.file = OfferCard("O&pen a file")
         self.file.say(_FILES)
@@ -419,8 +418,7 @@ class HomePanel(Panel):
         self._file_row = hbox(of=self._files, margins=0)
         self.files: list[QToolButton] = []
         self._lay_out()
-        self._soon = QTimer(self, interval=_REFRESH_MS, singleShot=True)
-        self._soon.timeout.connect(self.refresh)
+        self._soon = timer(self, self.refresh, _REFRESH_MS, once=True)
         self.watch.clicked.connect(self.watch_asked)
         self.example.clicked.connect(self._tune_example)
         self.file.clicked.connect(self.file_asked)

@@ -59,9 +59,7 @@ class IdlePanel(Panel):
             of=self,
         )
         self._looked.connect(self._note_look)
-        self._task = LatestTask(self)
-        self._task.done.connect(self._show)
-        self._task.failed.connect(self._failed)
+        self._task = LatestTask(self, self._show, self._failed)
         context.boards.board_changed.connect(self._board_changed)
         context.bridge.activity.changed.connect(self._set_buttons)
         self._idle(_EMPTY)

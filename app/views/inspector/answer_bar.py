@@ -60,9 +60,7 @@ class ExportButton(QToolButton):
     def __init__(self, context: Context, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._result, self._settings = context.result, settings
-        self._task = LatestTask(self)  # writes the files
-        self._task.done.connect(self._written)
-        self._task.failed.connect(self._failed)
+        self._task = LatestTask(self, self._written, self._failed)  # writes the files
         self._last: list[Path] = []  # what was written last, of this session
         self.why_not = ""  # in a sentence without its stop; '' while it can be pressed
         self.setText("E&xport")

@@ -53,7 +53,7 @@ from ..shared.label import PlainLabel
 from ..shared.panel import PanelInParts
 from ..shared.settings import Settings
 from ..shared.tasks import LatestTask
-from ..shared.turns import OwnTurn
+from ..shared.turns import OwnTurn, timer
 from ..shared.widgets import hbox, look_pressed, vbox
 from .answer_bar import AnswerBar
 from .chooser_bar import ChooserBar
@@ -330,11 +330,8 @@ class InspectorPanel(PanelInParts):
         """The trace, the bars, the pages."""
         self._kernel: KernelText | None = None
         self._kernel_of: SessionPlan | None = None  # whose source is read or being read
-        self._reader = LatestTask(self)
-        self._reader.done.connect(self._source_read)
-        self._reader.failed.connect(self._source_not_read)
-        self._again = QTimer(self, singleShot=True, interval=_LOOK_AGAIN_MS)
-        self._again.timeout.connect(self._show_trace)
+        self._reader = LatestTask(self, self._source_read, self._source_not_read)
+        self._again = timer(self, self._show_trace, _LOOK_AGAIN_MS, once=True)
         context, settings = self._context, Settings()
         self.trace = OwnTracePlot(at_once=False)
         yield from self.trace.make_parts()

@@ -31,8 +31,7 @@ class BoardMeters(QObject):
         self._boards = boards
         self._settings = Settings()
         self._open: dict[str, tuple[MeterChoice, list[SampledMeter], ExitStack]] = {}  # by the board's UUID
-        self._tasks = TaskQueue(self)
-        self._tasks.failed.connect(self._failed)
+        self._tasks = TaskQueue(self, self._failed)
         self._lost: set[SampledMeter] = set()
         self._timer = QTimer(self)
         self._timer.setInterval(_LOOK_MS)

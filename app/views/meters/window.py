@@ -91,11 +91,8 @@ class MeterWindow(QDialog, Ending):
             hbox(1, close),
             of=self,
         )
-        self._finding = LatestTask(self)
-        self._finding.done.connect(self._show_found)
-        self._finding.failed.connect(self._say_failed)
-        self._opening = TaskQueue(self)
-        self._opening.failed.connect(self._say_failed)
+        self._finding = LatestTask(self, self._show_found, self._say_failed)
+        self._opening = TaskQueue(self, self._say_failed)
         self._timer = QTimer(self)
         self._timer.setInterval(_TICK_MS)
         self._timer.timeout.connect(self.tick)

@@ -12,9 +12,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QAction, QColor, QResizeEvent
 from PySide6.QtWidgets import (
-    QMenu,
     QSplitter,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -30,7 +28,7 @@ from ..shared.label import PlainLabel
 from ..shared.panel import Panel
 from ..shared.past_sessions import PAST_SHOWN, PastSession, PastSessions
 from ..shared.tasks import LatestTask
-from ..shared.widgets import hbox
+from ..shared.widgets import hbox, menu_button
 
 _WIDTH = 0.36  # of a method's room, each of its two bars
 _LINES = (7, 16)  # characters of a name before it goes on in the next line, at least and at most
@@ -139,21 +137,15 @@ class MethodsView(Panel):
         super().__init__(context, parent)
         self._methods: Methods | None = None
         self._failed = False
-        self._background = LatestTask(self)
-        self.compare = QToolButton()
-        self.compare.setText("&Compare methods")
-        self.compare.setToolTip("From which measurements")
-        self.compare.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.compare.setMenu(QMenu(self.compare))
+        self._background = LatestTask(self, self.show_methods, self._complain)
+        self.compare = menu_button(
+            "&Compare methods", "From which measurements", self._fill_sources, self._source_chosen
+        )
         self.past = PastSessions(self.compare.menu(), self._past)
         self.title, self.message = PlainLabel(), PlainLabel(_EMPTY)
         self.bars, self.table = MethodBars(), ListingTable("The methods' figures")
         self._lay_out()
-        self.compare.menu().aboutToShow.connect(self._fill_sources)
         self.past.failed.connect(self._complain)
-        self.compare.menu().triggered.connect(self._source_chosen)
-        self._background.done.connect(self.show_methods)
-        self._background.failed.connect(self._complain)
         self.recolour()
 
     def _lay_out(self) -> None:
@@ -184,7 +176,6 @@ class MethodsView(Panel):
     @Slot()
     def _fill_sources(self) -> None:
         menu, table = self.compare.menu(), self._context.result.table
-        menu.clear()
         menu.addAction("From the &session shown", self.compare_session).setEnabled(table is not None and len(table) > 0)
         menu.addAction("From a &file …", self.choose_file)
         menu.addSection("Past sessions")

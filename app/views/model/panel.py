@@ -206,7 +206,7 @@ class FitSources(QToolButton):
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self._reader = LatestTask(self)
+        self._reader = LatestTask(self, self.found, self.failed)
         self.setText("&Add")
         self.setToolTip("Overlay another board or kernel")
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
@@ -216,8 +216,6 @@ class FitSources(QToolButton):
         self.past.failed.connect(self.failed)
         menu.aboutToShow.connect(self._fill)
         menu.triggered.connect(self._chosen)
-        self._reader.done.connect(self.found)
-        self._reader.failed.connect(self.failed)
 
     def open_on_file(self) -> None:
         """Add the newest fit of the window's board that was made here."""

@@ -466,12 +466,8 @@ class MonitorPanel(Part):
         self._summary_due_s = 0.0  # of the wall's clock
         if readout is not None:
             self.fill(readout)
-        self._statistics = LatestTask(self)
-        self._statistics.done.connect(self._show_summary)
-        self._statistics.failed.connect(self.failed)
-        self._writer = LatestTask(self)
-        self._writer.done.connect(self._written)
-        self._writer.failed.connect(self.failed)
+        self._statistics = LatestTask(self, self._show_summary, self.failed)
+        self._writer = LatestTask(self, self._written, self.failed)
         self.view.cursor_moved.connect(self._cursor_moved)
         self.view.span_changed.connect(self._span_changed)
         beat().struck.connect(self.tick)

@@ -202,8 +202,7 @@ class PlotMenus(QObject):
         self._provenance = provenance
         self._titles: dict[pg.GraphicsView, str] = {}
         self._own: dict[pg.GraphicsView, Callable[[], str]] = {}  # of views that show something else
-        self._tasks = TaskQueue(self)
-        self._tasks.failed.connect(self.failed)
+        self._tasks = TaskQueue(self, self.failed)
         self.menu: QMenu | None = None  # the one that was opened last
         self.more: Sequence[QAction] = ()  # of the window: what they do is of the view that was clicked
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
 from ...engine.models.roofline.points import sweep_of_session
 from ...engine.results.state import Progress, SessionState
@@ -16,6 +16,7 @@ from ...engine.specification.plan import SessionPlan
 from ..shared.context import Context
 from ..shared.panel import Ending
 from ..shared.tasks import LatestTask
+from ..shared.turns import timer
 
 _PARTIAL_MS = 500  # between two fits of a sweep that is still running
 
@@ -39,13 +40,9 @@ class RooflineMeasuring(QObject, Ending):
         self._own: tuple[SessionPlan, ResultTable, int] | None = None  # the session that runs, or the last one
         self._asked: ReadyPlan | None = None  # given to the engine, which has not answered yet
         self.progress: Progress | None = None
-        self._planner, self._fitter = LatestTask(self), LatestTask(self)
-        self._planner.done.connect(self._planned)
-        self._planner.failed.connect(self._not_planned)
-        self._fitter.done.connect(self.measured)
-        self._fitter.failed.connect(self._not_fitted)
-        self._partial = QTimer(self, singleShot=True, interval=_PARTIAL_MS)
-        self._partial.timeout.connect(self._fit)
+        self._planner = LatestTask(self, self._planned, self._not_planned)
+        self._fitter = LatestTask(self, self.measured, self._not_fitted)
+        self._partial = timer(self, self._fit, _PARTIAL_MS, once=True)
         bridge = context.bridge
         bridge.subscribe(events.SessionStarted, self._session_started, roofline=True)
         bridge.subscribe(events.MeasurementsAdded, self._measurements_added, roofline=True)

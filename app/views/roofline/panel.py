@@ -17,12 +17,10 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
     QLineEdit,
-    QMenu,
     QPushButton,
     QSplitter,
     QTableWidget,
     QTabWidget,
-    QToolButton,
     QWidget,
 )
 
@@ -57,7 +55,7 @@ from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import PanelInParts
 from ..shared.past_sessions import PastSession, PastSessions
 from ..shared.tasks import LatestTask
-from ..shared.widgets import ProgressBar, hbox, vbox
+from ..shared.widgets import ProgressBar, hbox, menu_button, vbox
 from .measuring import RooflineMeasuring
 from .plot import RooflinePlot
 
@@ -199,10 +197,12 @@ class RooflinePanel(PanelInParts):
         self.plot, self.key = RooflinePlot(at_once=False), ColourKey()
         yield from self.plot.make_parts()
         self.measuring = RooflineMeasuring(context, self)
-        self._reader, self._filed = LatestTask(self), LatestTask(self)
+        self._reader = LatestTask(self, self._read, self._complain)
+        self._filed = LatestTask(self, self._read, self._complain)
         self.precisions = QComboBox()
         self.measure, self.stop = QPushButton("&Measure this board"), QPushButton("Stop")
-        self.add, self.remove = QToolButton(), QPushButton("&Remove")
+        self.add = menu_button("&Add", "Overlay another sweep", self._fill_sources, self._source_chosen)
+        self.remove = QPushButton("&Remove")
         self.progress, self.message, self.reasons, self.legend = (
             ProgressBar(),
             PlainLabel(),
@@ -224,10 +224,6 @@ class RooflinePanel(PanelInParts):
         self.remove.clicked.connect(self.list.remove_chosen)
         self.list.changed.connect(self._draw)
         self.placer.changed.connect(self._draw)
-        self._reader.done.connect(self._read)
-        self._filed.done.connect(self._read)
-        self._filed.failed.connect(self._complain)
-        self._reader.failed.connect(self._complain)
         self.measuring.measured.connect(self._measured)
         self.measuring.opened.connect(self._session_opened)
         self.measuring.changed.connect(self._show_measuring)
@@ -248,14 +244,8 @@ class RooflinePanel(PanelInParts):
         self._name_board()
         self.stop.setToolTip("End the sweep; what was measured stays")
         self.remove.setToolTip("Take the chosen sweep out of the picture; sessions and files stay")
-        self.add.setText("&Add")
-        self.add.setToolTip("Overlay another sweep")
-        self.add.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.add.setMenu(QMenu(self.add))
         self.past = PastSessions(self.add.menu(), self._past)
         self.past.failed.connect(self._complain)
-        self.add.menu().aboutToShow.connect(self._fill_sources)
-        self.add.menu().triggered.connect(self._source_chosen)
         self.progress.setFormat("%v of %m points")
 
     @Slot()
@@ -333,7 +323,6 @@ class RooflinePanel(PanelInParts):
     @Slot()
     def _fill_sources(self) -> None:
         menu = self.add.menu()
-        menu.clear()
         from_session = menu.addAction("From the &session shown")
         from_session.setData("session")
         table = self._context.result.table

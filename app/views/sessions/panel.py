@@ -21,7 +21,6 @@ from PySide6.QtCore import (
     QObject,
     QPersistentModelIndex,
     Qt,
-    QTimer,
     Signal,
     Slot,
 )
@@ -48,6 +47,7 @@ from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Panel
 from ..shared.tasks import TaskQueue
 from ..shared.thumbnail import Thumbnail
+from ..shared.turns import timer
 from ..shared.widgets import button, hbox, local_time, look_pressed, set_up_table, vbox
 
 if TYPE_CHECKING:
@@ -317,8 +317,7 @@ class SessionsPanel(Panel):
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
-        self._tasks = TaskQueue(self)
-        self._tasks.failed.connect(context.bridge.report)
+        self._tasks = TaskQueue(self, context.bridge.report)
         self._deleted: tuple[int, ...] = ()
         self._select_next: int | None = None  # to be selected once it is in the list
         self._opened = 0  # counts what was asked to be opened: of imports, only those asked for last are
@@ -355,8 +354,7 @@ class SessionsPanel(Panel):
         self.table.activated.connect(self._row_activated)
         self.table.selectionModel().selectionChanged.connect(self._selected)
         self._lay_out()
-        self._soon = QTimer(self, interval=_REFRESH_MS, singleShot=True)
-        self._soon.timeout.connect(self.refresh)
+        self._soon = timer(self, self.refresh, _REFRESH_MS, once=True)
         self.search.textChanged.connect(self.model.search)
         self.label.written.connect(self._write_label)
         self.model.modelReset.connect(self._rows_changed)

@@ -6,10 +6,11 @@ from collections import deque
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
 from ...sensors.trace.alarms import Alarm, AlarmKind, AlarmRules
 from .settings import Settings
+from .turns import timer
 
 if TYPE_CHECKING:
     from ...sensors.trace.live_board import LiveBoard
@@ -30,8 +31,7 @@ class Alarms(QObject):
         self._settings = Settings()
         self.raised_so_far: deque[tuple[datetime, Alarm]] = deque(maxlen=_KEPT)  # when, on the wall; oldest first
         self._lines: dict[AlarmKind, str] = {}  # of those that are not over
-        self._timer = QTimer(self, interval=_TICK_MS)
-        self._timer.timeout.connect(self.check)
+        self._timer = timer(self, self.check, _TICK_MS)
         self._timer.start()
 
     @property

@@ -34,9 +34,7 @@ class PastSessions(QObject):
         super().__init__(menu)
         self._menu, self._read = menu, read
         self._place: QAction | None = None  # the line before which they are inserted
-        self._task = LatestTask(self)
-        self._task.done.connect(self._show)
-        self._task.failed.connect(self._not_read)
+        self._task = LatestTask(self, self._show, self._not_read)
 
     def add(self) -> None:
         """List them from here on; called while the menu, which is about to be shown, is filled."""

@@ -10,7 +10,16 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 import shiboken6
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, SignalInstance, Slot
+
+
+def timer(
+    owner: QObject, slot: Callable[..., object] | SignalInstance, interval_ms: int = 0, *, once: bool = False
+) -> QTimer:
+    """A timer that calls a slot when it is started; with `once`, a single time."""
+    made = QTimer(owner, singleShot=once, interval=interval_ms)
+    made.timeout.connect(slot)
+    return made
 
 
 class OwnTurn(QObject):

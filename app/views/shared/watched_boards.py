@@ -74,8 +74,7 @@ class WatchedBoards(QObject):
         self._arriving: list[Gpu] = []  # open, and not watched yet
         self._closing = threading.Event()
         self._to_show = ""  # the selector that was chosen last, until it is open
-        self._tasks = TaskQueue(self)
-        self._tasks.failed.connect(self.failed)
+        self._tasks = TaskQueue(self, self.failed)
         self._heard.connect(self._sensor_event, Qt.ConnectionType.QueuedConnection)
         bridge.subscribe(events.ControlChanged, self._control_changed)
         bridge.subscribe(events.SettingApplied, self._setting_applied)

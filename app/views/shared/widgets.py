@@ -20,7 +20,7 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from PySide6.QtCore import QObject, QPoint, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QColor, QPalette, QValidator
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QAction, QColor, QPalette, QValidator
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -30,6 +30,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
     QLayout,
+    QMenu,
     QProgressBar,
     QPushButton,
     QSpinBox,
@@ -68,6 +69,23 @@ def button(text: str, tip: str = "", clicked: Callable[[], object] | None = None
     made.setToolTip(tip)
     if clicked is not None:
         made.clicked.connect(clicked)
+    return made
+
+
+def menu_button(
+    text: str, tip: str, fill: Callable[[], object], chosen: Callable[[QAction], object] | None = None
+) -> QToolButton:
+    """A button that opens a menu, which is emptied and filled again whenever it is about to be shown."""
+    made = QToolButton()
+    made.setText(text)
+    made.setToolTip(tip)
+    made.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+    menu = QMenu(made)
+    menu.aboutToShow.connect(menu.clear)
+    menu.aboutToShow.connect(fill)
+    if chosen is not None:
+        menu.triggered.connect(chosen)
+    made.setMenu(menu)
     return made
 
 

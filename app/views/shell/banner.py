@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal, SignalInstance, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, Signal, SignalInstance, Slot
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QStatusBar, QToolButton, QWidget
 
@@ -23,6 +23,7 @@ from ..shared.bridge import EngineBridge
 from ..shared.captions import measured_words
 from ..shared.label import PlainLabel
 from ..shared.settings import Settings
+from ..shared.turns import timer
 from ..shared.widgets import button, hbox
 from .log import LOG
 
@@ -183,8 +184,7 @@ class Banner(QFrame):
         self._messages: list[tuple[str, str]] = []
         self._line, self._stays = line, stays
         self._informing: set[tuple[str, str]] = set()
-        self._seen = QTimer(self, interval=_SEEN_MS, singleShot=True)
-        self._seen.timeout.connect(self._let_go)
+        self._seen = timer(self, self._let_go, _SEEN_MS, once=True)
         self.setAccessibleName("Message")
         self.setObjectName("banner")
         self._text = PlainLabel(wrap=True, selectable=True)

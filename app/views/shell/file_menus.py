@@ -72,9 +72,7 @@ class FileOpener(QObject):
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
         self._window = window
-        self._task = LatestTask(self)
-        self._task.done.connect(self._looked)
-        self._task.failed.connect(self.failed)
+        self._task = LatestTask(self, self._looked, self.failed)
 
     @Slot()
     def choose(self) -> None:

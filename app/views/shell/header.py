@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QObject, Qt, QTimer, Slot
+from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction, QActionGroup, QWheelEvent
 from PySide6.QtWidgets import QComboBox, QMenu, QSizePolicy, QToolBar, QToolButton, QWidget
 
@@ -29,6 +29,7 @@ from ..shared import theme
 from ..shared.bridge import Activity, EngineBridge
 from ..shared.current_result import CurrentResult
 from ..shared.label import ElidedLabel, PlainLabel, plain_tip
+from ..shared.turns import timer
 from ..shared.watched_board import WatchedBoard
 from ..shared.watched_boards import SPEEDS, WatchedBoards, beat, shown_reading, speed_words
 from ..shared.widgets import ProgressBar, button, hbox, look_pressed
@@ -322,8 +323,7 @@ class HeldLabel(PlainLabel):
         super().__init__("", parent)
         self._boards = boards
         boards.board_changed.connect(self._show)
-        self._timer = QTimer(self, interval=_TICK_MS)
-        self._timer.timeout.connect(self._show)
+        self._timer = timer(self, self._show, _TICK_MS)
         self._timer.start()
         self._show()
 

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from PySide6 import QtCore, QtGui, QtWidgets
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from ...engine.models.fit_documents import latest_fit
 from ..shared.context import Context
 from ..shared.panel import Ending
-from ..shared.turns import InParts
+from ..shared.turns import InParts, timer
 from ..shared.watched_board import WatchedBoard
 from .panels import PANELS
 from .services import Services
@@ -50,8 +50,7 @@ class QtTypes(QObject):
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._waiting: Iterator[tuple[object, str]] = iter(())
-        self._timer = QTimer(self, interval=0)
-        self._timer.timeout.connect(self._make_some)
+        self._timer = timer(self, self._make_some)
 
     @Slot()
     def make(self) -> None:

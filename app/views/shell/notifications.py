@@ -102,9 +102,7 @@ class BoardNews(QObject):
         self._services, self._boards, self._banner = services, boards, banner
         self._notifications, self._actions = notifications, actions
         self._failing: dict[tuple[WatchedBoard, str], str] = {}  # what of a board is not reported -> the message
-        self._asking = LatestTask(self)
-        self._asking.done.connect(self.known)
-        self._asking.failed.connect(services.bridge.report)
+        self._asking = LatestTask(self, self.known, services.bridge.report)
         boards.sensor_event.connect(self._sensor_event)
         boards.added.connect(self._listen_to)
         boards.removed.connect(self._board_removed)

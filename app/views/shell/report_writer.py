@@ -26,8 +26,7 @@ class ReportWriter(QObject):
     def __init__(self, services: Services, settings: Settings, parent: QObject) -> None:
         super().__init__(parent)
         self._services, self._settings = services, settings
-        self._tasks = TaskQueue(self)
-        self._tasks.failed.connect(self.failed)
+        self._tasks = TaskQueue(self, self.failed)
 
     def write(self, path: Path) -> None:
         """Write the report; `written` or `failed` follows."""

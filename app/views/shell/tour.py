@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import QAbstractButton, QFrame, QMenuBar, QToolBar, QWidget
 
 from ..shared import theme
 from ..shared.label import PlainLabel
+from ..shared.turns import timer
 from ..shared.widgets import button, hbox, vbox
 from .host import Host
 from .panels import TRACES
@@ -65,8 +66,7 @@ class Tour(QFrame):
         theme.style(self._frame, "#tour_frame {{ border: 2px solid {c.accent}; background: transparent; }}")
         for action in {step.possible for step in self._steps if step.possible is not None}:
             action.enabledChanged.connect(self._follow_action)
-        self._soon = QTimer(self, singleShot=True, interval=0)
-        self._soon.timeout.connect(self.stay_in_sight)
+        self._soon = timer(self, self.stay_in_sight, once=True)
         self._frame.hide()
         self.hide()
 

@@ -199,7 +199,8 @@ class MainWindow(QMainWindow, InParts):
         self.news = BoardNews(self.services, self.banner, self.notifications, self.actions_by_name)
         self.wiring = Wiring(self, self)
         self.panels.add(TRACES, self.monitor)
-        self._types, self._loader = QtTypes(self), LatestTask(self)
+        self._types = QtTypes(self)
+        self._loader = LatestTask(self, self._panels_imported, self._panels_failed)
         self._connect()
         self._board_changed(self.board)
         yield
@@ -271,8 +272,6 @@ class MainWindow(QMainWindow, InParts):
         self.workspaces.changed.connect(self._in_sight_changed)
         self._in_sight_changed()
         self._types.made.connect(self._import_panels)
-        self._loader.done.connect(self._panels_imported)
-        self._loader.failed.connect(self._panels_failed)
         self.workspaces.settled.connect(self._panels_there)
 
     @cached_property

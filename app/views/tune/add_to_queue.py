@@ -108,8 +108,7 @@ class VariantsWindow(QDialog):
     ) -> None:
         super().__init__(parent)
         self._context, self._draft, self._set_up = context, draft, set_up
-        self._planner = TaskQueue(self)
-        self._planner.failed.connect(self._not_planned)
+        self._planner = TaskQueue(self, self._not_planned)
         self.setWindowTitle("Add several runs to the queue")
         self.setModal(False)
         self.resize(560, 420)

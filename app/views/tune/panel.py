@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QGridLayout, QMenu, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 
 from ...base.errors import InputError, WattridgeError
 from ...engine.results.state import Purpose, SessionState
@@ -25,7 +24,7 @@ from ..shared.panel import Panel
 from ..shared.past_sessions import PAST_SHOWN, PastSession, PastSessions
 from ..shared.tasks import LatestTask
 from ..shared.watched_boards import speed_words
-from ..shared.widgets import button, local_time, vbox
+from ..shared.widgets import button, local_time, menu_button, vbox
 from .add_to_queue import AddToQueue
 from .draft import Draft, RunsElsewhere, Target, draft_of_session, examples, prepared_file
 from .session_form import SessionForm
@@ -77,9 +76,7 @@ class TunePanel(Panel):
         self._starting = False  # Start was pressed, the engine has not answered yet
         self._start_when_ready = False
         self._elsewhere = ("", False)  # the device that runs what the shown board does not; whether to start it there
-        self._reader = LatestTask(self)
-        self._reader.done.connect(self._read)
-        self._reader.failed.connect(self._not_prepared)
+        self._reader = LatestTask(self, self._read, self._not_prepared)
         self.summary, self.form, self.progress = DraftSummary(), SessionForm(), SessionProgress()
         self.header = SetupHeader()
         self.caption = ResultCaption(context.result)
@@ -124,11 +121,10 @@ class TunePanel(Panel):
         choose = button("&Open …", tip, self.choose_file)
         self.speed = SpeedChoice(self._context.boards)
         edit = button("E&dit …", "Edit the specification that is open, or begin one", self.edit_asked.emit)
-        self.examples = _menu_button("Examples", self._fill_examples)
-        self.stored = _menu_button("Past sessions", self._fill_stored)
+        self.examples = menu_button("Examples", "", self._fill_examples)
+        self.stored = menu_button("Past sessions", "", self._fill_stored, self._look_at)
         self.past = PastSessions(self.stored.menu(), self._past)
         self.past.failed.connect(self._context.bridge.report)
-        self.stored.menu().triggered.connect(self._look_at)
         self.body = QWidget()  # what can be folded away
         files = QGridLayout()  # in two rows, as below: the results beside the panel need the width
         for place, each in enumerate((choose, edit, self.examples, self.stored)):
@@ -217,11 +213,12 @@ class TunePanel(Panel):
         if self._draft is not None:
             self.open(self._draft.path, taken_over=path)
 
-    def _fill_examples(self, menu: QMenu) -> None:
+    def _fill_examples(self) -> None:
         for path in examples():
-            menu.addAction(path.stem.replace("_", " "), lambda *_, path=path: self.open(path))
+            self.examples.menu().addAction(path.stem.replace("_", " "), lambda *_, path=path: self.open(path))
 
-    def _fill_stored(self, menu: QMenu) -> None:
+    def _fill_stored(self) -> None:
+        menu = self.stored.menu()
         self.past.add()
         menu.addSeparator()
         draft = self._draft
@@ -595,15 +592,3 @@ class TunePanel(Panel):
 def _keep_width(of: QPushButton, widest: str) -> None:
     """The buttons beside it stay where they are, whatever it says."""
     of.setMinimumWidth(of.fontMetrics().horizontalAdvance(widest) + 36)
-
-
-def _menu_button(text: str, fill: Callable[[QMenu], None]) -> QToolButton:
-    """A button with a menu that is filled whenever it is about to be shown."""
-    made = QToolButton()
-    made.setText(text)
-    made.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-    menu = QMenu(made)
-    made.setMenu(menu)
-    menu.aboutToShow.connect(menu.clear)
-    menu.aboutToShow.connect(lambda: fill(menu))
-    return made

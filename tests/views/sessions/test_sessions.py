@@ -472,7 +472,7 @@ def test_one_of_another_board_can_be_looked_at(qtbot: QtBot, open_program: OpenP
         [sys.executable, "-c", _CUT_OFF, str(here.parents[3]), str(here.parents[1])], check=False, timeout=60
     )
     window = ready(qtbot, open_program(gpu))
-    assert window.banner.offered.text() == "events.Open"
+    assert window.banner.offered.text() == "Open"
     submitted: list[Any] = []
     window.bridge.submit = submitted.append
     window.banner.offered.click()

@@ -92,7 +92,8 @@ def test_no_panel_makes_more_than_one_plot_in_a_turn(load: Load, plots: list[str
         in_each_turn.append(len(plots) - before)
     assert max(in_each_turn) <= 1
     assert sum(in_each_turn) == PLOTS.get(name, 0)
-    assert in_each_turn[-1] == 0, "it is shown in a later turn than that of its last plot"
+    if isinstance(panels[name], InParts):  # the others are made in less than a frame
+        assert in_each_turn[-1] == 0, "it is shown in a later turn than that of its last plot"
 
 
 def test_a_panel_is_there_once_it_is_whole(load: Load, qtbot: QtBot) -> None:
