@@ -37,7 +37,7 @@ class Use:
         from turns import Turns
 
         from app.engine.session import events
-        from app.views.shared.watched_board import watched_gpu
+        from app.views.shared.watched_boards import watched_gpu
         from app.views.shell.app import Program, application
 
         self._timer, self._open = QTimer, events.Open

@@ -55,7 +55,7 @@ def take(folder: Path, size: str, specification: Path) -> None:
     from app.base.paths import resources
     from app.engine.results.state import SessionState
     from app.views.shared import theme
-    from app.views.shared.watched_board import watched_gpu
+    from app.views.shared.watched_boards import watched_gpu
     from app.views.shell.app import Program, application
     from app.views.shell.panels import PANELS
 

@@ -44,7 +44,7 @@ started = float(sys.argv[1])
 import app.cli
 from PySide6.QtCore import QTimer
 from app.views.shell import app as views
-from app.views.shared.watched_board import watched_gpu
+from app.views.shared.watched_boards import watched_gpu
 gpu = watched_gpu("simulated:a100")
 qt = views.application()
 program = views.Program(gpu)
@@ -85,7 +85,7 @@ import app.cli
 from PySide6.QtCore import QTimer
 from app.engine.session import events
 from app.views.shell import app as views
-from app.views.shared.watched_board import watched_gpu
+from app.views.shared.watched_boards import watched_gpu
 gpu = watched_gpu("simulated:a100")
 qt = views.application()
 program = views.Program(gpu)

@@ -34,7 +34,7 @@ from app.base.paths import resources  # noqa: E402
 from app.engine.results.state import SessionState  # noqa: E402
 from app.engine.session import events  # noqa: E402
 from app.views.shared import theme  # noqa: E402
-from app.views.shared.watched_board import watched_gpu  # noqa: E402
+from app.views.shared.watched_boards import watched_gpu  # noqa: E402
 from app.views.shell.app import Program, application  # noqa: E402
 
 # A board that works hard, rests, moves data, rests: for as many seconds as it is told.

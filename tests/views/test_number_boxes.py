@@ -26,7 +26,7 @@ from app.views.monitor.alarm_window import AlarmWindow
 from app.views.monitor.panel import LanesWindow
 from app.views.pool.runs_on import BoardsDialog
 from app.views.shared.settings import Settings
-from app.views.shared.watched_board import WatchedBoard
+from app.views.shared.watched_boards import WatchedBoard
 from app.views.shared.widgets import ShortNumberBox, WholeBox
 from app.views.tune.add_to_queue import VariantsWindow
 from app.views.tune.draft import draft_of_file

@@ -17,8 +17,7 @@ from ..monitor.time_window import TimeWindow
 from ..plots.figures import value_text
 from ..shared import theme
 from ..shared.label import PlainLabel, plain_tip
-from ..shared.watched_board import WatchedBoard, is_real
-from ..shared.watched_boards import shown_reading
+from ..shared.watched_boards import WatchedBoard, is_real, shown_reading
 from ..shared.widgets import hbox
 
 _SHOWN_S = 60.0

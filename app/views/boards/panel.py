@@ -35,8 +35,7 @@ from ..shared.panel import Panel
 from ..shared.settings import Settings
 from ..shared.tasks import LatestTask, TaskQueue
 from ..shared.turns import timer
-from ..shared.watched_board import WatchedBoard, is_real
-from ..shared.watched_boards import WatchedBoards, beat
+from ..shared.watched_boards import WatchedBoard, WatchedBoards, beat, is_real
 from ..shared.widgets import hbox, menu_button, vbox
 from .board_row import BoardRow
 

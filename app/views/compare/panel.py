@@ -23,11 +23,10 @@ from ...engine.store.record import SessionRecord
 from ..plots.chart_plot import ChartPlot
 from ..plots.descriptions import ListingTable
 from ..shared.context import Context
-from ..shared.file_dialogs import open_files
 from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Panel
 from ..shared.tasks import LatestTask, TaskQueue
-from ..shared.widgets import button, hbox, local_time, vbox
+from ..shared.widgets import button, hbox, local_time, open_files, vbox
 
 if TYPE_CHECKING:
     from ...engine.store.database import Store

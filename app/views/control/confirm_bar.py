@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QWidget
 from ..shared import theme
 from ..shared.countdown import BACK, BACK_TIP, KEEP, KEEP_TIP
 from ..shared.label import PlainLabel
-from ..shared.watched_board import WatchedBoard
-from ..shared.watched_boards import WatchedBoards
+from ..shared.watched_boards import WatchedBoard, WatchedBoards
 from ..shared.widgets import hbox, vbox
 
 

@@ -45,13 +45,11 @@ from ...sensors.gpu import Gpu
 from ..shared import theme
 from ..shared.context import Context
 from ..shared.countdown import Countdown, apply_command
-from ..shared.file_dialogs import save_file
 from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Panel
 from ..shared.tasks import LatestTask
-from ..shared.watched_board import WatchedBoard
-from ..shared.watched_boards import beat, shown_reading
-from ..shared.widgets import hbox, vbox
+from ..shared.watched_boards import WatchedBoard, beat, shown_reading
+from ..shared.widgets import hbox, save_file, vbox
 from .arming import ACTIONS, SIMULATED, Arming
 from .confirm_bar import answer_buttons
 from .setting_rows import Choices, SettingRows, choices_of

@@ -31,11 +31,10 @@ from ...engine.specification.document import document_of
 from ...engine.specification.toml_edit import rebased, text_of, toml_of
 from ...engine.specification.toml_section import MAX_BYTES
 from ..shared import theme
-from ..shared.file_dialogs import open_file, save_file
 from ..shared.label import ElidedLabel, PlainLabel
 from ..shared.panel import Ending
 from ..shared.tasks import LatestTask, TaskQueue
-from ..shared.widgets import button, hbox, local_time, vbox
+from ..shared.widgets import button, hbox, local_time, open_file, save_file, vbox
 from .beside import Beside, Found, Measured, Reading, measure, read
 from .toml_pane import TomlPane, help_at
 from .wizard import Complaint

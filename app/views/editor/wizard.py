@@ -47,11 +47,10 @@ from ...engine.specification.new_document import (
 from ...engine.specification.toml_edit import rebased, toml_of
 from ...engine.specification.toml_section import MAX_BYTES
 from ..shared import theme
-from ..shared.file_dialogs import choose_folder, open_file
 from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Ending
 from ..shared.tasks import LatestTask
-from ..shared.widgets import button, hbox, vbox
+from ..shared.widgets import button, choose_folder, hbox, open_file, vbox
 from ..tune.draft import examples
 
 _FIRST = (1, 2, 4)  # values of a field of the command line, to begin with

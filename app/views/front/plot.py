@@ -25,10 +25,9 @@ from ..shared.current_result import PIN_NAMES
 from ..shared.label import PlainLabel
 from ..shared.turns import InParts
 from .hover_card import HoverCard
-from .labels import LabelLayout, Wish
+from .labels import LabelLayout, ReferenceMarks, Wish, reference_html
 from .overlays import BrushBox, FrontOverlays
 from .points import Floats, FrontPoints, Indices
-from .references import ReferenceMarks, reference_html
 
 _LEAST_FRONT_PX = 9.0  # of a front point's marker: larger than that of the crowd
 _REACH = 400.0  # pixels between an end and its name

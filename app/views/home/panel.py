@@ -46,7 +46,7 @@ from ..shared.settings import Settings
 from ..shared.tasks import LatestTask
 from ..shared.thumbnail import SmallFronts, Thumbnail
 from ..shared.turns import timer
-from ..shared.watched_board import WatchedBoard, is_real
+from ..shared.watched_boards import WatchedBoard, is_real
 from ..shared.widgets import button, hbox, local_time, vbox
 
 if TYPE_CHECKING:

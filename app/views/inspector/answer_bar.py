@@ -22,11 +22,10 @@ from ...engine.session import events
 from ..control.apply_button import ApplyButton
 from ..shared import theme
 from ..shared.context import Context
-from ..shared.file_dialogs import choose_folder
 from ..shared.label import PlainLabel, plain_tip
 from ..shared.settings import Settings
 from ..shared.tasks import LatestTask
-from ..shared.widgets import button, hbox, vbox
+from ..shared.widgets import button, choose_folder, hbox, vbox
 
 ALL = ""  # every kind
 # kind, its label, what it holds

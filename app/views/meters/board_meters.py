@@ -11,8 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from ...engine.metering.external_meters import NO_METERS, MeterChoice
 from ..shared.settings import Settings
 from ..shared.tasks import TaskQueue
-from ..shared.watched_board import WatchedBoard
-from ..shared.watched_boards import WatchedBoards
+from ..shared.watched_boards import WatchedBoard, WatchedBoards
 
 if TYPE_CHECKING:
     from ...sensors.meters.sampled import SampledMeter

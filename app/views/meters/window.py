@@ -27,7 +27,7 @@ from ..shared.widgets import button, hbox, vbox
 if TYPE_CHECKING:
     from ...sensors.meters.sampled import SampledMeter
     from ...sensors.meters.select import FoundMeter
-    from ..shared.watched_board import WatchedBoard
+    from ..shared.watched_boards import WatchedBoard
     from .board_meters import BoardMeters
 
 _TICK_MS = 100

@@ -23,12 +23,11 @@ from ..plots.descriptions import ListingTable
 from ..plots.plot import Box, dress
 from ..shared import theme
 from ..shared.context import Context
-from ..shared.file_dialogs import open_file
 from ..shared.label import PlainLabel
 from ..shared.panel import Panel
 from ..shared.past_sessions import PAST_SHOWN, PastSession, PastSessions
 from ..shared.tasks import LatestTask
-from ..shared.widgets import hbox, menu_button
+from ..shared.widgets import hbox, menu_button, open_file
 
 _WIDTH = 0.36  # of a method's room, each of its two bars
 _LINES = (7, 16)  # characters of a name before it goes on in the next line, at least and at most

@@ -44,12 +44,11 @@ from ..plots.overlay_list import OverlayList, colour_of
 from ..plots.plot import Box, dress
 from ..shared import theme
 from ..shared.context import Context
-from ..shared.file_dialogs import open_file
 from ..shared.label import PlainLabel
 from ..shared.panel import PanelInParts
 from ..shared.past_sessions import PAST_SHOWN, PastSession, PastSessions
 from ..shared.tasks import LatestTask
-from ..shared.widgets import ProgressBar, button, hbox, vbox
+from ..shared.widgets import ProgressBar, button, hbox, open_file, vbox
 from .methods import MethodsView
 from .plot import ModelPlot, caps_legend, explained_as_html, power_legend, voltage_legend
 from .voltage import VoltagePlot

@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QCheckBox, QDialog, QFormLayout, QListWidget, QWid
 
 from ...sensors.gpu import Gpu
 from ...sensors.trace.alarms import Alarm, AlarmRules
-from ..shared.alarms import Alarms
 from ..shared.label import PlainLabel, plain_tip
+from ..shared.watched_boards import Alarms
 from ..shared.widgets import NumberBox, button, hbox, vbox
 
 _TEMPERATURE_C = 85.0

@@ -47,14 +47,13 @@ from ...sensors.channel import CHANNELS, POWER_SAMPLES
 from ...sensors.gpu import GpuInfo
 from ..plots.figures import energy_text, value_text
 from ..shared import theme
-from ..shared.file_dialogs import save_file
 from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Part
 from ..shared.recorder import KINDS, SUFFIX, Recorder, usual_name
 from ..shared.settings import Settings
 from ..shared.tasks import LatestTask
 from ..shared.watched_boards import ShownReading, beat, shown_reading
-from ..shared.widgets import NumberBox, button, hbox, vbox
+from ..shared.widgets import NumberBox, button, hbox, save_file, vbox
 from .lane_view import LaneView, Span
 from .lanes import ESTIMATED_VOLTAGE, LaneChoice, Range, ShownLane
 from .readout import NO_STATISTICS, Readout

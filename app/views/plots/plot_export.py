@@ -28,8 +28,8 @@ from ...base.errors import WattridgeError
 from ...base.formatting import counted
 from ...base.text import one_line, text_cell
 from ..shared import theme
-from ..shared.file_dialogs import save_file
 from ..shared.tasks import TaskQueue
+from ..shared.widgets import save_file
 from .chart_plot import NamedBars
 from .scatter import PointCloud
 

@@ -26,14 +26,12 @@ from PySide6.QtWidgets import (
 
 from ...sensors.select import gpu_selectors
 from ..shared.context import Context
-from ..shared.file_dialogs import choose_folder
 from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Panel
 from ..shared.settings import Settings
 from ..shared.tasks import TaskQueue
-from ..shared.watched_board import is_real
-from ..shared.watched_boards import SPEEDS
-from ..shared.widgets import WholeBox, button, hbox, vbox
+from ..shared.watched_boards import SPEEDS, is_real
+from ..shared.widgets import WholeBox, button, choose_folder, hbox, vbox
 
 _SIMULATED = "simulated:"
 _MOST_SIMULATED = 32

@@ -1,15 +1,17 @@
 """The energy roofline: measure a board or open sweeps, see them overlaid with their fits, place a kernel on them.
 
 Placing a kernel on the rooflines by its work and traffic, and what each board is expected to take for it.
+
+`RooflineMeasuring`: the sweeps of a board's roofline as ordinary sessions, one precision after the other.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -42,7 +44,11 @@ from ...engine.models.roofline.points import (
     sweeps_of_store,
     sweeps_on_file,
 )
+from ...engine.results.state import Progress, SessionState
+from ...engine.runner.boards import ReadyPlan
+from ...engine.session import events
 from ...engine.session.events import SessionStarted
+from ...engine.session.planning import plan_resume, plan_roofline
 from ...engine.space.result_table import ResultTable
 from ...engine.specification.plan import SessionPlan
 from ..plots.colour_key import ColourKey
@@ -50,14 +56,178 @@ from ..plots.descriptions import ListingTable, fill_columns, prepare_table
 from ..plots.overlay_list import OverlayList, icon_of
 from ..shared import theme
 from ..shared.captions import source_words
-from ..shared.file_dialogs import open_file
+from ..shared.context import Context
 from ..shared.label import PlainLabel, plain_tip
-from ..shared.panel import PanelInParts
+from ..shared.panel import Ending, PanelInParts
 from ..shared.past_sessions import PastSession, PastSessions
 from ..shared.tasks import LatestTask
-from ..shared.widgets import ProgressBar, hbox, menu_button, vbox
-from .measuring import RooflineMeasuring
+from ..shared.turns import timer
+from ..shared.widgets import ProgressBar, hbox, menu_button, open_file, vbox
 from .plot import RooflinePlot
+
+_PARTIAL_MS = 500  # between two fits of a sweep that is still running
+
+
+class RooflineMeasuring(QObject, Ending):
+    """Plans and fits off Qt's thread; the engine runs the sessions. `measured` is emitted during a session too.
+
+    These sessions are stored as any other, and never become the window's current result.
+    """
+
+    measured = Signal(object)  # Sweep
+    opened = Signal(object)  # events.SessionStarted: a stored sweep, opened to look at
+    changed = Signal()  # what is going on, or how far it is
+    failed = Signal(str, str)  # what went wrong, and the remedy
+
+    def __init__(self, context: Context, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._gpu = context.gpu  # the board of the sweep that runs, or of the last one
+        self._waiting: list[str] = []  # precisions still to be measured, the present one first
+        self._own: tuple[SessionPlan, ResultTable, int] | None = None  # the session that runs, or the last one
+        self._asked: ReadyPlan | None = None  # given to the engine, which has not answered yet
+        self.progress: Progress | None = None
+        self._planner = LatestTask(self, self._planned, self._not_planned)
+        self._fitter = LatestTask(self, self.measured, self._not_fitted)
+        self._partial = timer(self, self._fit, _PARTIAL_MS, once=True)
+        bridge = context.bridge
+        bridge.subscribe(events.SessionStarted, self._session_started, roofline=True)
+        bridge.subscribe(events.MeasurementsAdded, self._measurements_added, roofline=True)
+        bridge.subscribe(events.FiguresRestated, self._figures_restated, roofline=True)
+        bridge.subscribe(events.SessionChanged, self._session_changed, roofline=True)
+        bridge.activity.changed.connect(self.changed)
+        self.changed.connect(self._hold_queue)
+        bridge.subscribe(events.EngineFault, self._fault)
+
+    @property
+    def busy(self) -> bool:
+        """A sweep of ours is being made."""
+        return bool(self._waiting)
+
+    @property
+    def fitting(self) -> bool:
+        """Whether a fit is still to come."""
+        return self._fitter.busy or self._partial.isActive()
+
+    @property
+    def possible(self) -> bool:
+        """The engine is free for a sweep."""
+        bridge = self._context.bridge
+        return not self.busy and bridge.activity.plan is None and bridge.queue.current is None
+
+    @property
+    def precision(self) -> str:
+        """What is being measured; empty while nothing is."""
+        return self._waiting[0] if self._waiting else ""
+
+    def start(self, precisions: Sequence[str]) -> None:
+        """Measure these, one after the other."""
+        if self.possible and precisions:
+            self._waiting = list(precisions)
+            self._gpu = self._context.gpu  # whichever board is shown meanwhile
+            self._plan()
+
+    @Slot(int, str)
+    def resume(self, session: int, precision: str) -> None:
+        """Continue a stored sweep."""
+        store, board = self._context.store, self._context.boards.current
+        if self.possible:
+            self._waiting, self._gpu = [precision], board.gpu
+            self._plan_with(lambda: plan_resume(store, session, gpu=board.gpu, guard=board.guard))
+
+    @Slot()
+    def stop(self) -> None:
+        """End what runs; what was measured stays."""
+        started = self._asked is not None or self._own is not None
+        self._waiting = self._waiting[:1] if started else []
+        self._planner.shutdown()
+        if started:
+            self._context.bridge.submit(events.Stop())
+        self.changed.emit()
+
+    # --- one precision after the other --------------------------------------------------------------------------------
+
+    def _plan(self) -> None:
+        gpu, precision = self._gpu, self._waiting[0]
+        self._plan_with(lambda: plan_roofline(gpu, precision))
+
+    def _plan_with(self, plan: Callable[[], ReadyPlan]) -> None:
+        self.progress, self._own = None, None
+        self._planner.run(lambda _stop: plan())
+        self.changed.emit()
+
+    @Slot(object)
+    def _planned(self, plan: ReadyPlan) -> None:
+        self._asked = plan
+        self._context.bridge.submit(events.Start(plan))
+
+    @Slot(str, str)
+    def _not_planned(self, what: str, remedy: str) -> None:
+        self._give_up()
+        self.failed.emit(what, remedy)
+
+    @Slot(object)
+    def _session_started(self, event: events.SessionStarted) -> None:
+        if event.plan is self._asked:
+            self._asked, self._own = None, (event.plan, event.table, event.session)
+        elif not event.running:
+            self.opened.emit(event)
+        self.changed.emit()
+
+    @Slot(object)
+    def _figures_restated(self, event: events.FiguresRestated) -> None:
+        if self._own is not None and event.session == self._own[2]:
+            self._own = (event.plan, event.table, event.session)
+
+    @Slot(object)
+    def _measurements_added(self, event: events.MeasurementsAdded) -> None:
+        if self.busy and self._own is not None and event.session == self._own[2]:
+            self.progress = event.progress
+            if not self._partial.isActive() and not self._fitter.busy:
+                self._partial.start()
+            self.changed.emit()
+
+    @Slot(object)
+    def _session_changed(self, event: events.SessionChanged) -> None:
+        state = event.progress.state
+        if self.busy and self._own is not None and event.progress.session == self._own[2] and not state.alive:
+            self._partial.stop()
+            self._fit()
+            self._waiting = self._waiting[1:] if state is SessionState.DONE else []
+            if self._waiting:
+                self._plan()
+        self.changed.emit()
+
+    @Slot()
+    def _hold_queue(self) -> None:
+        """Nothing that waits to run comes between two precisions."""
+        self._context.bridge.queue.hold(self.busy)
+
+    @Slot(object)
+    def _fault(self, _event: events.EngineFault) -> None:
+        """A session that could not even start; the window's banner shows why."""
+        if self._asked is not None:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        self._waiting, self._asked = [], None
+        self.changed.emit()
+
+    # --- fitting what was measured ------------------------------------------------------------------------------------
+
+    @Slot()
+    def _fit(self) -> None:
+        if self._own is None:
+            return
+        (plan, table, session), board = self._own, self._gpu.info
+        session_of = {"gpu": plan.gpu, "title": plan.title, "source": plan.source, "session": session}
+        self._fitter.run(lambda _stop: sweep_of_session(table, board=board, **session_of))  # type: ignore[arg-type]
+
+    @Slot(str, str)
+    def _not_fitted(self, what: str, remedy: str) -> None:
+        if not self.busy:  # while it runs the first points may be too few
+            self.failed.emit(what, remedy)
+
 
 _TIPS = (
     "Work over peak or traffic over bandwidth, whichever takes longer, and longer at a power limit",

@@ -42,13 +42,22 @@ from ...engine.session import events
 from ...engine.store.record import Label, SessionRecord
 from ..shared.captions import measured_words
 from ..shared.context import Context
-from ..shared.file_dialogs import choose_folder, open_files, save_file
 from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Panel
 from ..shared.tasks import TaskQueue
 from ..shared.thumbnail import Thumbnail
 from ..shared.turns import timer
-from ..shared.widgets import button, hbox, local_time, look_pressed, set_up_table, vbox
+from ..shared.widgets import (
+    button,
+    choose_folder,
+    hbox,
+    local_time,
+    look_pressed,
+    open_files,
+    save_file,
+    set_up_table,
+    vbox,
+)
 
 if TYPE_CHECKING:
     from ...engine.formats.any_table import TableColumns

@@ -30,7 +30,7 @@ from ...sensors.gpu import Gpu
 from ..shared import theme
 from ..shared.settings import Settings, SettingsSaver
 from ..shared.turns import timer
-from ..shared.watched_board import watched_gpu
+from ..shared.watched_boards import watched_gpu
 from .log import Log
 from .services import Services
 from .window import EXAMPLE, MainWindow

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QStatusBar, QToo
 from ...engine.results.state import Purpose, SessionState
 from ...engine.session.events import Apply, EngineFault, SessionStarted, SettingApplied
 from ...sensors.gpu import Gpu
-from ..queue.queue_model import named
+from ..queue.panel import named
 from ..shared import theme
 from ..shared.bridge import EngineBridge
 from ..shared.captions import measured_words

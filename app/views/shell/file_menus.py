@@ -10,10 +10,10 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal, SignalInstance, Slot
 from PySide6.QtWidgets import QMenu, QWidget
 
-from ..shared.file_dialogs import choose_folder, open_file
 from ..shared.label import plain_tip
 from ..shared.settings import Settings
 from ..shared.tasks import LatestTask
+from ..shared.widgets import choose_folder, open_file
 
 
 class FileMenus(QObject):

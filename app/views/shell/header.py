@@ -22,16 +22,15 @@ from ...base.formatting import duration
 from ...sensors.channel import CHANNELS
 from ...sensors.simulated.twin import not_shown
 from ..boards.board_row import Spark
-from ..control.switch import ControlSwitch
+from ..control.arming import ControlSwitch
 from ..plots.figures import value_text
-from ..queue.queue_model import waiting_in_words
+from ..queue.panel import waiting_in_words
 from ..shared import theme
 from ..shared.bridge import Activity, EngineBridge
 from ..shared.current_result import CurrentResult
 from ..shared.label import ElidedLabel, PlainLabel, plain_tip
 from ..shared.turns import timer
-from ..shared.watched_board import WatchedBoard
-from ..shared.watched_boards import SPEEDS, WatchedBoards, beat, shown_reading, speed_words
+from ..shared.watched_boards import SPEEDS, WatchedBoard, WatchedBoards, beat, shown_reading, speed_words
 from ..shared.widgets import ProgressBar, button, hbox, look_pressed
 
 _NONE = "No result yet: start a session in Tune, or open one in Library"

@@ -15,8 +15,7 @@ from ..monitor.readout import Readout
 from ..shared import theme
 from ..shared.bridge import EngineBridge
 from ..shared.current_result import CurrentResult
-from ..shared.watched_board import WatchedBoard
-from ..shared.watched_boards import WatchedBoards
+from ..shared.watched_boards import WatchedBoard, WatchedBoards
 
 if TYPE_CHECKING:
     from ..monitor.lanes import Layout

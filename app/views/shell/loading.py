@@ -23,7 +23,7 @@ from ...engine.models.fit_documents import latest_fit
 from ..shared.context import Context
 from ..shared.panel import Ending
 from ..shared.turns import InParts, timer
-from ..shared.watched_board import WatchedBoard
+from ..shared.watched_boards import WatchedBoard
 from .panels import PANELS
 from .services import Services
 

@@ -17,7 +17,7 @@ from ...engine.session import events
 from ...sensors.trace.sampler import SensorEvent
 from ..shared.bridge import EngineBridge
 from ..shared.tasks import LatestTask
-from ..shared.watched_board import WatchedBoard
+from ..shared.watched_boards import WatchedBoard
 from .banner import Banner
 from .loading import known_of
 from .services import Services

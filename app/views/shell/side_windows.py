@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 from ..shared.panel import Ending
 from ..shared.settings import Settings
 from ..shared.turns import OwnTurn
-from ..shared.watched_board import WatchedBoard
+from ..shared.watched_boards import WatchedBoard
 
 if TYPE_CHECKING:
     from ..doctor.window import Found

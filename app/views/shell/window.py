@@ -19,18 +19,15 @@ from ...base.paths import resources
 from ...engine.session import events
 from ..control.confirm_bar import ConfirmBar
 from ..shared import theme
-from ..shared.file_dialogs import save_file
 from ..shared.panel import end_all
 from ..shared.settings import Settings
 from ..shared.tasks import LatestTask
-from ..shared.turns import InParts
-from ..shared.watched_board import WatchedBoard
-from ..shared.widgets import lies_behind, vbox
-from .actions import Actions, Handler, every_action
+from ..shared.turns import Frames, InParts
+from ..shared.watched_boards import WatchedBoard
+from ..shared.widgets import lies_behind, save_file, vbox
 from .banner import Banner, QuitBar, offer_left_over, offer_recovery
 from .copying import Copying
 from .file_menus import FileMenus, FileOpener
-from .frames import Frames
 from .header import BoardMenu, Header, HeldLabel, ResultBar
 from .host import Host
 from .live_traces import LiveTraces
@@ -42,7 +39,7 @@ from .panels import CHANNELS, INSPECTOR, PANELS, TRACES, WORKSPACES
 from .report_writer import ReportWriter
 from .services import Services
 from .side_windows import SideWindows
-from .window_actions import ACTIONS, LENGTH_ACTIONS
+from .window_actions import ACTIONS, LENGTH_ACTIONS, Actions, Handler, every_action
 from .wiring import Wiring
 from .workspaces import Placement, Workspaces
 

@@ -32,8 +32,7 @@ from ..shared import theme
 from ..shared.settings import Settings
 from ..shared.turns import OwnTurn
 from ..shared.widgets import hbox, vbox
-from .docks import Docks, Page
-from .icons import icon_of
+from .docks import Docks, Page, icon_of
 from .loading import Panels
 from .panels import INSPECTOR, PANELS, WORKSPACES, PanelSpec, Place, WorkspaceSpec
 

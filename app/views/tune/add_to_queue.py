@@ -26,7 +26,7 @@ from .draft import Draft, draft_of_file
 
 if TYPE_CHECKING:
     from ...engine.runner.boards import ReadyPlan
-    from ..shared.watched_board import WatchedBoard
+    from ..shared.watched_boards import WatchedBoard
     from .draft import Draft
 
 _TIP = "Run it as it is set up, once nothing else runs; the arrow offers several strategies, seeds and boards"

@@ -18,13 +18,12 @@ from ..pool.runs_on import RunsOn
 from ..shared.captions import measured_words, provenance
 from ..shared.context import Context
 from ..shared.current_result import ResultCaption
-from ..shared.file_dialogs import open_file
 from ..shared.label import plain_tip
 from ..shared.panel import Panel
 from ..shared.past_sessions import PAST_SHOWN, PastSession, PastSessions
 from ..shared.tasks import LatestTask
 from ..shared.watched_boards import speed_words
-from ..shared.widgets import button, local_time, menu_button, vbox
+from ..shared.widgets import button, local_time, menu_button, open_file, vbox
 from .add_to_queue import AddToQueue
 from .draft import Draft, RunsElsewhere, Target, draft_of_session, examples, prepared_file
 from .session_form import SessionForm

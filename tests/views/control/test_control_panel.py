@@ -26,10 +26,10 @@ from app.engine.session import events
 from app.sensors.gpu import GpuInfo, PowerLimit, Source
 from app.sensors.power_profiles import PowerProfile, PowerProfiles
 from app.sensors.trace.trace import Trace
+from app.views.control.arming import ControlSwitch
 from app.views.control.confirm_bar import ConfirmBar
 from app.views.control.panel import COLUMNS, ControlPanel
 from app.views.control.setting_rows import ClockBox
-from app.views.control.switch import ControlSwitch
 from app.views.shell.banner import Banner
 
 CLOCKS = tuple(range(210, 1411, 15))

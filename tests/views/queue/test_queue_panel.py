@@ -19,7 +19,7 @@ from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 from app.views.queue.panel import QueuePanel
-from app.views.roofline.measuring import RooflineMeasuring
+from app.views.roofline.panel import RooflineMeasuring
 from app.views.shell.app import Program
 from app.views.shell.banner import QuitBar
 from app.views.shell.header import ResultBar

@@ -27,13 +27,12 @@ from app.engine.session import events
 from app.engine.store.database import Store
 from app.views.shared import theme
 from app.views.shared.settings import Settings
-from app.views.shared.watched_board import watched_gpu
-from app.views.shell.actions import every_action
+from app.views.shared.watched_boards import watched_gpu
 from app.views.shell.app import Program
 from app.views.shell.header import Badge
 from app.views.shell.panels import PANELS
 from app.views.shell.window import MainWindow
-from app.views.shell.window_actions import ACTIONS, LENGTH_ACTIONS
+from app.views.shell.window_actions import ACTIONS, LENGTH_ACTIONS, every_action
 
 ROOT = Path(__file__).resolve().parents[3]
 
