@@ -218,8 +218,7 @@ class HelperRow(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.text = PlainLabel()
-        self.text.setWordWrap(True)
+        self.text = PlainLabel(wrap=True)
         self.button = QPushButton("&Install the helper …")
         self.button.setToolTip("Asks for an administrator's password, once; only root can change the copy")
         self.button.clicked.connect(self.install)

@@ -36,7 +36,6 @@ class DoctorWindow(QDialog, Ending):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle("Check this machine")
-        self.setModal(False)
         self.found: Found = ()
         self.summary = PlainLabel(wrap=True)
         self.table = ListingTable("What was looked at")

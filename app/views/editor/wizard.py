@@ -367,7 +367,6 @@ class NewWindow(QDialog, Ending):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle("New specification")
-        self.setModal(False)
         self.resize(860, 600)
         self.ways = QTabWidget()
         self.ways.setDocumentMode(True)

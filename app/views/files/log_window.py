@@ -162,7 +162,6 @@ class LogWindow(QDialog, Ending):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle("Log of power")
-        self.setModal(False)
         self.resize(980, 640)
         self.log: Log | None = None
         self._path = Path()

@@ -44,7 +44,6 @@ class TableWindow(QDialog, Ending):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle("Table of measurements")
-        self.setModal(False)
         self.resize(760, 520)
         self._path = Path()
         self._table: Table | None = None

@@ -285,9 +285,8 @@ class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
         self.labels.sources = [*(each.wishes for each in named), self._choice_wish, self.overlays.wishes]
         yield
         self.card = HoverCard(self)
-        self.note = PlainLabel(parent=self)
+        self.note = PlainLabel(parent=self, wrap=True)
         self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.note.setWordWrap(True)
         self.note.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

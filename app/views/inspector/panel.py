@@ -146,8 +146,7 @@ class TextView(QWidget):
 
     def __init__(self, name: str, *, wrap: bool, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.title = PlainLabel()
-        self.title.setWordWrap(True)
+        self.title = PlainLabel(wrap=True)
         self.copy = QPushButton("Copy")
         self.copy.setToolTip("Put all of it on the clipboard")
         self.copy.clicked.connect(self.copy_all)

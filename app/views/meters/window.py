@@ -45,7 +45,6 @@ class MeterWindow(QDialog, Ending):
         self._board, self._meters = board, meters
         self.looked_at: tuple[str, SampledMeter] | None = None  # its selector, and the meter
         self._open: ExitStack | None = None
-        self.setModal(False)
         self.resize(720, 620)
         self.found = QListWidget()
         self.found.setAccessibleName("Meters that seem to be here")

@@ -76,7 +76,6 @@ class LanesWindow(QDialog):
         self._lanes: dict[str, ShownLane] = {}
         self._ranges: dict[str, Range] = {}
         self.setWindowTitle("Traces shown")
-        self.setModal(False)
         self.resize(420, 440)
         self.list = QListWidget()
         self.list.setAccessibleName("Traces")
@@ -450,8 +449,7 @@ class MonitorPanel(Part):
         self.view = LaneView(gpu, trace)
         self.lanes_menu = LanesMenu(self.view)
         self.menu = TraceMenu(self, self.view, self.lanes_menu, self.picture, self.write_picture, self.write_readings)
-        self._summary = PlainLabel(_HINT)
-        self._summary.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._summary = PlainLabel(_HINT, selectable=True)
         self._summary.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._summary.setContentsMargins(8, 1, 8, 3)
         self._summary.setFont(theme.number_font())

@@ -33,12 +33,9 @@ class SensorWindow(QDialog):
         super().__init__(parent)
         self._info = info
         self.found: Characterisation | None = None
-        self.setModal(False)
         self.resize(760, 620)
-        self.text = PlainLabel()
+        self.text = PlainLabel(wrap=True, selectable=True)
         self.text.setTextFormat(Qt.TextFormat.RichText)
-        self.text.setWordWrap(True)
-        self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.plot = pg.PlotWidget(viewBox=Box(), enableMenu=False)
         self.plot.hideButtons()
         self.plot.setLabel("bottom", "Time since a step from rest to load (ms)")

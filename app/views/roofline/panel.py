@@ -248,7 +248,7 @@ class KernelPlacer(QWidget):
         self._kernel: PlacedKernel | None = None
         self.work, self.traffic = QLineEdit(), QLineEdit()
         self.take = QPushButton("From the &selection")
-        self.message = PlainLabel(_HOW)
+        self.message = PlainLabel(_HOW, wrap=True)
         self.table = ListingTable("Expected time, power and energy of the kernel")
         grid = QGridLayout(self)
         grid.setContentsMargins(4, 4, 4, 0)
@@ -270,7 +270,6 @@ class KernelPlacer(QWidget):
         grid.addWidget(self.message, 2, 0, 1, 3)
         grid.addWidget(self.table, 3, 0, 1, 3)
         grid.setRowStretch(3, 1)
-        self.message.setWordWrap(True)
         self.take.clicked.connect(self.take_offered)
         self.offer(None)
 

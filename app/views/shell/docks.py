@@ -137,9 +137,8 @@ class Page(QScrollArea):
             self._show_words()
 
     def _show_words(self) -> None:
-        label = PlainLabel(self._words)
+        label = PlainLabel(self._words, wrap=True)
         label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        label.setWordWrap(True)
         label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.hold(label)
         self._label = label

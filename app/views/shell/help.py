@@ -62,7 +62,6 @@ class HelpWindow(QDialog):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle("Help")
-        self.setModal(False)
         self.pages = QListWidget()
         self.pages.setAccessibleName("Pages of the user guide")
         self.text = GuideBrowser()

@@ -47,7 +47,6 @@ class PruningPicture(QWidget):
         self._lines: tuple[tuple[str, int, str, str], ...] = ()  # restriction, left, share removed, tool tip
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("What each restriction leaves")
-        theme.notifier().changed.connect(self.recolour)
 
     @property
     def lines(self) -> tuple[tuple[str, int, str, str], ...]:
@@ -75,10 +74,6 @@ class PruningPicture(QWidget):
     @property
     def _height(self) -> int:
         return self.fontMetrics().height() + 5
-
-    @Slot()
-    def recolour(self) -> None:
-        self.update()
 
     def event(self, event: QEvent) -> bool:
         """The tool tip of the line under the mouse."""
@@ -246,7 +241,6 @@ class SpaceWindow(QDialog):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setModal(False)
         self.resize(860, 640)
         self.words, self.picture, self.table = PlainLabel(), PruningPicture(), SpaceTable()
         self.words.setWordWrap(True)

@@ -110,7 +110,6 @@ class VariantsWindow(QDialog):
         self._context, self._draft, self._set_up = context, draft, set_up
         self._planner = TaskQueue(self, self._not_planned)
         self.setWindowTitle("Add several runs to the queue")
-        self.setModal(False)
         self.resize(560, 420)
         self.what, self.count = PlainLabel(wrap=True), PlainLabel(wrap=True)
         self.strategies, self.boards = _ticked_list("Strategies"), _ticked_list("Boards")
