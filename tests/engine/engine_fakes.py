@@ -11,7 +11,7 @@ import numpy as np
 
 from app.engine.results.measurement import Depth, Measurement, State
 from app.engine.results.objectives import Goal, Objective
-from app.engine.runner.base import Runner, no_more
+from app.engine.runner.base import More, Runner, no_more
 from app.engine.runner.boards import Boards, InProcess, ReadyPlan
 from app.engine.session.events import Event
 from app.engine.space.search_space import Parameter, SearchSpace
@@ -52,11 +52,7 @@ class FakeRunner(Runner):
         self._before = before
 
     def measure(
-        self,
-        rows: Sequence[int],
-        stop: threading.Event,
-        depth: Depth = Depth.ENERGY,
-        more: Callable[[], Sequence[int]] = no_more,
+        self, rows: Sequence[int], stop: threading.Event, depth: Depth = Depth.ENERGY, more: More = no_more
     ) -> Iterator[Measurement]:
         for row in rows:
             if stop.is_set():
