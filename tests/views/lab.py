@@ -88,9 +88,9 @@ class OneBoard(QObject):
         self.all: list[Any] = []
         self.current = self.add(gpu, trace)
         self.current.countdown.answered.connect(bridge.submit)
-        bridge.setting_applied.connect(self._setting_applied)
-        bridge.fault.connect(self._fault)
-        bridge.control_changed.connect(self._control_changed)
+        bridge.subscribe(events.SettingApplied, self._setting_applied)
+        bridge.subscribe(events.EngineFault, self._fault)
+        bridge.subscribe(events.ControlChanged, self._control_changed)
 
     def add(self, gpu: Any, trace: Any = None) -> Any:
         """One more board."""

@@ -18,6 +18,7 @@ from app.engine.results.objectives import Goal, Objective
 from app.engine.space.result_table import ResultTable
 from app.views.inspector.chooser_bar import ChooserBar
 from app.views.shared.current_result import EVERYTHING
+from app.views.shared.panel import end_all
 from app.views.shared.settings import Settings
 
 
@@ -32,7 +33,7 @@ def bar(lab: Lab, qtbot: QtBot) -> Iterator[ChooserBar]:
     qtbot.addWidget(made)
     made.show()
     yield made
-    made.shutdown()
+    end_all(made)
 
 
 def show(lab: Lab) -> ResultTable:

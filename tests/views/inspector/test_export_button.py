@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from app.engine.formats.read import read_recording
 from app.engine.space.result_table import ResultTable
 from app.views.inspector.answer_bar import ExportButton
+from app.views.shared.panel import end_all
 from app.views.shared.settings import Settings
 
 
@@ -27,7 +28,7 @@ def button(lab: Lab, qtbot: QtBot) -> Iterator[ExportButton]:
     qtbot.addWidget(made)
     made.show()
     yield made
-    made.shutdown()
+    end_all(made)
 
 
 def session(lab: Lab) -> ResultTable:
@@ -100,7 +101,7 @@ def test_kind_and_folder_are_remembered_over_restarts(
     again.own.trigger()
     assert again.own.isChecked()
     assert again.folder.name == "session-1"
-    again.shutdown()
+    end_all(again)
 
 
 def test_t1_is_offered_only_of_a_specification(lab: Lab, button: ExportButton, qtbot: QtBot, tmp_path: Path) -> None:

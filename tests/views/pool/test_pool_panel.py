@@ -85,7 +85,7 @@ class Window:
         self.store = Store()
         self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event))
         self.faults: list[events.EngineFault] = []
-        self.bridge.fault.connect(self.faults.append)
+        self.bridge.subscribe(events.EngineFault, self.faults.append)
         boards: Any = OneBoard(self.bridge, gpu, None)
         self.context = Context(self.bridge, boards, self.store, CurrentResult(self.bridge))
         self.tune, self.panel = TunePanel(self.context), PoolPanel(self.context)
@@ -177,7 +177,7 @@ def test_a_session_runs_on_the_boards_that_were_chosen_and_one_that_dies_costs_n
     assert cells(panel, "State") == ["waiting", "waiting"]
     assert run_command(tune.plan_as_set_up()).words[2:4] == ("--gpu", "simulated:a100,simulated:a100#1")
     tune.form.evaluations.setValue(60)
-    grown = context.bridge.measurements_added
+    grown = context.bridge.signal(events.MeasurementsAdded)
     with qtbot.waitSignal(grown, timeout=60_000, check_params_cb=lambda event: event.length >= 20):
         tune.start.click()
     opened.pool.kill("sim-b")

@@ -48,7 +48,7 @@ class Window:
         self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event))
         self.result = CurrentResult(self.bridge)
         self.faults: list[events.EngineFault] = []
-        self.bridge.fault.connect(self.faults.append)
+        self.bridge.subscribe(events.EngineFault, self.faults.append)
         boards: Any = OneBoard(self.bridge, gpu, None)
         self.context = Context(self.bridge, boards, self.store, self.result)
         self.panel = self.new_panel()

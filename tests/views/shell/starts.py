@@ -94,7 +94,7 @@ def looks(folder: Path, screens: str, starts: Sequence[tuple[str, ...]]) -> list
     from PySide6.QtTest import QTest
     from PySide6.QtWidgets import QWidget
 
-    from app.views.shared.watched_board import watched_gpu
+    from app.views.shared.watched_boards import watched_gpu
     from app.views.shell.app import Program, application
 
     def drag(widget: QWidget, edge: QPoint, by: QPoint) -> None:
