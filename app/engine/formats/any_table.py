@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -147,6 +147,17 @@ def read_cells(path: Path) -> Table:
     return _of_text(parse_columns(read_text(path), str(path)), path)
 
 
+def _guessed_parameters(
+    table: Table, free: Sequence[str], measured: Sequence[str], figures: Iterable[str]
+) -> dict[str, str]:
+    """The columns that were chosen rather than measured: those before the first figure, if there are such."""
+    place = {name: number for number, name in enumerate(table.columns)}
+    chosen = [name for name in free if name not in measured and _is_chosen(name, table)]
+    first = min((place[name] for name in (*measured, *figures)), default=0)
+    before = [name for name in chosen if place[name] < first]
+    return {name: name for name in before or chosen}
+
+
 def guess(table: Table, said: TableColumns | None = None) -> TableColumns:
     """The columns of parameters and figures: as said, and the others from the header. Raises InputError."""
     said = said or TableColumns()
@@ -157,14 +168,13 @@ def guess(table: Table, said: TableColumns | None = None) -> TableColumns:
     taken = {*(said.parameters or {}).values(), *(said.figures or {}).values()}
     free = [name for name in table.columns if name not in taken]
     measured = [name for name in free if table.is_numeric(name) and _is_measured(name, table.columns[name])]
-    parameters = dict(said.parameters) if said.parameters is not None else None
-    figures = dict(said.figures) if said.figures is not None else None
-    if parameters is None:
-        chosen = [name for name in free if name not in measured and _is_chosen(name, table)]
-        first = min((list(table.columns).index(name) for name in (*measured, *(figures or {}).values())), default=0)
-        before = [name for name in chosen if list(table.columns).index(name) < first]
-        parameters = {name: name for name in before or chosen}
-    if figures is None:
+    if said.parameters is not None:
+        parameters = dict(said.parameters)
+    else:
+        parameters = _guessed_parameters(table, free, measured, (said.figures or {}).values())
+    if said.figures is not None:
+        figures = dict(said.figures)
+    else:
         others = measured or [name for name in free if table.is_numeric(name)]
         figures = {_figure_name(name): name for name in others if name not in parameters.values()}
     if not parameters or not figures:
@@ -172,6 +182,21 @@ def guess(table: Table, said: TableColumns | None = None) -> TableColumns:
         remedy = f"name them: --parameters A,B --figures C,D. {_there(table)}"
         raise InputError(what, str(table.path), remedy)
     return TableColumns(parameters, figures)
+
+
+def _remarks(table: Table, columns: TableColumns, kept: int) -> Iterator[str]:
+    """What of a table is left out or mixed, where `kept` of its rows are read."""
+    parameters, figures = columns.parameters or {}, columns.figures or {}
+    if kept < len(table):
+        yield f"{len(table) - kept} of {len(table)} rows have no number in any figure and are left out"
+    first = min(list(table.columns).index(column) for column in figures.values())
+    for name, column in list(table.columns.items())[:first]:
+        empty = list(column).count(None)
+        if 0 < empty < len(table) and not _NOT_CHOSEN.search(name):
+            yield f"{name} is empty in {empty} of {len(table)} rows: it is not read as a parameter"
+    for name in filter(KERNELS.__contains__, parameters):
+        several = ", ".join(dict.fromkeys(map(str, table.columns[parameters[name]])))
+        yield f"{MIXED_KERNELS}{several[:200]}): a best or a mean over all of them compares different work"
 
 
 def recording_of(table: Table, columns: TableColumns) -> Recording:
@@ -195,16 +220,7 @@ def recording_of(table: Table, columns: TableColumns) -> Recording:
     same = {name.lower(): str(cells[0]) for name, cells in table.columns.items() if len(set(cells)) == 1}
     device, kernel = (next((v for n, v in same.items() if n in known), "") for known in (_DEVICES, KERNELS))
     notes = [f"a table of another tool, read with parameters: {', '.join(parameters)}; figures: {', '.join(figures)}"]
-    if len(builder) < len(table):
-        notes.append(f"{len(table) - len(builder)} of {len(table)} rows have no number in any figure and are left out")
-    first = min(list(table.columns).index(column) for column in figures.values())
-    for name, column in list(table.columns.items())[:first]:
-        empty = list(column).count(None)
-        if 0 < empty < len(table) and not _NOT_CHOSEN.search(name):
-            notes.append(f"{name} is empty in {empty} of {len(table)} rows: it is not read as a parameter")
-    for name in (name for name in parameters if name in KERNELS):
-        several = ", ".join(dict.fromkeys(map(str, table.columns[parameters[name]])))
-        notes.append(f"{MIXED_KERNELS}{several[:200]}): a best or a mean over all of them compares different work")
+    notes += _remarks(table, columns, len(builder))
     found = builder.finish(device=device, kernel=kernel, notes=notes)
     objective = _objective(found.value_names)
     return replace(found, objective=objective, read_with=columns.options, is_named=bool(kernel or not device))

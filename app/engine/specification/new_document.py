@@ -6,7 +6,7 @@ An OpenCL source in CUDA's words, for what reads text and does not compile: `ker
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -89,6 +89,26 @@ def kernel_called(scan: Scan, name: str | None, source: Path) -> tuple[Kernel, s
     raise InputError(f"there is no kernel '{name}'", str(source), f"known: {known}")
 
 
+def _taken(
+    scan: Scan, chosen: Mapping[str, Sequence[Value]] | None
+) -> tuple[dict[str, tuple[Value, ...]], dict[str, Value]]:
+    """The parameters with their values, as chosen or suggested, and the constants."""
+    suggested = [s for s in scan.suggestions if s.tunable]
+    asked = {s.name: s.values for s in suggested} if chosen is None else chosen
+    taken = {name: tuple(values) for name, values in asked.items() if name not in _RESERVED}
+    constants = {s.name: s.values[0] for s in scan.suggestions if not s.tunable and s.name not in taken}
+    left = {s.name: s.values[0] for s in suggested if s.name not in taken and s.why.startswith("the source uses")}
+    return taken, constants | left  # the source does not compile without those that are left
+
+
+def _constant_memory(scan: Scan, scope: set[str]) -> Iterator[str]:
+    """The lines of arguments in constant memory whose extents are known from names in scope."""
+    for symbol, kind, extent in scan.symbols:
+        if set(re.findall(r"[A-Za-z_]\w*", extent)) <= scope and re.fullmatch(r"[\w\s*+()-]+", extent):
+            entry = {"name": symbol, "type": kind or "float32", "shape": [extent], "fill": "random"}
+            yield f"    {toml_of(entry | {'memory': 'constant'})},"
+
+
 def from_kernel(
     source: Path,
     scan: Scan,
@@ -102,12 +122,7 @@ def from_kernel(
     `chosen` has the values of each parameter; without it all that looks tunable is one, with the values suggested.
     """
     name = name or kernel.names[0]
-    suggested = [s for s in scan.suggestions if s.tunable]
-    taken = {s.name: s.values for s in suggested} if chosen is None else {n: tuple(v) for n, v in chosen.items()}
-    taken = {each: values for each, values in taken.items() if each not in _RESERVED}
-    constants = {s.name: s.values[0] for s in scan.suggestions if not s.tunable and s.name not in taken}
-    left = {s.name: s.values[0] for s in suggested if s.name not in taken and s.why.startswith("the source uses")}
-    constants |= left  # the source does not compile without them
+    taken, constants = _taken(scan, chosen)
     own = _own_names(kernel, scan, taken)
     for kind, each in kernel.template:
         if each in own:
@@ -136,18 +151,7 @@ def from_kernel(
         entry, doubt = _argument(argument, size, constants)
         guessed += [f"{argument.name}: {doubt}"] if doubt else []
         lines.append(f"    {toml_of(entry)}, # {CHECK}{': ' + doubt if doubt else ''}")
-    scope = {*taken, *constants}
-    for symbol, kind, extent in scan.symbols:
-        if set(re.findall(r"[A-Za-z_]\w*", extent)) <= scope and re.fullmatch(r"[\w\s*+()-]+", extent):
-            entry = {
-                "name": symbol,
-                "type": kind or "float32",
-                "shape": [extent],
-                "fill": "random",
-                "memory": "constant",
-            }
-            lines.append(f"    {toml_of(entry)},")
-    lines += ["]"]
+    lines += [*_constant_memory(scan, {*taken, *constants}), "]"]
     missing += _reference(scan, kernel, name, lines)
     if constants:
         lines += ["", "[constants]", *(f"{key_text(each)} = {toml_of(value)}" for each, value in constants.items())]

@@ -143,8 +143,8 @@ def check_url(url: str, where: str) -> None:
         raise InputError(f"'{url[:80]}' is not a URL", where, "as http://127.0.0.1:8000")
 
 
-def _client(section: Section, folder: Path, scope: tuple[str, ...]) -> ClientSpec:
-    run = section.text("run", "")
+def _check_load(section: Section, run: str, scope: tuple[str, ...]) -> None:
+    """Raises InputError where a client is neither a program nor one kind of load."""
     loads = [key for key in ("rate", "concurrency") if key in section]
     if run and (loads or "prompts" in section):
         raise InputError("both a program and a load", section.where, "keep run, or rate or concurrency")
@@ -155,20 +155,31 @@ def _client(section: Section, folder: Path, scope: tuple[str, ...]) -> ClientSpe
     check_places(run, section.place("run"), (*scope, FREE_PORT))
     for key in loads:
         parse(_expression(section, key), section.place(key)).check_names(scope)
-    api = section.text("api", "completions")
-    if api not in APIS:
-        raise section.wrong("api", f"one of {', '.join(APIS)}")
-    endpoint = section.text("endpoint", "")
-    if endpoint and (not endpoint.startswith("/") or any(letter.isspace() for letter in endpoint)):
-        raise section.wrong("endpoint", "a path such as /v1/completions")
+
+
+def _printed_figures(section: Section, run: str) -> tuple[Section, Section]:
+    """The figures read from a program's output, by patterns and by paths in JSON. Raises InputError."""
     values, paths = section.table("values"), section.table("json")
     for name in values:
         _check_pattern(values.text(name), values, name, (1,))
     for name in paths:
         if len(paths.text(name)) > MOST_PATTERN or not _JSON_PATH.fullmatch(paths.text(name)):
             raise paths.wrong(name, 'a path such as summary.ttft[0]["p95 ms"]')
-    if not run and (len(list(values)) or len(list(paths))):
+    if not run and (list(values) or list(paths)):
         raise InputError("figures are read from a program's output", section.where, "add run = COMMAND")
+    return values, paths
+
+
+def _client(section: Section, folder: Path, scope: tuple[str, ...]) -> ClientSpec:
+    run = section.text("run", "")
+    _check_load(section, run, scope)
+    api = section.text("api", "completions")
+    if api not in APIS:
+        raise section.wrong("api", f"one of {', '.join(APIS)}")
+    endpoint = section.text("endpoint", "")
+    if endpoint and (not endpoint.startswith("/") or any(letter.isspace() for letter in endpoint)):
+        raise section.wrong("endpoint", "a path such as /v1/completions")
+    values, paths = _printed_figures(section, run)
     prompts = section.text("prompts", "")
     extra = section.raw("extra") or {}
     if not isinstance(extra, dict):
