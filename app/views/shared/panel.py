@@ -49,7 +49,9 @@ class Part(QWidget, Ending):
 
     @Slot()
     def _colours_changed(self) -> None:
-        self.recolour()
+        """Not to be overridden: PySide keeps calling an overridden slot when its object is gone."""
+        if not isinstance(self, InParts) or self.is_whole:
+            self.recolour()
 
     def recolour(self) -> None:
         """Take over the colours in use. Called when they have changed."""
@@ -75,8 +77,3 @@ class PanelInParts(Panel, InParts):
     def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
         super().__init__(context, parent)
         self.begin(at_once)
-
-    @Slot()
-    def _colours_changed(self) -> None:
-        if self.is_whole:
-            self.recolour()

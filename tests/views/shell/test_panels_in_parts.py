@@ -14,8 +14,9 @@ from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine.store.database import Store
+from app.views.shared import theme
 from app.views.shared.context import Context
-from app.views.shared.panel import Part
+from app.views.shared.panel import PanelInParts, Part
 from app.views.shared.turns import InParts
 from app.views.shell.loading import Panels
 from app.views.shell.panels import PANELS
@@ -159,3 +160,23 @@ def test_no_grid_has_lines_at_small_ticks(load: Load, name: str) -> None:
     assert axes or name in ("analysis", "compare"), "which have a grid with a chart"
     for axis in axes:
         assert len(axis.tickValues(0.0, 2.0, 400.0)) == 1
+
+
+def test_colours_reach_a_panel_once_it_is_whole_and_no_more_when_it_is_gone(load: Load) -> None:
+    class Coloured(PanelInParts):
+        def make(self) -> Iterator[None]:
+            yield
+
+        def recolour(self) -> None:
+            heard.append("colours")
+
+    heard: list[str] = []
+    panel = Coloured(Lab().context, at_once=False)
+    theme.notifier().changed.emit()
+    assert heard == []
+    panel.finish()
+    theme.notifier().changed.emit()
+    assert heard == ["colours"]
+    shiboken6.delete(panel)
+    theme.notifier().changed.emit()
+    assert heard == ["colours"]
