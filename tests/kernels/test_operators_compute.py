@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernels_on_cpu import KernelOnCpu
-from operator_definitions import by_definition
+from fixtures.kernels_on_cpu import KernelOnCpu
+from fixtures.operator_definitions import by_definition
 
 from app.engine.space.build import build_space
 from app.engine.specification.check import specification_of

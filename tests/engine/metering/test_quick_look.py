@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_board import FakeBoard
+from fixtures.fake_board import FakeBoard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_fakes import Listener
+from fixtures.engine_fakes import Listener
 
 from app.base.errors import InputError, WattridgeError
 from app.engine.control.guard import DeviceGuard

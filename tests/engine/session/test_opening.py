@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engine_fakes import FakeRunner, Listener, grid, measurement_of, plan
+from fixtures.engine_fakes import FakeRunner, Listener, grid, measurement_of, plan
 
 from app.base.errors import InputError
 from app.engine.formats.csv_table import write_csv

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cuda_bench import SteadySensors
-from engine_fakes import FakeRunner, grid, plan
+from fixtures.cuda_bench import SteadySensors
+from fixtures.engine_fakes import FakeRunner, grid, plan
 
 from app.base.errors import InputError, WattridgeError
 from app.base.paths import resources

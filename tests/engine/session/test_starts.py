@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_fakes import FakeRunner, FakeTimer, Listener, grid, plan
+from fixtures.engine_fakes import FakeRunner, FakeTimer, Listener, grid, plan
 
 import app.engine.strategies  # noqa: F401  (registers them)
 from app.base.errors import InputError

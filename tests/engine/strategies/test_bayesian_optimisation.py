@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from strategy_conformance import Problem, run
+from fixtures.strategy_conformance import Problem, run
 
 import app.engine.strategies  # noqa: F401  (registers them)
 from app.engine.formats.read import read_recording

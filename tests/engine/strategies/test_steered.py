@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engine_fakes import Listener
+from fixtures.engine_fakes import Listener
 
 from app.base.errors import InputError
 from app.base.paths import resources

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lab import OBJECTIVE, Lab, cache_session, filled, grid_space, measured, plan_for
+from fixtures.lab import OBJECTIVE, Lab, cache_session, filled, grid_space, measured, plan_for
 from PySide6.QtWidgets import QApplication, QScrollArea
 from pytestqt.qtbot import QtBot
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
+from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, plan_for
 from pytestqt.qtbot import QtBot
 
 from app.base.errors import WattridgeError

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import FakeGpu, working
-from lab import OBJECTIVE, Lab, grid_space, measured, plan_for, ready
+from fixtures.fakes import FakeGpu, working
+from fixtures.lab import OBJECTIVE, Lab, grid_space, measured, plan_for, ready
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from lab import EFFICIENCY, OBJECTIVE, Lab, filled, grid_space, measured, plan_for
+from fixtures.lab import EFFICIENCY, OBJECTIVE, Lab, filled, grid_space, measured, plan_for
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
+from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, plan_for
 from pytestqt.qtbot import QtBot
 
 from app.engine.formats.read import read_recording

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from lab import OBJECTIVE, Lab, grid_space, measured, plan_for
+from fixtures.lab import OBJECTIVE, Lab, grid_space, measured, plan_for
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QImage, QPainter
 from pytestqt.qtbot import QtBot

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_pool import FakePool
-from lab import OBJECTIVE, Lab, OneBoard, filled, grid_space, measured, plan_for
+from fixtures.fake_pool import FakePool
+from fixtures.lab import OBJECTIVE, Lab, OneBoard, filled, grid_space, measured, plan_for
 from PySide6.QtWidgets import QDialogButtonBox
 from pytestqt.qtbot import QtBot
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 import pytest
-from lab import OBJECTIVE, Lab, OneBoard, filled, grid_space, plan_for
+from fixtures.lab import OBJECTIVE, Lab, OneBoard, filled, grid_space, plan_for
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot

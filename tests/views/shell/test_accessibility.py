@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyqtgraph as pg
-from fakes import FakeGpu, working
+from fixtures.fakes import FakeGpu, working
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import (

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.starts import looks
 from PySide6.QtCore import QRect, QSize
-from starts import looks
 
 from app.views.shell.panels import PANELS
 from app.views.shell.placement import first_geometry, screens_name

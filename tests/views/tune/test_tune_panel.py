@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lab import OBJECTIVE, Lab, OneBoard, filled, grid_space, plan_for, progress
+from fixtures.lab import OBJECTIVE, Lab, OneBoard, filled, grid_space, plan_for, progress
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QSpinBox
 from pytestqt.qtbot import QtBot
