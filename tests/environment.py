@@ -6,6 +6,8 @@ import os
 import signal
 import time
 
+import pytest
+
 _PREFIXES = ("WATTRIDGE_", "XDG_", "LC_", "QT_", "PYTHON", "OPENBLAS_", "OMP_", "MKL_", "CUDA_VISIBLE_", "SUDO_")
 _NAMES = ("COLUMNS", "LINES", "LANG", "LANGUAGE", "TZ", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE")
 # where the real measurements, the program under test and Kernel Tuner are, and whether kernels may run on a board here
@@ -23,3 +25,12 @@ def clear() -> None:
             signal.signal(ignored, signal.default_int_handler if ignored == signal.SIGINT else signal.SIG_DFL)
     if hasattr(time, "tzset"):
         time.tzset()
+
+
+def need_terminal() -> None:
+    """Skip the test where no terminal can be opened: a chroot without /dev/pts."""
+    try:
+        for end in os.openpty():
+            os.close(end)
+    except OSError as error:
+        pytest.skip(f"no terminal can be opened here: {error}")

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from environment import need_terminal
 
 if not Path("/proc/self/stat").exists():
     pytest.skip("looks for processes in /proc", allow_module_level=True)
@@ -120,6 +121,7 @@ def test_measure_ends_the_program_and_what_that_started(started: Started, number
 @pytest.mark.parametrize("number", ENDINGS)
 def test_measure_at_a_terminal_ends_them_too(started: Started, number: signal.Signals) -> None:
     """There the program shares our group, so that the terminal's keys reach it; the shell is not what ends."""
+    need_terminal()
     ours, theirs = os.openpty()
     words = ["measure", "--gpu", "simulated:a100", "--", "sh", "-c", PROGRAM.format(pids=started.pids)]
     shell = "import os, subprocess, sys, time; subprocess.run([sys.executable, *sys.argv[1:]]); time.sleep(7777)"

@@ -25,9 +25,9 @@ from app.base.paths import resources
 from app.cli import main
 from app.engine.report.export import export_session
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.sensors.select import open_gpu
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 UNKNOWN: Final = "–"
 MINUS: Final = "−"  # of numbers that are read in a window or a chart, not copied from a terminal
@@ -105,18 +104,3 @@ def round_ticks(low: float, high: float, at_most: int) -> list[float]:
         if last - first + 1 <= at_most:
             return [k * step * factor for k in range(first, last + 1)]
     return []
-
-
-def as_json(value: Any) -> Any:
-    """A value as JSON can hold it: dataclasses become objects, arrays lists, NaN and infinities null."""
-    if hasattr(value, "tolist"):  # NumPy's arrays and scalars, without importing it
-        value = value.tolist()
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): as_json(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [as_json(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

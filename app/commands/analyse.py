@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import InputError
 from ..base.files import is_input
-from ..base.formatting import as_json
+from ..base.records import as_json
 from .arguments import add_board, add_choosing, add_control, add_goal, add_repeats, add_search, add_table, columns_of
 from .side_by_side import measured_sessions, show_comparison
 from .sources import is_specification, open_session, recording_path
@@ -96,8 +96,8 @@ def analyse(arguments: Namespace) -> int:
 
     Of a log of power over time, energy and sampling.
     """
-    from ..engine.analysis.document import document_of
-    from ..engine.analysis.over_load_description import models_to_json
+    from ..engine.analysis.analysis_document import document_of
+    from ..engine.analysis.describe_over_load import models_to_json
     from ..engine.analysis.session_analysis import analyse as analyse_table
     from ..engine.session.summary import by_goal, share_to_json
 
@@ -130,8 +130,8 @@ def analyse(arguments: Namespace) -> int:
 
 def _print(opened: Opened, found: Analysis, best: int | None) -> None:
     """Every finding; `best` is the index of the best by the objective."""
-    from ..engine.analysis.description import MOST_POINTS, describe_analysis
-    from ..engine.analysis.over_load_description import describe_models_over_load
+    from ..engine.analysis.describe_analysis import MOST_POINTS, describe_analysis
+    from ..engine.analysis.describe_over_load import describe_models_over_load
     from ..engine.analysis.peak_share import peak_share
     from ..engine.results.description import Description, Figure
 

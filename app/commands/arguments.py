@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..engine.metering.condition import Condition
     from ..engine.metering.external_meters import MeterChoice
     from ..engine.report.export import Existing
-    from ..engine.session.plan import SearchOptions
+    from ..engine.specification.plan import SearchOptions
     from ..sensors.gpu import Gpu
 
 _FASTEST = 100.0  # beyond it the physics of a simulated board cannot keep up with its own clock
@@ -217,7 +217,7 @@ def key_value(text: str) -> tuple[str, str]:
 
 def search_options(arguments: Namespace, repeats: int | None = None) -> SearchOptions:
     """What the command line says in place of the specification."""
-    from ..engine.session.plan import SearchOptions
+    from ..engine.specification.plan import SearchOptions
 
     goal = None
     if arguments.maximise:

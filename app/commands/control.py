@@ -17,8 +17,19 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ..base.errors import InputError, PermissionRefused, WattridgeError
-from ..base.formatting import UNKNOWN, as_json
-from ..engine.results.settings import PROFILE, SETTINGS, WORDS, Setting, in_words, profile_number, unit, with_unit
+from ..base.formatting import UNKNOWN
+from ..base.records import as_json
+from ..engine.results.settings import (
+    PROFILE,
+    SETTINGS,
+    WORDS,
+    BoardSettings,
+    Setting,
+    in_words,
+    profile_number,
+    unit,
+    with_unit,
+)
 from ..sensors.remote.address import SCHEME
 from .arguments import add_board, add_control, add_force, board_of, clock_or_range, positive_float
 from .terminal import ask, print_json, print_table, say, show, stop_on_interrupt
@@ -103,14 +114,14 @@ def apply(arguments: Namespace) -> int:
             return _apply(arguments, gpu, guard, chosen)
 
 
-def _apply(arguments: Namespace, gpu: Gpu, guard: DeviceGuard, chosen: dict[str, Setting]) -> int:
+def _apply(arguments: Namespace, gpu: Gpu, guard: DeviceGuard, chosen: BoardSettings) -> int:
     for name in chosen:
         if why := guard.why_not(name):
             raise WattridgeError(f"the {WORDS[name]} cannot be set: {why}", gpu.info.label, "leave it out")
     for note in guard.open():
         say(note)
     with stop_on_interrupt() as stop:
-        guard.make(chosen)
+        guard.apply(**chosen)
         prior, applied = guard.prior, guard.applied
         seen = guard.watch(stop)
         if not arguments.json:
@@ -130,7 +141,7 @@ def _apply(arguments: Namespace, gpu: Gpu, guard: DeviceGuard, chosen: dict[str,
     return 0 if seen.obeyed else 1
 
 
-def _require_board(found_on: SessionRecord, gpu: Gpu, named: dict[str, Setting]) -> None:
+def _require_board(found_on: SessionRecord, gpu: Gpu, named: BoardSettings) -> None:
     """Raises InputError where a session's settings were found on another model; says where on another board of it.
 
     A simulated board is another model: it has the name of a real one.
@@ -144,14 +155,14 @@ def _require_board(found_on: SessionRecord, gpu: Gpu, named: dict[str, Setting])
         say(f"The settings of {session} were found {where}: boards of one model differ.")
 
 
-def _named(arguments: Namespace) -> tuple[dict[str, Setting], SessionRecord | None]:
+def _named(arguments: Namespace) -> tuple[BoardSettings, SessionRecord | None]:
     """The settings that are named, and the session that they come from. Raises InputError without any."""
     given: dict[str, Setting | None] = {
         "power_limit_w": arguments.power_limit,
         "memory_clock_mhz": arguments.memory_clock,
         "graphics_clock_mhz": arguments.clock,
     }
-    chosen: dict[str, Setting] = {name: value for name, value in given.items() if value is not None}
+    chosen: BoardSettings = {name: value for name, value in given.items() if value is not None}
     found_on = None
     if arguments.session is not None:
         of_session, found_on = _of_session(arguments.session, arguments.configuration)
@@ -162,7 +173,7 @@ def _named(arguments: Namespace) -> tuple[dict[str, Setting], SessionRecord | No
     return chosen, found_on
 
 
-def _of_profile(name: str | None, gpu: Gpu) -> dict[str, Setting]:
+def _of_profile(name: str | None, gpu: Gpu) -> BoardSettings:
     """The settings of a profile for boards of this kind."""
     from ..engine.control.profiles import profiles_of
 
@@ -173,7 +184,7 @@ def _of_profile(name: str | None, gpu: Gpu) -> dict[str, Setting]:
     return {} if name is None else known[name]
 
 
-def _of_session(session: int, configuration: str | None) -> tuple[dict[str, Setting], SessionRecord]:
+def _of_session(session: int, configuration: str | None) -> tuple[BoardSettings, SessionRecord]:
     from ..engine.report.export import choose
     from ..engine.session.planning import plan_of
     from ..engine.store.database import Store
@@ -208,7 +219,7 @@ def _confirmed(countdown_s: float, stop: threading.Event, quiet: bool) -> bool:
     return False
 
 
-def _write(arguments: Namespace, gpu: Gpu, chosen: dict[str, Setting]) -> int:
+def _write(arguments: Namespace, gpu: Gpu, chosen: BoardSettings) -> int:
     """The settings as files: a script, and a unit for the start of the machine."""
     from ..base.files import refuse_taken, write_text
     from ..engine.formats.nvidia_smi import board_script, clock_unit, service_unit
@@ -234,6 +245,8 @@ def _write(arguments: Namespace, gpu: Gpu, chosen: dict[str, Setting]) -> int:
         path = folder / f"{file_stem(title)}-service.service"
         refuse_taken(path, force=arguments.force)
         files.append(write_text(path, unit, overwrite=True))
+    if not gpu.info.live:
+        say(f"No unit can set {gpu.info.label}: it is no real board. Name one with --gpu for files that work.")
     if arguments.json:
         print_json({"files": [str(file.resolve()) for file in files]})
     else:

@@ -87,7 +87,7 @@ def _profile(store: Store, session: int, wanted: Wanted, arguments: Namespace) -
 
 
 def _print(store: Store, session: int, opened: Opened, result: ProfilingResult | None) -> None:
-    from ..engine.analysis.description import describe_counter_split, describe_counters
+    from ..engine.analysis.describe_analysis import describe_counter_split, describe_counters
     from ..engine.analysis.session_analysis import analyse
     from ..engine.results.description import Description
 
@@ -136,7 +136,7 @@ def _profiled(opened: Opened) -> list[int]:
 
 
 def _document(store: Store, session: int, opened: Opened, result: ProfilingResult | None) -> dict[str, Any]:
-    from ..engine.analysis.document import counters_to_json, entry
+    from ..engine.analysis.analysis_document import counters_to_json, entry
     from ..engine.analysis.session_analysis import analyse
     from ..engine.workloads.hardware_counters import COUNTERS
 

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import InputError
-from ..base.formatting import as_json
+from ..base.records import as_json
 from .arguments import add_board, add_control, session_number
 from .sources import recording_path
 from .terminal import ProgressBar, print_description, print_json, say, show
@@ -62,10 +62,10 @@ def fit(arguments: Namespace) -> int:
 
 def _of_file(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
     from ..engine.models.clock_fits import caps_of_session, fit_of_session
-    from ..engine.models.description import describe_caps, describe_fit
-    from ..engine.models.documents import fit_to_json
+    from ..engine.models.describe_fits import describe_caps, describe_fit
     from ..engine.models.fit.caps import most_telling
     from ..engine.models.fit.frequency import fit_memory_clocks
+    from ..engine.models.fit_documents import fit_to_json
     from ..engine.models.series import read_caps, read_series
     from ..engine.store.database import Store
 
@@ -102,9 +102,9 @@ def _of_file(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
 
 def _of_board(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
     from ..engine.models.clock_fits import caps_of_sweep, fit_of_sweep
-    from ..engine.models.description import describe_fit, describe_load
-    from ..engine.models.documents import fit_to_json
+    from ..engine.models.describe_fits import describe_fit, describe_load
     from ..engine.models.fit.caps import compare
+    from ..engine.models.fit_documents import fit_to_json
     from .control import guarded_board
 
     bar = ProgressBar(quiet=arguments.json)

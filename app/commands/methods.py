@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import InputError, WattridgeError
-from ..base.formatting import as_json
+from ..base.records import as_json
 from .arguments import add_board, add_control, session_number
 from .sources import is_specification, recording_path, specification_path
 from .terminal import ProgressBar, print_description, print_json, say
@@ -29,7 +29,7 @@ def compare_methods_arguments(parser: ArgumentParser) -> None:
 
 def compare_methods(arguments: Namespace) -> int:
     """Measure a specification's space at every clock, or take a recording or a session, and compare the methods."""
-    from ..engine.models.roofline.description import describe_methods
+    from ..engine.models.roofline.describe_sweeps import describe_methods
     from ..engine.models.tuning_methods import methods_of_recording, methods_of_store
     from ..engine.store.database import Store
 
@@ -65,8 +65,8 @@ def _of_board(path: Path, arguments: Namespace, wanted: tuple[str, ...]) -> Meth
     from ..engine.models.tuning_methods import compare_methods as compare
     from ..engine.models.tuning_methods import measured_rows, steer_by_sweep
     from ..engine.session.load import load_specification
-    from ..engine.session.plan import SearchOptions
     from ..engine.session.planning import plan_specification
+    from ..engine.specification.plan import SearchOptions
     from ..engine.store.database import Store
     from ..scripting.session_progress import watch_session
     from .control import guarded_board

@@ -14,7 +14,8 @@ from .arguments import add_board
 from .terminal import print_json, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
-    from ..engine.runner.pool.pool import Certificates, PooledGpu
+    from ..engine.runner.pool.pool import Certificates
+    from ..engine.runner.pool.pooled_gpu import PooledGpu
     from ..engine.session.pool.opening import OpenedPool
 
 _LISTEN = "127.0.0.1:8786"
@@ -196,7 +197,7 @@ def selectors_of(text: str | None) -> list[str] | None:
 @contextmanager
 def pooled_gpus(arguments: Namespace, speed: float) -> Iterator[list[PooledGpu]]:
     """The boards that are asked for, those of each model as one: of `--pool`, or of a pool of this machine's own."""
-    from ..engine.runner.pool.pool import PooledGpu
+    from ..engine.runner.pool.pooled_gpu import PooledGpu
 
     with closing(_opened(arguments, speed)) as opened:
         yield [PooledGpu(pool, boards) for pool, boards in opened.by_model(arguments.model)]
@@ -205,7 +206,7 @@ def pooled_gpus(arguments: Namespace, speed: float) -> Iterator[list[PooledGpu]]
 @contextmanager
 def pooled_gpu(arguments: Namespace, speed: float) -> Iterator[PooledGpu]:
     """The boards of one model that are asked for, as one. Raises InputError where there are several models."""
-    from ..engine.runner.pool.pool import PooledGpu
+    from ..engine.runner.pool.pooled_gpu import PooledGpu
     from ..engine.session.pool.opening import chosen_model
 
     with closing(_opened(arguments, speed)) as opened:

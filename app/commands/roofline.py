@@ -169,7 +169,7 @@ def _kernel_of_session(session: int) -> PlacedKernel:
 
 def _print(sweeps: Sequence[Sweep], kernel: PlacedKernel | None) -> None:
     """The figures of each board in a table, then what --predict expects on all of them, then remarks."""
-    from ..engine.models.roofline.description import describe_kernel, describe_sweep
+    from ..engine.models.roofline.describe_sweeps import describe_kernel, describe_sweep
     from ..engine.models.roofline.points import precision_words
     from ..engine.results.description import side_by_side
 

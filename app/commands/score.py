@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import InputError, WattridgeError
-from ..base.formatting import as_json
+from ..base.records import as_json
 from ..engine.results.objectives import Goal, parse_front
 from .arguments import add_goal, key_value, positive_int
 from .sources import recording_path

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..base.errors import InputError, WattridgeError
 from ..base.files import is_input, is_there
 from ..base.paths import data_folder, resources
-from ..engine.models.documents import save_fit
+from ..engine.models.fit_documents import save_fit
 from ..engine.results.state import SessionState
 from ..scripting.session_progress import watch_session
 from .arguments import (
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from ..engine.control.guard import DeviceGuard
     from ..engine.report.export import Existing
     from ..engine.results.description import Description
+    from ..engine.runner.boards import ReadyPlan
     from ..engine.session.live_session import SessionResult
-    from ..engine.session.plan import SessionPlan
     from ..engine.store.database import Store
     from ..sensors.gpu import Gpu
 
@@ -204,7 +204,7 @@ def _follow(path: Path, arguments: Namespace) -> int:
     from ..engine.store.database import Store
 
     options = search_options(arguments)
-    unfit = [*options.search(), *(["strategy_option"] if options.strategy_options else [])]
+    unfit = [*options.given(), *(["strategy_option"] if options.strategy_options else [])]
     if unfit:
         option = f"--{unfit[0].replace('_', '-')}"
         raise InputError(f"{option} does not go with --follow", "replay", "a followed file is shown as it was measured")
@@ -216,7 +216,7 @@ def _follow(path: Path, arguments: Namespace) -> int:
         return _run(plan, store, arguments)
 
 
-def _run(plan: SessionPlan, store: Store, arguments: Namespace) -> int:
+def _run(plan: ReadyPlan, store: Store, arguments: Namespace) -> int:
     from ..engine.report.export import export_session
 
     existing = _refuse_taken(plan, arguments)
@@ -244,7 +244,7 @@ def _run(plan: SessionPlan, store: Store, arguments: Namespace) -> int:
     return 0
 
 
-def _refuse_taken(plan: SessionPlan, arguments: Namespace) -> Existing:
+def _refuse_taken(plan: ReadyPlan, arguments: Namespace) -> Existing:
     """What becomes of files of an earlier export at the session's end. Raises WattridgeError before it begins."""
     from ..engine.report.export import KINDS, file_stem, stem_in
 
@@ -274,7 +274,7 @@ def _summary(result: SessionResult) -> dict[str, Any]:
 
 
 def _description(result: SessionResult) -> Description:
-    from ..engine.session.description import describe_session
+    from ..engine.session.describe_session import describe_session
 
     return describe_session(result.plan, result.table, session=result.session, seconds=result.progress.elapsed_s)
 
@@ -329,7 +329,7 @@ def sessions(arguments: Namespace) -> int:
 
 def _show_session(session: int, arguments: Namespace) -> int:
     """What a stored session found, for another condition than its own where one is named. The store stays as it is."""
-    from ..engine.session.description import describe_session
+    from ..engine.session.describe_session import describe_session
     from ..engine.session.opened import stored_session
     from ..engine.session.restating import restated
     from ..engine.session.summary import session_summary
@@ -361,8 +361,8 @@ def demo_arguments(parser: ArgumentParser) -> None:
 def demo(arguments: Namespace) -> int:
     """The GEMM example on the simulated A100: session, front, fitted ridge, exports."""
     from ..engine.models.clock_fits import fit_of_sweep
-    from ..engine.models.description import describe_fit
-    from ..engine.models.documents import fit_to_json
+    from ..engine.models.describe_fits import describe_fit
+    from ..engine.models.fit_documents import fit_to_json
     from ..engine.report.export import export_session
     from ..engine.session.load import load_specification
     from ..engine.session.planning import plan_specification

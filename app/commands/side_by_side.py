@@ -9,15 +9,16 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from ..base.errors import InputError, WattridgeError
-from ..base.formatting import as_json, number
+from ..base.formatting import number
+from ..base.records import as_json
 from .arguments import search_options
 from .sources import specification_path
 from .terminal import ProgressBar, print_description, print_json, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
-    from ..engine.runner.pool.pool import PooledGpu
+    from ..engine.runner.boards import ReadyPlan
+    from ..engine.runner.pool.pooled_gpu import PooledGpu
     from ..engine.session.opened import Opened
-    from ..engine.session.plan import SessionPlan
     from ..engine.specification.model import Specification
 
 
@@ -60,7 +61,7 @@ def tuned_by_models(specification: Specification, models: Sequence[PooledGpu], a
     return _tuned(plans, "models", quiet=arguments.json)
 
 
-def _tuned(plans: Sequence[Sequence[SessionPlan]], places: str, *, quiet: bool) -> list[Opened]:
+def _tuned(plans: Sequence[Sequence[ReadyPlan]], places: str, *, quiet: bool) -> list[Opened]:
     """The sessions of these plans, those of each place after one another and the places beside each other."""
     from ..engine.results.state import SessionState
     from ..engine.session.events import EngineFault, MeasurementsAdded, PoolReported, SessionRemark
@@ -110,10 +111,10 @@ def show_comparison(sessions: Sequence[Opened], arguments: Namespace) -> None:
         kernels_by_boards,
         over_machines,
     )
-    from ..engine.analysis.description import describe_comparison
+    from ..engine.analysis.describe_analysis import describe_comparison
     from ..engine.results.description import Description
     from ..engine.results.objectives import parse_front
-    from ..engine.session.description import describe_decision
+    from ..engine.session.describe_session import describe_decision
 
     sides = [side for opened in sessions for side in opened.side.by_kernel()]
     found = compare_sessions(sides, parse_front(arguments.front) if arguments.front else ())

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from ..base.formatting import as_json, number
+from ..base.formatting import number
 from ..base.processes import ProgressBar as ProgressBar
 from ..base.processes import Stop as Stop
 from ..base.processes import ask as ask
@@ -25,6 +25,7 @@ from ..base.processes import end_on_signals as end_on_signals
 from ..base.processes import say as say
 from ..base.processes import say_lines as say_lines
 from ..base.processes import stop_on_interrupt as stop_on_interrupt
+from ..base.records import as_json
 from ..base.text import safe_json, visible
 
 if TYPE_CHECKING:

@@ -228,9 +228,8 @@ def monitor_arguments(parser: ArgumentParser) -> None:
 
 def monitor(arguments: Namespace) -> int:
     """Watch one board for a while: mean, least and largest of every channel, and the energy; or serve it."""
-    from ..sensors.recorded.recording import RecordingWriter
     from ..sensors.select import open_gpu
-    from ..sensors.trace.watch import SampledBoard
+    from ..sensors.trace.live_board import LiveBoard
 
     if arguments.interval <= 0:
         raise InputError(f"an interval of {arguments.interval} s", "--interval", "a positive number of seconds")
@@ -249,13 +248,12 @@ def monitor(arguments: Namespace) -> int:
         if not arguments.loop:
             arguments.duration = gpu.length_s + arguments.interval  # with its last reading
     faults: list[str] = []
-    recorder = RecordingWriter(Path(arguments.record), gpu) if arguments.record else None
     begun_ns = gpu.clock.now_ns()
-    board = SampledBoard(
+    board = LiveBoard(
         gpu,
         interval_s=arguments.interval,
         on_event=lambda event: faults.append(str(event)),
-        recorder=recorder,
+        record_to=Path(arguments.record) if arguments.record else None,
         duration_s=arguments.duration,
     )
     trace = board.trace
@@ -269,11 +267,11 @@ def monitor(arguments: Namespace) -> int:
                     break
     finally:
         board.stop()
-        if recorder is not None:
-            try:
-                recorder.close()
-            except WattridgeError as error:
-                faults.append(str(error))
+        board.sampler.join()
+        try:
+            board.finish_recording()
+        except WattridgeError as error:
+            faults.append(str(error))
     bar.show(1, 1, _now_line(trace), final=True)
     document = _monitor_document(gpu, trace, begun_ns)
     document["clock_there"] = _clock_there(gpu)
@@ -286,7 +284,7 @@ def monitor(arguments: Namespace) -> int:
         print_json(document)
     else:
         _print_monitor(document, gpu)
-    return 0 if recorder is None or recorder.finished else 1
+    return 0 if board.recording is None or board.recording.finished else 1
 
 
 def _write_trace(trace: Trace, path: Path, gpu: Gpu) -> None:

@@ -23,13 +23,15 @@ from ..base.processes import say
 from ..engine.metering.watching import Watch, watch
 from ..engine.results.measurement import MEASURED, Value
 from ..engine.results.objectives import Goal, Objective, likely_goal
+from ..engine.runner.boards import InProcess
 from ..engine.runner.command import not_its_own
+from ..engine.runner.completed import CompletedRunner
 from ..engine.runner.function import UNMETERED, FunctionRunner, FunctionWork
-from ..engine.session.plan import SearchOptions, SessionPlan
-from ..engine.session.planning import checked_plan
+from ..engine.session.planning import make_plan
 from ..engine.space.build import build_space, space_of_table
 from ..engine.space.expression import parse
 from ..engine.space.search_space import SearchSpace
+from ..engine.specification.plan import SearchOptions
 from ..engine.strategies import base as strategies
 from ..sensors.gpu import Gpu, GpuInfo, NoDriver
 from ..sensors.limits import limits_of
@@ -170,24 +172,22 @@ def _tuned(
         if not quiet:
             for note in notes:
                 say(note)
-        plan = SessionPlan(
+        plan = make_plan(
+            InProcess(
+                lambda plan: CompletedRunner(FunctionRunner(work, space, _again(watched), target), figures.complete)
+            ),
+            options,
             title=name,
             gpu=info.name,
             driver=info.driver,
             source=info.source,
             space=replace(space, notes=(*space.notes, *notes)),
             objective=objective,
-            strategy=options.strategy or "auto",
+            strategy="auto",
             strategy_options=dict(options.strategy_options),
-            max_evaluations=options.max_evaluations,
-            max_seconds=options.max_seconds,
-            patience=options.patience,
-            seed=options.seed or 0,
-            make_runner=lambda: FunctionRunner(work, space, _again(watched), target),
-            complete=figures.complete,
             origin={"kind": "script", "file": str(script_path()), "isolated": "False"},
         )
-        return Tuned(run_session_of_script(checked_plan(plan), lambda _event: None, quiet), within)
+        return Tuned(run_session_of_script(plan, lambda _event: None, quiet), within)
 
 
 class TunedFunction(Generic[P, R]):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..base.errors import InputError
 from ..engine.control.guard import DeviceGuard
@@ -15,24 +15,25 @@ from ..engine.metering.launching import require_launching
 from ..engine.results.measurement import MEASURED, Measurement, State, Value
 from ..engine.results.objectives import Goal, Objective
 from ..engine.runner.base import Runner
-from ..engine.runner.languages import open_runner, require_device
+from ..engine.runner.boards import Boards, InProcess, ReadyPlan, Report, no_report
+from ..engine.runner.completed import CompletedRunner
+from ..engine.runner.languages import kernel_runner, require_device
 from ..engine.runner.replay import ReplayRunner
 from ..engine.runner.simulated import SimulatedRunner
-from ..engine.session.on_board import allowed_settings, limits_on
-from ..engine.session.plan import SessionPlan
-from ..engine.session.planning import checked_plan
+from ..engine.session.on_board import OneBoard, limits_on
+from ..engine.session.planning import make_plan
 from ..engine.space.build import build_space
 from ..engine.space.device_settings import resolve_device_settings
 from ..engine.space.search_space import SearchSpace
 from ..engine.specification.model import LANGUAGES
-from ..engine.workloads.profiled import ProfiledKernel
+from ..engine.specification.plan import SessionPlan
+from ..engine.specification.search import SearchOfAnySize
 from ..sensors.gpu import Gpu
 from ..sensors.limits import DeviceLimits, limits_of
-from ..sensors.simulated.profiles import PROFILES, LaunchRefused
+from ..sensors.simulated.profiles import PROFILES
 from .described_kernel import DescribedKernel
 from .restrictions import Restrictions, filtered
 from .script_side import ScriptOfKernel
-from .strategies import Search
 from .tuned import Figures, our_name
 
 TIME_ALONE = "the script asks for the time alone, so energy is not measured: --energy measures it too"
@@ -47,7 +48,7 @@ class Wanted:
 
     restrictions: Restrictions
     objective: Objective
-    search: Search
+    search: SearchOfAnySize
     figures: Figures
     seed: int
     energy: bool = True  # is measured also where no more than the time is asked for
@@ -68,7 +69,7 @@ def plan_on_board(
     guard: DeviceGuard,
     side: Callable[[DescribedKernel, Gpu], ScriptOfKernel],
     cache: GrowingCache | None,
-) -> SessionPlan:
+) -> ReadyPlan:
     """Raises InputError and WattridgeError where it cannot be run there, before anything is measured."""
     spec = kernel.spec
     assert spec.kernel is not None
@@ -77,7 +78,7 @@ def plan_on_board(
         _require_time_only(wanted, gpu)
     if gpu.info.real:
         require_device(spec.kernel, gpu, spec.name)
-    settings, refused = allowed_settings(spec.device_settings, gpu, guard)
+    settings, refused = OneBoard(gpu, guard).allowed_settings(spec.device_settings)
     if refused:
         raise InputError(refused[0], "tune_params", "leave the clocks and limits out, or allow control")
     resolved, notes = resolve_device_settings(settings, gpu)
@@ -90,37 +91,51 @@ def plan_on_board(
     isolated = not any(getattr(each, "watches_launches", True) for each in script.observers)
     if not isolated:
         space = replace(space, notes=(*space.notes, NOT_ISOLATED))
-    make_runner: Callable[[], Runner]
-    if gpu.info.real:
-
-        def make_runner() -> Runner:
-            return open_runner(spec, gpu, space, guard.nested("session"), script=script, isolated=isolated)
-    else:
-        board = require_launching(gpu)
-        if not spec.kernel.profile:
-            what = "a simulated GPU runs no kernels, and it is not said how it costs this one"
-            remedy = f"give profile= (--profile), one of {', '.join(PROFILES)}, or choose a real GPU"
-            raise InputError(what, spec.name, remedy)
-        profiled = ProfiledKernel.of(spec, board.limits)
-        with suppress(LaunchRefused):
-            profiled.prepare(space.configuration(0))
-
-        def make_runner() -> Runner:
-            nested, window_s = guard.nested("session"), script.window_s
-            return SimulatedRunner(board, spec, space, nested, time_alone=time_alone, window_s=window_s)
-
+    if not gpu.info.real and not spec.kernel.profile:
+        require_launching(gpu)
+        what = "a simulated GPU runs no kernels, and it is not said how it costs this one"
+        remedy = f"give profile= (--profile), one of {', '.join(PROFILES)}, or choose a real GPU"
+        raise InputError(what, spec.name, remedy)
+    board = _ScriptedBoard(gpu, guard, script, isolated, wanted.figures)
+    board.require_space(spec, space)
     known: dict[int, Measurement] = {}
     if cache is not None:
         known_as, size = their_device(spec.kernel).get("known_as"), kernel.problem_size
         cache.require(space.names, kernel=spec.name, problem_size=size, board=gpu.info.name, known_as=known_as)
         known = _with_objective(_known(cache, space, wanted.figures), wanted)
-    plan = _plan(kernel, wanted, space, make_runner, known)
-    origin = {**plan.origin, "gpu": gpu.info.uuid, "isolated": str(isolated), **their_device(spec.kernel)}
-    both = metered and not time_alone and not plan.objective.front
-    objective = replace(plan.objective, front=_TIME_AND_ENERGY) if both else plan.objective
-    info = gpu.info
-    plan = replace(plan, gpu=info.name, driver=info.driver, source=info.source)
-    return replace(plan, origin=origin, objective=objective, looks_again=metered and not time_alone)
+    both = metered and not time_alone and not wanted.objective.front
+    return _plan(
+        kernel,
+        wanted,
+        space,
+        board,
+        gpu=gpu.info.name,
+        driver=gpu.info.driver,
+        source=gpu.info.source,
+        objective=replace(wanted.objective, front=_TIME_AND_ENERGY) if both else wanted.objective,
+        known=tuple(map(wanted.figures.complete, known.values())),
+        looks_again=metered and not time_alone,
+        origin={"gpu": gpu.info.uuid, "isolated": str(isolated), **their_device(spec.kernel)},
+    )
+
+
+class _ScriptedBoard(OneBoard):
+    """A board with what a script contributes to the measurement of its kernel."""
+
+    def __init__(self, gpu: Gpu, guard: DeviceGuard, script: ScriptOfKernel, isolated: bool, figures: Figures) -> None:
+        super().__init__(gpu, guard)
+        self._script, self._isolated, self._figures = script, isolated, figures
+
+    def runner(self, plan: SessionPlan, report: Report = no_report) -> Runner:
+        spec, gpu, script, guard = plan.specification, self.gpu, self._script, self.guard.nested("session")
+        assert spec is not None
+        runner: Runner
+        if gpu.info.real:
+            runner = kernel_runner(spec, gpu, plan.space, guard, script=script, isolated=self._isolated)
+        else:
+            board, alone = require_launching(gpu), script.time_alone
+            runner = SimulatedRunner(board, spec, plan.space, guard, time_alone=alone, window_s=script.window_s)
+        return CompletedRunner(runner, self._figures.complete)
 
 
 def require_language(language: str) -> None:
@@ -141,7 +156,7 @@ def _require_time_only(wanted: Wanted, gpu: Gpu) -> None:
             raise InputError(what, gpu.info.label, "leave out the observer, and work for the time, or choose a GPU")
 
 
-def plan_from_cache(kernel: DescribedKernel, wanted: Wanted, cache: GrowingCache) -> SessionPlan:
+def plan_from_cache(kernel: DescribedKernel, wanted: Wanted, cache: GrowingCache) -> ReadyPlan:
     """A search that is answered from the file. Raises InputError where it lacks a configuration of the space."""
     recording = cache.recording
     if recording is None:
@@ -162,10 +177,18 @@ def plan_from_cache(kernel: DescribedKernel, wanted: Wanted, cache: GrowingCache
         named = ", ".join(f"{name}={value}" for name, value in space.configuration(missing).items())
         what = f"{space.size - len(known)} of {space.size} configurations are not in the cache, the first is {named}"
         raise InputError(what, str(cache.path), "in simulation_mode every configuration must be there")
-    timed, names = recording.names_at_time, recording.value_names
-    plan = _plan(kernel, wanted, space, lambda: ReplayRunner(known.__getitem__, timed, names), {})
-    origin = {**plan.origin, "kind": "replay", "cache": str(cache.path.resolve())}
-    return replace(plan, gpu=recording.device, source="recorded", units=dict(recording.units), origin=origin)
+    timed, names, complete = recording.names_at_time, recording.value_names, wanted.figures.complete
+    return _plan(
+        kernel,
+        wanted,
+        space,
+        InProcess(lambda _: CompletedRunner(ReplayRunner(known.__getitem__, timed, names), complete)),
+        gpu=recording.device,
+        source="recorded",
+        objective=wanted.objective,
+        units=dict(recording.units),
+        origin={"kind": "replay", "cache": str(cache.path.resolve())},
+    )
 
 
 def _known(cache: GrowingCache, space: SearchSpace, figures: Figures) -> dict[int, Measurement]:
@@ -190,28 +213,21 @@ def _plan(
     kernel: DescribedKernel,
     wanted: Wanted,
     space: SearchSpace,
-    make_runner: Callable[[], Runner],
-    known: Mapping[int, Measurement],
-) -> SessionPlan:
-    spec, search = kernel.spec, wanted.search
-    plan = SessionPlan(
+    boards: Boards,
+    *,
+    origin: Mapping[str, str],
+    **facts: Any,
+) -> ReadyPlan:
+    spec = kernel.spec
+    return make_plan(
+        boards,
+        **{**wanted.search.search_in(space.size), "seed": wanted.seed},
         title=spec.name,
-        gpu="",
-        driver="",
-        source="",
         space=space,
-        objective=wanted.objective,
-        strategy=search.strategy,
-        strategy_options=dict(search.options),
-        max_evaluations=search.evaluations(space.size),
-        max_seconds=search.max_seconds,
-        seed=wanted.seed,
-        make_runner=make_runner,
-        known=tuple(map(wanted.figures.complete, known.values())),
-        complete=wanted.figures.complete,
-        origin={"kind": "script", "file": str(spec.path), "problem_size": kernel.problem_size},
+        specification=spec,
+        origin={"kind": "script", "file": str(spec.path), "problem_size": kernel.problem_size, **origin},
+        **facts,
     )
-    return checked_plan(plan)
 
 
 def _space(

@@ -38,15 +38,16 @@ from ..engine.formats.own import About
 from ..engine.results.measurement import State
 from ..engine.results.objectives import Goal, Objective
 from ..engine.results.state import Purpose
+from ..engine.runner.boards import ReadyPlan
 from ..engine.runner.kernels.loaded import LoadedKernels
 from ..engine.runner.kernels.process import KernelFailed
 from ..engine.runner.languages import open_device, require_device
 from ..engine.session.events import Event, FiguresRestated, MeasurementsAdded, SessionStarted
 from ..engine.session.live_session import SessionResult
-from ..engine.session.plan import SessionPlan
 from ..engine.session.summary import front_indices
 from ..engine.space.result_table import ResultTable
 from ..engine.specification.model import DEVICE_COMPILERS
+from ..engine.specification.plan import SessionPlan
 from ..engine.workloads.source_kernel import KernelRefused
 from ..sensors.gpu import Gpu
 from ..sensors.select import HOST, OPENCL, open_gpu
@@ -416,9 +417,7 @@ def board_of(gpu: Gpu | str | None, device: Any) -> Iterator[Gpu]:
         yield opened
 
 
-def _run(
-    plan: SessionPlan, figures: Figures, cache: GrowingCache | None, *, quiet: bool, verbose: bool
-) -> SessionResult:
+def _run(plan: ReadyPlan, figures: Figures, cache: GrowingCache | None, *, quiet: bool, verbose: bool) -> SessionResult:
     """The session; its cache grows with it, and failures are said where that was asked for."""
     if not quiet:
         for note in plan.space.notes:

@@ -11,13 +11,13 @@ from ..engine.analysis.quantities import quantity
 from ..engine.session.events import EngineFault, Event, MeasurementsAdded, PoolReported, Preparing, SessionRemark
 
 if TYPE_CHECKING:
+    from ..engine.runner.boards import ReadyPlan
     from ..engine.session.live_session import SessionResult
-    from ..engine.session.plan import SessionPlan
     from ..engine.store.database import Store
 
 
 def watch_session(
-    plan: SessionPlan, store: Store, *, quiet: bool, also: Callable[[Event], None] = lambda _event: None
+    plan: ReadyPlan, store: Store, *, quiet: bool, also: Callable[[Event], None] = lambda _event: None
 ) -> SessionResult:
     """Run a plan to its end with a progress bar; Ctrl+C stops it and keeps what was measured.
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from ..base.errors import InputError
+from ..engine.specification.search import SearchOfAnySize
 from ..engine.strategies import base as strategies
 
 # By Kernel Tuner's names. Each is the same method, with the defaults of ours.
@@ -56,25 +55,10 @@ _EVALUATIONS: Final = 100  # of all other methods but brute force, unless they a
 _WITH_POPULATION: Final = ("genetic_algorithm", "differential_evolution", "particle_swarm", "firefly")
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """A strategy of ours, its options and the limits that Kernel Tuner's would have."""
+def read_strategy(name: Any, options: Mapping[str, Any] | None) -> SearchOfAnySize:
+    """A strategy of ours, its options and the limits that Kernel Tuner's would have.
 
-    strategy: str
-    options: Mapping[str, Any]
-    max_evaluations: int | None = None
-    max_fraction: float | None = None  # of the space
-    max_seconds: float | None = None
-
-    def evaluations(self, size: int) -> int | None:
-        """At most, in a space of that size; None for all."""
-        if self.max_evaluations is not None or self.max_fraction is None:
-            return self.max_evaluations
-        return max(1, min(size, math.ceil(self.max_fraction * size)))
-
-
-def read_strategy(name: Any, options: Mapping[str, Any] | None) -> Search:
-    """Raises InputError for a strategy or an option that is not offered here."""
+    Raises InputError for a strategy or an option that is not offered here."""
     given = dict(options or {})
     ours = _strategy(name, given)
     evaluations, seconds = given.pop("max_fevals", None), given.pop("time_limit", None)
@@ -89,7 +73,13 @@ def read_strategy(name: Any, options: Mapping[str, Any] | None) -> Search:
         given.pop("maxiter", None)  # the evaluations say it
     renamed = {_OPTIONS.get(ours, {}).get(key, key): value for key, value in given.items()}
     strategies.make_options(strategies.get(ours), renamed)
-    return Search(ours, renamed, evaluations, fraction, seconds)
+    return SearchOfAnySize(
+        strategy=ours,
+        strategy_options=renamed,
+        max_evaluations=evaluations,
+        max_fraction=fraction,
+        max_seconds=seconds,
+    )
 
 
 def _strategy(name: Any, given: dict[str, Any]) -> str:

@@ -15,18 +15,18 @@ from typing import TypeVar
 from ..base.errors import WattridgeError
 from ..engine.control.guard import DeviceGuard
 from ..engine.results.state import SessionState
+from ..engine.runner.boards import ReadyPlan
 from ..engine.session.events import Event
 from ..engine.session.live_session import SessionResult
-from ..engine.session.plan import SessionPlan
 from ..engine.store.database import Store
 from ..sensors.gpu import Gpu
 from .session_progress import watch_session
 
 Limit = TypeVar("Limit", int, float)
-Run = Callable[[SessionPlan, Callable[[Event], None], bool], SessionResult]  # (plan, on_event, quiet)
+Run = Callable[[ReadyPlan, Callable[[Event], None], bool], SessionResult]  # (plan, on_event, quiet)
 
 
-def _run_here(plan: SessionPlan, on_event: Callable[[Event], None], quiet: bool) -> SessionResult:
+def _run_here(plan: ReadyPlan, on_event: Callable[[Event], None], quiet: bool) -> SessionResult:
     with Store() as store:
         return watch_session(plan, store, quiet=quiet, also=on_event)
 
@@ -69,7 +69,7 @@ def running_with(chosen: Surroundings) -> Iterator[None]:
         _present = before
 
 
-def run_session_of_script(plan: SessionPlan, on_event: Callable[[Event], None], quiet: bool) -> SessionResult:
+def run_session_of_script(plan: ReadyPlan, on_event: Callable[[Event], None], quiet: bool) -> SessionResult:
     """Run a plan to its end. Raises WattridgeError where it failed, KeyboardInterrupt where the user stopped it.
 
     What was measured by then is in the store.

@@ -20,7 +20,7 @@ from ..engine.formats.entries import COST_MS
 from ..engine.formats.names import THEIR_SETTINGS
 from ..engine.results.measurement import Measurement, State, Value
 from ..engine.results.objectives import Goal, Objective
-from ..engine.session.description import source_in_words
+from ..engine.session.describe_session import source_in_words
 from ..engine.session.live_session import SessionResult
 from ..engine.session.summary import by_goal, front_indices
 from ..engine.space.expression import Expression, parse

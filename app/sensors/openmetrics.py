@@ -34,7 +34,7 @@ from ..base.errors import InputError, WattridgeError
 from .channel import POWER_SAMPLES
 from .event_reasons import NAMES
 from .gpu import Gpu, GpuInfo
-from .trace.watch import SampledBoard
+from .trace.live_board import LiveBoard
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
@@ -70,7 +70,7 @@ class BoardReading:
     clock_range_mhz: tuple[float, float] | None = None
 
 
-class MeteredBoard(SampledBoard):
+class MeteredBoard(LiveBoard):
     """A board whose energy is added up for as long as it is watched; `reading` from any thread.
 
     `report` is called with a line for each event of the sensors.

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.base.formatting import (
-    as_json,
     change,
     count_text,
     counted,
@@ -24,6 +23,7 @@ from app.base.formatting import (
     round_ticks,
     unit_of_name,
 )
+from app.base.records import as_json
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def _measure(number: int, folder: Path) -> None:
         (folder / "scale.cu").write_text("//\n")
         plan = plan_specification(load_specification(path), gpu, guard=guard)
         rows = {float(plan.space.configuration(row)["graphics_clock_mhz"]): row for row in range(plan.space.size)}
-        runner = plan.make_runner()
+        runner = plan.boards.runner(plan)
         try:
             stop, opened = threading.Event(), 0.0
             watch = Meter._watch

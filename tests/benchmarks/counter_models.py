@@ -26,12 +26,12 @@ from app.commands.terminal import print_table  # noqa: E402
 from app.engine.analysis.costs import costs_of, values_of  # noqa: E402
 from app.engine.models.energy_cost import Sample, held_out_errors  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
-from app.engine.session.plan import SearchOptions  # noqa: E402
 from app.engine.session.planning import plan_specification  # noqa: E402
 from app.engine.session.profiling import Wanted, Which, profile_session  # noqa: E402
 from app.engine.session.run import run_session  # noqa: E402
 from app.engine.specification.operator_kernels import kept_specification  # noqa: E402
 from app.engine.specification.operator_shapes import parse_operator  # noqa: E402
+from app.engine.specification.plan import SearchOptions  # noqa: E402
 from app.engine.store.database import Store  # noqa: E402
 from app.engine.workloads.hardware_counters import COUNTERS  # noqa: E402
 from app.engine.workloads.machine_code import FEATURES, as_rows  # noqa: E402

@@ -28,17 +28,17 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402
 
 from app.base.errors import WattridgeError  # noqa: E402
-from app.base.formatting import as_json  # noqa: E402
+from app.base.records import as_json  # noqa: E402
 from app.commands.terminal import print_description, print_table  # noqa: E402
-from app.engine.analysis.description import describe_counter_split, describe_counters  # noqa: E402
-from app.engine.analysis.document import counters_to_json  # noqa: E402
+from app.engine.analysis.analysis_document import counters_to_json  # noqa: E402
+from app.engine.analysis.describe_analysis import describe_counter_split, describe_counters  # noqa: E402
 from app.engine.analysis.session_analysis import analyse  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.session.opened import stored_session  # noqa: E402
-from app.engine.session.plan import SearchOptions  # noqa: E402
 from app.engine.session.planning import plan_specification  # noqa: E402
 from app.engine.session.profiling import Wanted, Which, profile_session  # noqa: E402
 from app.engine.session.run import run_session  # noqa: E402
+from app.engine.specification.plan import SearchOptions  # noqa: E402
 from app.engine.store.database import Store  # noqa: E402
 from app.engine.workloads.hardware_counters import COUNTERS, DURATION  # noqa: E402
 from app.sensors.select import open_gpu  # noqa: E402

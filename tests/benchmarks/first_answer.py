@@ -314,8 +314,8 @@ def truth(folder: Path, gpu: str, winner: dict[str, Any]) -> dict[str, Any]:
     """
     from app.engine.results.measurement import State
     from app.engine.session.load import load_specification
-    from app.engine.session.plan import SearchOptions
     from app.engine.session.planning import plan_specification
+    from app.engine.specification.plan import SearchOptions
     from app.sensors.select import open_gpu
 
     os.environ["WATTRIDGE_DATA"] = str(folder / "data")
@@ -323,7 +323,7 @@ def truth(folder: Path, gpu: str, winner: dict[str, Any]) -> dict[str, Any]:
     begun = time.monotonic()
     with closing(open_gpu(gpu, speed=1.0, voltage=False)) as board:
         plan = plan_specification(spec, board, SearchOptions(max_evaluations=1))
-        runner = plan.make_runner()
+        runner = plan.boards.runner(plan)
         try:
             rows = range(plan.space.size)
             timed = {m.row: m.values["time_s"] for m in runner.time(rows, stop) if m.state is State.OK}

@@ -532,9 +532,9 @@ def part_e(gpu: Gpu, result: dict[str, Any], out: Path) -> None:
     """The whole space by the program's own session, kept as a Kernel Tuner cache, and what the sensors told."""
     from app.engine.formats.kernel_tuner import write_cache
     from app.engine.formats.own import About
-    from app.engine.session.plan import SearchOptions
     from app.engine.session.planning import plan_specification
     from app.engine.session.run import run_session
+    from app.engine.specification.plan import SearchOptions
     from app.engine.store.database import Store
     from app.sensors.recorded.recording import RecordingWriter
 

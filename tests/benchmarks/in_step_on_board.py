@@ -49,13 +49,13 @@ def measured(path: Path, until: float) -> list[dict[str, Any]]:
     """Every measurement, round after round, until that time (`time.monotonic`) or for 30 rounds."""
     from app.engine.metering import meter
     from app.engine.session.load import load_specification
-    from app.engine.session.plan import SearchOptions
     from app.engine.session.planning import plan_specification
+    from app.engine.specification.plan import SearchOptions
 
     gpu, keeps_step, rng, found = opened(Kept()), meter.keeps_step, random.Random(3), []
     try:
         plan = plan_specification(load_specification(path), gpu, SearchOptions(strategy="brute_force"))
-        runner = plan.make_runner()
+        runner = plan.boards.runner(plan)
         try:
             rows = list(range(plan.space.size))
             list(runner.measure(rows, threading.Event()))  # compiles, and warms the board up

@@ -34,9 +34,9 @@ from app.base.errors import WattridgeError
 from app.base.paths import resources
 from app.engine.results.measurement import Measurement, State
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.scripting.observers import BenchmarkObserver
 from app.sensors.nvml.gpu import pci_address

@@ -137,9 +137,9 @@ def gain_of_a_session(gain: float) -> None:
     from app.engine.metering.external_meters import MeterChoice
     from app.engine.session.gains import gain_of_origin
     from app.engine.session.load import load_specification
-    from app.engine.session.plan import SearchOptions
     from app.engine.session.planning import plan_specification
     from app.engine.session.run import run_session
+    from app.engine.specification.plan import SearchOptions
     from app.engine.store.database import Store
     from app.sensors.select import open_gpu
     from app.sensors.simulated.gpu import SimulatedGpu

@@ -15,12 +15,13 @@ from typing import Any
 
 from app.engine.results.measurement import Depth, Measurement, State
 from app.engine.results.objectives import Goal, Objective
-from app.engine.runner.base import PreparationFailed, Prepares, Runner
-from app.engine.session.plan import SessionPlan
+from app.engine.runner.base import PreparationFailed, Runner
+from app.engine.runner.boards import InProcess
 from app.engine.session.run import run_session
+from app.engine.specification.plan import SessionPlan
 from app.engine.store.database import Store
 
-Measure = Callable[[Sequence[int], threading.Event], Iterator[Measurement]]
+Measure = Callable[..., Iterator[Measurement]]
 
 
 @dataclass
@@ -48,11 +49,7 @@ class Shared:
         self._charged: set[tuple[int, Depth]] = set()
         self._close: Callable[[], None] = runner.close
         self.measure_now: Measure = runner.measure
-        self._time: Measure | None = getattr(runner, "time", None)
-        runner.measure = lambda rows, stop: self._look(rows, Depth.ENERGY, self.measure_now, stop)
-        if self._time is not None:
-            time_now = self._time
-            runner.time = lambda rows, stop: self._look(rows, Depth.TIME, time_now, stop)
+        runner.measure = self._look
         runner.close = lambda: None
 
     def lend(self) -> Runner:
@@ -64,22 +61,21 @@ class Shared:
     def start(self, rows: Sequence[int]) -> float:
         """Have the board prepared and these rows timed, or measured where nothing is cheaper; the seconds it took."""
         began, stop = time.monotonic(), threading.Event()
-        if isinstance(self.runner, Prepares):
-            with suppress(PreparationFailed):  # as in a session: it can measure all the same
-                self.runner.prepare(rows, stop, lambda *step: None)
-        for _ in getattr(self.runner, "time", self.runner.measure)(list(rows), stop):
+        with suppress(PreparationFailed):  # as in a session: it can measure all the same
+            self.runner.prepare(rows, stop, lambda *step: None)
+        for _ in self.runner.measure(list(rows), stop, Depth.TIME if self.runner.timed else Depth.ENERGY):
             pass
         return time.monotonic() - began
 
     def close(self) -> None:
         self._close()
 
-    def _look(self, rows: Sequence[int], depth: Depth, ask: Measure, stop: threading.Event) -> Iterator[Measurement]:
+    def _look(self, rows: Sequence[int], stop: threading.Event, depth: Depth = Depth.ENERGY) -> Iterator[Measurement]:
         for row in rows:
             if (kept := self.known.get((row, depth))) is not None:
                 self._charge(row, depth, kept, reused=True)
                 yield kept
-        for found in ask([row for row in rows if (row, depth) not in self.known], stop):
+        for found in self.measure_now([row for row in rows if (row, depth) not in self.known], stop, depth):
             self.known[found.row, depth] = found
             self._charge(found.row, depth, found, reused=False)
             yield found
@@ -129,7 +125,7 @@ def run_arm(
         strategy_options=dict(options),
         objective=Objective(Goal(goal, False), front),
         max_evaluations=None,
-        make_runner=shared.lend,
+        boards=InProcess(lambda _: shared.lend()),
     )
     began = time.monotonic()
     timer.start()

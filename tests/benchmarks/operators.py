@@ -44,13 +44,12 @@ from operator_lines import print_lines  # noqa: E402
 from app.engine import strategies  # noqa: E402, F401  (registers every strategy)
 from app.engine.models.roofline.operator_floor import floor_on  # noqa: E402
 from app.engine.results.measurement import Depth, Measurement, State  # noqa: E402
-from app.engine.runner.base import KnowsFeatures, StatesFigures  # noqa: E402
 from app.engine.runner.kernels.reference import Baseline  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
-from app.engine.session.plan import SessionPlan  # noqa: E402
 from app.engine.session.planning import plan_specification  # noqa: E402
 from app.engine.specification.operator_kernels import kept_specification  # noqa: E402
 from app.engine.specification.operator_shapes import EXAMPLES, Operator, parse_operator  # noqa: E402
+from app.engine.specification.plan import SessionPlan  # noqa: E402
 from app.engine.store.database import Store  # noqa: E402
 from app.engine.strategies.energy_aware import RowNumbers  # noqa: E402
 from app.engine.strategies.energy_log import EnergyLog  # noqa: E402
@@ -101,9 +100,7 @@ def measured_again(shared: Shared, rows: list[int], seconds: float) -> tuple[dic
         runner.window_s = seconds
         runner.look_at_library_again()
     found = list(shared.measure_now(rows, threading.Event()))
-    if isinstance(runner, StatesFigures):
-        return {each.row: each for each in runner.restated(found)}, Baseline.of_origin(runner.conclude())
-    return {each.row: each for each in found}, None
+    return {each.row: each for each in runner.restated(found)}, Baseline.of_origin(runner.conclude())
 
 
 def rounds_of(arm: Searched) -> int:
@@ -163,7 +160,7 @@ def shape(name: str, gpu: Gpu, store: Store, seed: int, seconds: float, rounds: 
     again_s = AGAIN_S if seconds >= LONG_SHAPE_S else SHORT_AGAIN_S
     plan = plan_specification(load_specification(kept_specification(operator)), gpu)
     plan = replace(plan, seed=seed)
-    shared = Shared(plan.make_runner())
+    shared = Shared(plan.boards.runner(plan))
     started_s = shared.start(plan.suggestions[:1] or (0,))  # processes, the first kernel: no arm pays
     ready = time.monotonic()
     left_s = seconds - (ready - began) - 5 * (again_s + 0.4)
@@ -235,7 +232,7 @@ def model_rows(name: str, gpu: Gpu, seconds: float, seed: int, most: int = 400) 
     """Random rows of one shape measured in full for so long, and what the model of energies is given of them."""
     plan = plan_specification(load_specification(kept_specification(parse_operator(name))), gpu)
     rows = np.random.default_rng(seed).choice(plan.space.size, min(most, plan.space.size), replace=False).tolist()
-    runner, stop = plan.make_runner(), threading.Event()
+    runner, stop = plan.boards.runner(plan), threading.Event()
     timer = threading.Timer(seconds, stop.set)
     timer.start()
     try:
@@ -243,7 +240,7 @@ def model_rows(name: str, gpu: Gpu, seconds: float, seed: int, most: int = 400) 
         numbers = RowNumbers(plan.space)
         kept = [each.row for each in found]
         known, names = numbers.of(kept), numbers.names
-        if isinstance(runner, KnowsFeatures) and runner.feature_names and kept:
+        if runner.feature_names and kept:
             known, names = np.hstack([known, runner.features(kept)]), (*names, *runner.feature_names)
     finally:
         timer.cancel()

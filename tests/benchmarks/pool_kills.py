@@ -25,12 +25,13 @@ from app.base.paths import resources
 from app.engine.children.python import python_command, python_environment
 from app.engine.results.measurement import State
 from app.engine.runner.pool.dask_pool import DaskPool
-from app.engine.runner.pool.pool import Certificates, PooledGpu
+from app.engine.runner.pool.pool import Certificates
+from app.engine.runner.pool.pooled_gpu import PooledGpu
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.pool.opening import make_certificates
 from app.engine.session.run import run_session
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 
 BOARDS = 4

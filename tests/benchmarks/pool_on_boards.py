@@ -31,15 +31,16 @@ from app.base.paths import resources
 from app.engine.control.guard import DeviceGuard
 from app.engine.results.measurement import State
 from app.engine.runner.pool.dask_pool import DaskPool
-from app.engine.runner.pool.pool import PooledGpu, status_of_origin
+from app.engine.runner.pool.pool import status_of_origin
+from app.engine.runner.pool.pooled_gpu import PooledGpu
 from app.engine.session.events import Event, FiguresRestated, MeasurementsAdded, SessionStarted
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions, SessionPlan
 from app.engine.session.planning import plan_specification
 from app.engine.session.pool.opening import LocalPool
 from app.engine.session.run import run_session
 from app.engine.specification.model import Specification
+from app.engine.specification.plan import SearchOptions, SessionPlan
 from app.engine.store.database import Store
 from app.sensors.gpu import Gpu
 from app.sensors.select import open_gpu, real_boards

@@ -42,6 +42,7 @@ import numpy as np  # noqa: E402
 from app.base.paths import resources  # noqa: E402
 from app.engine.control.serving import hello_of  # noqa: E402
 from app.engine.results.measurement import Measurement, State  # noqa: E402
+from app.engine.runner.boards import InProcess  # noqa: E402
 from app.engine.runner.pool.messages import (  # noqa: E402
     Abilities,
     Bundle,
@@ -55,10 +56,10 @@ from app.engine.runner.pool.messages import (  # noqa: E402
 from app.engine.runner.pool.pool import Heard, PoolBoard, Said  # noqa: E402
 from app.engine.runner.pool.runner import PoolRunner  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
-from app.engine.session.plan import SearchOptions  # noqa: E402
 from app.engine.session.planning import plan_specification  # noqa: E402
 from app.engine.session.run import run_session  # noqa: E402
 from app.engine.specification.model import Specification, evaluate_metrics  # noqa: E402
+from app.engine.specification.plan import SearchOptions  # noqa: E402
 from app.engine.store.database import Store  # noqa: E402
 from app.sensors.clock import VirtualClock  # noqa: E402
 from app.sensors.simulated.gpu import SimulatedGpu  # noqa: E402
@@ -193,7 +194,7 @@ def one_session(boards: int, strategy: str, measurement_s: float) -> None:
     runner = PoolRunner(pool, pool.model, "simulated", plan.space, Bundle("k.toml", {"k.toml": b""}))
     while len(runner.boards) < boards:
         runner._hear(0.05)
-    plan = replace(plan, make_runner=lambda: runner)
+    plan = replace(plan, boards=InProcess(lambda _: runner))
     with tempfile.TemporaryDirectory() as folder, CountingStore(Path(folder) / "store.sqlite") as store:
         wall, cpu, process = time.perf_counter(), time.thread_time(), time.process_time()
         result = run_session(plan, store, lambda _: None, threading.Event())

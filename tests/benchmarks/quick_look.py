@@ -23,10 +23,10 @@ from app.engine.metering.condition import Condition
 from app.engine.results.measurement import Measurement, State
 from app.engine.session.events import Event, SessionStarted
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.specification.model import Specification
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.engine.workloads.profiled import ProfiledKernel
 from app.sensors.clock import VirtualClock

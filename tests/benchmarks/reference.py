@@ -285,9 +285,9 @@ def opened(kept: Kept) -> Any:
 def session(store: Any, seed: int, path: Path, kept: Kept) -> int:
     """One session over the 24 configurations, in the order of that seed; its number."""
     from app.engine.session.load import load_specification
-    from app.engine.session.plan import SearchOptions
     from app.engine.session.planning import plan_specification
     from app.engine.session.run import run_session
+    from app.engine.specification.plan import SearchOptions
 
     gpu = opened(kept)
     kept.session = seed
@@ -312,15 +312,15 @@ def session(store: Any, seed: int, path: Path, kept: Kept) -> int:
 def within(path: Path, kept: Kept) -> list[dict[str, Any]]:
     """Eight configurations in one process, five times each in random order, and each one's steady state after that."""
     from app.engine.session.load import load_specification
-    from app.engine.session.plan import SearchOptions
     from app.engine.session.planning import plan_specification
+    from app.engine.specification.plan import SearchOptions
 
     gpu = opened(kept)
     kept.session = 0
     try:
         specification = load_specification(path)
         plan = plan_specification(specification, gpu, SearchOptions(strategy="brute_force"))
-        runner = plan.make_runner()
+        runner = plan.boards.runner(plan)
         try:
             rows, rng = list(range(plan.space.size)), random.Random(2)
             order = [row for _ in range(WITHIN_TIMES) for row in rng.sample(rows, len(rows))]

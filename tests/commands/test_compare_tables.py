@@ -50,3 +50,18 @@ def test_different_kernels_of_a_table_are_different_sessions(
     assert set(found["kernels_by_boards"]["kernels"]) == {"gemm", "copy"}
     for carried in found["carried"]:
         assert carried["origin"].rpartition(", ")[2] == carried["on"].rpartition(", ")[2]
+
+
+def test_tables_that_name_no_kernel_are_compared_as_if_of_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = []
+    for board in ("A100", "H100"):
+        files.append(tmp_path / f"sweep_{board}.csv")
+        rows = [f"{board},{','.join(map(str, row))}" for row in ROWS[board, "gemm"]]
+        files[-1].write_text("\n".join(["gpu,clock_mhz,time_s,energy_j", *rows]))
+    found = compared(capsys, *map(str, files))
+    assert [side["kernel"] for side in found["sides"]] == ["", ""]
+    assert found["kernels_by_boards"]["kernels"] == ["not named"]
+    assert found["kernels_by_boards"]["boards"] == ["A100", "H100"]
+    assert found["carried"], "the clocks of one were measured on the other too"

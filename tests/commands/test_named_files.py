@@ -117,3 +117,16 @@ def test_exported_files_say_by_which_rule_which_measurement_was_chosen(
     assert "session 1, selected by hand, place " in text
     assert "place 1 of 6" not in text
     assert "the best" not in text
+
+
+@pytest.mark.parametrize("gpu", ["simulated:a100", "recorded:h200-gemm"])
+def test_files_that_set_no_real_board_say_so(gpu: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["apply", "--gpu", gpu, "--clock", "1005", "--out", str(tmp_path / "out")]) == 0
+    assert "it is no real board" in capsys.readouterr().err
+
+
+def test_export_names_what_reads_a_log_of_power(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["export", "h200-gemm", "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert "recording of a board's readings over time" in said
+    assert "wattridge monitor --gpu recorded:" in said

@@ -19,11 +19,11 @@ from app.base.errors import InputError
 from app.engine.report.export import export_session
 from app.engine.runner.cuda.nvrtc import compile_text, library_version
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.specification.operator_kernels import specification_text
 from app.engine.specification.operator_shapes import parse_operator
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.engine.workloads.kernel_arguments import make_array
 from app.engine.workloads.source_kernel import SourceKernel

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from boards import StandIn
+from environment import need_terminal
 
 RECORDS = Path("/var/lib/wattridge")
 NOT_HERE = 77
@@ -65,6 +66,7 @@ class Scene:
 
     def apply(self, at_the_question: Callable[[], None]) -> tuple[int, str]:
         """`wattridge apply` on a terminal; Enter after `at_the_question`."""
+        need_terminal()
         master, slave = os.openpty()
         said = self.folder / "said"
         words = ("--clock", "1200", "--power-limit", "400", "--allow-control", "--countdown", "60")

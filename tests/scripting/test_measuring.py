@@ -19,8 +19,7 @@ from app.base.errors import InputError, WattridgeError
 from app.engine.metering.characterisation.characterise import characterise, wave_loads
 from app.engine.metering.characterisation.store import save_characterisation
 from app.engine.metering.condition import Condition
-from app.engine.metering.thermal import ThermalModel
-from app.engine.metering.thermal_store import BoardHeat, keep_heat
+from app.engine.metering.thermal import BoardHeat, ThermalModel, keep_heat
 from app.engine.metering.watching import watch
 from app.sensors.channel import Reading
 from app.sensors.clock import Clock, VirtualClock

@@ -383,7 +383,9 @@ def test_strategies_are_found_by_kernel_tuners_names_and_end_where_they_would(vi
         ("minimize", {"method": "Powell"}, 100),
         (None, {}, None),
     ]
-    assert [read_strategy(name, options).evaluations(500) for name, options, _ in counts] == [n for *_, n in counts]
+    assert [read_strategy(name, options).search_in(500)["max_evaluations"] for name, options, _ in counts] == [
+        n for *_, n in counts
+    ]
     results, _ = tuned(
         virtual_board, {"launch_ms": [1, 2, 3]}, strategy="mls", strategy_options={"max_fevals": 2}, seed=1
     )

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from app.sensors.alarms import AlarmRules, AlarmWatch
 from app.sensors.channel import Reading, channel
 from app.sensors.event_reasons import EventReason
+from app.sensors.trace.alarms import AlarmRules, AlarmWatch
 from app.sensors.trace.trace import Trace
 
 SECOND = 1_000_000_000

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -175,6 +175,13 @@ def _why_files_refused(kernel: KernelSpec, base: Path, folders: Folders, *, clan
             return f"{path.name} is not in the folders"
     # in the order of the compiler, for which the text that it is given lies in the working directory
     searched = [*kernel.include, *(path.parent for path in sources), Path.cwd()]
+    return _why_includes_refused(sources, searched, holds, clang=clang)
+
+
+def _why_includes_refused(
+    sources: Sequence[Path], searched: Sequence[Path], holds: Callable[[Path], bool], *, clang: bool
+) -> str:
+    """Every file that sources include, directly or not, can be found, and `holds` is true of it."""
     waiting, seen = list(sources), set()
     while waiting:
         path = _real(waiting.pop())

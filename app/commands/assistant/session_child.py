@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from ...base.errors import WattridgeError
-from ...base.formatting import as_json
 from ...base.processes import use_one_core
+from ...base.records import as_json
 from ...engine.control.client import Asking
 from ...engine.control.guard import DeviceGuard
 from ...engine.results.objectives import Goal, parse_front
 from ...engine.results.state import Progress
 from ...engine.session.events import EngineFault, Event, MeasurementsAdded, Preparing, SessionRemark, SessionStarted
-from ...engine.session.plan import SearchOptions
 from ...engine.session.planning import plan_specification
 from ...engine.session.run import run_session
+from ...engine.specification.plan import SearchOptions
 from ...engine.store.database import Store
 from ...sensors.select import open_gpu
 from .allowed import Folders, check_board, load_allowed

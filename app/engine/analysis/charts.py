@@ -12,7 +12,7 @@ from ...base.formatting import MINUS, change, count_text, counted, duration, num
 from ..results.chart import Chart, Series
 from ..results.measurement import FEWEST
 from ..results.settings import in_words
-from ..store.record import NewSession
+from ..specification.plan import SessionPlan
 from ..strategies.energy_log import EnergyLog
 from ..workloads.hardware_counters import COUNTERS
 from .convergence import steps
@@ -36,7 +36,7 @@ class Analysed:
     """A session with its analysis, of which charts are made."""
 
     analysis: Analysis
-    plan: NewSession
+    plan: SessionPlan
 
     def described(self, name: str) -> Quantity:
         """How a figure or parameter is shown."""

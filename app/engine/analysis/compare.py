@@ -439,7 +439,7 @@ def kernels_by_boards(found: Comparison) -> KernelsByBoards | None:
     """The table of a comparison; None where it has one kernel on one model of board."""
     sides: dict[tuple[str, str], list[Side]] = {}
     for side in found.sides:
-        sides.setdefault((side.kernel or side.name, _board(side)), []).append(side)
+        sides.setdefault((side.kernel or "not named", _board(side)), []).append(side)
     kernels, boards = (tuple(dict.fromkeys(names)) for names in zip(*sides, strict=True))
     if len(kernels) * len(boards) < 2:
         return None

@@ -20,8 +20,9 @@ from typing import Any, Final
 import numpy as np
 
 from ...base.errors import WattridgeError
-from ...base.formatting import as_json, number
+from ...base.formatting import number
 from ...base.processes import original_environment
+from ...base.records import as_json
 from ...sensors.channel import Reading
 from ...sensors.gpu import Gpu, ListsProcesses, NotSupported, SensorError
 from ..children.python import python_command, python_environment
@@ -285,7 +286,7 @@ def _at_memory_clocks(looker: _Looker, guard: DeviceGuard) -> Iterator[IdleLook 
         return
     try:
         for clock in gpu.memory_clocks_mhz():
-            guard.make({"memory_clock_mhz": clock})
+            guard.apply(memory_clock_mhz=clock)
             look = looker.look(MEMORY)
             yield None if look is None else replace(look, asked_memory_mhz=clock)
             if look is None:

@@ -8,7 +8,7 @@ from typing import Any
 from ...base.formatting import percent
 from ..models.roofline.energy_roofline import board_named
 from ..results.measurement import Measurement, State, speed_of
-from ..store.record import NewSession
+from ..specification.plan import SessionPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class PeakShare:
         }
 
 
-def peak_share(plan: NewSession, measurement: Measurement) -> PeakShare | None:
+def peak_share(plan: SessionPlan, measurement: Measurement) -> PeakShare | None:
     """None where the specification gives no speed or precision, or nothing is published for the board."""
     board = board_named(plan.gpu)
     precision = plan.origin.get("precision", "")

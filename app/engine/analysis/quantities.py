@@ -14,7 +14,7 @@ from ..formats.names import DEVICE_SETTINGS, unit_of
 from ..results.measurement import Measurement, Value
 from ..results.objectives import Goal, Objective, likely_goal
 from ..results.service_figures import latency_figures
-from ..store.record import NewSession
+from ..specification.plan import SessionPlan
 from .iso_lines import Role, role_of
 
 
@@ -73,7 +73,7 @@ def quantity(name: str, *, units: Mapping[str, str] | None = None, parameter: bo
     return Quantity(name, _LABELS.get(name, name), "" if unit == name else unit)
 
 
-def quantities_of(plan: NewSession) -> dict[str, Quantity]:
+def quantities_of(plan: SessionPlan) -> dict[str, Quantity]:
     """How each parameter and device setting of the plan's space is shown."""
     return {p.name: quantity(p.name, units=plan.units, parameter=not p.device_setting) for p in plan.space.parameters}
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
@@ -16,7 +16,17 @@ from ...base.formatting import finite_or_none
 from ...sensors.gpu import Gpu, GpuLost, NotSupported, SettableGpu
 from ...sensors.remote.gpu import RemoteGpu
 from ...sensors.remote.messages import parse_error, sensor_error
-from ..results.settings import PROFILE, SETTINGS, Setting, has_locks, lower, setting_of, upper, why_not_set
+from ..results.settings import (
+    PROFILE,
+    SETTINGS,
+    BoardSettings,
+    Setting,
+    has_locks,
+    lower,
+    setting_of,
+    upper,
+    why_not_set,
+)
 from .client import UNREADABLE_REMEDY, Asking, Helper, HelperGone, start_helper
 from .installing import OTHER_VERSION, installation
 from .left_over import left_over
@@ -40,7 +50,7 @@ class Control(Protocol):
         """Get ready, asking for rights where they are needed; notes for the user."""
         ...
 
-    def set(self, settings: Mapping[str, Setting]) -> None: ...
+    def set(self, settings: BoardSettings) -> None: ...
 
     def reset(self, names: Sequence[str]) -> None:
         """Put these settings back."""
@@ -80,7 +90,7 @@ class DirectControl:
     def open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
         return ()
 
-    def set(self, settings: Mapping[str, Setting]) -> None:
+    def set(self, settings: BoardSettings) -> None:
         now = self.read_back()
         for name in SETTINGS:
             if name in settings:
@@ -159,7 +169,7 @@ class HelperControl:
             notes.append(UNLOCKING)
         return tuple(notes)
 
-    def set(self, settings: Mapping[str, Setting]) -> None:
+    def set(self, settings: BoardSettings) -> None:
         self._ask("set", settings={name: _on_the_wire(name, value) for name, value in settings.items()})
 
     def reset(self, names: Sequence[str]) -> None:
@@ -288,7 +298,7 @@ class RemoteControl:
         notes = answer.get("notes")
         return tuple(note for note in notes if isinstance(note, str)) if isinstance(notes, list) else ()
 
-    def set(self, settings: Mapping[str, Setting]) -> None:
+    def set(self, settings: BoardSettings) -> None:
         wanted = {name: [lower(v), upper(v)] if isinstance(v, tuple) else float(v) for name, v in settings.items()}
         self._prior.update(dict.fromkeys(settings, None))  # to be put back, whatever the answer
         self._ask("set", settings=wanted)

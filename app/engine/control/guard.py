@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final
@@ -15,7 +15,7 @@ from ...base.errors import PermissionRefused, WattridgeError
 from ...base.formatting import UNKNOWN
 from ...sensors.gpu import LIVE, Gpu, NotSupported
 from ..metering.characterisation.store import known_characterisation
-from ..results.settings import SETTINGS, WORDS, Setting, nearest_supported, upper, why_not_set, with_unit
+from ..results.settings import SETTINGS, WORDS, BoardSettings, Setting, nearest_supported, upper, why_not_set, with_unit
 from .client import Asking, HelperGone, read_only, why_read_only
 from .controls import Control, HelperControl, control_of
 from .device_log import BY_HAND, Change
@@ -169,36 +169,19 @@ class DeviceGuard:
         leave, asking = self._shared.allowed, self._shared.asking
         return DeviceGuard(gpu, allow_control=leave, asking=asking, by=self._by, on_change=self.on_change)
 
-    def apply(
-        self,
-        *,
-        graphics_clock_mhz: Setting | None = None,
-        memory_clock_mhz: float | None = None,
-        power_limit_w: float | None = None,
-        workload_power_profile: float | None = None,
-    ) -> bool:
-        """Make settings; None leaves one as it is, and one in force already costs nothing. Whether any was made.
+    def apply(self, **settings: Setting) -> bool:
+        """Make settings by name; one in force already costs nothing. Whether any was made.
 
         A clock between two supported ones becomes the nearest; a profile of -1 stands for none. Raises
         PermissionRefused, NotSupported or InputError with the remedy; settings made before the refused one stay, and
         `restore` undoes them.
         """
-        wanted = {
-            "workload_power_profile": workload_power_profile,
-            "power_limit_w": power_limit_w,
-            "memory_clock_mhz": memory_clock_mhz,
-            "graphics_clock_mhz": graphics_clock_mhz,
-        }
-        return self.make({name: value for name, value in wanted.items() if value is not None})
-
-    def make(self, asked: Mapping[str, Setting]) -> bool:
-        """As `apply`, settings by name."""
-        if not asked:
+        if not settings:
             return False
         self.open()
         changes = {}
-        for name, value in asked.items():
-            settled, self._snapped[name] = nearest_supported(self.gpu, name, value)
+        for name in sorted(settings, key=SETTINGS.index):
+            settled, self._snapped[name] = nearest_supported(self.gpu, name, settings[name])
             if self._applied.get(name) != settled:
                 changes[name] = settled
         if changes:
@@ -298,7 +281,7 @@ class DeviceGuard:
                 "real boards are only looked at", label, "add --allow-control, or switch control on in the window"
             )
 
-    def _set(self, changes: Mapping[str, Setting]) -> None:
+    def _set(self, changes: BoardSettings) -> None:
         control = self._shared.control
         assert control is not None
         self._touched.update(changes)
@@ -314,7 +297,7 @@ class DeviceGuard:
         self._applied.update(changes)
         self._show_locks()
 
-    def _settled(self, in_force: Mapping[str, Setting]) -> None:
+    def _settled(self, in_force: BoardSettings) -> None:
         """Nothing of ours is left to be put back."""
         self._applied, self._outer = dict(in_force), dict(in_force)
         self._touched.clear()
@@ -406,7 +389,7 @@ class SeveralBoards:
 
         What was made on the boards before one that refuses stays until `restore`.
         """
-        made = [guard.make(settings) for guard in self._guards]
+        made = [guard.apply(**settings) for guard in self._guards]
         return any(made)
 
     def unmet(self) -> str:

@@ -10,7 +10,18 @@ from typing import Final
 
 from ...sensors.event_reasons import LIMITING, EventReason, names
 from ...sensors.gpu import Gpu
-from ..results.settings import PROFILE, WORDS, Setting, in_words, lower, shown, step_mhz, upper, with_unit
+from ..results.settings import (
+    PROFILE,
+    WORDS,
+    BoardSettings,
+    Setting,
+    in_words,
+    lower,
+    shown,
+    step_mhz,
+    upper,
+    with_unit,
+)
 from .controls import channels_now
 
 _TOLERANCE_W: Final = 1.0
@@ -28,7 +39,7 @@ class Observation:
 
 def watch_board(
     gpu: Gpu,
-    applied: Mapping[str, Setting],
+    applied: BoardSettings,
     read_back: Callable[[], Mapping[str, float | None]],
     settle_s: float,
     stop: threading.Event | None = None,
@@ -74,7 +85,7 @@ def disobeyed(gpu: Gpu, asked_mhz: Setting | None, clock_mhz: float | None, reas
     return ""
 
 
-def differences(gpu: Gpu, applied: Mapping[str, Setting], read_back: Mapping[str, float | None]) -> list[str]:
+def differences(gpu: Gpu, applied: BoardSettings, read_back: Mapping[str, float | None]) -> list[str]:
     """Settings that read back as something else; one that a board does not report cannot be compared."""
     found = []
     for name, value in applied.items():

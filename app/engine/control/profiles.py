@@ -7,13 +7,13 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ...base.board_files import BoardFiles
 from ...base.errors import InputError
-from ...base.files import is_there, read_text, write_text
+from ...base.files import is_there, read_text
 from ...base.paths import data_folder
-from ..results.settings import SETTINGS, Setting, is_setting, lower, upper
+from ..results.settings import SETTINGS, BoardSettings, Setting, is_setting, lower, upper
 
-VERSION: Final = 1
-_MOST_BYTES: Final = 1 << 20
+_FILES: Final = BoardFiles("", (1,), most_bytes=1 << 20)  # one file, of all kinds of boards
 _MOST_NAMES: Final = 200
 _LONGEST_NAME: Final = 60
 
@@ -23,7 +23,7 @@ def profiles_of(gpu: str) -> dict[str, dict[str, Setting]]:
     return dict(_all().get(gpu, {}))
 
 
-def save_profile(gpu: str, name: str, settings: Mapping[str, Setting]) -> None:
+def save_profile(gpu: str, name: str, settings: BoardSettings) -> None:
     """Keep settings under a name, in place of an older profile of that name. Raises InputError, WattridgeError."""
     plain = " ".join(name.split())
     if not plain or len(plain) > _LONGEST_NAME or not plain.isprintable():
@@ -53,8 +53,8 @@ def _all() -> dict[str, dict[str, dict[str, Setting]]]:
     if not is_there(path):
         return {}
     try:
-        document = json.loads(read_text(path, _MOST_BYTES))
-        if document["version"] != VERSION:
+        document = json.loads(read_text(path, _FILES.most_bytes))
+        if document["version"] not in _FILES.versions:
             raise ValueError
         return {
             str(gpu): {str(name): _settings(given) for name, given in profiles.items()}
@@ -64,7 +64,7 @@ def _all() -> dict[str, dict[str, dict[str, Setting]]]:
         raise InputError("the profiles cannot be read", str(path), "fix the file, or move it elsewhere") from None
 
 
-def _write(known: Mapping[str, Mapping[str, Mapping[str, Setting]]]) -> None:
+def _write(known: Mapping[str, Mapping[str, BoardSettings]]) -> None:
     profiles = {
         gpu: {
             name: {key: [lower(value), upper(value)] for key, value in settings.items()}
@@ -72,8 +72,7 @@ def _write(known: Mapping[str, Mapping[str, Mapping[str, Setting]]]) -> None:
         }
         for gpu, of in known.items()
     }
-    text = json.dumps({"version": VERSION, "profiles": profiles}, indent=1, ensure_ascii=False, allow_nan=False)
-    write_text(data_folder() / "profiles.json", text + "\n", overwrite=True)
+    _FILES.keep(data_folder() / "profiles.json", {"profiles": profiles})
 
 
 def _settings(given: Any) -> dict[str, Setting]:

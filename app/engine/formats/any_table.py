@@ -18,6 +18,7 @@ from ...base.files import open_input, read_text, text_chunks, text_lines
 from ...base.installation import how_to_add_package
 from ..results.measurement import State, Value
 from ..results.objectives import Goal, Objective, likely_goal
+from ..space.search_space import MIXED_KERNELS
 from ..space.values import is_value
 from .columns import Columns, parse_columns
 from .entries import as_number, is_figure
@@ -203,9 +204,10 @@ def recording_of(table: Table, columns: TableColumns) -> Recording:
             notes.append(f"{name} is empty in {empty} of {len(table)} rows: it is not read as a parameter")
     for name in (name for name in parameters if name in KERNELS):
         several = ", ".join(dict.fromkeys(map(str, table.columns[parameters[name]])))
-        notes.append(f"different kernels ({several[:200]}): a best or a mean over all of them compares different work")
+        notes.append(f"{MIXED_KERNELS}{several[:200]}): a best or a mean over all of them compares different work")
     found = builder.finish(device=device, kernel=kernel, notes=notes)
-    return replace(found, objective=_objective(found.value_names), read_with=columns.options)
+    objective = _objective(found.value_names)
+    return replace(found, objective=objective, read_with=columns.options, is_named=bool(kernel or not device))
 
 
 # --- guessing ---------------------------------------------------------------------------------------------------------

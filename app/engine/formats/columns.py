@@ -72,6 +72,16 @@ class Columns:
         return known
 
 
+def _header(cells: Sequence[str], where: str) -> list[str]:
+    """The names of the columns. Raises InputError where they are not different names."""
+    header = [cell_text(name.strip()) for name in cells]
+    if any(header):  # numbers of rows stand in a column without a name
+        header = [name or f"column {place}" for place, name in enumerate(header, 1)]
+    if len(header) < 2 or len(header) > _MAXIMUM_COLUMNS or len(set(header)) != len(header) or "" in header:
+        raise InputError("the first line is not a header of different names", where, "name every column once")
+    return header
+
+
 def parse_columns(text: str, where: str) -> Columns:
     """Read CSV text with a header (comma, semicolon or tab; lines that start with # are skipped). Raises InputError.
 
@@ -85,14 +95,10 @@ def parse_columns(text: str, where: str) -> Columns:
     body = io.StringIO("\n".join(line for line in lines[start:] if not line.startswith("#")))
     try:
         reader = csv.reader(body, delimiter=delimiter, strict=True)
-        header = [cell_text(name.strip()) for name in next(reader)]
-        if any(header):  # numbers of rows stand in a column without a name
-            header = [name or f"column {place}" for place, name in enumerate(header, 1)]
-        if len(header) < 2 or len(header) > _MAXIMUM_COLUMNS or len(set(header)) != len(header) or "" in header:
-            raise InputError("the first line is not a header of different names", where, "name every column once")
+        header = _header(next(reader), where)
         rows: list[list[str]] = []
         for row in reader:
-            if not any(row) or not any(map(str.strip, row)):
+            if not any(map(str.strip, row)):
                 continue
             if len(row) != len(header):
                 what = f"line {start + reader.line_num} has {len(row)} cells, the header {len(header)}"

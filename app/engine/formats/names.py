@@ -21,6 +21,7 @@ DEVICE_SETTINGS = {
 THEIR_SETTINGS = {ours: theirs for theirs, ours in DEVICE_SETTINGS.items()}
 SETTING_NAMES = frozenset((*DEVICE_SETTINGS, *DEVICE_SETTINGS.values()))
 
+
 # An external meter first: it sees the launch itself, the driver an average around it.
 _ENERGY = ("energy_j", "ps_energy", "nvml_energy")
 _POWER = ("power_w", "ps_power", "nvml_power")

@@ -9,7 +9,7 @@ from typing import Final, TypeGuard
 from ...base.errors import InputError
 from ...sensors.gpu import Gpu, NotSupported
 from ..results.measurement import Value
-from ..results.settings import PROFILE, SETTINGS, Setting, has_locks, lower, supported_clocks, upper
+from ..results.settings import PROFILE, SETTINGS, BoardSettings, Setting, has_locks, lower, supported_clocks, upper
 
 SMI: Final = "/usr/bin/nvidia-smi"
 APPLICATION_CLOCKS: Final = "application_clocks_mhz"  # (memory, graphics), of boards that cannot lock theirs
@@ -119,14 +119,14 @@ def clock_script(settings: Mapping[str, Value | Setting], remarks: Sequence[str]
     return _SCRIPT.format(remarks=written, set_lines="\n".join(set_lines), reset_lines="\n".join(reset_lines))
 
 
-def board_script(gpu: Gpu, settings: Mapping[str, Setting]) -> str:
+def board_script(gpu: Gpu, settings: BoardSettings) -> str:
     """A shell script that sets that board. Raises NotSupported for one that nvidia-smi does not set."""
     _require_nvidia(gpu, settings)
     return clock_script(settings_for_smi(gpu, settings), [f"Written by Wattridge for {gpu.info.label}."])
 
 
 def service_unit(
-    gpu: Gpu, settings: Mapping[str, Setting], start: Sequence[str], title: str, others: Sequence[Gpu] = ()
+    gpu: Gpu, settings: BoardSettings, start: Sequence[str], title: str, others: Sequence[Gpu] = ()
 ) -> str:
     """A systemd unit for a service whose command is `start`: the settings hold from its start to its end.
 
@@ -171,7 +171,7 @@ def _quoted(word: str) -> str:
     return plain if word and not set(word) & set(" \t\"'\\;") else f'"{plain}"'
 
 
-def clock_unit(gpu: Gpu, settings: Mapping[str, Setting]) -> str:
+def clock_unit(gpu: Gpu, settings: BoardSettings) -> str:
     """A systemd unit for that board: sets when the machine starts, resets when the unit is stopped.
 
     Raises NotSupported for a board that nvidia-smi does not set.
@@ -185,7 +185,7 @@ def clock_unit(gpu: Gpu, settings: Mapping[str, Setting]) -> str:
     return _UNIT.format(board=_in_comment(info.label), words=words, lines="\n".join(lines))
 
 
-def _require_nvidia(gpu: Gpu, settings: Mapping[str, Setting]) -> None:
+def _require_nvidia(gpu: Gpu, settings: BoardSettings) -> None:
     if PROFILE in settings:
         remedy = "leave it out of this file, and set it with: wattridge apply --workload-power-profile NAME --keep"
         raise NotSupported("a workload power profile is not written to scripts and units", gpu.info.label, remedy)
@@ -195,7 +195,7 @@ def _require_nvidia(gpu: Gpu, settings: Mapping[str, Setting]) -> None:
         raise NotSupported(what, gpu.info.label, remedy)
 
 
-def settings_for_smi(gpu: Gpu, settings: Mapping[str, Setting]) -> dict[str, Setting]:
+def settings_for_smi(gpu: Gpu, settings: BoardSettings) -> dict[str, Setting]:
     """Settings in order of application; clocks that this board cannot lock become its application clocks.
 
     Those are set as a pair: the highest clock is used for the one that is not named.
@@ -212,7 +212,7 @@ def settings_for_smi(gpu: Gpu, settings: Mapping[str, Setting]) -> dict[str, Set
     return ordered
 
 
-def _options(gpu: Gpu, settings: Mapping[str, Setting]) -> list[_Option]:
+def _options(gpu: Gpu, settings: BoardSettings) -> list[_Option]:
     """What nvidia-smi sets on a board, in order of application."""
     return [option for name, value in settings_for_smi(gpu, settings).items() if (option := _option(name, value))]
 

@@ -236,6 +236,7 @@ class Recording:
     _columns: FactColumns
     _index: npt.NDArray[np.int64]  # of each row, into the columns
     read_with: Mapping[str, str] = field(default_factory=dict)  # of a table: the options that name its columns
+    is_named: bool = True  # False: a table that names its board and no kernel; `kernel` is the file's name
     still_open: bool = False  # its last bracket is not there: a tuner still writes it, or was ended
 
     def __len__(self) -> int:

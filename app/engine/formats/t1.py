@@ -21,7 +21,7 @@ from ..specification.model import DESCRIBED, Specification
 from ..specification.toml_section import MAX_BYTES, Section
 from .entries import OWN
 from .json_stream import JsonStream
-from .kinds import first_character, is_json_lines
+from .kinds import first_character, is_json_lines, is_trace
 from .names import DEVICE_SETTINGS
 from .t1_kernel import kernel_of
 from .t1_text import T1Text, values_of
@@ -71,7 +71,7 @@ def is_t1(path: Path) -> bool:
 def is_specification(path: Path) -> bool:
     """Whether a file is a specification, TOML or T1, and no recording. Raises InputError where it cannot be read."""
     if is_json(path):
-        return not is_json_lines(path) and is_t1(path)
+        return not is_trace(path) and not is_json_lines(path) and is_t1(path)
     return path.suffix.lower() == ".toml"
 
 

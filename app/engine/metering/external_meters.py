@@ -22,8 +22,7 @@ from ...sensors.clock import Clock
 from ...sensors.gpu import Gpu, GpuInfo
 from ...sensors.meters.sampled import SampledMeter
 from ...sensors.meters.select import open_meter
-from .gain import Gain
-from .gain_store import known_gain
+from .gain import Gain, known_gain
 from .power_source import COVERED, Energy, PowerSensor, PowerSource, Stretch
 from .window import SourcePower, Window
 

@@ -3,19 +3,25 @@
 NVML's error is proportional to the power, up to 5 % either way [Yang2024]: P_board = g P_meter. Where the windows show
 it, an offset as well: P_board = g P_meter + c, which a meter on other rails than the board's sensor would show. Both
 are fitted to relative residuals, P_board / P_meter = g + c / P_meter, by least squares, with Student's t for the 95 %.
+
+What is learnt of a board is kept for its next session.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from ...base.board_files import BoardFiles
 from ...base.errors import WattridgeError
+from ...sensors.gpu import GpuInfo
 from .confidence import Interval, student_t
 
 Floats = npt.NDArray[np.float64]
@@ -23,6 +29,7 @@ LEAST: Final = 5  # windows
 LEAST_FOR_OFFSET: Final = 8
 LEAST_RANGE: Final = 1.3  # largest over smallest power, to tell an offset from a gain
 PLAUSIBLE: Final = (0.5, 2.0)  # a gain outside means that the two do not measure the same
+_FILES: Final = BoardFiles("gains", (1,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +95,61 @@ def _least_squares(ratios: Floats, meter_w: Floats, *, offset: bool) -> tuple[li
     errors = scatter * np.sqrt(np.diag(np.linalg.inv(columns.T @ columns)))
     halves = (student_t(degrees) * errors).tolist()
     return [*found.tolist(), 0.0][:2], [*halves, 0.0][:2], scatter
+
+
+@dataclass(frozen=True, slots=True)
+class KnownGain:
+    """A gain, and when it was fitted: seconds since the epoch."""
+
+    gain: Gain
+    fitted_s: float
+
+
+def known_gain(info: GpuInfo) -> KnownGain | None:
+    """What is kept of that board; None where nothing is. Another board of its name has another gain."""
+    return _FILES.read(_FILES.path(info.uuid), _known_of)
+
+
+def _known_of(document: Any) -> KnownGain | None:
+    fitted_s = float(document["fitted_s"])
+    return KnownGain(gain_from_json(document["gain"]), fitted_s) if math.isfinite(fitted_s) else None
+
+
+def keep_gain(uuid: str, name: str, gain: Gain, now_s: float | None = None) -> None:
+    """Keep what a session has shown of a board's sensor, in place of what was known before."""
+    fitted_s = time.time() if now_s is None else now_s
+    document = {"uuid": uuid, "name": name, "fitted_s": fitted_s, "gain": gain_to_json(gain)}
+    with suppress(WattridgeError):  # a disk that is full or read-only: the session itself still holds it
+        _FILES.keep(_FILES.path(uuid), document)
+
+
+def gain_to_json(gain: Gain) -> dict[str, Any]:
+    """As it is kept with a board and with a session."""
+    return asdict(gain)
+
+
+def gain_from_json(document: Any) -> Gain:
+    """The reverse of `gain_to_json`. Raises ValueError and what damage besides may raise."""
+    ends = document["offset_interval_w"]
+    found = Gain(
+        meter=document["meter"],
+        gain=float(document["gain"]),
+        interval=_pair(document["interval"]),
+        offset_w=float(document["offset_w"]),
+        offset_interval_w=None if ends is None else _pair(ends),
+        scatter=float(document["scatter"]),
+        windows=int(document["windows"]),
+        range_w=_pair(document["range_w"]),
+    )
+    intervals = (*found.interval, *(found.offset_interval_w or ()), *found.range_w)
+    every = (found.gain, found.offset_w, found.scatter, *intervals)
+    if not all(map(math.isfinite, every)) or not PLAUSIBLE[0] <= found.gain <= PLAUSIBLE[1]:
+        raise ValueError("it is no gain")
+    if not isinstance(found.meter, str) or not 0 <= found.windows < 1 << 53:
+        raise ValueError("it is no gain")
+    return found
+
+
+def _pair(ends: Any) -> tuple[float, float]:
+    low, high = ends
+    return float(low), float(high)

@@ -10,8 +10,7 @@ from ...sensors.gpu import GpuInfo
 from .characterisation.store import stored_characterisation
 from .condition import Condition, SeenConditions
 from .confidence import NORMAL_95
-from .thermal import Look, ThermalModel
-from .thermal_store import BoardHeat, keep_heat, known_heat
+from .thermal import BoardHeat, Look, ThermalModel, keep_heat, known_heat
 from .window import Window
 
 GROWTH: Final = 1.05  # of what can be learnt from, until it is learnt again: statements come after every window

@@ -308,13 +308,13 @@ class Meter:
         lately = self._open(run)
         run.launched_ns = lately.start_ns
         sensor = self._source.sensor
+        further_s, look_s = (BUFFER_MOST_S, LOOK_S) if sensor.buffered else (POLLED_MOST_S, sensor.poll_s)
         whole = most_s is None
         in_step = whole and least_s <= least_window_s(sensor) and self._in_step(lately.time_s)
         if in_step:
             least_s = OPPOSITE_S  # a second one will follow
         if most_s is None:
-            most_s = least_s + (BUFFER_MOST_S if sensor.buffered else POLLED_MOST_S)
-        look_s = LOOK_S if sensor.buffered else sensor.poll_s
+            most_s = least_s + further_s
         before: Window | None = None
         while True:
             if self._gpu.clock.wait(look_s, stop):
@@ -329,17 +329,17 @@ class Meter:
             elif limited and seconds >= max(least_s, LIMITED_WINDOW_S):
                 execution = lap(self._gpu, run.load)
                 window = self._describe(run, execution, [Stretch(run.opened_ns, now, execution.end_ns)])
-                at_rest = self._at_limit(powers, run.readings[-1]) or (before is not None and steady(before, window))
+                at_rest = self._at_limit(powers, run.readings[-1]) or steady(before, window)
                 if at_rest or (now - run.began_ns) / 1e9 >= LIMITED_MOST_S:
                     run.settled, run.execution = at_rest, execution
                     return True
                 before = window
                 self._open(run)
             elif not limited and seconds >= least_s and not (whole and self._awaits_voltage(run, seconds)):
-                looked_enough = bool(powers) or look_s * len(run.readings) >= most_s  # time alone may pass unseen
-                if (seconds >= most_s and looked_enough) or self._certain(powers, seconds):
-                    return True
                 if in_step and len(powers) < 2:  # nothing of its spread is known yet: the second one shows it as well
+                    return True
+                looked_s = look_s * len(run.readings)  # without a power, time alone may pass unseen
+                if self._certain(powers, seconds) or min(seconds, math.inf if powers else looked_s) >= most_s:
                     return True
 
     def _look(self, opened_ns: int) -> Reading:

@@ -16,7 +16,7 @@ from ...sensors.trace.trace import Statistics, Trace
 from .condition import SLOW_S, Condition, drawn_lately_w
 from .confidence import Interval, not_negative
 from .power_source import Energy, Floats, PowerSensor, PowerSource
-from .thermal_store import BoardHeat
+from .thermal import BoardHeat
 from .watching import Watch
 from .window import Window
 

@@ -12,19 +12,27 @@ wandered by as much and did not. So the prior is a mixture of normal ones of sev
 evidence for each: where windows show little, little is corrected. The mixture is kept as the normal distribution of the
 same mean and covariance. What is not known about `b` widens the interval of a power that is stated for another
 condition than that of its measurement.
+
+What is learnt is kept with the board. Boards of a kind differ: what another of the same name showed is a weak prior.
+What a board showed itself counts for less as it ages.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from ...base.board_files import BoardFiles
+from ...base.errors import WattridgeError
+from ...sensors.gpu import GpuInfo
 from .condition import Condition
 from .confidence import student_t
 
@@ -49,6 +57,14 @@ MOST_SHARE: Final = 2.0  # nothing that light was looked at
 # library that chose another algorithm, a launch that waited for the host. They teach nothing of the board.
 MOST_APART: Final = 0.12  # of log P from the kernel's median
 MOST_LONGER: Final = 0.04  # of the time per launch from the kernel's median; 0.2 % is usual at one clock
+HALVED_AFTER_S: Final = 30 * 86400.0  # age at which half of what was learnt counts
+NEXT_SESSION: Final = 0.7  # of it counts in the next session: boards change, and models are only models
+OTHER_BOARD: Final = 0.1
+# Five boards wander by 0.4 to 1.9 %. More was learnt from windows that something else disturbed, by a version that did
+# not leave them out, and would widen every interval of the sessions that begin with it.
+MOST_WANDER: Final = 0.06
+_WIDEST: Final = 1e12
+_FILES: Final = BoardFiles("boards", (1,))
 _ROUNDS: Final = 8  # of wander and coefficients in turn
 _STEPS: Final = 6  # towards the power at a condition
 
@@ -214,3 +230,76 @@ def _centred(values: Floats, groups: Floats, weights: Floats) -> Floats:
 
 def _rows(matrix: Floats) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(float(each) for each in row) for row in matrix)
+
+
+@dataclass(frozen=True, slots=True)
+class BoardHeat:
+    """How a board's power follows its temperature, as far as is known before a session."""
+
+    model: ThermalModel = ANY_BOARD
+    condition: Condition | None = None  # that its figures are stated for, fixed by its first session
+
+
+def known_heat(info: GpuInfo, now_s: float | None = None) -> BoardHeat:
+    """What is kept of that board, else of the newest of its name, weakened by age; the default where nothing is."""
+    now_s = time.time() if now_s is None else now_s
+    own = _FILES.read(_FILES.path(info.uuid), _heat_of)
+    if own is not None:
+        heat, document = own
+        return BoardHeat(heat.model.weakened(NEXT_SESSION * _left(document, now_s)), heat.condition)
+    alike = [other for other in _FILES.all(_heat_of) if other[1].get("name") == info.name]
+    if not alike:
+        return BoardHeat()
+    heat, document = max(alike, key=lambda other: other[1]["learnt_s"])
+    return BoardHeat(heat.model.weakened(OTHER_BOARD * _left(document, now_s)))
+
+
+def keep_heat(info: GpuInfo, heat: BoardHeat, now_s: float | None = None) -> None:
+    """Keep what a session has shown of a board, in place of what was known before."""
+    document = {
+        "uuid": info.uuid,
+        "name": info.name,
+        "learnt_s": time.time() if now_s is None else now_s,
+        "model": model_to_json(heat.model),
+        "condition": None if heat.condition is None else heat.condition.as_names(),
+    }
+    with suppress(WattridgeError):  # a disk that is full or read-only: the next session learns it again
+        _FILES.keep(_FILES.path(info.uuid), document)
+
+
+def model_to_json(model: ThermalModel) -> dict[str, Any]:
+    """As it is kept with a board and with a session."""
+    return asdict(model)
+
+
+def model_from_json(document: Any) -> ThermalModel:
+    """The reverse of `model_to_json`. Raises ValueError and what damage besides may raise."""
+    size = len(PRIOR)
+    coefficients, precision = (np.asarray(document[name], dtype=np.float64) for name in ("coefficients", "precision"))
+    wander, degrees = float(document["wander"]), float(document["wander_degrees"])
+    if (
+        coefficients.shape != (size,)
+        or precision.shape != (size, size)
+        or not 0 <= wander < 1
+        or not 1 <= degrees < 1e9
+    ):
+        raise ValueError("it is no thermal model")
+    if not (np.abs(precision).max() < _WIDEST and np.abs(coefficients).max() < 1):
+        raise ValueError("it is no model of a board")
+    np.linalg.cholesky(precision)  # raises LinAlgError, a ValueError, where it is no precision
+    return ThermalModel(tuple(coefficients.tolist()), tuple(map(tuple, precision.tolist())), wander, degrees)
+
+
+def _heat_of(document: Any) -> tuple[BoardHeat, Mapping[str, Any]] | None:
+    if not math.isfinite(document["learnt_s"]):
+        return None
+    condition = document["condition"]
+    named = None if condition is None else Condition(**{name: float(value) for name, value in condition.items()})
+    model = model_from_json(document["model"])
+    return BoardHeat(ANY_BOARD if model.wander > MOST_WANDER else model, named), document
+
+
+def _left(document: Mapping[str, Any], now_s: float) -> float:
+    """The share of what was learnt that its age leaves."""
+    age_s: float = max(0.0, now_s - document["learnt_s"])
+    return math.pow(0.5, age_s / HALVED_AFTER_S)

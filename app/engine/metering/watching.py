@@ -17,14 +17,13 @@ from ...base.errors import InputError
 from ...sensors.channel import POWER_SAMPLES
 from ...sensors.gpu import Gpu, SensorError
 from ...sensors.select import open_gpu
-from ...sensors.trace.sampler import Sampler, SensorEvent
-from ...sensors.trace.trace import Trace
+from ...sensors.trace.live_board import LiveBoard
+from ...sensors.trace.sampler import SensorEvent
 from .characterisation.store import known_characterisation
 from .power_source import PowerSensor, find_sensor
-from .thermal_store import BoardHeat, known_heat
+from .thermal import BoardHeat, known_heat
 
 INTERVAL_S: Final = 0.02
-KEPT_S: Final = 8 * 3600.0
 LINGER_S: Final = 1.0
 BACKLOG_S: Final = 0.3  # of the driver's buffer, so that its samples cover the first instant
 _LOOK_S: Final = 0.005
@@ -33,16 +32,11 @@ _FIRST_READING_S: Final = 2.0  # how long to wait for it, on the wall
 Opener = Callable[[str | None], Gpu]
 
 
-class Watch:
-    """A board with its trace. Made by `watch`, given back by `release`."""
+class Watch(LiveBoard):
+    """A board that is read for all who measure on it. Made by `watch`, given back by `release`."""
 
     def __init__(self, gpu: Gpu, *, owned: bool) -> None:
-        self.gpu = gpu
-        self.trace = Trace(gpu.channels, rate_hz=1.0 / INTERVAL_S, span_s=KEPT_S)
         self.events: deque[SensorEvent] = deque(maxlen=100)
-        self._sampler = Sampler(
-            gpu, self.trace, interval_s=INTERVAL_S, on_event=self.events.append, backlog_s=BACKLOG_S
-        )
         self.buffered = False  # the driver keeps a buffer of power samples
         with suppress(SensorError):
             gpu.power_samples(gpu.clock.now_ns())
@@ -54,12 +48,12 @@ class Watch:
         self._users = 0
         self._linger: threading.Timer | None = None
         self._ended = threading.Event()
-        self._sampler.start()
+        super().__init__(gpu, interval_s=INTERVAL_S, allow_for=1.0, on_event=self.events.append, backlog_s=BACKLOG_S)
 
     @property
     def interval_s(self) -> float:
         """Between two readings, on the board's clock."""
-        return self._sampler.interval_s
+        return self.sampler.interval_s
 
     def heat(self) -> BoardHeat:
         """How the board's power follows its temperature, as far as sessions have shown by now."""
@@ -112,8 +106,8 @@ class Watch:
                 return  # it is watched again
             for key in [key for key, other in _watches.items() if other is self]:
                 del _watches[key]
-        self._sampler.stop()
-        self._sampler.join()
+        self.stop()
+        self.sampler.join()
         self._ended.set()
         if self._owned:
             self.gpu.close()

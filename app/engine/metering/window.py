@@ -102,8 +102,10 @@ class Run:
         return [self] if self.opposite is None else [self, self.opposite]
 
 
-def steady(before: Window, after: Window) -> bool:
-    """Two windows in a row agree: the controller of the limit has come to rest."""
+def steady(before: Window | None, after: Window) -> bool:
+    """Whether two windows in a row agree: the controller of the limit has come to rest. One alone does not say."""
+    if before is None:
+        return False
     pairs = (
         (before.observed_clock_mhz, after.observed_clock_mhz, STEADY),
         (before.time_s, after.time_s, STEADY),

@@ -17,10 +17,10 @@ from ...sensors.gpu import LIVE, Gpu, Load
 from ..control.guard import DeviceGuard
 from ..space.result_table import ResultTable
 from ..store.record import LoadedSession
-from .documents import latest_fit
 from .fit.caps import CapFit, CapsAgainstClocks, compare, fit_caps, most_telling
 from .fit.frequency import FrequencyFit, fit_memory_clocks
 from .fit.points import Points, choose
+from .fit_documents import latest_fit
 from .series import caps_of_table, read_caps, read_series, series_of_table
 from .sweep import sweep_clocks, sweep_limits
 

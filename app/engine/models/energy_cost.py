@@ -26,12 +26,19 @@ s, the noise and a length l_j for each column are the most probable ones (margin
 few and columns may be more than a hundred: the lengths are expected to grow with the root of the number of columns, so
 that rows stay alike however many columns there are [Hvarfner2024]. Then no column needs to be chosen beforehand.
 Columns count by their inverse hyperbolic sine: as they are where small, by their logarithm where large.
+
+Models are kept for each board's name and kernel. A kernel is known by the names of its parameters: shapes and boards of
+one template share them. A model is a prior for the next shape or board, and never more than that: the search tests it
+before it uses it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -40,7 +47,8 @@ import numpy.typing as npt
 from scipy.linalg import cho_solve
 from scipy.optimize import minimize
 
-from ...base.errors import InputError
+from ...base.board_files import BoardFiles
+from ...base.errors import InputError, WattridgeError
 from .arrays import Floats, Mask
 
 # Of the logarithms: mean and standard deviation of a normal prior, lower and upper bound. That of a length is for one
@@ -50,6 +58,7 @@ _SPREAD: Final = (math.log(0.3), 0.7, math.log(0.01), math.log(3.0))
 _NOISE: Final = (math.log(0.03), 0.5, math.log(1e-3), math.log(0.5))
 _ITERATIONS: Final = 30
 _JITTER: Final = 1e-6
+_FILES: Final = BoardFiles("energy-models", (3,), most_bytes=16 << 20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,3 +375,34 @@ def _most_telling(energy_j: Floats) -> npt.NDArray[np.intp]:
     half = _MOST_POINTS // 2
     spread = np.linspace(half, len(order) - 1, _MOST_POINTS - half).round().astype(np.intp)
     return np.asarray(order[np.concatenate([np.arange(half), spread])])
+
+
+def keep_model(board: str, parameters: Sequence[str], model: EnergyCostModel) -> None:
+    """Keep what a session has learnt, in place of what was kept of that board and kernel."""
+    document = {
+        "board": board,
+        "parameters": sorted(parameters),
+        "learnt_s": time.time(),
+        "model": model.to_json(),
+    }
+    with suppress(WattridgeError):  # a disk that is full or read-only: the next session learns it again
+        _FILES.keep(_FILES.path(board, suffix=f"-{_digest(parameters)}"), document, indent=None)
+
+
+def kept_model(board: str, parameters: Sequence[str]) -> EnergyCostModel | None:
+    """What is kept of a board and kernel, else the newest of the kernel on another board; None where nothing is."""
+
+    def parse(document: Any) -> tuple[float, EnergyCostModel] | None:
+        if document["parameters"] != sorted(parameters):
+            return None
+        return float(document["learnt_s"]), EnergyCostModel.from_json(document["model"], _FILES.folder)
+
+    ending = f"-{_digest(parameters)}"
+    own = _FILES.read(_FILES.path(board, suffix=ending), parse)
+    alike = [own] if own is not None else _FILES.all(parse, f"*{ending}.json")
+    newest = max(alike, key=lambda other: other[0], default=None)
+    return None if newest is None else newest[1]
+
+
+def _digest(parameters: Sequence[str]) -> str:
+    return hashlib.sha256("\0".join(sorted(parameters)).encode()).hexdigest()[:12]

@@ -27,7 +27,7 @@ from .arrays import Floats
 from .fit.points import Points
 
 Progress = Callable[[int, int], None]  # settings measured, and of how many
-Setting = Literal["graphics_clock_mhz", "power_limit_w"]
+Swept = Literal["graphics_clock_mhz", "power_limit_w"]
 
 LOWEST_SHARE = 0.4  # of the highest clock; the lowest ridge measured yet is at 0.49 (H200), the others near 0.7
 FIRST_CLOCKS = 4  # of a steered sweep, evenly spread
@@ -151,7 +151,7 @@ class _Series:
         self._settings.apply(memory_clock_mhz=memory_clock_mhz)
         self._memory_clock_mhz = float(memory_clock_mhz)
 
-    def measure(self, setting: Setting, values: Sequence[float], most: int) -> bool:
+    def measure(self, setting: Swept, values: Sequence[float], most: int) -> bool:
         """Measure at each of these values, of at most so many in all; False when stopped."""
         for value in values:
             self._settings.apply(**{setting: value})
@@ -166,7 +166,7 @@ class _Series:
                 self._on_progress(len(self), most)
         return True
 
-    def look_again(self, setting: Setting) -> None:
+    def look_again(self, setting: Swept) -> None:
         """The first that no limit held back once more, on a board as it is by now; not when stopped."""
         first = next((value for value, window, _ in self._measured if not window.limited), None)
         if first is not None and not (self._stop is not None and self._stop.is_set()):
@@ -176,7 +176,7 @@ class _Series:
                 self._note(setting, first, window)
         self._board.keep(fix_condition=False)  # a sweep is no usual work
 
-    def _note(self, setting: Setting, value: float, window: Window) -> None:
+    def _note(self, setting: Swept, value: float, window: Window) -> None:
         self._board.note(f"{self._load.name}, {setting} {value:g}, memory {self._memory_clock_mhz}", window)
 
     def sweep(self) -> Sweep:

@@ -18,14 +18,14 @@ from ..analysis.session_analysis import Analysis
 from ..analysis.tradeoff import Load
 from ..metering.characterisation.sensor_figures import Characterisation
 from ..metering.characterisation.store import latest_characterisation
-from ..models.documents import latest_fit
 from ..models.fit.frequency import FrequencyFit
+from ..models.fit_documents import latest_fit
 from ..models.roofline.points import PlacedKernel, Sweep, kernel_of, sweeps_on_file
 from ..results.pareto import best
-from ..session.plan import SessionPlan
 from ..session.references import with_floor
 from ..space.result_table import ResultTable
 from ..space.within_limits import feasible
+from ..specification.plan import SessionPlan
 from ..store.record import SessionRecord
 
 if TYPE_CHECKING:

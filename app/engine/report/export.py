@@ -32,13 +32,13 @@ from ..formats.t4 import write_t4
 from ..results.measurement import MEASURED, Measurement, Value
 from ..runner.cuda.measured_code import ByNvcc, MeasuredCode, by_nvcc, capability_of, measured_code
 from ..session.load import load_specification
-from ..session.plan import SessionPlan
 from ..session.sources import are_as_measured
 from ..session.summary import by_goal
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..space.within_limits import nearest
 from ..specification.model import Specification
+from ..specification.plan import SessionPlan
 from ..workloads.source_kernel import KernelRefused
 from .code_export import code_source
 from .cuda_export import CudaFile
@@ -156,6 +156,21 @@ def choose(
     return replace(choice, kernel=_kernel_of(choice)) if _has_t1(plan) else choice
 
 
+def _possible(plan: SessionPlan, choice: Choice | None, asked: Sequence[str], *, named: bool) -> list[str]:
+    """The kinds that can be written of those asked for. Raises InputError where one that the user named cannot be."""
+    able = {
+        "t1": _has_t1(plan),
+        "source": choice is not None and choice.kernel is not None,
+        "code": choice is not None and choice.code is not None,
+    }
+    wanted = [kind for kind in asked if named or able.get(kind, True)]
+    if "source" in wanted and not able["source"]:
+        raise InputError("there is no CUDA source of this session as it was", plan.title, "choose other kinds")
+    if "code" in wanted and not able["code"]:
+        raise InputError(f"there is no machine code: {_why_no_code(choice)}", plan.title, "choose other kinds")
+    return wanted
+
+
 def export_session(
     plan: SessionPlan,
     table: ResultTable,
@@ -183,16 +198,7 @@ def export_session(
     choice = choose(plan, table, session, index, rule) if set(asked) & set(_CHOICES) else None
     if choice is not None:
         choice = _with_code(choice, beside_nvcc=bool({"source", "code"} & set(asked)))
-    able = {
-        "t1": _has_t1(plan),
-        "source": choice is not None and choice.kernel is not None,
-        "code": choice is not None and choice.code is not None,
-    }
-    wanted = [kind for kind in KINDS if kind in asked and (kinds is not None or able.get(kind, True))]
-    if "source" in wanted and not able["source"]:
-        raise InputError("there is no CUDA source of this session as it was", plan.title, "choose other kinds")
-    if "code" in wanted and not able["code"]:
-        raise InputError(f"there is no machine code: {_why_no_code(choice)}", plan.title, "choose other kinds")
+    wanted = _possible(plan, choice, [kind for kind in KINDS if kind in asked], named=kinds is not None)
     stem = stem_in(folder, file_stem(plan.title), wanted, existing)
     paths = {kind: folder / f"{stem}{KINDS[kind]}" for kind in wanted}
     size = plan.origin.get("problem_size", "")

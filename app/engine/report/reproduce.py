@@ -29,7 +29,7 @@ from ..runner.base import setting_names
 from ..runner.pool.pool import SELECTOR
 from ..session.load import load_specification
 from ..session.opening import best_of
-from ..session.planning import own_search, plan_replay
+from ..session.planning import own_goals, plan_replay
 from ..strategies import base as strategies
 
 if TYPE_CHECKING:
@@ -37,11 +37,10 @@ if TYPE_CHECKING:
     from ..models.clock_fits import ClockFit
     from ..models.roofline.points import Sweep
     from ..session.events import Fit
-    from ..session.plan import SessionPlan
     from ..session.profiling import Wanted
     from ..space.result_table import ResultTable
+    from ..specification.plan import SessionFacts, SessionPlan
     from ..store.database import Store
-    from ..store.record import SessionFacts
 
 _PLAIN: Final = re.compile(r"[\w@+=:,./\\-]+", re.ASCII)  # no quotes are needed, in any shell of Windows
 # Within double quotes cmd or PowerShell still gives these a meaning, and each another one.
@@ -241,17 +240,17 @@ def _tuned(plan: SessionPlan, path: Path) -> tuple[str, ...]:
             "use all clocks again, or write those values into [device_settings]",
         )
     spec = load_specification(path)
-    own = own_search(spec, plan.space)
+    own = spec.search_in(plan.space.size)
     words = ["tune", str(path), *_boards(plan)]
     if plan.origin.get("repeats", str(spec.repeats)) != str(spec.repeats):
         words += _option("--repeats", plan.origin["repeats"])
     words += _option("--condition", plan.origin["chosen_condition"]) if "chosen_condition" in plan.origin else []
     words += _taken_over(plan.origin)
     words += _search(plan, own)
-    goal, front = own["objective"]
+    goal, front = own_goals(spec)
     words += _goal(plan.objective.goal, goal)
     words += _front(plan.objective.front, front)
-    words += _limits(plan.objective.limits, own["limits"])
+    words += _limits(plan.objective.limits, spec.limits)
     if plan.source in LIVE and setting_names(plan.space):
         words.append("--allow-control")
     return tuple(words)
@@ -276,7 +275,7 @@ def _resumed(plan: SessionPlan, store: Store | None) -> tuple[str, ...]:
     assert store is not None
     record = store.session(plan.resume)
     words = ["tune", "--resume", str(plan.resume)]
-    if plan.reports is not None or plan.origin.get("gpu") != record.origin.get("gpu"):
+    if plan.pool is not None or plan.origin.get("gpu") != record.origin.get("gpu"):
         words += _boards(dataclasses.replace(plan, origin={"gpu": plan.origin.get("gpu", "")}))
     words += _budget(plan, record.facts())
     if plan.source in LIVE and setting_names(plan.space):
@@ -318,8 +317,8 @@ def _budget(plan: SessionPlan, own: Mapping[str, Any]) -> list[str]:
 
 def _boards(plan: SessionPlan) -> list[str]:
     """The board, or the several that share the session. Raises InputError where it is not known which those were."""
-    if plan.reports is not None and plan.reports.options:
-        return list(plan.reports.options)
+    if plan.pool:
+        return list(plan.pool)
     if plan.origin.get("gpu") == SELECTOR:
         remedy = "name the boards yourself: --pool SCHEDULER, or --gpu 0,1"
         raise InputError("it was measured on boards that shared the session", plan.title, remedy)

@@ -19,7 +19,7 @@ from ..analysis import charts
 from ..analysis.charts import Analysed
 from ..analysis.choosers import against, fastest
 from ..analysis.costs import values_of
-from ..analysis.description import (
+from ..analysis.describe_analysis import (
     describe_choices,
     describe_comparison,
     describe_correlations,
@@ -32,16 +32,16 @@ from ..analysis.description import (
     describe_split,
     why_none,
 )
+from ..analysis.describe_over_load import describe_models_over_load, describe_over_load
 from ..analysis.over_load import models_over_load
-from ..analysis.over_load_description import describe_models_over_load, describe_over_load
 from ..analysis.peak_share import peak_share
 from ..formats.names import heading, unit_of
-from ..metering.characterisation.description import describe_characterisation
-from ..models.description import describe_fit
-from ..models.roofline.description import describe_sweep
+from ..metering.characterisation.describe_sources import describe_characterisation
+from ..models.describe_fits import describe_fit
+from ..models.roofline.describe_sweeps import describe_sweep
 from ..results.chart import Chart
 from ..results.measurement import Measurement, spreads
-from ..session.description import describe_search, source_in_words
+from ..session.describe_session import describe_search, source_in_words
 from ..session.references import references_of
 from ..space.within_limits import feasible
 from ..strategies.energy_log import EnergyLog

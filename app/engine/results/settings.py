@@ -13,6 +13,7 @@ from ...sensors.power_profiles import MOST_PROFILES, NO_PROFILE, HasPowerProfile
 
 Range = tuple[float, float]  # of clocks: the board chooses within it
 Setting = float | Range
+BoardSettings = Mapping[str, Setting]  # what is wished of a board, from a panel or a command to its control
 
 PROFILE: Final = "workload_power_profile"
 
@@ -48,7 +49,7 @@ def shown(value: Setting) -> str:
     return f"{value[0]:g}–{value[1]:g}" if isinstance(value, tuple) else f"{value:g}"
 
 
-def in_words(settings: Mapping[str, Setting]) -> str:
+def in_words(settings: BoardSettings) -> str:
     """'power limit 300 W, graphics clock 1200 MHz'."""
     return ", ".join(f"{WORDS[name]} {with_unit(name, value)}" for name, value in settings.items())
 

@@ -1,15 +1,13 @@
 """The `Runner` seam: takes rows of a search space, returns measurements.
 
-One row after another: how every runner ends that measures by itself, in this process.
-
 In which order to measure rows, so that a service is started, and a board's settings change, as seldom as can be.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -21,89 +19,6 @@ from ..results.objectives import Objective
 from ..results.settings import SETTINGS
 from ..space.search_space import SearchSpace
 
-
-class Runner(Protocol):
-    """A local GPU, a simulated one, or the replay of a recording."""
-
-    source: str  # nvml, simulated or recorded
-
-    @property
-    def batch(self) -> int:
-        """How many rows are worth handing over at once."""
-        ...
-
-    def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
-        """Measure the rows one after another, in an order of the runner's choice, yielding each as soon as it is known.
-
-        Ends early when `stop` is set. A failed configuration is a result, never an exception.
-        """
-        ...
-
-    def close(self) -> None: ...
-
-
-@runtime_checkable
-class Times(Protocol):
-    """A runner that can time rows for less than measuring their energy costs."""
-
-    timed: frozenset[str]  # the values that timing gives, metrics among them; none where it cannot time this session's
-
-    def time(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
-        """As `measure`, at `Depth.TIME`: a few launches of each row, verified, and nothing of their power."""
-        ...
-
-
-@runtime_checkable
-class KnowsFeatures(Protocol):
-    """A runner that knows more of configurations than their parameters, without measuring them."""
-
-    feature_names: tuple[str, ...]  # of `workloads.kernel_features.FEATURES`
-
-    def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
-        """Of those rows, shape (rows, names); NaN where unknown. May compile what was not timed or measured before,
-        and waits for none of that once `stop` is set."""
-        ...
-
-
-@runtime_checkable
-class Continues(Protocol):
-    """A runner to which more rows can be handed while it measures: nothing stands still in between."""
-
-    def go_on(self, more: Callable[[], Sequence[int]], depth: Depth, stop: threading.Event) -> Iterator[Measurement]:
-        """As `measure`, or `time`, of the rows that `more` gives, which is asked before each row.
-
-        Ends when none is left and it gives none, or early when `stop` is set.
-        """
-        ...
-
-
-def once(rows: Sequence[int]) -> Callable[[], Sequence[int]]:
-    """All of these at the first question."""
-    left = [rows]
-    return lambda: left.pop() if left else ()
-
-
-@runtime_checkable
-class OverBoards(Protocol):
-    """A runner that measures on several boards at the same time."""
-
-    @property
-    def boards(self) -> Sequence[object]:
-        """Those that can be used now."""
-        ...
-
-
-@runtime_checkable
-class Finishes(Protocol):
-    """A runner with something to measure once more at the end of a session, before its figures are compared."""
-
-    def finish(
-        self, measurements: Sequence[Measurement], objective: Objective, stop: threading.Event
-    ) -> Sequence[Measurement]:
-        """All that was measured, each once, with what was measured in its place now. Ends early when `stop` is set."""
-        ...
-
-
 OnPreparation = Callable[[str, float, float], None]  # what is done, in words; seconds done; seconds in all
 
 
@@ -111,55 +26,134 @@ class PreparationFailed(WattridgeError):
     """The runner could not prepare as it should; it can measure all the same."""
 
 
-@runtime_checkable
-class Prepares(Protocol):
-    """A runner with something to do before its first measurement that takes its time."""
-
-    def prepare(self, rows: Sequence[int], stop: threading.Event, on_progress: OnPreparation) -> None:
-        """Do it, reporting progress; nothing where it is done already. Ends early when `stop` is set.
-
-        `rows` are those that will be measured first: what can be done for them meanwhile is. The seconds done over
-        those in all never go back, and those in all never grow. Raises PreparationFailed.
-        """
-        ...
+def no_more() -> Sequence[int]:
+    """No further rows."""
+    return ()
 
 
-@runtime_checkable
-class CompilesAhead(Protocol):
-    """A runner that can use the time of a measurement for rows that come later."""
+class Runner(ABC):
+    """Measures rows of a search space: on a local GPU, a simulated one, several boards, or by a recording.
 
-    def expect(self, rows: Sequence[int]) -> None:
-        """These may be asked for soon, the likeliest first. Returns at once."""
-        ...
-
-
-@runtime_checkable
-class StatesFigures(Protocol):
-    """A runner that states its figures for one thermal condition of the board, which it learns to know meanwhile.
-
-    Rows that it is asked to measure again show it more.
+    A runner implements `measure`. Everything else has a default for runners that have nothing to add.
     """
 
+    source: str  # nvml, simulated or recorded
+    batch: int  # how many rows are worth handing over at once
+    timed: frozenset[str] = frozenset()  # the values that timing gives, metrics among them; empty: it times nothing
+    feature_names: tuple[str, ...] = ()  # of `workloads.machine_code.FEATURES`: what `features` gives
+    meters: Sequence[str] = ()  # beside the board, those whose power is the board's
+
+    @property
+    def board_count(self) -> int:
+        """Boards that measure at the same time now."""
+        return 1
+
+    def prepare(  # noqa: B027  (nothing to prepare)
+        self, rows: Sequence[int], stop: threading.Event, on_progress: OnPreparation
+    ) -> None:
+        """Do what is needed once, before the first measurement, reporting progress; ends early when `stop` is set.
+
+        `rows` are those that will be measured first: what can be done for them meanwhile is. The seconds done over
+        those in all never decrease, and those in all never grow. Raises PreparationFailed.
+        """
+
+    @abstractmethod
+    def measure(
+        self,
+        rows: Sequence[int],
+        stop: threading.Event,
+        depth: Depth = Depth.ENERGY,
+        more: Callable[[], Sequence[int]] = no_more,
+    ) -> Iterator[Measurement]:
+        """Measure the rows one after another, in an order of the runner's choice, yielding each as soon as it is known.
+
+        Parameters
+        ----------
+        rows
+            Rows of the search space.
+        stop
+            Ends the measurement early once it is set.
+        depth
+            `TIME` asks for a few launches of each row, verified, without their power; only where `timed` has values.
+        more
+            Further rows of the same depth. A runner that can take rows while it measures calls it before each row,
+            so that the board does not rest between two requests.
+
+        Yields
+        ------
+        One measurement of each row. A failed configuration is a result, never an exception.
+        """
+
+    def time(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
+        """Measure the rows at `Depth.TIME`."""
+        return self.measure(rows, stop, Depth.TIME)
+
+    def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
+        """What is known of rows without measuring them, shape (rows, feature_names); NaN where unknown.
+
+        May compile what was not timed or measured before, and waits for none of that once `stop` is set.
+        """
+        return np.full((len(rows), len(self.feature_names)), np.nan)
+
+    def expect(self, rows: Sequence[int]) -> None:  # noqa: B027  (nothing is made ahead)
+        """Use the time of a measurement for rows that may be asked for soon, the likeliest first. Returns at once."""
+
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
-        """What it measured, stated with what is known by now; measurements of other origin as they are."""
-        ...
+        """State its measurements with what is known of the board by now; those of other origin stay as they are."""
+        return measurements
+
+    def finish(
+        self, measurements: Sequence[Measurement], again: Sequence[int], objective: Objective, stop: threading.Event
+    ) -> Sequence[Measurement]:
+        """Finish the figures of a session, before they are compared.
+
+        Parameters
+        ----------
+        measurements
+            All of the session, one of each row.
+        again
+            Rows that are worth a second look, in the setting that is in force.
+        objective
+            What the session is about.
+        stop
+            Ends it early; what was measured stays as it was then.
+
+        Returns
+        -------
+        The measurements in the same order, those that nothing changed as the same objects.
+        """
+        return measurements
 
     def conclude(self) -> Mapping[str, str]:
         """Keep what was learnt for the board's next session; how the figures are stated, for the session's origin."""
-        ...
+        return {}
+
+    def close(self) -> None:  # noqa: B027  (nothing to release)
+        """Release the board."""
 
 
-def each_row(
-    rows: Iterable[int], stop: threading.Event, measure: Callable[[int, threading.Event], Measurement | None]
-) -> Iterator[Measurement]:
-    """Measure the rows in their order; over when `stop` is set, or when `measure` returns None since it was."""
-    for row in rows:
-        if stop.is_set():
-            return
-        measurement = measure(row, stop)
-        if measurement is None:
-            return
-        yield measurement
+class RowByRow(Runner):
+    """A runner that measures each row in full by itself, one after another."""
+
+    def measure(
+        self,
+        rows: Sequence[int],
+        stop: threading.Event,
+        depth: Depth = Depth.ENERGY,
+        more: Callable[[], Sequence[int]] = no_more,
+    ) -> Iterator[Measurement]:
+        for row in self._ordered(rows):
+            if stop.is_set() or (measurement := self._measure(row, stop)) is None:
+                return
+            yield measurement
+
+    def _ordered(self, rows: Sequence[int]) -> Sequence[int]:
+        """The rows in the order in which they are measured."""
+        return rows
+
+    @abstractmethod
+    def _measure(self, row: int, stop: threading.Event) -> Measurement | None:
+        """One row; None where it was stopped."""
 
 
 def setting_names(space: SearchSpace) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ...sensors.gpu import LIVE, Gpu
@@ -25,7 +25,7 @@ from ..space.search_space import SearchSpace
 from ..specification.model import Specification
 from ..workloads.command import Command, CommandFailed
 from ..workloads.subprocesses import Ended
-from .base import by_setting, each_row, setting_names, settings_of
+from .base import RowByRow, by_setting, setting_names, settings_of
 from .measurement_figures import Figures, measurement_of
 
 
@@ -39,8 +39,8 @@ def not_its_own(source: str, what: str = "a program") -> str:
     return f"{what} draws nothing on a {source} board: time is its own, power and energy are the {power_of}"
 
 
-class CommandRunner:
-    """Implements `Runner`. Takes over the guard: closing the runner restores the board's settings."""
+class CommandRunner(RowByRow):
+    """Runs a program once per configuration. Takes over the guard: closing the runner restores the board's settings."""
 
     def __init__(self, gpu: Gpu, spec: Specification, space: SearchSpace, guard: DeviceGuard) -> None:
         self.source: str = gpu.info.source
@@ -54,12 +54,6 @@ class CommandRunner:
         self._watch: Watch | None = None
         self._unmet = ""  # by the board, of the setting in force
 
-    def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
-        """Measure the rows, those of one device setting together, beginning with the setting in force."""
-        watched = self._watch = self._watch or watch(self._gpu)
-        ordered = by_setting(rows, self._space, self._guard)
-        return each_row(ordered, stop, lambda row, stop: self._measure(row, watched, stop))
-
     def close(self) -> None:
         """Restore the board's settings."""
         if self._watch is not None:
@@ -69,8 +63,12 @@ class CommandRunner:
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _measure(self, row: int, watched: Watch, stop: threading.Event) -> Measurement | None:
-        """One configuration; None when stopped."""
+    def _ordered(self, rows: Sequence[int]) -> Sequence[int]:
+        """Rows of one device setting together, beginning with the setting in force."""
+        return by_setting(rows, self._space, self._guard)
+
+    def _measure(self, row: int, stop: threading.Event) -> Measurement | None:
+        watched = self._watch = self._watch or watch(self._gpu)
         configuration = self._space.configuration(row)
         settings = settings_of(self._space, configuration)
         if self._guard.apply(**settings):

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any, Final, Protocol
@@ -26,7 +26,7 @@ from ..metering.span import Span, read_span
 from ..metering.watching import Watch
 from ..results.measurement import Configuration, Measurement, State
 from ..space.search_space import SearchSpace
-from .base import each_row
+from .base import RowByRow
 
 BATCH_S: Final = 0.012  # of calls between two marks
 AHEAD: Final = 2  # batches in the queue
@@ -295,8 +295,8 @@ class FunctionWork:
     limits: Callable[[Mapping[str, Any]], str] = lambda _: ""  # which limit a measurement does not keep, in words
 
 
-class FunctionRunner:
-    """Implements `Runner`. Gives the watch back when it is closed."""
+class FunctionRunner(RowByRow):
+    """Calls a function of this process; one that raises is a failed configuration. Gives the watch back at the end."""
 
     batch = 1  # a strategy learns from every one
 
@@ -308,10 +308,6 @@ class FunctionRunner:
         self._watch = watch
         self._target = target
         self.timer: CallTimer | None = None  # once something has run
-
-    def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
-        """Measure the rows in their order. A function that raises is a failed configuration."""
-        return each_row(rows, stop, self._measure)
 
     def close(self) -> None:
         if self._watch is not None:

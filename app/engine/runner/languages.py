@@ -52,7 +52,7 @@ def require_device(kernel: KernelSpec, gpu: Gpu, where: str) -> None:
         find_compiler(kernel, where)
 
 
-def open_runner(
+def kernel_runner(
     spec: Specification,
     gpu: Gpu,
     space: SearchSpace,

@@ -87,6 +87,13 @@ def figures_of(
     return each[0] if len(each) == 1 else over_repeats(spec, configuration, each)
 
 
+def _around(name: str, value: float, widest: Interval | None) -> Intervals:
+    """An interval as wide around a figure's value: a metric of the means is not quite the mean of the metrics."""
+    half = 0.0 if widest is None else (widest[1] - widest[0]) / 2
+    around = value - half, value + half
+    return {name: not_negative(around) if name in _OF_THE_WORK else around} if half else {}
+
+
 def over_repeats(
     spec: Specification, configuration: Configuration, each: Sequence[tuple[Figures, Intervals]]
 ) -> tuple[Figures, Intervals]:
@@ -106,16 +113,12 @@ def over_repeats(
         time_s = sum(run["time_s"] for run in runs)
         means["power_w"] = sum(run["time_s"] * run["power_w"] for run in runs) / time_s
     values = {**means, **evaluate_metrics(spec, configuration, means)}
-    intervals = {}
+    intervals: Intervals = {}
     for name, value in values.items():
-        if name in _OF_THE_BOARD:
-            continue
-        own = [ends[name] for _, ends in each if name in ends]
-        widest = interval_of_repeats([run[name] for run in runs if name in run], own)
-        if widest is not None and (half := (widest[1] - widest[0]) / 2):
-            # around the value: a metric of the means is not quite the mean of the metrics
-            around = value - half, value + half
-            intervals[name] = not_negative(around) if name in _OF_THE_WORK else around
+        if name not in _OF_THE_BOARD:
+            of_runs = [ends[name] for _, ends in each if name in ends]
+            widest = interval_of_repeats([run[name] for run in runs if name in run], of_runs)
+            intervals |= _around(name, value, widest)
     if len(runs) > 1:
         for name in known:
             values |= {} if name in _OF_THE_BOARD else _scatter(name, known[name])

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..formats.recording import Recording
 from ..results.measurement import Depth, Measurement
 from ..workloads.machine_code import RECORDED, as_rows
+from .base import Runner, no_more
 
 # Of what a measurement costs on a board: 0.042 of 0.242 s on an H200 in a session of `auto` over the example's matrix
 # product (medians of 144 rows that were timed and of 60 that were measured, without what compilers were waited for).
@@ -20,8 +21,8 @@ TIMED_SHARE: Final = 0.17
 _ONLY_TIMED: Final = "it was only timed when it was recorded"
 
 
-class ReplayRunner:
-    """Implements `Runner`, `Times` and `KnowsFeatures` over rows whose measurements are known."""
+class ReplayRunner(Runner):
+    """Answers with measurements that are known."""
 
     source = "recorded"
     batch = 64  # an answer costs nothing, but stopping should take effect at once
@@ -43,27 +44,27 @@ class ReplayRunner:
         """Over the rows of `recording.space()`."""
         return cls(recording.measurement, recording.names_at_time, recording.value_names)
 
-    def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
-        """The known measurements of the rows, in the order asked for."""
+    def measure(
+        self,
+        rows: Sequence[int],
+        stop: threading.Event,
+        depth: Depth = Depth.ENERGY,
+        more: Callable[[], Sequence[int]] = no_more,
+    ) -> Iterator[Measurement]:
+        """Yield the known measurements of the rows in the order asked for; at `Depth.TIME` nothing of their energy."""
         for row in rows:
             if stop.is_set():
                 return
             measurement = self._measurement(row)
-            yield measurement if measurement.final else replace(measurement, depth=Depth.ENERGY, message=_ONLY_TIMED)
-
-    def time(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
-        """The recorded times of the rows, and nothing that was recorded of their energy."""
-        for measurement in self.measure(rows, stop):
-            yield at_time(measurement, self.timed)
+            if not measurement.final:
+                measurement = replace(measurement, depth=Depth.ENERGY, message=_ONLY_TIMED)
+            yield measurement if depth is Depth.ENERGY else at_time(measurement, self.timed)
 
     def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
         """What the recording holds of the rows' compiled kernels."""
         values = [self._measurement(row).values for row in rows]
         known = [{RECORDED[name]: each[name] for name in self._recorded if name in each} for each in values]
         return as_rows(self.feature_names, known)
-
-    def close(self) -> None:
-        """Nothing to let go of."""
 
 
 def at_time(measurement: Measurement, names: frozenset[str]) -> Measurement:

@@ -34,7 +34,7 @@ from ..space.search_space import SearchSpace
 from ..specification.model import Specification
 from ..workloads.command import CommandFailed
 from ..workloads.service import Service
-from .base import by_setting, each_row, setting_names, settings_of
+from .base import RowByRow, by_setting, setting_names, settings_of
 from .measurement_figures import Figures, Intervals, measurement_of
 
 Floats = npt.NDArray[np.float64]
@@ -159,8 +159,6 @@ _BEHIND: Final = 0.95  # of the rate that is asked for: below that the service f
 class ServiceUnderLoad(Protocol):
     """A service that is asked: a real one (`ServiceHere`), or a board's model of one (`ServiceModelled`)."""
 
-    assumptions: str  # what of the figures is assumed rather than measured
-
     @property
     def started_with(self) -> Mapping[str, Value | None]:
         """The server's arguments by name; None before a start."""
@@ -198,8 +196,8 @@ class _Seen:
     said: tuple[str, ...]
 
 
-class ServiceRunner:
-    """Implements `Runner`. Takes over the guard: closing the runner restores the settings of the boards."""
+class ServiceRunner(RowByRow):
+    """Measures a service under load. Takes over the guard: closing the runner restores the settings of the boards."""
 
     def __init__(
         self,
@@ -221,11 +219,6 @@ class ServiceRunner:
         self._under_load = under_load
         self._unmet = ""  # by the board, of the setting in force
 
-    def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
-        """Measure the rows, those of one start together, and of these those of one setting."""
-        ordered = by_setting(rows, self._space, self._guard, self._under_load.started_with)
-        return each_row(ordered, stop, self._measure)
-
     def close(self) -> None:
         """End the service where it was started here, and restore the board's settings."""
         try:
@@ -238,8 +231,11 @@ class ServiceRunner:
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
+    def _ordered(self, rows: Sequence[int]) -> Sequence[int]:
+        """Rows of one start together, and of these those of one setting."""
+        return by_setting(rows, self._space, self._guard, self._under_load.started_with)
+
     def _measure(self, row: int, stop: threading.Event) -> Measurement | None:
-        """One configuration; None when stopped."""
         configuration = self._space.configuration(row)
         settings = settings_of(self._space, configuration)
         if self._guard.apply(**settings):

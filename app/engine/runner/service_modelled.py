@@ -34,7 +34,6 @@ class ServiceModelled:
     def __init__(self, gpu: ModelledBoard, service: Service) -> None:
         self._gpu = gpu
         self._service = service
-        self.assumptions = gpu.service_assumptions
         self._started_with: dict[str, Value] | None = None
         self._load: ServiceLoad | None = None
         self._buffered = False

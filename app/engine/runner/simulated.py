@@ -19,21 +19,22 @@ from ..metering.launching import LaunchingGpu
 from ..metering.meter import Meter
 from ..metering.window import Window
 from ..results.measurement import Configuration, Depth, Measurement, State
+from ..results.objectives import Objective
 from ..space.search_space import SearchSpace
 from ..specification.model import Specification, names_at_time
 from ..workloads.machine_code import FEATURES, as_rows
 from ..workloads.profiled import ProfiledKernel
-from .base import by_setting, once, settings_of
+from .base import Runner, by_setting, no_more, settings_of
 from .kernels.reference import Baseline, ReferenceLooks
 from .measurement_figures import measurement_of, timed_measurement
-from .stating import Stating
+from .stating import Stating, seen_again
 
 TIMED_SCATTER: Final = 0.005  # of the time by a few launches on a real board; those of a simulated one are all alike
 _Look = Callable[[int, Configuration, Load, threading.Event], Measurement | None]  # one configuration; None: stopped
 
 
-class SimulatedRunner:
-    """Implements `Runner`, `Times` and `StatesFigures`. Takes over the guard: closing it restores the board's settings.
+class SimulatedRunner(Runner):
+    """Measures on a simulated board. Takes over the guard: closing it restores the board's settings.
 
     The first kernel that works is looked at again between the others: a real board has a reference kernel for that.
     """
@@ -71,18 +72,16 @@ class SimulatedRunner:
         self._looks = ReferenceLooks()
         self._reference: tuple[str, Load] | None = None  # the first kernel that worked, by its row
 
-    def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
+    def measure(
+        self,
+        rows: Sequence[int],
+        stop: threading.Event,
+        depth: Depth = Depth.ENERGY,
+        more: Callable[[], Sequence[int]] = no_more,
+    ) -> Iterator[Measurement]:
         """Measure the rows, those of one device setting together, beginning with the setting in force."""
-        return self.go_on(once(rows), Depth.ENERGY, stop)
-
-    def time(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
-        """Time the rows, in the same order."""
-        return self.go_on(once(rows), Depth.TIME, stop)
-
-    def go_on(self, more: Callable[[], Sequence[int]], depth: Depth, stop: threading.Event) -> Iterator[Measurement]:
-        """The same of what `more` gives."""
         full = self._time_fully if self._time_alone else self._measure
-        look, todo = full if depth is Depth.ENERGY else self._time, list[int]()
+        look, todo = full if depth is Depth.ENERGY else self._time, by_setting(rows, self._space, self._guard)
         while not stop.is_set():
             if rows := more():
                 todo = by_setting([*todo, *rows], self._space, self._guard)
@@ -100,6 +99,11 @@ class SimulatedRunner:
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
         return self._stating.restate(measurements)
+
+    def finish(
+        self, measurements: Sequence[Measurement], again: Sequence[int], objective: Objective, stop: threading.Event
+    ) -> Sequence[Measurement]:
+        return self.restated(seen_again(self, measurements, again, stop))
 
     def conclude(self) -> Mapping[str, str]:
         self._stating.keep()

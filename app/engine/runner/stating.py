@@ -1,4 +1,4 @@
-"""`Stating`: what a session measures, stated for one thermal condition of the board.
+"""`Stating`: what a session measures, stated for one thermal condition of the board; a second look at its end.
 
 The board's model is learnt meanwhile from whatever is measured more than once: the reference kernel between the
 configurations, repeats, and the first configurations again at the end. Figures that were stated before can be stated
@@ -9,23 +9,27 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ...base.errors import InputError
+from ...base.errors import InputError, WattridgeError
+from ...base.formatting import percent
 from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import GpuInfo
 from ..metering.condition import Condition
 from ..metering.confidence import not_negative
 from ..metering.learning import BoardLearning
-from ..metering.thermal import ThermalModel
-from ..metering.thermal_store import model_from_json, model_to_json
+from ..metering.thermal import ThermalModel, model_from_json, model_to_json
 from ..metering.window import Window
 from ..results.measurement import SPREADS, THERMAL_CORRECTION, Measurement, State
 from ..specification.model import Specification, evaluate_metrics
+from .base import Runner
 
 UNCERTAINTY: Final = "thermal_uncertainty"  # what that adds to the interval of power; 95 %, relative
+SAME_TIME: Final = 0.01  # a second look at a time per launch that differs by more is remarked on
 _DRAWN: Final = {"energy_j": "energy_raw_j", "power_w": "power_raw_w"}
 _NOT_NEGATIVE: Final = ("time_s", "energy_j", "power_w", "energy_raw_j", "power_raw_w")
 _CONDITION: Final = {  # fields of a condition -> of a measurement
@@ -126,6 +130,32 @@ class Stating:
     def keep(self) -> None:
         """Keep what was learnt for the board's next session, which begins with it."""
         self._board.keep(fix_condition=True)
+
+
+def seen_again(
+    runner: Runner, measurements: Sequence[Measurement], again: Sequence[int], stop: threading.Event
+) -> list[Measurement]:
+    """The measurements after a second look at some rows, on a board as warm as it became.
+
+    What differs is remarked on in the measurement; the figures stay. A second look that fails changes nothing: the
+    session itself is complete.
+    """
+    seen: dict[int, Measurement] = {}
+    with suppress(WattridgeError):
+        seen = {each.row: each for each in runner.measure(again, stop)} if again else {}
+    return [_compared(each, seen.get(each.row)) for each in measurements]
+
+
+def _compared(first: Measurement, second: Measurement | None) -> Measurement:
+    """A measurement, and that a second look at its time per launch disagrees where it does."""
+    if second is None or second.state is not State.OK or "time_s" not in first.values:
+        return first
+    longer = second.values["time_s"] / first.values["time_s"] - 1.0
+    if abs(longer) <= SAME_TIME:
+        return first
+    difference = f"{percent(abs(longer), 1)} {'longer' if longer > 0 else 'less time'} per launch"
+    remark = f"a second look at the end took {difference}"
+    return replace(first, message="; ".join(words for words in (first.message, remark) if words))
 
 
 def condition_of(values: Mapping[str, float]) -> Condition:

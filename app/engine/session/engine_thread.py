@@ -16,11 +16,13 @@ from ..control.client import Asking
 from ..control.guard import DeviceGuard
 from ..control.left_over import left_over
 from ..models.clock_fits import caps_of_sweep, fit_of_sweep, fit_of_table
-from ..models.documents import save_fit
 from ..models.fit.caps import CapFit
+from ..models.fit_documents import save_fit
 from ..results.settings import in_words
 from ..results.state import Purpose
+from ..runner.boards import ReadyPlan
 from ..space.result_table import ResultTable
+from ..specification.plan import SessionPlan
 from ..store.database import Store
 from .events import (
     Allow,
@@ -53,7 +55,6 @@ from .events import (
     Stop,
 )
 from .live_session import LiveSession
-from .plan import SessionPlan
 from .run import run_session
 
 
@@ -139,12 +140,7 @@ class ControlService:
         return f"{words}: kept until everything is put back" if words else ""
 
     def _apply(self, command: Apply) -> None:
-        self.guard.apply(
-            graphics_clock_mhz=command.graphics_clock_mhz,
-            memory_clock_mhz=command.memory_clock_mhz,
-            power_limit_w=command.power_limit_w,
-            workload_power_profile=command.workload_power_profile,
-        )
+        self.guard.apply(**command.settings)
         if command.confirm_s is not None:
             self._until = time.monotonic() + command.confirm_s
 
@@ -277,7 +273,7 @@ class Tuner:
             case _:  # pause, resume and stop mean nothing while no session runs
                 pass
 
-    def _run(self, plan: SessionPlan) -> None:
+    def _run(self, plan: ReadyPlan) -> None:
         began = False
 
         def on_event(event: Event) -> None:

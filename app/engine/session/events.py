@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from ..control.device_log import Change
     from ..models.fit.caps import CapFit
     from ..models.fit.frequency import FrequencyFit
+    from ..results.settings import BoardSettings
+    from ..runner.boards import ReadyPlan
     from ..runner.pool.pool import PoolStatus
     from ..space.result_table import ResultTable
-    from .plan import SessionPlan
+    from ..specification.plan import SessionPlan
     from .profiling import Wanted
 
 
@@ -23,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Run a session. The engine takes over the plan's runner and closes it at the end."""
+    """Run a session. The engine opens the plan's runner and closes it at the end."""
 
-    plan: SessionPlan
+    plan: ReadyPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +85,16 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Set clocks or a cap through the DeviceGuard; None leaves a setting as it is, `reset` restores the prior state.
+    """Make settings through the DeviceGuard; `reset` restores the prior state.
 
     With `defaults`, `reset` unlocks what an unreadable record does not hold, and sets the default power limit.
     """
 
     board: str  # UUID
-    graphics_clock_mhz: float | tuple[float, float] | None = None  # or a range, within which the board chooses
-    memory_clock_mhz: float | None = None
-    power_limit_w: float | None = None
+    settings: BoardSettings = field(default_factory=dict)
     reset: bool = False
     defaults: bool = False
     confirm_s: float | None = None  # the prior state returns after so long unless confirmed; None: it does not
-    workload_power_profile: float | None = None  # its number; -1: none
 
 
 @dataclass(frozen=True, slots=True)

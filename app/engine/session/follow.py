@@ -24,21 +24,20 @@ from ..formats.names import DEVICE_SETTINGS, SETTING_NAMES, units_of
 from ..formats.recording import Facts, Recording, RecordingBuilder, possible
 from ..results.measurement import Measurement, State, Value
 from ..results.state import SessionState
-from ..runner.base import Runner
-from ..runner.replay import ReplayRunner
+from ..runner.boards import Boards, ReadyPlan
 from ..space.result_table import ResultTable
 from ..space.search_space import Parameter, SearchSpace
 from ..specification.model import Specification, evaluate_metrics
+from ..specification.plan import SearchOptions, SessionPlan
 from ..store.database import Store
 from .events import EngineFault, Event, MeasurementsAdded, SessionRemark, SessionStarted
 from .live_session import Attend, LiveSession, SessionResult
-from .plan import SearchOptions, SessionPlan
-from .planning import check_goals, objective_over
+from .planning import check_goals, make_plan, objective_over
 
 LOOK_S: Final = 0.2  # between two looks at a file that does not grow
 
 
-def plan_follow(path: Path, stop: threading.Event, options: SearchOptions | None = None) -> SessionPlan:
+def plan_follow(path: Path, stop: threading.Event, options: SearchOptions | None = None) -> ReadyPlan:
     """A session that shows a growing cache. Waits, also for the file itself, until a configuration in it succeeded.
 
     Of the options the objective and the front count. Raises InputError for a file that cannot be followed or holds no
@@ -68,17 +67,16 @@ def _simulated(entries: Iterable[Entry]) -> bool:
 
 def _plan(
     path: Path, header: CacheHeader, names: Sequence[str], options: SearchOptions, *, simulated: bool
-) -> SessionPlan:
+) -> ReadyPlan:
     """The plan of a run with this header; `names` are the values of its entries."""
-    return SessionPlan(
+    return make_plan(
+        Boards(),
         title=header.kernel or title_of(path),
         gpu=header.device or "unknown device",
-        driver="",
         source="simulated" if simulated else "recorded",
         space=_Rows(header).space(),
         objective=objective_over(header.objective, names, options),
         strategy="brute_force",
-        make_runner=_no_runner,
         units=units_of(names, header.units),
         origin={"kind": "replay", "file": str(path.resolve()), "problem_size": header.problem_size},
         follow=path,
@@ -224,13 +222,7 @@ class FollowRun(LiveSession):
         origin = dict(self.plan.origin)
         with suppress(OSError):  # the file is gone: the session stays
             origin["sha256"] = digest_of(self.plan.follow)
-        plan = replace(
-            self.plan,
-            space=recording.space(),
-            origin=origin,
-            make_runner=lambda: ReplayRunner.of(recording),
-            follow=None,
-        )
+        plan = replace(self.plan, space=recording.space(), origin=origin, follow=None)
         session = self._store.create_session(plan)
         elapsed_s = self._clock.elapsed_s
         self._store.append(session, [table.measurement(index) for index in range(len(table))], elapsed_s)
@@ -283,11 +275,7 @@ def _differ(one: Facts, other: Facts) -> bool:
     return (one.state, one.values, one.error) != (other.state, other.values, other.error)
 
 
-def _no_runner() -> Runner:
-    raise WattridgeError("a growing file is followed, not searched", remedy="replay it once it is closed")
-
-
-def with_recording(plan: SessionPlan, spec: Specification, recording: Recording) -> SessionPlan:
+def with_recording(plan: ReadyPlan, spec: Specification, recording: Recording) -> ReadyPlan:
     """The plan with what the file holds of its space. Raises InputError where the file is of another board."""
     where = str(recording.path)
     device = recording.device if recording.device != "unknown device" else ""

@@ -9,8 +9,7 @@ from typing import Final
 from ...base.errors import WattridgeError
 from ...sensors.gpu import GpuInfo
 from ..metering.external_meters import BOARD, MeterChoice
-from ..metering.gain import Gain, fit_gain
-from ..metering.gain_store import gain_from_json, gain_to_json, keep_gain, known_gain
+from ..metering.gain import Gain, fit_gain, gain_from_json, gain_to_json, keep_gain, known_gain
 from ..results.description import Figure
 from ..results.measurement import Measurement, State, source_figures
 

@@ -12,8 +12,8 @@ from typing import Final
 from ...base.errors import WattridgeError
 from ..results.state import Progress, SessionState
 from ..space.result_table import ResultTable
+from ..specification.plan import SessionPlan
 from .events import EngineFault, Event, SessionChanged
-from .plan import SessionPlan
 
 _MARKS: Final = 100  # over which the rate is taken
 

@@ -1,10 +1,10 @@
-"""What a specification needs of a board before it can be measured: limits, rights, clocks, a runner."""
+"""`OneBoard`: what a specification needs of a board before it can be measured: limits, rights, clocks, a runner."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from threading import Event
 from typing import TYPE_CHECKING, cast
 
@@ -14,14 +14,15 @@ from ...sensors.limits import DeviceLimits, limits_of
 from ...sensors.service import ServesLoad
 from ...sensors.unmetered import NO_ENERGY
 from ..control.guard import DeviceGuard
-from ..metering.condition import Condition
+from ..metering.external_meters import Beside, MeterChoice, put_beside
 from ..metering.launching import require_here, require_launching
 from ..models.clock_fits import fit_of_sweep
 from ..runner.base import Runner, setting_names
-from ..runner.pool.pool import BoardReports, PooledGpu
+from ..runner.boards import Report, TunedBoards, as_they_are, no_report
 from ..space.device_settings import SettingValues
 from ..space.search_space import SearchSpace
 from ..specification.model import Specification, programs_of
+from ..specification.plan import SessionPlan
 
 if TYPE_CHECKING:
     from ..control.guard import SeveralBoards
@@ -38,96 +39,100 @@ def limits_on(gpu: Gpu | None) -> DeviceLimits:
     return limits_of(gpu.info.compute_capability or (8, 0), gpu.info.multiprocessors)
 
 
-def require_runnable(spec: Specification, gpu: Gpu) -> tuple[DeviceLimits, tuple[str, ...]]:
-    """The board's limits and notes on the session, once it is known that the specification can run there.
-
-    Nothing has been swept or measured then. Raises InputError and WattridgeError.
-    """
-    if isinstance(gpu, PooledGpu):
-        gpu.require_runnable(spec)
-        return gpu.limits, ()
-    require_here(gpu)
-    if spec.refused:
-        raise InputError(spec.refused, str(spec.path), "its space can be looked at, and recordings of it replayed")
-    if spec.command is not None:
-        from ..runner.command import not_its_own
-        from ..workloads.command import Command
-
-        Command(spec)
-        if gpu.clock.speed == math.inf:
-            raise InputError("a program takes real time", gpu.info.label, "choose --speed 1")
-        said = not_its_own(gpu.info.source)
-        return limits_on(gpu), (*((said,) if said else ()), *programs_of(spec))
-    if spec.service is not None:
-        return limits_on(gpu), _service_notes(spec, gpu)
-    if gpu.info.real:
-        from ..runner.languages import require_language
-
-        limits = limits_on(gpu)
-        require_language(spec, gpu, limits)
-        return limits, (*((NO_ENERGY,) if gpu.info.source == "unmetered" else ()), *programs_of(spec))
-    from ..workloads.profiled import ProfiledKernel
-
-    limits = require_launching(gpu).limits
-    ProfiledKernel.of(spec, limits)
-    return limits, ()
+def boards_of(gpu: Gpu | TunedBoards, guard: DeviceGuard | None = None) -> TunedBoards:
+    """A board with what may set it, to plan for; several that are one already, as they are."""
+    return gpu if isinstance(gpu, TunedBoards) else OneBoard(gpu, guard)
 
 
-def runner_on(
-    spec: Specification,
-    gpu: Gpu,
-    space: SearchSpace,
-    guard: DeviceGuard | None,
-    condition: Condition | None = None,
-) -> Callable[[], Runner]:
-    """What makes the runner of a specification that `require_runnable` let pass.
+class OneBoard(TunedBoards):
+    """A board of this machine, or of another that is reached by ssh, with what may set it."""
 
-    Raises WattridgeError where the first configuration cannot be prepared.
-    """
-    if isinstance(gpu, PooledGpu):
-        return _pool_runner_on(spec, gpu, space, condition)
-    from ...sensors.simulated.profiles import LaunchRefused
-    from ..runner.simulated import SimulatedRunner
-    from ..workloads.profiled import ProfiledKernel
+    def __init__(self, gpu: Gpu, guard: DeviceGuard | None = None) -> None:
+        """Without a `guard` only a simulated board is set."""
+        self.gpu = gpu
+        self.guard = guard if guard is not None else DeviceGuard(gpu)
 
-    outer = guard if guard is not None else DeviceGuard(gpu)
-    if spec.command is not None:
-        from ..runner.command import CommandRunner
+    def require_runnable(self, spec: Specification) -> tuple[DeviceLimits, tuple[str, ...]]:
+        gpu = self.gpu
+        require_here(gpu)
+        if spec.refused:
+            raise InputError(spec.refused, str(spec.path), "its space can be looked at, and recordings of it replayed")
+        if spec.command is not None:
+            from ..runner.command import not_its_own
+            from ..workloads.command import Command
 
-        return lambda: CommandRunner(gpu, spec, space, outer.nested("session"))
-    if spec.service is not None:
-        return _service_runner(spec, gpu, space, outer)
-    if gpu.info.real:
-        from ..runner.languages import open_runner
+            Command(spec)
+            if gpu.clock.speed == math.inf:
+                raise InputError("a program takes real time", gpu.info.label, "choose --speed 1")
+            said = not_its_own(gpu.info.source)
+            return limits_on(gpu), (*((said,) if said else ()), *programs_of(spec))
+        if spec.service is not None:
+            return limits_on(gpu), _service_notes(spec, gpu)
+        if gpu.info.real:
+            from ..runner.languages import require_language
 
-        return lambda: open_runner(spec, gpu, space, outer.nested("session"), condition)
-    board = require_launching(gpu)
-    with suppress(LaunchRefused):  # what no configuration can do fails now; a refused launch is a result later
-        ProfiledKernel.of(spec, board.limits).prepare(space.configuration(0))
-    return lambda: SimulatedRunner(board, spec, space, outer.nested("session"), condition)
+            limits = limits_on(gpu)
+            require_language(spec, gpu, limits)
+            return limits, (*((NO_ENERGY,) if gpu.info.source == "unmetered" else ()), *programs_of(spec))
+        from ..workloads.profiled import ProfiledKernel
 
+        limits = require_launching(gpu).limits
+        ProfiledKernel.of(spec, limits)
+        return limits, ()
 
-def _pool_runner_on(
-    spec: Specification, gpu: PooledGpu, space: SearchSpace, condition: Condition | None
-) -> Callable[[], Runner]:
-    """What makes the runner over the boards of a pool. Raises as `bundle_of`."""
-    from ..runner.pool.messages import bundle_of
-    from ..runner.pool.runner import PoolRunner
+    def allowed_settings(self, wanted: Mapping[str, SettingValues]) -> tuple[dict[str, SettingValues], tuple[str, ...]]:
+        gpu, guard = self.gpu, self.guard
+        if not wanted or gpu.info.source == "recorded":
+            return dict(wanted), ()
+        if not guard.allowed:
+            return {}, (f"{', '.join(wanted)} stay as they are: {guard.why_forbidden}",)
+        notes = guard.open() if gpu.info.live else ()
+        refused = {name: why for name in wanted if (why := guard.why_not(name))}
+        return {name: values for name, values in wanted.items() if name not in refused}, (*notes, *as_they_are(refused))
 
-    bundle, words = bundle_of(spec), condition.option if condition is not None else ""
-    source, reports = gpu.info.source, gpu.reports
+    def model_range(self, on_progress: Callable[[int, int], None] | None, stop: Event | None) -> tuple[float, float]:
+        fit, _ = fit_of_sweep(self.gpu, on_progress=on_progress, stop=stop, guard=self.guard)
+        if fit.range_mhz is None:
+            raise WattridgeError(
+                f"the model of the clocks is not identifiable: {'; '.join(fit.reasons)}",
+                self.gpu.info.label,
+                "give graphics_clock_mhz as a list or as { points = n }",
+            )
+        return fit.range_mhz
 
-    return lambda: PoolRunner(
-        gpu.pool,
-        gpu.model,
-        source,
-        space,
-        bundle,
-        repeats=spec.repeats,
-        condition=words,
-        on_remark=reports.remark,
-        on_status=reports.status,
-    )
+    def require_settings(self, names: Sequence[str]) -> None:
+        if names and self.gpu.info.live:
+            self.guard.open()
+
+    def require_space(self, spec: Specification, space: SearchSpace) -> None:
+        if self.gpu.info.real or spec.kernel is None:
+            return
+        from ...sensors.simulated.profiles import LaunchRefused
+        from ..workloads.profiled import ProfiledKernel
+
+        with suppress(LaunchRefused):  # what no configuration can do fails now; a refused launch is a result later
+            ProfiledKernel.of(spec, require_launching(self.gpu).limits).prepare(space.configuration(0))
+
+    def beside(self, meters: MeterChoice) -> AbstractContextManager[Beside | None]:
+        return put_beside(self.gpu, meters)
+
+    def runner(self, plan: SessionPlan, report: Report = no_report) -> Runner:
+        spec, gpu = plan.specification, self.gpu
+        assert spec is not None, "a board measures specifications"
+        if spec.service is not None:
+            return _service_runner(spec, gpu, plan.space, self.guard)
+        guard = self.guard.nested("session")
+        if spec.command is not None:
+            from ..runner.command import CommandRunner
+
+            return CommandRunner(gpu, spec, plan.space, guard)
+        if gpu.info.real:
+            from ..runner.languages import kernel_runner
+
+            return kernel_runner(spec, gpu, plan.space, guard, plan.condition)
+        from ..runner.simulated import SimulatedRunner
+
+        return SimulatedRunner(require_launching(gpu), spec, plan.space, guard, plan.condition)
 
 
 def _service_notes(spec: Specification, gpu: Gpu) -> tuple[str, ...]:
@@ -158,22 +163,18 @@ def _service_notes(spec: Specification, gpu: Gpu) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _service_runner(spec: Specification, gpu: Gpu, space: SearchSpace, guard: DeviceGuard) -> Callable[[], Runner]:
+def _service_runner(spec: Specification, gpu: Gpu, space: SearchSpace, guard: DeviceGuard) -> Runner:
     from ..runner.service import ServiceRunner
     from ..runner.service_here import ServiceHere
     from ..runner.service_modelled import ServiceModelled
     from ..workloads.service import Service
 
-    def make() -> Runner:
-        modelled = _models_services(gpu)
-        service = Service(spec, modelled=modelled is not None)
-        if modelled is not None:
-            own = guard.nested("session")
-            return ServiceRunner(gpu, spec, space, own, service, ServiceModelled(modelled, service))
-        here = ServiceHere(gpu, service)
-        return ServiceRunner(gpu, spec, space, _guards(guard, here.others, space), service, here)
-
-    return make
+    modelled = _models_services(gpu)
+    service = Service(spec, modelled=modelled is not None)
+    if modelled is not None:
+        return ServiceRunner(gpu, spec, space, guard.nested("session"), service, ServiceModelled(modelled, service))
+    here = ServiceHere(gpu, service)
+    return ServiceRunner(gpu, spec, space, _guards(guard, here.others, space), service, here)
 
 
 def _guards(guard: DeviceGuard, others: Sequence[Gpu], space: SearchSpace) -> DeviceGuard | SeveralBoards:
@@ -195,62 +196,3 @@ def _guards(guard: DeviceGuard, others: Sequence[Gpu], space: SearchSpace) -> De
 def _models_services(gpu: Gpu) -> ModelledBoard | None:
     """The board, where it answers requests by a model of its own."""
     return cast("ModelledBoard", gpu) if isinstance(gpu, ServesLoad) and gpu.service_assumptions else None
-
-
-def allowed_settings(
-    wanted: Mapping[str, SettingValues], gpu: Gpu, guard: DeviceGuard
-) -> tuple[dict[str, SettingValues], tuple[str, ...]]:
-    """The settings that may be made on this board, the rights for them obtained, and notes on the others.
-
-    Raises WattridgeError, and InputError for clocks that a pool would have to sweep first.
-    """
-    if not wanted or gpu.info.source == "recorded":
-        return dict(wanted), ()
-    if isinstance(gpu, PooledGpu):
-        if "ridge" in wanted.values():
-            remedy = "give graphics_clock_mhz as a list or as { points = n }"
-            raise InputError("a pool sweeps no clocks before a session", "graphics_clock_mhz = 'ridge'", remedy)
-        fixed = {name: reason for name in wanted if (reason := gpu.why_not(name))}
-        return {name: values for name, values in wanted.items() if name not in fixed}, _as_they_are(fixed)
-    if not guard.allowed:
-        return {}, (f"{', '.join(wanted)} stay as they are: {guard.why_forbidden}",)
-    notes = guard.open() if gpu.info.live else ()
-    refused = {name: why for name in wanted if (why := guard.why_not(name))}
-    return {name: values for name, values in wanted.items() if name not in refused}, (*notes, *_as_they_are(refused))
-
-
-def require_settings(names: Sequence[str], gpu: Gpu, guard: DeviceGuard | None) -> None:
-    """Obtain the rights for settings that a session needs: it fails now rather than at its first measurement.
-
-    Raises WattridgeError.
-    """
-    if isinstance(gpu, PooledGpu):
-        gpu.require_settings(names)
-    elif names and gpu.info.live:
-        (guard or DeviceGuard(gpu)).open()
-
-
-def reports_of(gpu: Gpu) -> BoardReports | None:
-    """Where the boards of a pool report what they do; None of one board."""
-    return gpu.reports if isinstance(gpu, PooledGpu) else None
-
-
-def _as_they_are(refused: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(f"{name} stays as it is: {why}" for name, why in refused.items())
-
-
-def model_range(
-    gpu: Gpu,
-    guard: DeviceGuard,
-    on_progress: Callable[[int, int], None] | None,
-    stop: Event | None,
-) -> tuple[float, float]:
-    """The clocks within 10 % of the model's optimum, from a sweep made now."""
-    fit, _ = fit_of_sweep(gpu, on_progress=on_progress, stop=stop, guard=guard)
-    if fit.range_mhz is None:
-        raise WattridgeError(
-            f"the model of the clocks is not identifiable: {'; '.join(fit.reasons)}",
-            gpu.info.label,
-            "give graphics_clock_mhz as a list or as { points = n }",
-        )
-    return fit.range_mhz

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from ..analysis.compare import Compared
     from ..results.objectives import Objective
     from ..space.result_table import ResultTable
+    from ..specification.plan import SessionPlan
     from ..store.database import Store
     from ..store.record import SessionRecord
-    from .plan import SessionPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,8 @@ class Opened:
         limits = self.objective.limits
         named = self.name, plan.gpu, plan.source
         of_table = self.record is None and "parameters" in plan.origin
-        return Compared(*named, self.table, plan.title, board, work, condition, limits, of_table)
+        kernel = plan.origin.get("kernel", plan.title)
+        return Compared(*named, self.table, kernel, board, work, condition, limits, of_table)
 
     @property
     def seconds(self) -> float:

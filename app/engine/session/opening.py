@@ -13,9 +13,9 @@ from ..results.objectives import Goal, Limit
 from ..results.state import Progress, SessionState
 from ..space.result_table import ResultTable
 from ..space.within_limits import feasible
+from ..specification.plan import SessionPlan
 from ..store.database import Store
 from .events import SessionChanged, SessionStarted
-from .plan import SessionPlan
 from .planning import plan_of, plan_replay
 from .references import with_floor
 

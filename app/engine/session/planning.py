@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
 from threading import Event
 from typing import Any, Final
 
-from ...base.errors import InputError, WattridgeError
+from ...base.errors import InputError
 from ...base.files import digest_of, is_there
 from ...base.paths import resources
 from ...sensors.gpu import Gpu
@@ -24,14 +22,14 @@ from ..formats.names import their_device
 from ..formats.read import read_recording
 from ..formats.recording import Recording
 from ..metering.condition import Condition
-from ..metering.external_meters import BOARD, meters_beside, put_beside
+from ..metering.external_meters import BOARD, meters_beside
 from ..models.roofline.points import PRECISIONS, TENSOR, TENSOR_FROM
 from ..results.measurement import MEASURED, Value
 from ..results.objectives import Goal, Limit, Objective
 from ..results.service_figures import OF_ENERGY
 from ..results.state import Purpose
-from ..runner.base import Runner, setting_names
-from ..runner.pool.pool import BoardReports
+from ..runner.base import setting_names
+from ..runner.boards import Boards, InProcess, ReadyPlan, TunedBoards
 from ..runner.replay import ReplayRunner
 from ..space.build import build_space
 from ..space.device_settings import resolve_device_settings
@@ -40,6 +38,7 @@ from ..space.result_table import DECIDED_ON
 from ..space.search_space import SearchSpace
 from ..specification.check import returned_value
 from ..specification.model import Specification, programs_of
+from ..specification.plan import SearchOptions
 from ..store.database import Store
 from ..store.record import LoadedSession, SessionRecord
 from ..strategies import base as strategies
@@ -47,16 +46,7 @@ from ..workloads.hardware_counters import counter_units
 from . import sources
 from .gains import choice_of_origin, choice_to_origin
 from .load import load_specification
-from .on_board import (
-    allowed_settings,
-    limits_on,
-    model_range,
-    reports_of,
-    require_runnable,
-    require_settings,
-    runner_on,
-)
-from .plan import SearchOptions, SessionPlan
+from .on_board import boards_of, limits_on
 from .service_boards import as_it_ran, require_boards
 from .starts import start_rows, with_starts
 
@@ -73,7 +63,7 @@ _NAMED: Final = ("fp32", "fp64", "fp64_tensor", "fp16_tensor", "bf16_tensor")  #
 _PRECISIONS: Final = {"float32": "fp32", "complex64": "fp32", "float64": "fp64", "complex128": "fp64", "float16": ""}
 
 
-def plan_replay(path: Path, options: SearchOptions | None = None, *, read: Recording | None = None) -> SessionPlan:
+def plan_replay(path: Path, options: SearchOptions | None = None, *, read: Recording | None = None) -> ReadyPlan:
     """A session that is answered from a recording, which `read` is if it was read already.
 
     Brute force unless a strategy is named. Without an objective the first goal of the front is taken, else the
@@ -86,15 +76,15 @@ def plan_replay(path: Path, options: SearchOptions | None = None, *, read: Recor
         raise InputError("every configuration in the file failed", str(path), "there is nothing to search for in it")
     objective = objective_over(recording.objective, names, options)
     check_goals((objective.goal, *objective.front, *objective.limits), names, str(path))
-    plan = SessionPlan(
+    return make_plan(
+        recorded(recording),
+        options,
         title=recording.kernel,
         gpu=recording.device,
-        driver="",
         source="simulated" if recording.simulated else "recorded",
         space=replace(recording.space(), notes=recording.notes),
         objective=objective,
         strategy="brute_force",
-        make_runner=lambda: ReplayRunner.of(recording),
         strategy_options=dict(options.strategy_options),
         units=dict(recording.units),
         origin={
@@ -103,20 +93,53 @@ def plan_replay(path: Path, options: SearchOptions | None = None, *, read: Recor
             "sha256": digest_of(path),
             "problem_size": recording.problem_size,
             **recording.read_with,
+            **({} if recording.is_named else {"kernel": ""}),
         },
     )
-    return checked_plan(replace(plan, **options.search()))
+
+
+def recorded(recording: Recording) -> Boards:
+    """A recording in place of a board."""
+    return InProcess(lambda _: ReplayRunner.of(recording))
+
+
+def make_plan(boards: Boards, options: SearchOptions | None = None, **facts: Any) -> ReadyPlan:
+    """The plan of a session, resolved and checked: the one way to make one that is to be run.
+
+    Parameters
+    ----------
+    boards
+        What it is measured on.
+    options
+        Their strategy, seed and limits win over the facts.
+    facts
+        The fields of a `SessionPlan` by name.
+
+    Raises
+    ------
+    InputError
+        For an unknown strategy or option, and for a number that is none. Nothing is written then.
+    """
+    named: dict[str, Any] = {"driver": "", **facts, **(options.given() if options is not None else {})}
+    strategy = named["strategy"]
+    strategies.make_options(strategies.get(strategy), dict(named.get("strategy_options", {})))
+    for name, kind, plain, what in _NUMBERS:
+        if (value := named.get(name)) is not None:
+            if not isinstance(value, kind) or (name != "seed" and not plain(value) > 0):
+                raise InputError(f"{name} is {value!r}", named["title"], f"give {what}")
+            named[name] = plain(value)  # of NumPy's types, too
+    return ReadyPlan(boards=boards, **named)
 
 
 def plan_specification(
     spec: Specification,
-    gpu: Gpu,
+    gpu: Gpu | TunedBoards,
     options: SearchOptions | None = None,
     *,
     guard: DeviceGuard | None = None,
     on_progress: Callable[[int, int], None] | None = None,
     stop: Event | None = None,
-) -> SessionPlan:
+) -> ReadyPlan:
     """A session that measures a specification on a board; the options win over the specification.
 
     Where a device setting says 'ridge', the board's clocks are swept and fitted first, which takes its time:
@@ -127,86 +150,74 @@ def plan_specification(
     options = options or SearchOptions()
     if options.repeats is not None:
         spec = spec.repeated(options.repeats)
-    limits, notes = require_runnable(spec, gpu)
+    boards = boards_of(gpu, guard)
+    info = boards.gpu.info
+    limits, notes = boards.require_runnable(spec)
     strategy_options = dict(options.strategy_options)
     if options.strategy in (None, spec.strategy):  # another strategy has options of its own
         check_search(spec)
         strategy_options = {**spec.strategy_options, **strategy_options}
     objective = _objective_of(spec, options)
     meters = spec.meters if options.meters is None else options.meters
-    if not meters and (assigned := meters_beside(gpu.info)) is not None:
+    if not meters and (assigned := meters_beside(info)) is not None:
         meters = assigned.choice
-    if gpu.info.source == "unmetered" and meters.energy_from == BOARD:
-        objective = _objective_without_energy(spec, objective, gpu)
-    guard = guard if guard is not None else DeviceGuard(gpu)
+    if info.source == "unmetered" and meters.energy_from == BOARD:
+        objective = _objective_without_energy(spec, objective, boards.gpu)
     replaced = {name: tuple(values) for name, values in options.device_settings.items()}
-    wanted, refused = allowed_settings({**spec.device_settings, **replaced}, gpu, guard)
+    wanted, refused = boards.allowed_settings({**spec.device_settings, **replaced})
     spec = _with_settings(spec, wanted)
-    steered = model_range(gpu, guard, on_progress, stop) if "ridge" in wanted.values() else None
-    settings, snapped = resolve_device_settings(wanted, gpu, steered)
-    boards = require_boards(spec, gpu, settings)
+    steered = boards.model_range(on_progress, stop) if "ridge" in wanted.values() else None
+    settings, snapped = resolve_device_settings(wanted, boards.gpu, steered)
+    together = require_boards(spec, boards.gpu, settings)
     if meters.energy_from != BOARD:
         notes = tuple(note for note in notes if note != NO_ENERGY)
     space = _space(spec, limits, settings, (*refused, *notes, *snapped), stop)
+    boards.require_space(spec, space)
     chosen_here = {"device_settings": ", ".join(replaced)} if replaced else {}
-    chosen_here |= choice_to_origin(meters, gpu.info)
+    chosen_here |= choice_to_origin(meters, info)
     if options.condition is not None:
         chosen_here["chosen_condition"] = options.condition.option
-    plan = SessionPlan(
+    search = {**spec.search_in(space.size), "strategy_options": strategy_options}
+    plan = make_plan(
+        boards,
+        options,
+        **search,
         title=spec.name,
-        gpu=gpu.info.name,
-        driver=gpu.info.driver,
-        source=gpu.info.source,
+        gpu=info.name,
+        driver=info.driver,
+        source=info.source,
         space=space,
         objective=objective,
-        strategy=spec.strategy,
-        make_runner=runner_on(spec, gpu, space, guard, options.condition),
-        reports=reports_of(gpu),
-        beside=lambda: put_beside(gpu, meters),
-        strategy_options=strategy_options,
-        max_evaluations=_budget(spec, space),
-        max_seconds=spec.max_seconds,
-        patience=spec.patience,
-        seed=spec.seed,
+        specification=spec,
+        condition=options.condition,
+        meters=meters,
+        pool=boards.options,
         origin={
             "kind": "specification",
             "file": str(spec.path.resolve()),
             "sha256": digest_of(spec.path),
             **sources.to_origin(spec),
-            "gpu": gpu.info.uuid,
+            "gpu": info.uuid,
             **their_device(spec.kernel),
-            "sim_seed": str(getattr(gpu, "seed", 0)),
+            "sim_seed": str(getattr(boards.gpu, "seed", 0)),
             "problem_size": _problem_size(spec),
             "precision": _precision(spec),
             "repeats": str(spec.repeats),
             **({"operator": spec.operator.notation} if spec.operator is not None else {}),
-            **boards,
+            **together,
             **chosen_here,
         },
     )
-    return with_starts(checked_plan(replace(plan, **options.search())), spec)
+    return with_starts(plan, spec)
 
 
-def own_search(spec: Specification, space: SearchSpace) -> dict[str, Any]:
-    """How a specification is searched where the user asks for nothing else, by the names of a plan.
-
-    Its `objective` is a pair: the goal, None where it names none, and the front; `limits` are apart.
-    """
+def own_goals(spec: Specification) -> tuple[Goal | None, tuple[Goal, ...]]:
+    """The goal and the front of a specification where the user asks for none; no goal where it names none."""
     own = spec.objective
-    front = (own.front if own else ()) or _default_front(_figures(spec))
-    return {
-        "objective": (own.goal if own else None, front),
-        "limits": spec.limits,
-        "strategy": spec.strategy,
-        "strategy_options": spec.strategy_options,
-        "max_evaluations": _budget(spec, space),
-        "max_seconds": spec.max_seconds,
-        "patience": spec.patience,
-        "seed": spec.seed,
-    }
+    return own.goal if own else None, (own.front if own else ()) or _default_front(_figures(spec))
 
 
-def plan_roofline(gpu: Gpu, precision: str, guard: DeviceGuard | None = None) -> SessionPlan:
+def plan_roofline(gpu: Gpu, precision: str, guard: DeviceGuard | None = None) -> ReadyPlan:
     """The session that sweeps intensity and occupancy on a board. Raises InputError for an unknown precision."""
     known = PRECISIONS + TENSOR
     if precision not in known:
@@ -242,19 +253,14 @@ def space_of(spec: Specification, gpu: Gpu | None = None, stop: Event | None = N
     return _space(spec, limits_on(gpu), settings, (*notes, *snapped), stop)
 
 
-def plan_of(loaded: LoadedSession) -> SessionPlan:
+def plan_of(loaded: LoadedSession) -> ReadyPlan:
     """A stored session as it was planned, to look at and export: neither its file nor its board need be there.
 
     Running it raises WattridgeError; `plan_resume` is for that.
     """
     record = loaded.record
-
-    def refuse() -> Runner:
-        raise WattridgeError("this plan is for looking at", f"session {record.id}", "resume the session")
-
-    facts = record.facts()
-    facts["units"] = {**counter_units(loaded.table.value_names), **record.units}
-    return SessionPlan(**facts, space=loaded.space, make_runner=refuse, resume=record.id)
+    units = {**counter_units(loaded.table.value_names), **record.units}
+    return ReadyPlan(**{**record.facts(), "units": units}, space=loaded.space, resume=record.id)
 
 
 def plan_resume(
@@ -262,9 +268,9 @@ def plan_resume(
     session: int,
     options: SearchOptions | None = None,
     *,
-    gpu: Gpu | None = None,
+    gpu: Gpu | TunedBoards | None = None,
     guard: DeviceGuard | None = None,
-) -> SessionPlan:
+) -> ReadyPlan:
     """A stored session, to be continued under the same id; of the options the limits replace the stored ones.
 
     A specification is measured on `gpu`, else on the board it was measured on, which is opened again. Raises InputError
@@ -276,40 +282,40 @@ def plan_resume(
         what = f"{loaded.left_out} stored measurements of session {session} are damaged"
         raise InputError(what, str(store.path), "it can be analysed and exported, but not resumed")
     path = file_of(record)
-    make_runner: Callable[[], Runner]
-    beside: Callable[[], AbstractContextManager[Any]] = nullcontext
-    starts: tuple[int, ...] = ()
-    suggestions: tuple[int, ...] = ()
-    reports: BoardReports | None = None
+    facts: dict[str, Any] = {**plan_of(loaded).facts(), "resume": record.id}
+    if options is not None:
+        facts |= options.given("max_evaluations", "max_seconds", "patience")
     origin = {name: text for name, text in record.origin.items() if name != DECIDED_ON}  # it is open again
     if record.origin.get("kind") == "replay":
         recording = read_recording(path, TableColumns.parse(origin.get("parameters"), origin.get("figures")))
-        space, make_runner = recording.space(), lambda: ReplayRunner.of(recording)
-    else:
-        if gpu is None:
-            gpu = open_gpu(record.origin.get("gpu"), seed=int(record.origin.get("sim_seed", "0")))
-        require_board(record, gpu)
-        space, spec = loaded.space, as_it_ran(measured_specification(loaded), origin)
-        require_settings(setting_names(space), gpu, guard)
-        require_runnable(spec, gpu)
-        said = tuple(line for line in programs_of(spec) if line not in space.notes)
-        boards = {loaded.table.measurement(index).board for index in range(len(loaded.table))} - {"", gpu.info.uuid}
-        reports = reports_of(gpu)
-        if boards and reports is None:
-            others = ", ".join(sorted(boards))
-            said = (*said, f"partly measured on {others}, not on {gpu.info.uuid}: boards of one model differ")
-        starts, suggestions = (start_rows(each, space) for each in (spec.starts, spec.suggestions))
-        space = replace(space, notes=(*space.notes, *said))
-        stated = origin.get("condition", origin.get("chosen_condition"))
-        condition = None if stated is None else Condition.parse(stated, f"session {session}")
-        make_runner = runner_on(spec, gpu, space, guard, condition)
-        board, meters = gpu, choice_of_origin(origin)
-        beside = lambda: put_beside(board, meters)  # noqa: E731
-        origin = {**origin, "gpu": gpu.info.uuid}  # another one of the same name
-    budget = options.budget() if options is not None else {}
-    plan = replace(plan_of(loaded), space=space, origin=origin, make_runner=make_runner, beside=beside)
-    plan = replace(plan, starts=starts, suggestions=suggestions, reports=reports)  # the same search goes the same way
-    return checked_plan(replace(plan, **budget))
+        return make_plan(recorded(recording), **{**facts, "space": recording.space(), "origin": origin})
+    if gpu is None:
+        gpu = open_gpu(record.origin.get("gpu"), seed=int(record.origin.get("sim_seed", "0")))
+    boards = boards_of(gpu, guard)
+    uuid = boards.gpu.info.uuid
+    require_board(record, boards.gpu)
+    space, spec = loaded.space, as_it_ran(measured_specification(loaded), origin)
+    boards.require_settings(setting_names(space))
+    boards.require_runnable(spec)
+    said = tuple(line for line in programs_of(spec) if line not in space.notes)
+    others = {loaded.table.measurement(index).board for index in range(len(loaded.table))} - {"", uuid}
+    if others and boards.options is None:
+        named = ", ".join(sorted(others))
+        said = (*said, f"partly measured on {named}, not on {uuid}: boards of one model differ")
+    space = replace(space, notes=(*space.notes, *said))
+    boards.require_space(spec, space)
+    stated = origin.get("condition", origin.get("chosen_condition"))
+    facts |= {
+        "space": space,
+        "origin": {**origin, "gpu": uuid},  # another one of the same name
+        "specification": spec,
+        "condition": None if stated is None else Condition.parse(stated, f"session {session}"),
+        "meters": choice_of_origin(origin),
+        "pool": boards.options,
+        "starts": start_rows(spec.starts, space),  # the same search goes the same way
+        "suggestions": start_rows(spec.suggestions, space),
+    }
+    return make_plan(boards, **facts)
 
 
 def file_of(record: SessionRecord) -> Path:
@@ -462,13 +468,6 @@ def _precision(spec: Specification) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-def _budget(spec: Specification, space: SearchSpace) -> int | None:
-    """The evaluations that the specification allows, as a number or as a share of its space."""
-    if spec.max_evaluations is not None or spec.max_fraction is None:
-        return spec.max_evaluations
-    return max(1, min(space.size, math.ceil(spec.max_fraction * space.size)))
-
-
 def check_search(spec: Specification) -> None:
     """The specification's own strategy and its options are known. Raises InputError naming the file and the key."""
     key = "strategy"
@@ -478,19 +477,6 @@ def check_search(spec: Specification) -> None:
         strategies.make_options(chosen, dict(spec.strategy_options))
     except InputError as error:
         raise InputError(error.what, f"{spec.path}: search.{key}", error.remedy) from None
-
-
-def checked_plan(plan: SessionPlan) -> SessionPlan:
-    """The plan, once its strategy, options and numbers are known to be valid; nothing was written yet."""
-    strategies.make_options(strategies.get(plan.strategy), dict(plan.strategy_options))
-    numbers: dict[str, Any] = {}
-    for name, kind, plain, what in _NUMBERS:
-        value = getattr(plan, name)
-        if value is not None:
-            if not isinstance(value, kind) or (name != "seed" and not plain(value) > 0):
-                raise InputError(f"{name} is {value!r}", plan.title, f"give {what}")
-            numbers[name] = plain(value)  # of NumPy's types, too
-    return replace(plan, **numbers)
 
 
 def _default_front(names: Sequence[str]) -> tuple[Goal, ...]:

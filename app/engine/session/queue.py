@@ -21,7 +21,8 @@ from .events import (
 )
 
 if TYPE_CHECKING:
-    from .plan import SessionPlan
+    from ..runner.boards import ReadyPlan
+    from ..specification.plan import SessionPlan
 
 MOST_WAITING: Final = 200
 _MOST_FINISHED: Final = 200  # that are remembered; their sessions are stored anyway
@@ -32,7 +33,7 @@ class QueuedRun:
     """A session of the queue. `number` is its name there, whatever its place."""
 
     number: int
-    plan: SessionPlan
+    plan: ReadyPlan
     state: SessionState | None = None  # None while it waits
     session: int | None = None  # once it has begun
     reason: str = ""  # why it ended, where that is known
@@ -57,14 +58,14 @@ class RunQueue:
     the user stops pauses the queue: `paused_because` says so. Nothing of it is kept on disk.
     """
 
-    def __init__(self, start: Callable[[SessionPlan], None], on_change: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, start: Callable[[ReadyPlan], None], on_change: Callable[[], None] = lambda: None) -> None:
         self._start, self._on_change = start, on_change
         self._waiting: list[QueuedRun] = []
         self._finished: list[QueuedRun] = []
         self.current: QueuedRun | None = None  # the run of the queue that was handed over and has not ended
         self.paused = False
         self.paused_because = ""  # empty where the user paused it
-        self._asked: SessionPlan | None = None  # handed to the engine, which has not answered yet
+        self._asked: ReadyPlan | None = None  # handed to the engine, which has not answered yet
         self._running: SessionPlan | None = None  # of the session that runs, the queue's or not
         self._sweeps = False
         self._held = False
@@ -90,7 +91,7 @@ class RunQueue:
         return (*self._finished, *current, *self._waiting)
 
     @property
-    def asked(self) -> SessionPlan | None:
+    def asked(self) -> ReadyPlan | None:
         """What was handed to the engine, which has not answered yet."""
         return self._asked
 
@@ -105,7 +106,7 @@ class RunQueue:
 
     # --- what is asked of it ------------------------------------------------------------------------------------------
 
-    def add(self, plans: Sequence[SessionPlan]) -> None:
+    def add(self, plans: Sequence[ReadyPlan]) -> None:
         """Put runs at the end; the first begins at once where the engine is free. Raises InputError for too many."""
         room = MOST_WAITING - len(self._waiting)
         if len(plans) > room:
@@ -153,7 +154,7 @@ class RunQueue:
 
     # --- what it hears ------------------------------------------------------------------------------------------------
 
-    def expect(self, plan: SessionPlan) -> None:
+    def expect(self, plan: ReadyPlan) -> None:
         """A session was handed to the engine, by the queue or by other means."""
         self._asked = plan
 
@@ -234,7 +235,7 @@ class RunQueue:
         self._on_change()
 
 
-def variants(plan: SessionPlan, strategies: Sequence[str], seeds: Sequence[int]) -> list[SessionPlan]:
+def variants(plan: ReadyPlan, strategies: Sequence[str], seeds: Sequence[int]) -> list[ReadyPlan]:
     """The plan with each strategy and each seed. A strategy other than the plan's own has its default options."""
     return [
         replace(plan, strategy=name, seed=seed, strategy_options=plan.strategy_options if name == plan.strategy else {})
@@ -243,7 +244,7 @@ def variants(plan: SessionPlan, strategies: Sequence[str], seeds: Sequence[int])
     ]
 
 
-def chosen_as(chosen: SessionPlan, plan: SessionPlan) -> SessionPlan:
+def chosen_as(chosen: ReadyPlan, plan: ReadyPlan) -> ReadyPlan:
     """A plan of the same specification, for another board, searched as `chosen` is."""
     names = ("objective", "strategy", "strategy_options", "max_evaluations", "max_seconds", "patience", "seed")
     return replace(plan, **{name: getattr(chosen, name) for name in names})

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import TypeVar
 
 from ...base.formatting import number
 from ..analysis.quantities import quantity
@@ -14,8 +15,10 @@ from ..models.roofline.operator_floor import OperatorFloor, floor_on
 from ..results.measurement import Measurement
 from ..runner.kernels.reference import Baseline
 from ..specification.operator_shapes import parse_operator
+from ..specification.plan import SessionPlan
 from ..store.database import Store
-from .plan import SessionPlan
+
+Plan = TypeVar("Plan", bound=SessionPlan)
 
 
 class Kind(Enum):
@@ -66,7 +69,7 @@ def references_of(plan: SessionPlan) -> tuple[Reference, ...]:
     return tuple(found)
 
 
-def with_floor(plan: SessionPlan, store: Store) -> SessionPlan:
+def with_floor(plan: Plan, store: Store) -> Plan:
     """The plan with the floor of its operator, where it is an operator's and has none that is known."""
     kept = OperatorFloor.of_origin(plan.origin)
     if "operator" not in plan.origin or (kept is not None and not kept.why_not):

@@ -13,9 +13,9 @@ from ..runner.kernels.reference import Baseline
 from ..runner.stating import Statement
 from ..space.result_table import ResultTable
 from ..specification.model import Specification
+from ..specification.plan import SessionPlan
 from ..store.database import Store
 from .load import load_specification
-from .plan import SessionPlan
 from .planning import plan_of
 
 

@@ -6,7 +6,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -14,23 +13,14 @@ from typing import Final
 import numpy as np
 
 from ...base.errors import InputError, WattridgeError
-from ...base.formatting import percent
 from ..analysis.failures import missing_figure
-from ..models.energy_cost_store import keep_model, kept_model
+from ..models.energy_cost import keep_model, kept_model
 from ..results.measurement import Depth, Measurement, State, same, stated_otherwise
 from ..results.state import SessionState
-from ..runner.base import (
-    CompilesAhead,
-    Finishes,
-    KnowsFeatures,
-    OverBoards,
-    PreparationFailed,
-    Prepares,
-    Runner,
-    StatesFigures,
-    Times,
-)
+from ..runner.base import PreparationFailed, Runner
+from ..runner.boards import ReadyPlan, open_runner
 from ..space.result_table import DECIDED_ON, ResultTable
+from ..specification.plan import SessionPlan
 from ..store.database import Store
 from ..strategies import base as strategies
 from .events import (
@@ -45,18 +35,16 @@ from .events import (
 )
 from .gains import gain_of_session
 from .live_session import Attend, LiveSession, SessionClock, SessionResult
-from .plan import SessionPlan
 from .references import with_floor
 
 FLUSH_S = 0.05  # measurements are written and reported together, at most this often
 FLUSH_COUNT = 4096  # ... or this many at once
 AGAIN: Final = 8  # of the first configurations are measured again at the end, on a board as warm as it became,
 AGAIN_SHARE: Final = 3  # one of so many at most
-SAME_TIME: Final = 0.01  # a second look at a time per launch that differs by more is worth a word
 
 
 def run_session(
-    plan: SessionPlan,
+    plan: ReadyPlan,
     store: Store,
     on_event: Callable[[Event], None],
     stop: threading.Event,
@@ -75,32 +63,19 @@ def run_session(
     plan = with_floor(plan, store)
     chosen = strategies.get(plan.strategy)
     options = strategies.make_options(chosen, dict(plan.strategy_options))
-    with plan.beside() as beside, _reporting(plan, on_event):
-        runner = plan.make_runner()
+    with open_runner(plan, plan.boards, lambda *reported: on_event(PoolReported(*reported))) as runner:
         chosen = chosen.informed(background_of(runner, plan, stop))
-        try:
-            run = SessionRun(plan, store, on_event, runner, stop, attend, () if beside is None else beside.of_the_board)
-            search = chosen.search(plan.space, np.random.default_rng(plan.seed), runner.batch, options)
-            return run.to_the_end(search, chosen.report)
-        finally:
-            runner.close()
-
-
-def _reporting(plan: SessionPlan, on_event: Callable[[Event], None]) -> AbstractContextManager[None]:
-    """What the boards of a pool report is an event while the session runs."""
-    if plan.reports is None:
-        return nullcontext()
-    return plan.reports.heard_by(lambda status, remark: on_event(PoolReported(status, remark)))
+        run = SessionRun(plan, store, on_event, runner, stop, attend)
+        search = chosen.search(plan.space, np.random.default_rng(plan.seed), runner.batch, options)
+        return run.to_the_end(search, chosen.report)
 
 
 def background_of(runner: Runner, plan: SessionPlan, stop: threading.Event | None = None) -> strategies.Background:
     """What a strategy may know of the runner's rows and, unless it is resumed, of earlier sessions of the kernel."""
     prior = None if plan.resume is not None else lambda: kept_model(plan.board, plan.space.names)
-    boards = (lambda: len(runner.boards)) if isinstance(runner, OverBoards) else lambda: 1
+    features = partial(runner.features, stop=stop) if runner.feature_names else None
     starts = (*plan.starts, *plan.suggestions)
-    if not isinstance(runner, KnowsFeatures) or not runner.feature_names:
-        return strategies.Background(prior=prior, boards=boards, starts=starts)
-    return strategies.Background(runner.feature_names, partial(runner.features, stop=stop), prior, boards, starts)
+    return strategies.Background(runner.feature_names, features, prior, lambda: runner.board_count, starts)
 
 
 class _Ended(Exception):
@@ -123,22 +98,19 @@ class SessionRun(LiveSession):
         runner: Runner,
         stop: threading.Event,
         attend: Attend | None,
-        meters: Sequence[str] = (),
     ) -> None:
-        """`meters` are the names of those whose power is the board's, which show the gain of its sensor."""
         session = store.create_session(plan) if plan.resume is None else plan.resume
         super().__init__(plan, on_event, session, ResultTable(plan.space))
         self._store = store
         self._runner = runner
         self._stop = stop
         self._attend = attend
-        self._meters = meters
         self._pending: list[Measurement] = []
         fronts = plan.objective.front_asked or strategies.get(plan.strategy).of_front
         self._goals = plan.objective if fronts else replace(plan.objective, front=())  # that the search is about
         self._known: dict[int, strategies.Outcome] = {}
         self._evaluated = 0  # of them, those that were measured in full
-        self._timing = self._useful_timing()
+        self._timing = self._saves_by_timing()
         self._at_once: set[int] = set()  # rows measured in full though their time was asked for
         self._fresh: list[Measurement] = []  # the first that were measured now, not found stored
         self._best_after = 0  # evaluations until the best was found
@@ -191,7 +163,7 @@ class SessionRun(LiveSession):
 
         Raises _Ended.
         """
-        if self._prepared or not isinstance(self._runner, Prepares):
+        if self._prepared:
             return
         self._prepared = True
         while True:
@@ -228,7 +200,7 @@ class SessionRun(LiveSession):
                 batch = strategies.Batch.of(rows)
                 if batch.remark:
                     self._on_event(SessionRemark(self.session, batch.remark))
-                if batch.likely and isinstance(self._runner, CompilesAhead):
+                if batch.likely:
                     self._runner.expect(batch.likely)
                 outcomes = self._outcomes(batch)
         except StopIteration:
@@ -239,24 +211,21 @@ class SessionRun(LiveSession):
     def _outcomes(self, batch: strategies.Batch) -> list[strategies.Outcome]:
         """What came of the rows: measured now, or known already. Raises _Ended."""
         asked = [int(row) for row in batch]
-        if batch.depth is Depth.TIME and self._timing is not None:
-            self._find_out(asked, self._timing)
+        if batch.depth is Depth.TIME and self._timing:
+            self._find_out(asked, Depth.TIME)
             return [self._as_timed(row) for row in asked]
         self._find_out(asked)
         return [self._known[row] for row in asked]
 
-    def _find_out(self, asked: Sequence[int], timing: Times | None = None) -> None:
-        """Measure what is not known of the rows; with `timing` only time it, as long as enough room is left for that.
-
-        Raises _Ended.
-        """
-        missing = self._missing(asked, timing)
+    def _find_out(self, asked: Sequence[int], depth: Depth = Depth.ENERGY) -> None:
+        """Measure what is not known of the rows, or time it as long as there is room for that. Raises _Ended."""
+        missing = self._missing(asked, depth)
         while missing or self._stop.is_set():
             self._attend_to_stop()
-            if timing is not None and self._room_to_time() <= 0:
-                timing = None
+            if depth is Depth.TIME and self._room_to_time() <= 0:
+                depth = Depth.ENERGY
                 self._at_once.update(missing)
-            room = self._budget() - self._evaluated if timing is None else self._room_to_time()
+            room = self._room_to_time() if depth is Depth.TIME else self._budget() - self._evaluated
             if missing and room <= 0:
                 whole = len(self._known) >= self.plan.space.size and all(each.final for each in self._known.values())
                 raise _Ended(SessionState.DONE, "the whole space is measured" if whole else "the budget is used up")
@@ -264,16 +233,15 @@ class SessionRun(LiveSession):
                 self._check_patience()
                 self._prepare(missing[:room])
             before = len(missing)
-            rows = missing[:room]
-            self._measure(self._runner.measure(rows, self._stop) if timing is None else timing.time(rows, self._stop))
-            missing = self._missing(missing, timing)
+            self._measure(self._runner.measure(missing[:room], self._stop, depth))
+            missing = self._missing(missing, depth)
             if missing and len(missing) == before and not self._stop.is_set():
                 raise WattridgeError(f"the runner gave no result for row {missing[0]}", self.plan.title)
 
-    def _missing(self, asked: Iterable[int], timing: Times | None) -> list[int]:
+    def _missing(self, asked: Iterable[int], depth: Depth) -> list[int]:
         """Those rows of which less is known than is asked for."""
         known = self._known
-        enough = known.keys() if timing is not None else {row for row in asked if row in known and known[row].final}
+        enough = known.keys() if depth is Depth.TIME else {row for row in asked if row in known and known[row].final}
         return [row for row in dict.fromkeys(asked) if row not in enough]
 
     def _room_to_time(self) -> int:
@@ -282,25 +250,23 @@ class SessionRun(LiveSession):
         most = self.plan.space.size if self.plan.max_evaluations is None else for_one * self._budget()
         return most - (len(self._known) - self._evaluated)
 
-    def _useful_timing(self) -> Times | None:
-        """The runner, where it can time rows and that leaves something of the goals open: else it saves nothing."""
-        runner, objective = self._runner, self._goals
-        if not isinstance(runner, Times) or "time_s" not in runner.timed:
-            return None
-        return None if objective.names <= runner.timed else runner
+    def _saves_by_timing(self) -> bool:
+        """Whether rows can be timed and that leaves something of the goals open: else it saves nothing."""
+        timed = self._runner.timed
+        return "time_s" in timed and not self._goals.names <= timed
 
     def _as_timed(self, row: int) -> strategies.Outcome:
         """What timing tells of a row, although more may be known: a resumed search hears what it heard before.
 
         Where it was measured at once, as the room to time is used up, all that is known.
         """
-        known, timing = self._known[row], self._timing
-        if timing is None or known.depth is Depth.TIME or row in self._at_once:
+        known, timed_values = self._known[row], self._runner.timed
+        if known.depth is Depth.TIME or row in self._at_once:
             return known
         goals = self._goals
         if known.state is not State.OK:
             return replace(known, depth=Depth.TIME)
-        values = {name: value for name, value in known.values.items() if name in timing.timed}
+        values = {name: value for name, value in known.values.items() if name in timed_values}
         timed = Measurement(row, self.plan.space.configuration(row), State.OK, values, depth=Depth.TIME)
         return strategies.Outcome.of(timed, goals)
 
@@ -343,48 +309,42 @@ class SessionRun(LiveSession):
         if not len(self.table):
             return
         measured = [self.table.measurement(index) for index in range(len(self.table))]
-        gain = gain_of_session(self.plan.origin, self.plan.gpu, measured, self._meters)
-        if not isinstance(self._runner, StatesFigures):
-            if gain:
-                self.plan = replace(self.plan, origin={**self.plan.origin, **gain})
-                self._store.restate(self.session, (), self.plan.origin)
-            return
-        again = self._look_again() if self.plan.looks_again and not self._stop.is_set() else {}
+        gain = gain_of_session(self.plan.origin, self.plan.gpu, measured, self._runner.meters)
         taken_over = {each.row for each in self.plan.known}
-        own: Sequence[Measurement] = [
-            _compared(each, again.get(each.row)) for each in measured if each.row not in taken_over
-        ]
-        if isinstance(self._runner, Finishes) and not self._stop.is_set():
-            with suppress(WattridgeError):  # the session itself is complete
-                own = self._runner.finish(own, self.plan.objective, self._stop)
-        restated = map(self.plan.complete, self._runner.restated(own))
-        stated = [each if each.row in taken_over else next(restated) for each in measured]
-        self.plan = replace(self.plan, origin={**self.plan.origin, **self._runner.conclude(), **gain})
-        before = [{**each.values, **each.as_measured} for each in measured]
-        stated = [
-            replace(new, as_measured=stated_otherwise(old, new.values)) for old, new in zip(before, stated, strict=True)
-        ]
+        own = [each for each in measured if each.row not in taken_over]
+        finished = iter(self._runner.finish(own, self._worth_a_second_look(), self.plan.objective, self._stop))
+        stated = [each if each.row in taken_over else self._completed(each, next(finished)) for each in measured]
+        origin = {**self.plan.origin, **self._runner.conclude(), **gain}
         others = [new for old, new in zip(measured, stated, strict=True) if not same(old, new)]
-        self._store.restate(self.session, others, self.plan.origin)
-        decided_on = self.plan.origin.get(DECIDED_ON, "")
-        self.table = self.table.restated(stated, decided_on)  # readers keep the old one, whole, until they hear of this
+        if not others and origin == self.plan.origin:
+            return
+        self.plan = replace(self.plan, origin=origin)
+        self._store.restate(self.session, others, origin)
+        self.table = self.table.restated(stated, origin.get(DECIDED_ON, ""))  # readers keep the old one until the event
         self._note_costs(range(len(stated)))
         self._on_event(FiguresRestated(self.session, self.plan, self.table, self._progress()))
 
-    def _look_again(self) -> dict[int, Measurement]:
-        """The first configurations once more, by their rows. They are no evaluations."""
+    def _completed(self, measured: Measurement, stated: Measurement) -> Measurement:
+        """What the end of the session made of a measurement, with what was measured where that is not the same."""
+        if stated is measured:
+            return measured
+        before = {**measured.values, **measured.as_measured}
+        return replace(stated, as_measured=stated_otherwise(before, stated.values))
+
+    def _worth_a_second_look(self) -> list[int]:
+        """The first rows that were measured in the setting in force: no clock is changed for them."""
+        if not self.plan.looks_again or self._stop.is_set():
+            return []
         settings = [each.name for each in self.plan.space.parameters if each.device_setting]
-        in_force = self.table.measurement(len(self.table) - 1).configuration  # no clock is changed for that
-        alike = [
-            each
+        in_force = self.table.measurement(len(self.table) - 1).configuration
+        worked = [
+            each.row
             for each in self._fresh
-            if each.depth is Depth.ENERGY and all(each.configuration[n] == in_force[n] for n in settings)
+            if each.depth is Depth.ENERGY
+            and each.state is State.OK
+            and all(each.configuration[n] == in_force[n] for n in settings)
         ]
-        worked = [each.row for each in alike if each.state is State.OK]
-        rows = worked[: min(AGAIN, self._evaluated // AGAIN_SHARE)]
-        with suppress(WattridgeError):  # the session itself is complete
-            return {each.row: each for each in self._runner.measure(rows, self._stop)} if rows else {}
-        return {}
+        return worked[: min(AGAIN, self._evaluated // AGAIN_SHARE)]
 
     # --- keeping ----------------------------------------------------------------------------------------------------
 
@@ -415,7 +375,7 @@ class SessionRun(LiveSession):
         self._note_costs(range(len(self.table)))
 
     def _take(self, measured: Measurement) -> None:
-        measurement = self._on_its_board(self.plan.complete(measured))
+        measurement = self._on_its_board(measured)
         if len(self._fresh) < AGAIN_SHARE * AGAIN:
             self._fresh.append(measurement)
         self._learn(measurement)
@@ -475,16 +435,3 @@ class SessionRun(LiveSession):
             return by_count
         by_time = max(0.0, self.plan.max_seconds - self._clock.elapsed_s)
         return by_time if by_count is None else min(by_count, by_time)
-
-
-def _compared(first: Measurement, second: Measurement | None) -> Measurement:
-    """A measurement, and that a second look at its time per launch disagrees where it does."""
-    if second is None or second.state is not State.OK or "time_s" not in first.values:
-        return first
-    longer = second.values["time_s"] / first.values["time_s"] - 1.0
-    if abs(longer) <= SAME_TIME:
-        return first
-    said = (
-        f"a second look at the end took {percent(abs(longer), 1)} {'longer' if longer > 0 else 'less time'} per launch"
-    )
-    return replace(first, message="; ".join(words for words in (first.message, said) if words))

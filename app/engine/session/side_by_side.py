@@ -6,15 +6,15 @@ import threading
 from collections.abc import Callable, Sequence
 
 from ...base.errors import WattridgeError
+from ..runner.boards import ReadyPlan
 from ..store.database import Store
 from .events import EngineFault, Event
 from .live_session import SessionResult
-from .plan import SessionPlan
 from .run import run_session
 
 
 def run_side_by_side(
-    boards: Sequence[Sequence[SessionPlan]],
+    boards: Sequence[Sequence[ReadyPlan]],
     store: Store,
     on_event: Callable[[Event], None],
     stop: threading.Event,

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 from ...base.errors import InputError
 from ..results.measurement import Configuration
+from ..runner.boards import ReadyPlan
 from ..space.search_space import SearchSpace
 from ..specification.model import Specification
-from .plan import SessionPlan
 
 
-def with_starts(plan: SessionPlan, spec: Specification) -> SessionPlan:
+def with_starts(plan: ReadyPlan, spec: Specification) -> ReadyPlan:
     """The plan of a specification with the rows that its search begins with.
 
     One that the user lists and the space lacks is named among the space's notes. Raises InputError where the budget

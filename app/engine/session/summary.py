@@ -10,7 +10,7 @@ import numpy as np
 from ...base.formatting import finite_or_none
 from ..analysis.failures import most_frequent
 from ..analysis.peak_share import peak_share
-from ..metering.gain_store import gain_to_json
+from ..metering.gain import gain_to_json
 from ..models.roofline.operator_floor import OperatorFloor
 from ..results.measurement import State
 from ..results.objectives import Goal, Limit
@@ -23,8 +23,8 @@ from ..runner.stating import Statement
 from ..space.repeats import fold
 from ..space.result_table import STATES, ResultTable
 from ..space.within_limits import broken, broken_in_words, feasible, nearest
+from ..specification.plan import SessionPlan
 from .gains import gain_of_origin
-from .plan import SessionPlan
 from .service_boards import boards_of_service
 
 _OK = STATES.index(State.OK)

@@ -25,6 +25,7 @@ from .keys import KeyIndex, smallest_dtype
 Rows = npt.NDArray[np.int64]
 Reals = npt.NDArray[np.floating]
 Neighbourhood = Literal["hamming", "adjacent", "strictly_adjacent"]
+MIXED_KERNELS = "different kernels ("  # how the note on a table of several kernels begins
 _CANDIDATES = 2**20  # looked up at once
 _JITTER = 1e-4  # of a code, so that ties are broken by chance
 _FIRST = 8  # blocks searched before others are ruled out
@@ -166,7 +167,16 @@ class NearestRows:
         return squared
 
 
-__all__ = ["Neighbourhood", "Parameter", "PruningStep", "Rows", "SearchSpace", "compacted", "pruning_steps"]
+__all__ = [
+    "MIXED_KERNELS",
+    "Neighbourhood",
+    "Parameter",
+    "PruningStep",
+    "Rows",
+    "SearchSpace",
+    "compacted",
+    "pruning_steps",
+]
 _ROUNDS = 8  # of points that a Latin hypercube draws
 
 

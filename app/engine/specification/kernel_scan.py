@@ -339,6 +339,16 @@ def _of_guarded(guarded: Mapping[str, str]) -> Iterable[Suggestion]:
             yield Suggestion(name, (value,), why, False)
 
 
+def _standing_alone(part: str) -> Iterable[str]:
+    """Names in a part of the source that are no member, no call, and no piece of a pasted name."""
+    for match in _NAME.finditer(part):
+        before = part[max(0, match.start() - _NEAR) : match.start()].rstrip()[-2:]
+        after = part[match.end() : match.end() + _NEAR].lstrip()[:2]
+        member = before.endswith(".") or before in ("->", "::") or after == "::"
+        if not (member or "##" in (before, after) or after.startswith("(")):
+            yield match[0]
+
+
 def _of_unknown(text: str, code: str, macros: _Macros, known: set[str]) -> Iterable[Suggestion]:
     """Names that the source uses and never declares: they are to be defined from outside."""
     bodies = " ; ".join(f"( {body} )" for _, several in macros.values() for body in several)
@@ -347,16 +357,7 @@ def _of_unknown(text: str, code: str, macros: _Macros, known: set[str]) -> Itera
     conditions = " ".join(rest for kind, rest in _DIRECTIVE.findall(text) if kind in ("if", "elif"))
     pragmas = " ".join(rest for kind, rest in _DIRECTIVE.findall(text) if kind == "pragma" and "unroll" in rest)
     switches = set(_NAME.findall(conditions))
-    wanted: dict[str, None] = {}
-    for part in (code, bodies, conditions, pragmas):
-        for found in _NAME.finditer(part):
-            name = found[0]
-            before = part[max(0, found.start() - _NEAR) : found.start()].rstrip()[-2:]
-            after = part[found.end() : found.end() + _NEAR].lstrip()[:2]
-            member = before.endswith(".") or before in ("->", "::") or after == "::"
-            pasted = before == "##" or after == "##"
-            if not (member or pasted or after.startswith("(")):
-                wanted[name] = None
+    wanted = dict.fromkeys(name for part in (code, bodies, conditions, pragmas) for name in _standing_alone(part))
     local_headers = '#include "' in code
     for name in islice(wanted, 20 * _MOST_NAMES):
         ours = name in declared or name in _WORDS or _VECTOR.fullmatch(name) or name in _TYPES

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from ...base.text import shortened
 from ..metering.external_meters import NO_METERS, MeterChoice
@@ -19,6 +19,7 @@ from ..space.device_settings import SettingValues
 from ..space.expression import Expression, parse
 from .operator_kernels import starts_of
 from .operator_shapes import Operator
+from .search import SearchOfAnySize
 from .service import ServiceSpec
 
 OPCODES: Final = {"FFMA": 0x023, "DFMA": 0x02B, "HMMA": 0x03C}  # fused multiply-adds, and products of tensor cores
@@ -105,7 +106,7 @@ class CommandSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Specification:
+class Specification(SearchOfAnySize):
     """A checked specification. Expressions are kept as text; they were parsed once to check them."""
 
     path: Path
@@ -121,13 +122,6 @@ class Specification:
     metrics: Mapping[str, str] = field(default_factory=dict)
     objective: Objective | None = None  # without limits: these stand beside it, as in the file
     limits: tuple[Limit, ...] = ()
-    strategy: str = "random_sample"
-    strategy_options: Mapping[str, Any] = field(default_factory=dict)
-    max_evaluations: int | None = None
-    max_fraction: float | None = None  # of the valid configurations
-    max_seconds: float | None = None
-    patience: int | None = None
-    seed: int = 0
     starts: tuple[Configuration, ...] = ()  # that are measured first, the best guess first; each names parameters
     meters: MeterChoice = NO_METERS  # beside the board
     notes: tuple[str, ...] = ()  # what the user should know of how the file was read

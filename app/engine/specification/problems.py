@@ -12,6 +12,7 @@ from typing import Any, Final
 from ...base.errors import InputError
 from .check import specification_of
 from .toml_edit import Place
+from .toml_section import UnknownKey
 
 MAX_PROBLEMS: Final = 20
 # What takes the place of something wrong, so that the reader goes on and nothing else becomes wrong by it.
@@ -53,7 +54,8 @@ def problems_of(document: Mapping[str, Any], path: Path) -> tuple[Problem, ...]:
 def problem_of(error: InputError, document: Mapping[str, Any], path: Path) -> Problem:
     """The problem that the reader, or the builder of the space, raised for a file of that path."""
     where = re.sub(r"^(: |\.)", "", error.where.removeprefix(str(path)))
-    return Problem(_place(where, document), error.what, error.remedy)
+    place = _place(where, document)
+    return Problem((*place, error.key) if isinstance(error, UnknownKey) else place, error.what, error.remedy)
 
 
 def _place(where: str, document: Mapping[str, Any]) -> Place:

@@ -41,6 +41,14 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
         raise InputError("lists or tables are nested too deeply", str(path), "nest them less") from None
 
 
+class UnknownKey(InputError):
+    """A key that the table named in `where` does not take."""
+
+    def __init__(self, key: str, where: str, remedy: str) -> None:
+        super().__init__(f"unknown key '{key}'", where, remedy)
+        self.key = key
+
+
 class Section:
     """One table of the document. `where` is the file and the table's name, as errors show it."""
 
@@ -51,7 +59,7 @@ class Section:
             if known is not None and key not in known:
                 near = difflib.get_close_matches(key, known, n=1)
                 remedy = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
-                raise InputError(f"unknown key '{key}'", where, remedy)
+                raise UnknownKey(key, where, remedy)
 
     def __contains__(self, key: str) -> bool:
         return key in self._table

@@ -36,6 +36,7 @@ from ..results.measurement import Depth, Measurement, State
 from ..results.state import Purpose, SessionState
 from ..space.result_table import DECIDED_ON, ResultTable
 from ..space.search_space import SearchSpace, space_from_row
+from ..specification.plan import SessionPlan
 from ..workloads.hardware_counters import counters_of
 from .record import (
     DAMAGE,
@@ -48,7 +49,6 @@ from .record import (
     VALUES_AT_ONCE,
     Label,
     LoadedSession,
-    NewSession,
     SessionRecord,
     measurement_to_row,
     measurements_from_rows,
@@ -133,7 +133,7 @@ class Store:
 
     # --- writing ----------------------------------------------------------------------------------------------------
 
-    def create_session(self, plan: NewSession) -> int:
+    def create_session(self, plan: SessionPlan) -> int:
         """Write a new session with its whole space; its id. This store holds the session until `finish` or `close`."""
         values = new_session_to_row(plan)
         values |= {"created_s": time.time(), "state": SessionState.RUNNING.value, "version": __version__}

@@ -6,16 +6,15 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
-from pathlib import Path
+from dataclasses import dataclass, fields
 from typing import Any
 
-from ...sensors.gpu import LIVE
 from ..results.measurement import Configuration, Depth, Measurement, State, stated_otherwise
 from ..results.objectives import Objective
-from ..results.state import Purpose, SessionState
+from ..results.state import SessionState
 from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace, space_to_row
+from ..specification.plan import SessionFacts, SessionPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,59 +25,6 @@ class Label:
     tags: tuple[str, ...] = ()
     notes: str = ""
     favourite: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionFacts:
-    """What a session searches, on which board and how: all that is known before the first measurement."""
-
-    title: str  # the kernel's or the recording's name
-    gpu: str  # the board's name
-    driver: str
-    source: str  # nvml, simulated or recorded
-    objective: Objective
-    strategy: str
-    strategy_options: Mapping[str, Any] = field(default_factory=dict)
-    max_evaluations: int | None = None
-    max_seconds: float | None = None
-    patience: int | None = None  # evaluations without an improvement after which the session ends
-    seed: int = 0
-    units: Mapping[str, str] = field(default_factory=dict)  # of values whose names do not say it
-    origin: Mapping[str, str] = field(default_factory=dict)  # file and GPU selector: what a resume needs
-
-    @property
-    def board(self) -> str:
-        """The board's name, and that its figures are simulated or recorded where they are."""
-        return self.gpu if self.source in LIVE else f"{self.gpu} ({self.source})"
-
-    @property
-    def purpose(self) -> Purpose:
-        """What the session is for."""
-        if self.origin.get("purpose") == Purpose.ROOFLINE or self._measured_a_roofline:
-            return Purpose.ROOFLINE
-        return Purpose.REPLAY if self.origin.get("kind") == "replay" else Purpose.TUNING
-
-    @property
-    def _measured_a_roofline(self) -> bool:
-        """It was stored before purposes were: it measured a microbenchmark that comes with the program."""
-        file = Path(self.origin.get("file", ""))
-        return file.parent.name == "rooflines" and self.title == f"roofline_{file.stem}"
-
-    def facts(self) -> dict[str, Any]:
-        """These fields by name, without those of subclasses."""
-        return {each.name: getattr(self, each.name) for each in fields(SessionFacts)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewSession(SessionFacts):
-    """What the store writes when a session begins."""
-
-    space: SearchSpace
-
-    @property
-    def budget(self) -> int:
-        """Evaluations at most."""
-        return min(self.max_evaluations or self.space.size, self.space.size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,15 +73,15 @@ _NUMBERS = {"created_s": 1e11, "valid": 2**62, "evaluated": 2**62, "timed": 2**6
 _TEXTS = ("reason", "title", "gpu", "driver", "source", "strategy", "version", "name", "notes")
 
 
-def new_session_to_row(new: NewSession) -> dict[str, Any]:
+def new_session_to_row(plan: SessionPlan) -> dict[str, Any]:
     """The columns of a session that begins."""
-    space, codes = space_to_row(new.space)
+    space, codes = space_to_row(plan.space)
     return {
-        **new.facts(),
-        **{name: json.dumps(dict(getattr(new, name))) for name in _JSON_COLUMNS},
-        "objective": json.dumps(new.objective.to_list()),
-        "cartesian": str(new.space.cartesian),  # may exceed 64 bits
-        "valid": new.space.size,
+        **plan.facts(),
+        **{name: json.dumps(dict(getattr(plan, name))) for name in _JSON_COLUMNS},
+        "objective": json.dumps(plan.objective.to_list()),
+        "cartesian": str(plan.space.cartesian),  # may exceed 64 bits
+        "valid": plan.space.size,
         "space": space,
         "codes": codes,
     }

@@ -121,23 +121,13 @@ def _finished(
     waiter.start()
     streams = ((1, process.stdout), (2, process.stderr))
     tails = [_Tail(stream, number, on_output) for number, stream in streams if stream is not None]
-    timed_out = stopped = False
-    stop_at = ask_at = float("inf")
+
+    def send(name: str) -> None:
+        _signal(process, family, name)
+
+    end_at = begun + timeout_s if timeout_s is not None else float("inf")
     try:
-        while True:
-            waiter.join(_LOOK_S if timeout_s is not None or stop is not None else None)
-            if not waiter.is_alive():
-                break
-            now = time.monotonic()
-            if stop is not None and stop.is_set() and stop_at == float("inf"):
-                stop_at = now + (0.0 if group else grace_s())
-            timed_out = timed_out or (timeout_s is not None and now - begun > timeout_s)
-            stopped = stopped or now >= stop_at
-            if (timed_out or stopped) and ask_at == float("inf"):
-                ask_at = now
-                _signal(process, family, "SIGTERM")
-            elif now - ask_at > ask_s:
-                _signal(process, family, "SIGKILL")
+        timed_out, stopped = _until_ended(waiter, end_at, stop, (lambda: 0.0) if group else grace_s, ask_s, send)
     except BaseException:
         _signal(process, family, "SIGTERM")
         waiter.join(ASK_S)
@@ -184,6 +174,35 @@ class _Tail:
 
     def text(self) -> str:
         return b"".join(list(self._chunks))[-MOST_OUTPUT:].decode("utf-8", errors="replace")
+
+
+def _until_ended(
+    waiter: threading.Thread,
+    end_at: float,
+    stop: threading.Event | None,
+    grace_s: Callable[[], float],
+    ask_s: float,
+    send: Callable[[str], None],
+) -> tuple[bool, bool]:
+    """Join the thread that waits for a program, which is ended at a monotonic time or some time after a stop.
+
+    Returns whether its time was over, and whether it was stopped. It is asked first, and killed `ask_s` later.
+    """
+    timed_out = stopped = False
+    stop_at = ask_at = float("inf")
+    while True:
+        waiter.join(_LOOK_S if end_at < float("inf") or stop is not None else None)
+        if not waiter.is_alive():
+            return timed_out, stopped
+        now = time.monotonic()
+        if stop is not None and stop.is_set() and stop_at == float("inf"):
+            stop_at = now + grace_s()
+        timed_out, stopped = timed_out or now > end_at, stopped or now >= stop_at
+        if (timed_out or stopped) and ask_at == float("inf"):
+            ask_at = now
+            send("SIGTERM")
+        elif now - ask_at > ask_s:
+            send("SIGKILL")
 
 
 def _wait(process: subprocess.Popen[bytes], now_ns: Callable[[], int], end: list[tuple[int, float]]) -> None:

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 from ...base.formatting import count_text, counted
 from ...engine.analysis.charts import CHARTS, Analysed, AnalysisChart
 from ...engine.session.events import FiguresRestated, MeasurementsAdded, SessionChanged, SessionStarted
-from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
+from ...engine.specification.plan import SessionPlan
 from ..plots.chart_plot import ChartPlot
 from ..shared.context import Context
 from ..shared.label import PlainLabel
@@ -155,7 +155,9 @@ class AnalysisPanel(QWidget, InParts):
         self.session = session
         timed = int(session.analysis.table.timed()[: self._analysed].sum())
         more = f" and {count_text(timed)} only timed" if timed else ""
-        self.state.setText(f"{counted(self._analysed - timed, 'measurement')}{more} of {session.plan.title}")
+        words = f"{counted(self._analysed - timed, 'measurement')}{more} of {session.plan.title}"
+        mixed = self._plan.mixed_kernels if self._plan is not None else ""
+        self.state.setText("; ".join(filter(None, (words, mixed))))
         self._offer()
         if self._table is not None and len(self._table) != self._analysed:
             self._again.start()

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QListWidget, QListWidgetItem, QTabWidget, QWidget
 from ...base.files import title_of
 from ...base.formatting import MINUS, count_text
 from ...engine.analysis.compare import Compared, Comparison, compare_sessions
-from ...engine.analysis.description import describe_comparison
+from ...engine.analysis.describe_analysis import describe_comparison
 from ...engine.analysis.quantities import Quantity, quantity
 from ...engine.results.chart import Chart, Series
 from ...engine.session.events import SessionChanged
@@ -303,7 +303,8 @@ def _stored(store: Store, session: int) -> tuple[Compared, dict[str, str]]:
     board = record.origin.get("gpu", "") if record.source != "recorded" else ""
     work, condition = record.origin.get("problem_size", ""), record.origin.get("condition", "")
     limits = record.objective.limits
-    side = Compared(name, record.gpu, record.source, loaded.table, record.title, board, work, condition, limits)
+    kernel = record.origin.get("kernel", record.title)
+    side = Compared(name, record.gpu, record.source, loaded.table, kernel, board, work, condition, limits)
     return side, dict(record.units)
 
 
@@ -314,5 +315,6 @@ def _recorded(path: Path) -> tuple[Compared, dict[str, str]]:
     name = title_of(path)
     source, work = "simulated" if recording.simulated else "recorded", recording.problem_size
     named, of_table = (name, recording.device, source), bool(recording.read_with)
-    side = Compared(*named, recording.table(), recording.kernel, work=work, of_table=of_table)
+    kernel = recording.kernel if recording.is_named else ""
+    side = Compared(*named, recording.table(), kernel, work=work, of_table=of_table)
     return side, dict(recording.units)

@@ -19,9 +19,9 @@ from PySide6.QtWidgets import QWidget
 
 from ...base.formatting import duration, percent
 from ...engine.analysis.quantities import parameter_text, quantities_of, quantity
-from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ...engine.space.within_limits import feasible
+from ...engine.specification.plan import SessionPlan
 from ..plots.markers import DIM
 from ..plots.plot import DENSE, Box, FigureAxis, PlotNote, dress
 from ..plots.scatter import PointCloud

@@ -14,6 +14,7 @@ from ...base.formatting import counted, number
 from ...engine.formats.any_table import Table, TableColumns, guess, read_cells, recording_of
 from ...engine.formats.recording import Recording
 from ...engine.results import pareto
+from ...engine.space.search_space import MIXED_KERNELS
 from ..shared.label import PlainLabel
 from ..shared.tasks import LatestTask
 from ..shared.widgets import button, hbox, vbox
@@ -180,7 +181,12 @@ def _opened(path: Path) -> _Opened:
 
 
 def _words_of(recording: Recording, rows: int) -> str:
-    """How many configurations there are, and how many of them are on the front."""
+    """How many configurations there are, how many of them are on the front, and what to know of the table."""
+    lines = [_front_words(recording, rows), *(note for note in recording.notes if note.startswith(MIXED_KERNELS))]
+    return "\n".join(lines)
+
+
+def _front_words(recording: Recording, rows: int) -> str:
     words = f"{counted(rows, 'row')}, {counted(len(recording), 'configuration')}"
     goals = recording.objective.front
     if not goals:

@@ -14,8 +14,8 @@ from ...engine.analysis.costs import readings_of
 from ...engine.analysis.quantities import Quantity, quantities_of, quantity, usual_goals
 from ...engine.results.objectives import Goal, likely_goal
 from ...engine.runner.pool.pool import board_name
-from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import BOARD_NUMBER, ResultTable
+from ...engine.specification.plan import SessionPlan
 from ..plots.markers import Coding, ShapeCoding, Styles, with_shapes
 from ..shared.label import PlainLabel
 from ..shared.widgets import Toggle, hbox

@@ -10,8 +10,8 @@ from PySide6.QtCore import QPoint, QRect, QSize, Qt, QTimer, Slot
 from PySide6.QtWidgets import QAbstractScrollArea
 
 from ...engine.analysis.quantities import Quantity, parameter_text, quantities_of, quantity
-from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
+from ...engine.specification.plan import SessionPlan
 from ..shared import theme
 from ..shared.label import PlainLabel
 

@@ -20,9 +20,9 @@ from ...base.formatting import count_text, counted
 from ...engine.analysis.iso_lines import Product
 from ...engine.analysis.quantities import quantities_of
 from ...engine.session.events import FiguresRestated, MeasurementsAdded, SessionStarted
-from ...engine.session.plan import SessionPlan
 from ...engine.session.references import Reference, references_of
 from ...engine.space.result_table import ResultTable
+from ...engine.specification.plan import SessionPlan
 from ..plots.colour_key import ColourKey
 from ..plots.parameter_bars import ParameterBars
 from ..shared import theme

@@ -17,9 +17,9 @@ from ...engine.analysis.quantities import Quantity, parameter_text, quantities_o
 from ...engine.results.chart import Chart, Series
 from ...engine.results.measurement import State, Value
 from ...engine.results.objectives import Goal, Limit
-from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import STATES, ResultTable
 from ...engine.space.within_limits import feasible
+from ...engine.specification.plan import SessionPlan
 from ..plots.chart_plot import ChartPlot
 from ..shared.label import PlainLabel
 from ..shared.widgets import hbox, vbox

@@ -17,7 +17,7 @@ from ...engine.analysis.quantities import parameter_text, quantities_of, quantit
 from ...engine.analysis.tradeoff import percent_words, relative_change, tradeoff
 from ...engine.results.description import Description, Figure, aligned
 from ...engine.results.measurement import Measurement, spreads
-from ...engine.session.plan import SessionPlan
+from ...engine.specification.plan import SessionPlan
 from ...sensors.event_reasons import names as reason_names
 from ..plots.descriptions import fill_columns, prepare_table
 from ..shared import theme

@@ -12,9 +12,9 @@ from ...engine.analysis.peak_share import peak_share
 from ...engine.analysis.quantities import format_number, parameter_text, quantities_of, quantity
 from ...engine.results.measurement import SPREADS, THERMAL_CORRECTION, Measurement, State, scattered, spreads
 from ...engine.runner.stating import UNCERTAINTY
-from ...engine.session.description import describe_statement
+from ...engine.session.describe_session import describe_statement
 from ...engine.session.gains import describe_gain
-from ...engine.session.plan import SessionPlan
+from ...engine.specification.plan import SessionPlan
 from ...sensors.event_reasons import names as reason_names
 from ..shared import theme
 

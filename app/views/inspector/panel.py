@@ -20,7 +20,7 @@ from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QPushButton, QSplitter, QStackedWidget, QTabWidget, QTextBrowser, QWidget
 
 from ...engine.results.measurement import Configuration, Measurement, State
-from ...engine.session.plan import SessionPlan
+from ...engine.specification.plan import SessionPlan
 from ..monitor.own_trace_plot import OwnTrace, OwnTracePlot, own_trace
 from ..shared import theme
 from ..shared.context import Context

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QLineEdit, QListWid
 
 from ...base.errors import WattridgeError
 from ...engine.metering.external_meters import BOARD, MeterChoice
-from ...engine.metering.gain_store import known_gain
+from ...engine.metering.gain import known_gain
 from ..plots.plot import Box
 from ..shared import theme
 from ..shared.label import PlainLabel, plain_tip

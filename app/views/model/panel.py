@@ -28,7 +28,7 @@ from PySide6.QtWidgets import (
 )
 
 from ...engine.models.clock_fits import ClockFit, fits_of_file, fits_of_store, newest_fit
-from ...engine.models.description import describe_load
+from ...engine.models.describe_fits import describe_load
 from ...engine.models.fit.frequency import FrequencyFit
 from ...engine.report.reproduce import sweep_words
 from ...engine.session import events

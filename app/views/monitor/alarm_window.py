@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
 from PySide6.QtWidgets import QCheckBox, QDialog, QFormLayout, QListWidget, QWidget
 
-from ...sensors.alarms import Alarm, AlarmRules
 from ...sensors.gpu import Gpu
+from ...sensors.trace.alarms import Alarm, AlarmRules
 from ..shared.alarms import Alarms
 from ..shared.label import PlainLabel, plain_tip
 from ..shared.widgets import NumberBox, button, hbox, vbox

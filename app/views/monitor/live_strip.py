@@ -26,8 +26,8 @@ from .lanes import LANES, MORE_LANES, LaneChoice, Layout
 if TYPE_CHECKING:
     from ...engine.models.fit.voltage import VoltageEstimate
     from ...engine.space.result_table import ResultTable
-    from ...sensors.alarms import Alarm
     from ...sensors.gpu import Gpu
+    from ...sensors.trace.alarms import Alarm
     from ...sensors.trace.trace import Trace
 
 _SHOWN = ("Power", "Graphics clock", "Core voltage")

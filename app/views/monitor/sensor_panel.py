@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
-from ...engine.metering.characterisation.description import describe_characterisation
+from ...engine.metering.characterisation.describe_sources import describe_characterisation
 from ...engine.metering.characterisation.sensor_figures import WORDS, Characterisation, SourceFigures
 from ...engine.metering.characterisation.store import known_characterisation
 from ...sensors.gpu import Gpu, GpuInfo

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QSizePolicy, QToolTip, Q
 
 from ...base.formatting import counted
 from ...engine.analysis.quantities import Quantity, parameter_text, quantities_of
-from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
+from ...engine.specification.plan import SessionPlan
 from ..shared import theme
 from ..shared.current_result import EVERYTHING, RowFilter
 from ..shared.label import plain_tip

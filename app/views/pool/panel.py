@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QAbstractItemView, QListWidget, QSizePolicy, QTabl
 from ...base.formatting import count_text, counted, percent
 from ...engine.runner.pool.pool import BoardStatus, Doing, PoolStatus, board_name, status_of_origin
 from ...engine.session import events
-from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import DECIDED_ON
+from ...engine.specification.plan import SessionPlan
 from ..shared.context import Context
 from ..shared.label import PlainLabel
 from ..shared.pool_connection import PoolConnection

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QGridLayout, QLineEdit, QPushButton, QWidget
 
 from ...base.formatting import number
-from ...engine.models.roofline.description import describe_kernel
+from ...engine.models.roofline.describe_sweeps import describe_kernel
 from ...engine.models.roofline.points import PlacedKernel, Sweep
 from ..plots.descriptions import ListingTable
 from ..plots.overlay_list import icon_of

@@ -8,10 +8,11 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from ...engine.models.roofline.points import sweep_of_session
 from ...engine.results.state import Progress, SessionState
+from ...engine.runner.boards import ReadyPlan
 from ...engine.session import events
-from ...engine.session.plan import SessionPlan
 from ...engine.session.planning import plan_resume, plan_roofline
 from ...engine.space.result_table import ResultTable
+from ...engine.specification.plan import SessionPlan
 from ..shared.context import Context
 from ..shared.tasks import LatestTask
 
@@ -35,7 +36,7 @@ class RooflineMeasuring(QObject):
         self._gpu = context.gpu  # the board of the sweep that runs, or of the last one
         self._waiting: list[str] = []  # precisions still to be measured, the present one first
         self._own: tuple[SessionPlan, ResultTable, int] | None = None  # the session that runs, or the last one
-        self._asked: SessionPlan | None = None  # given to the engine, which has not answered yet
+        self._asked: ReadyPlan | None = None  # given to the engine, which has not answered yet
         self.progress: Progress | None = None
         self._planner, self._fitter = LatestTask(self), LatestTask(self)
         self._planner.done.connect(self._planned)
@@ -111,13 +112,13 @@ class RooflineMeasuring(QObject):
         gpu, precision = self._gpu, self._waiting[0]
         self._plan_with(lambda: plan_roofline(gpu, precision))
 
-    def _plan_with(self, plan: Callable[[], SessionPlan]) -> None:
+    def _plan_with(self, plan: Callable[[], ReadyPlan]) -> None:
         self.progress, self._own = None, None
         self._planner.run(lambda _stop: plan())
         self.changed.emit()
 
     @Slot(object)
-    def _planned(self, plan: SessionPlan) -> None:
+    def _planned(self, plan: ReadyPlan) -> None:
         self._asked = plan
         self._context.bridge.submit(events.Start(plan))
 

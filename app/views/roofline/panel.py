@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from ...engine.analysis.quantities import Quantity
-from ...engine.models.roofline.description import describe_sweep, verdict
+from ...engine.models.roofline.describe_sweeps import describe_sweep, verdict
 from ...engine.models.roofline.points import (
     PRECISIONS,
     TENSOR,
@@ -38,8 +38,8 @@ from ...engine.models.roofline.points import (
     sweeps_on_file,
 )
 from ...engine.session.events import SessionStarted
-from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
+from ...engine.specification.plan import SessionPlan
 from ..plots.colour_key import ColourKey
 from ..plots.descriptions import fill_columns, prepare_table
 from ..plots.overlay_list import OverlayList, icon_of

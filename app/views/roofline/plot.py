@@ -19,7 +19,7 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
 from ...base.formatting import number
-from ...engine.models.roofline.description import describe_sweep
+from ...engine.models.roofline.describe_sweeps import describe_sweep
 from ...engine.models.roofline.points import PlacedKernel, Sweep
 from ...engine.results.description import label_as_html
 from ..plots.markers import COLOURS, SHAPES, Coding, colour_scale

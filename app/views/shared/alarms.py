@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from ...sensors.alarms import Alarm, AlarmKind, AlarmRules, AlarmWatch
+from ...sensors.trace.alarms import Alarm, AlarmKind, AlarmRules
 from .settings import Settings
 
 if TYPE_CHECKING:
-    from ...sensors.trace.sampler import Sampler
+    from ...sensors.trace.live_board import LiveBoard
 
 _TICK_MS = 500
 _KEPT = 500
@@ -24,11 +24,10 @@ class Alarms(QObject):
     raised = Signal(str)  # one line that names the board too
     over = Signal(str)  # the line of one that was raised
 
-    def __init__(self, sampler: Sampler, parent: QObject | None = None) -> None:
+    def __init__(self, board: LiveBoard, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._sampler = sampler
+        self._board = board
         self._settings = Settings()
-        self._watch = AlarmWatch(sampler.trace)
         self.raised_so_far: deque[tuple[datetime, Alarm]] = deque(maxlen=_KEPT)  # when, on the wall; oldest first
         self._lines: dict[AlarmKind, str] = {}  # of those that are not over
         self._timer = QTimer(self, interval=_TICK_MS)
@@ -47,11 +46,11 @@ class Alarms(QObject):
     @Slot()
     def check(self) -> None:
         """Look at what was read since the last time."""
-        for alarm in self._watch.check(self.rules, lost=self._sampler.lost):
+        for alarm in self._board.new_alarms(self.rules):
             self.raised_so_far.append((datetime.now().astimezone(), alarm))
-            self._lines[alarm.kind] = f"Alarm: {alarm.text} · {self._sampler.gpu.info.label}"
+            self._lines[alarm.kind] = f"Alarm: {alarm.text} · {self._board.gpu.info.label}"
             self.raised.emit(self._lines[alarm.kind])
-        for kind in self._lines.keys() - self._watch.active:
+        for kind in self._lines.keys() - self._board.active_alarms:
             self.over.emit(self._lines.pop(kind))
 
     def shutdown(self) -> None:

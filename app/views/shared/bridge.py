@@ -20,7 +20,7 @@ from ...engine.session.queue import RunQueue
 from .turns import OwnTurn
 
 if TYPE_CHECKING:
-    from ...engine.session.plan import SessionPlan
+    from ...engine.specification.plan import SessionPlan
 
 
 class Activity(QObject):

@@ -13,7 +13,7 @@ from ...engine.results.state import Purpose
 from ...sensors.gpu import LIVE
 
 if TYPE_CHECKING:
-    from ...engine.store.record import SessionFacts
+    from ...engine.specification.plan import SessionFacts
 
 _WORDS = {
     "simulated": "figures are simulated, no real GPU",

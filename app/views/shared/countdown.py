@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
+from ...engine.results.settings import BoardSettings
 from ...engine.session import events
 from ...sensors.gpu import Gpu
 
@@ -17,9 +17,9 @@ KEEP_TIP = "These settings stay, also when this window is closed, until they are
 BACK_TIP = "As it was before these settings"
 
 
-def apply_command(gpu: Gpu, settings: Mapping[str, Any]) -> events.Apply:
+def apply_command(gpu: Gpu, settings: BoardSettings) -> events.Apply:
     """The command that makes settings by hand, which return unless they are confirmed in time."""
-    return events.Apply(gpu.info.uuid, **settings, confirm_s=CONFIRM_S)
+    return events.Apply(gpu.info.uuid, settings, confirm_s=CONFIRM_S)
 
 
 class Countdown(QObject):

@@ -21,9 +21,9 @@ from .captions import provenance
 
 if TYPE_CHECKING:
     from ...engine.session.events import FiguresRestated, MeasurementsAdded, SessionChanged, SessionStarted
-    from ...engine.session.plan import SessionPlan
     from ...engine.space.result_table import ResultTable
     from ...engine.space.search_space import SearchSpace
+    from ...engine.specification.plan import SessionPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +114,15 @@ class CurrentResult(QObject):
         if self.plan is None:
             return ""
         numbered = [f"session {self.session}"] if self.session else []  # one that is followed has no number yet
-        return " · ".join([self.plan.title, self.plan.gpu, *numbered, provenance(self.plan)])
+        mixed = ["different kernels"] if self.plan.mixed_kernels else []
+        return " · ".join([self.plan.title, self.plan.gpu, *numbered, provenance(self.plan), *mixed])
 
     @property
-    def not_shown(self) -> str:
-        """What its simulated board is known not to show of the real one; '' of others."""
-        return "" if self.plan is None else not_shown(self.plan.origin.get("gpu", ""))
+    def caveats(self) -> str:
+        """What its simulated board is known not to show of the real one, and the different kernels that it mixes."""
+        if self.plan is None:
+            return ""
+        return "\n".join(filter(None, (not_shown(self.plan.origin.get("gpu", "")), self.plan.mixed_kernels)))
 
     @property
     def short_name(self) -> str:

@@ -15,7 +15,8 @@ from .bridge import EngineBridge
 from .tasks import TaskQueue
 
 if TYPE_CHECKING:
-    from ...engine.runner.pool.pool import PoolBoard, PooledGpu
+    from ...engine.runner.pool.pool import PoolBoard
+    from ...engine.runner.pool.pooled_gpu import PooledGpu
     from ...engine.session.pool.opening import OpenedPool
 
 _LOOK_MS: Final = 1000  # between two looks at who is there
@@ -76,7 +77,7 @@ class PoolConnection(QObject):
         """A session runs on the boards, or is about to: they stay what they are."""
         queue = self._bridge.queue
         plans = (self._bridge.activity.plan, queue.asked, queue.current.plan if queue.current is not None else None)
-        return any(plan is not None and plan.reports is not None for plan in plans)
+        return any(plan is not None and plan.pool is not None for plan in plans)
 
     def boards(self) -> tuple[PoolBoard, ...]:
         """All boards that are there now, of every model. Any thread may ask."""
@@ -97,7 +98,7 @@ class PoolConnection(QObject):
 
     def gpu(self) -> PooledGpu:
         """The boards as one, as they are now, to plan a session for. Any thread may ask. Raises WattridgeError."""
-        from ...engine.runner.pool.pool import PooledGpu
+        from ...engine.runner.pool.pooled_gpu import PooledGpu
         from ...engine.session.pool.opening import chosen_model
 
         opened = self._opened  # it may be let go of meanwhile

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from ...base.paths import private_folder
-from ...sensors.gpu import Gpu, GpuInfo
-from ...sensors.trace.sampler import Sampler
+from ...sensors.gpu import GpuInfo
 from .tasks import TaskQueue
 
 if TYPE_CHECKING:
     from ...sensors.recorded.recording import RecordingWriter
+    from ...sensors.trace.live_board import LiveBoard
 
 KINDS = "Recording (*.csv.gz)"
 SUFFIX = ".csv.gz"
@@ -37,11 +37,10 @@ class Recorder(QObject):
     saved = Signal(str)  # the file of one that has ended
     failed = Signal(str, str)  # what, and the remedy
 
-    def __init__(self, gpu: Gpu, sampler: Sampler, parent: QObject | None = None) -> None:
+    def __init__(self, board: LiveBoard, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._gpu, self._sampler = gpu, sampler
+        self._board = board
         self._writer: RecordingWriter | None = None
-        self._opened: RecordingWriter | None = None  # the newest; on the queue's thread
         self._begun_ns = 0
         self._tasks = TaskQueue(self)
         self._tasks.failed.connect(self._task_failed)
@@ -71,7 +70,7 @@ class Recorder(QObject):
     @property
     def seconds(self) -> float:
         """How long it has recorded, on the board's clock."""
-        return (self._gpu.clock.now_ns() - self._begun_ns) / 1e9 if self.recording else 0.0
+        return (self._board.gpu.clock.now_ns() - self._begun_ns) / 1e9 if self.recording else 0.0
 
     def start(self, path: Path | None = None) -> None:
         """Begin to record; without a path to a file of the usual name in the data folder's exports."""
@@ -79,13 +78,9 @@ class Recorder(QObject):
             return
 
         def begin() -> RecordingWriter:
-            from ...sensors.recorded.recording import RecordingWriter  # imported late: few record
-
-            chosen = path or private_folder("exports") / usual_name(self._gpu.info, datetime.now())
-            writer = RecordingWriter(chosen, self._gpu)
-            self._opened = writer
-            self._sampler.record(writer)
-            return writer
+            return self._board.record(
+                path or private_folder("exports") / usual_name(self._board.gpu.info, datetime.now())
+            )
 
         self._run(begin, self._begun)
 
@@ -95,7 +90,12 @@ class Recorder(QObject):
         writer, self._writer = self._writer, None
         if writer is not None:
             self._timer.stop()
-            self._run(lambda: self._finish(writer), self._ended)
+
+            def finish() -> RecordingWriter:
+                self._board.finish_recording()
+                return writer
+
+            self._run(finish, self._ended)
 
     @Slot()
     def toggle(self) -> None:
@@ -108,7 +108,7 @@ class Recorder(QObject):
     def shutdown(self) -> None:
         """Finish the file, if one is being written."""
         self._timer.stop()
-        self._tasks.run(lambda: self._finish(self._opened) if self._opened is not None else None)
+        self._tasks.run(self._board.finish_recording)
         self._tasks.shutdown()
 
     def _run(self, job: Callable[[], RecordingWriter], then: Callable[[RecordingWriter], None]) -> None:
@@ -116,14 +116,9 @@ class Recorder(QObject):
         self.changed.emit()
 
     def _begun(self, writer: RecordingWriter) -> None:
-        self._writer, self._begun_ns = writer, self._gpu.clock.now_ns()
+        self._writer, self._begun_ns = writer, self._board.gpu.clock.now_ns()
         self._timer.start()
         self.changed.emit()
-
-    def _finish(self, writer: RecordingWriter) -> RecordingWriter:
-        self._sampler.record(None)
-        writer.close()
-        return writer
 
     def _ended(self, writer: RecordingWriter) -> None:
         if writer.finished:
@@ -132,7 +127,7 @@ class Recorder(QObject):
 
     @Slot()
     def _tick(self) -> None:
-        if self._sampler.recording:
+        if self._board.sampler.recording:
             self.changed.emit()
         else:
             self.stop()

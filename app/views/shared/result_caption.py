@@ -22,6 +22,6 @@ class ResultCaption(ElidedLabel):
     @Slot()
     def _show(self) -> None:
         caption = self._result.caption
-        self.setText(caption, self._result.not_shown)
-        self.setAccessibleDescription(f"{caption}. {self._result.not_shown}".rstrip(". "))
+        self.setText(caption, self._result.caveats)
+        self.setAccessibleDescription(f"{caption}. {self._result.caveats}".rstrip(". "))
         self.setVisible(bool(caption))

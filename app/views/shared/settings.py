@@ -19,7 +19,7 @@ from ...engine.metering.external_meters import NO_METERS, MeterChoice
 
 if TYPE_CHECKING:
     from ...engine.analysis.tradeoff import Load
-    from ...sensors.alarms import AlarmRules
+    from ...sensors.trace.alarms import AlarmRules
 
 _SOON_MS = 1000  # whoever reads a setting while the file is written waits for that: most reads follow a change at once
 
@@ -161,7 +161,7 @@ class Settings:
     @property
     def alarms(self) -> AlarmRules:
         """What raises an alarm."""
-        from ...sensors.alarms import AlarmRules
+        from ...sensors.trace.alarms import AlarmRules
 
         return AlarmRules(
             self._number("alarms/power_above_w", 0.0) or None,

@@ -1,4 +1,4 @@
-"""`WatchedBoard`: one board with its trace, its sampler, recorder and alarms, and the door to its settings."""
+"""`WatchedBoard`: a live board of the window, with its recorder and alarms, and the door to its settings."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ...base.errors import InputError
 from ...sensors.clock import ScaledClock
 from ...sensors.gpu import Gpu
 from ...sensors.select import HOST, OPENCL, open_gpu
-from ...sensors.trace.sampler import Sampler, SensorEvent
-from ...sensors.trace.trace import Trace
+from ...sensors.trace.live_board import LiveBoard
+from ...sensors.trace.sampler import SensorEvent
 from .alarms import Alarms
 from .countdown import Countdown
 from .recorder import Recorder
@@ -37,10 +37,8 @@ class WatchedBoard:
         on_event: Callable[[SensorEvent], None] | None = None,
         on_change: Callable[[Change], None] | None = None,
     ) -> None:
-        self.selector, self.gpu = selector, gpu
+        self.selector = selector
         self.opened_s = time.time()  # when the trace began, s since the epoch
-        self.trace = Trace(gpu.channels, rate_hz=RATE_HZ)
-        self.trace.allow_for(gpu.clock.speed)
         self.allowed = False  # whether settings may be made by hand, as the engine last reported
         self.holder: int | None = None  # the process that holds the rights to
         self.countdown = Countdown(gpu.info.uuid)  # to settings that are not confirmed
@@ -48,10 +46,13 @@ class WatchedBoard:
         self._guard: DeviceGuard | None = None
         self._making_guard = threading.Lock()
         self._stopped = False
-        self.sampler = Sampler(gpu, self.trace, interval_s=1.0 / GLANCE_HZ, on_event=on_event)
-        self.recorder = Recorder(gpu, self.sampler)
-        self.alarms = Alarms(self.sampler)
-        self.sampler.start()
+        # not a base class: what belongs to Qt must not hold this object, or the trace is not freed with the board
+        self._live = live = LiveBoard(
+            gpu, interval_s=1.0 / GLANCE_HZ, rate_hz=RATE_HZ, allow_for=gpu.clock.speed, on_event=on_event
+        )
+        self.gpu, self.trace, self.sampler = gpu, live.trace, live.sampler
+        self.recorder = Recorder(live)
+        self.alarms = Alarms(live)
 
     @property
     def uuid(self) -> str:
@@ -89,13 +90,12 @@ class WatchedBoard:
             self.countdown.end()
             self.alarms.shutdown()
             self.recorder.shutdown()
-            self.sampler.stop()
+            self._live.stop()
 
     def close(self) -> None:
         """Read no more, and close the board. Safe to call twice."""
         self.stop()
-        self.sampler.join()
-        self.gpu.close()
+        self._live.close()
 
 
 def watched_gpu(

@@ -27,7 +27,7 @@ from .watched_board import WatchedBoard, in_real_time, is_real, watched_gpu
 if TYPE_CHECKING:
     from ...engine.control.device_log import Change
     from ...engine.control.guard import DeviceGuard
-    from ...engine.session.plan import SessionPlan
+    from ...engine.specification.plan import SessionPlan
     from ...sensors.trace.trace import Trace
 
 # Of the boards that are not real, in multiples of real time.

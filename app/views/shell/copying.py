@@ -22,8 +22,8 @@ from .panels import TRACES
 
 if TYPE_CHECKING:
     from ...engine.report.reproduce import CommandLine
-    from ...engine.session.plan import SessionPlan
     from ...engine.space.result_table import ResultTable
+    from ...engine.specification.plan import SessionPlan
 
 Job = Callable[[], "CommandLine"]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
-from ...engine.models.documents import latest_fit
+from ...engine.models.fit_documents import latest_fit
 from ..shared.context import Context
 from ..shared.turns import InParts
 from ..shared.watched_board import WatchedBoard

@@ -67,7 +67,7 @@ class ResultBar(QToolBar):
     @Slot()
     def _show_result(self) -> None:
         caption = self._result.caption
-        self.caption.setText(f"Result: {caption}" if caption else _NONE, self._result.not_shown)
+        self.caption.setText(f"Result: {caption}" if caption else _NONE, self._result.caveats)
 
     @Slot()
     def _show_queue(self) -> None:

@@ -13,13 +13,15 @@ from typing import Any, Final
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from ...base.errors import WattridgeError
+from ...engine.runner.boards import ReadyPlan
 from ...engine.session import events
 from ...engine.session.live_session import SessionResult
-from ...engine.session.plan import SessionPlan
+from ...engine.space.result_table import ResultTable
+from ...engine.specification.plan import SessionPlan
 from ..shared.bridge import EngineBridge
 
 _LOOK_S: Final = 0.2
-Run = Callable[[SessionPlan, Callable[[events.Event], None], bool], SessionResult]
+Run = Callable[[ReadyPlan, Callable[[events.Event], None], bool], SessionResult]
 
 
 class ScriptRun(QObject):
@@ -53,7 +55,7 @@ class ScriptRun(QObject):
         self._thread.join(5.0)
 
     @Slot(object)
-    def _submit(self, plan: SessionPlan) -> None:
+    def _submit(self, plan: ReadyPlan) -> None:
         try:
             self._bridge.queue.add([plan])
         except WattridgeError as error:
@@ -65,11 +67,12 @@ class ScriptRun(QObject):
 
     # --- on the script's thread -------------------------------------------------------------------------------------
 
-    def _run(self, plan: SessionPlan, on_event: Callable[[events.Event], None], quiet: bool) -> SessionResult:
+    def _run(self, plan: ReadyPlan, on_event: Callable[[events.Event], None], quiet: bool) -> SessionResult:
         """Raises WattridgeError where it does not start, KeyboardInterrupt where the window closes."""
         self._asked.emit(plan)
         started: events.SessionStarted | None = None
-        table, present = None, plan
+        table: ResultTable | None = None
+        present: SessionPlan = plan
         while True:
             try:
                 event = self._heard.get(timeout=_LOOK_S)

@@ -23,8 +23,8 @@ from PySide6.QtWidgets import (
 
 from ...base.formatting import count_text, duration
 from ...engine.analysis.quantities import parameter_text, quantities_of
-from ...engine.session.plan import SessionPlan
 from ...engine.space.search_space import SearchSpace, pruning_steps
+from ...engine.specification.plan import SessionPlan
 from ..shared.label import PlainLabel
 from .pruning_picture import PruningPicture
 

@@ -26,9 +26,9 @@ from PySide6.QtWidgets import QTableView, QWidget
 from ...engine.analysis.quantities import Quantity, configuration_text, parameter_text, quantities_of, quantity
 from ...engine.results.measurement import Measurement, State
 from ...engine.runner.pool.pool import board_name
-from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import BOARD_NUMBER, ResultTable
 from ...engine.space.within_limits import broken, broken_in_words
+from ...engine.specification.plan import SessionPlan
 from ..shared import theme
 from ..shared.current_result import CurrentResult
 from ..shared.label import plain_tip

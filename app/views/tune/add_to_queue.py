@@ -15,7 +15,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QMenu, QToolButton, QWidget
 
 from ...base.errors import InputError, WattridgeError
-from ...engine.session.plan import SessionPlan
+from ...engine.runner.boards import ReadyPlan
 from ...engine.session.queue import MOST_WAITING, chosen_as, variants
 from ...engine.strategies import base as strategies
 from ..shared.context import Context
@@ -25,7 +25,7 @@ from ..shared.widgets import WholeBox, button, hbox, vbox
 from .draft import Draft, draft_of_file
 
 if TYPE_CHECKING:
-    from ...engine.session.plan import SessionPlan
+    from ...engine.runner.boards import ReadyPlan
     from ..shared.watched_board import WatchedBoard
     from .draft import Draft
 
@@ -39,7 +39,7 @@ class AddToQueue(QToolButton):
         self,
         context: Context,
         draft: Callable[[], Draft | None],
-        set_up: Callable[[], SessionPlan],
+        set_up: Callable[[], ReadyPlan],
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
@@ -108,7 +108,7 @@ class VariantsWindow(QDialog):
         self,
         context: Context,
         draft: Callable[[], Draft | None],
-        set_up: Callable[[], SessionPlan],
+        set_up: Callable[[], ReadyPlan],
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
@@ -148,7 +148,7 @@ class VariantsWindow(QDialog):
         """Wait for what is being planned."""
         self._planner.shutdown()
 
-    def show_draft(self, draft: Draft, plan: SessionPlan) -> None:
+    def show_draft(self, draft: Draft, plan: ReadyPlan) -> None:
         """Offer what there is to vary; ticked is what is set up."""
         boards = self._context.boards
         limit = f", at most {plan.budget} configurations each"
@@ -158,7 +158,7 @@ class VariantsWindow(QDialog):
         for row in range(self.strategies.count()):
             item = self.strategies.item(row)
             item.setToolTip(strategies.description(strategies.get(item.data(Qt.ItemDataRole.UserRole))))
-        several = plan.reports is not None
+        several = plan.pool is not None
         own_only = draft.replay or draft.clocks_mhz is not None or draft.taken_over is not None or several
         own = boards.measured_by(plan) or boards.current  # another one may be shown while a session runs
         offered = [own] if own_only else boards.all
@@ -212,7 +212,7 @@ class VariantsWindow(QDialog):
         wanted = [boards.find(uuid) for uuid in _ticked(self.boards)] if self.boards.isEnabled() else [None]
         path = draft.path
 
-        def plans() -> list[SessionPlan]:
+        def plans() -> list[ReadyPlan]:
             own = {chosen.origin.get("gpu"): chosen}
             of_boards = [own.get(each.uuid) or _planned(path, each, chosen) if each else chosen for each in wanted]
             return [plan for of_board in of_boards for plan in variants(of_board, names, seeds)]
@@ -220,7 +220,7 @@ class VariantsWindow(QDialog):
         self._planner.run(plans, self._planned)
         self._count()
 
-    def _planned(self, plans: list[SessionPlan]) -> None:
+    def _planned(self, plans: list[ReadyPlan]) -> None:
         try:
             self._context.bridge.queue.add(plans)
         except WattridgeError as error:
@@ -235,7 +235,7 @@ class VariantsWindow(QDialog):
         self._count()
 
 
-def _planned(path: Path, board: WatchedBoard, chosen: SessionPlan) -> SessionPlan:
+def _planned(path: Path, board: WatchedBoard, chosen: ReadyPlan) -> ReadyPlan:
     """The same specification on another board; off Qt's thread. Raises WattridgeError."""
     plan = draft_of_file(path, board.gpu, None, threading.Event(), None, board.guard).plan
     if plan.origin.get("sha256") != chosen.origin.get("sha256"):

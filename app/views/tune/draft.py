@@ -13,7 +13,8 @@ from ...base.formatting import counted, duration
 from ...base.paths import resources
 from ...engine.results.measurement import MEASURED
 from ...engine.results.state import Purpose
-from ...engine.session.plan import SearchOptions, SessionPlan
+from ...engine.runner.boards import ReadyPlan
+from ...engine.specification.plan import SearchOptions
 
 if TYPE_CHECKING:
     from ...engine.control.guard import DeviceGuard
@@ -44,11 +45,11 @@ class Draft:
     """What was opened, and the plan that it gives."""
 
     path: Path
-    plan: SessionPlan
+    plan: ReadyPlan
     figures: tuple[str, ...]  # what an objective may name
     clocks_mhz: Range | None = None  # steered to these graphics clocks; None where it is not
     taken_over: Path | None = None  # a recording whose measurements count
-    follow: SessionPlan | None = None  # a recording that a tuner still writes can be followed instead
+    follow: ReadyPlan | None = None  # a recording that a tuner still writes can be followed instead
     recorded: ResultTable | None = None  # all that a complete recording holds
     stored: SessionRecord | None = None  # the session that was opened; it can be continued, or started again
     refused: tuple[str, str] | None = None  # why nothing can be run, and the remedy: it can only be looked at
@@ -136,7 +137,7 @@ def runs_elsewhere(path: Path, gpu: Gpu) -> RunsElsewhere | None:
     """
     from ...engine.runner.languages import usual_device
     from ...engine.session.load import load_specification
-    from ...engine.session.on_board import require_runnable
+    from ...engine.session.on_board import OneBoard
     from ...sensors.opencl.devices import opencl_installed
     from ...sensors.select import HOST, OPENCL
 
@@ -147,7 +148,7 @@ def runs_elsewhere(path: Path, gpu: Gpu) -> RunsElsewhere | None:
     if selector is None or (selector == OPENCL and not opencl_installed()):
         return None
     try:
-        require_runnable(spec, gpu)
+        OneBoard(gpu).require_runnable(spec)
     except InputError:
         device = "this computer's processor" if selector == HOST else "OpenCL's first device"
         return RunsElsewhere(selector, device, f"{gpu.info.label} does not run kernels in {spec.kernel.language}")

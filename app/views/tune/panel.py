@@ -32,7 +32,7 @@ from .session_progress import SessionProgress
 from .setup_header import DraftSummary, SetupHeader, SpeedChoice
 
 if TYPE_CHECKING:
-    from ...engine.session.plan import SessionPlan
+    from ...engine.runner.boards import ReadyPlan
     from ..space.window import SpaceWindow
 
 _NO_ROOFLINE = frozenset({Purpose.ROOFLINE})
@@ -262,7 +262,7 @@ class TunePanel(QWidget):
         plan = draft.plan
         source = [] if plan.source in LIVE else [provenance(plan)]
         pool = self._context.pool
-        several = plan.reports is not None
+        several = plan.pool is not None
         if plan.source == "simulated" and (speed := speed_words(pool.speed if several else self._context.boards.speed)):
             source[0] += f", {speed}"
         what = "Set up to replay" if draft.replay else "Set up to run"
@@ -463,7 +463,7 @@ class TunePanel(QWidget):
         self._context.bridge.submit(events.Start(plan))
         self._set_buttons()
 
-    def plan_as_set_up(self) -> SessionPlan:
+    def plan_as_set_up(self) -> ReadyPlan:
         """The draft's plan with what was chosen. Raises InputError where nothing is open or an option is wrong."""
         if self._draft is None:
             raise InputError("nothing is set up", "Tune", "open a specification or a recording")

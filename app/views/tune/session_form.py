@@ -28,7 +28,7 @@ from PySide6.QtWidgets import (
 from ...base.formatting import counted
 from ...engine.analysis.quantities import quantity
 from ...engine.results.objectives import Goal, likely_goal
-from ...engine.session.plan import SessionPlan
+from ...engine.runner.boards import ReadyPlan
 from ...engine.strategies import base as strategies
 from ...engine.strategies.base import LARGEST, Strategy, choices_of, description
 from ..shared.label import PlainLabel
@@ -403,7 +403,7 @@ class SessionForm(QWidget):
         if not self._filling and self._draft is not None:
             self.edited.emit()
 
-    def plan(self) -> SessionPlan:
+    def plan(self) -> ReadyPlan:
         """The draft's plan with what was changed here. Raises InputError where an option is out of its range."""
         assert self._draft is not None
         plan, before, state = self._draft.plan, self._filled, self.state()

@@ -8,8 +8,8 @@ from ...base.formatting import UNKNOWN, duration, number
 from ...engine.analysis.quantities import quantity
 from ...engine.results.state import Progress, SessionState
 from ...engine.session.events import Preparing
-from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
+from ...engine.specification.plan import SessionPlan
 from ..shared import theme
 from ..shared.captions import measured_words
 from ..shared.label import PlainLabel, plain_tip

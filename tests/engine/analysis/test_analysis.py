@@ -12,10 +12,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from app.engine.analysis.analysis_document import document_of
 from app.engine.analysis.convergence import best_so_far, hypervolume_so_far, steps
 from app.engine.analysis.correlations import Observed, above_mean, correlation, correlations, split_by_mean
 from app.engine.analysis.difficulty import Flow, difficulty
-from app.engine.analysis.document import document_of
 from app.engine.analysis.drift import drift_of, drifts_of
 from app.engine.analysis.failures import failures_of
 from app.engine.analysis.importance import importances, interactions

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from app.engine.analysis.compare import Compared, compare_sessions
-from app.engine.analysis.description import MOST_POINTS, describe_analysis, describe_comparison
+from app.engine.analysis.describe_analysis import MOST_POINTS, describe_analysis, describe_comparison
 from app.engine.analysis.session_analysis import analyse
 from app.engine.formats.read import read_recording
 from app.engine.results.measurement import Measurement, State

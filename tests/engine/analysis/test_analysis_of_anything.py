@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.base.errors import InputError
-from app.base.formatting import as_json
+from app.base.records import as_json
+from app.engine.analysis.analysis_document import document_of
 from app.engine.analysis.charts import CHARTS, Analysed
 from app.engine.analysis.compare import Compared, compare_sessions
-from app.engine.analysis.description import describe_analysis, describe_comparison
-from app.engine.analysis.document import document_of
+from app.engine.analysis.describe_analysis import describe_analysis, describe_comparison
 from app.engine.analysis.session_analysis import analyse
 from app.engine.report.content import gather
 from app.engine.report.page import report_html
@@ -27,9 +27,9 @@ from app.engine.report.svg import drawn
 from app.engine.results.chart import Chart
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Objective
-from app.engine.session.plan import SessionPlan
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
+from app.engine.specification.plan import SessionPlan
 from app.engine.store.database import Store
 
 NAMES = ("time_s", "energy_j", "power_w", "GFLOP/s", "GFLOPS/W", "reference_time_s", "word")
@@ -63,9 +63,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 def test_any_session_is_analysed_and_reported(store: Store, table: ResultTable, goal: Goal, front: list[Goal]) -> None:
     objective = Objective(goal, tuple(front))
 
-    def refuse() -> None:
-        raise AssertionError
-
     plan = SessionPlan(
         title="kernel",
         gpu="board",
@@ -74,7 +71,6 @@ def test_any_session_is_analysed_and_reported(store: Store, table: ResultTable, 
         space=table.space,
         objective=objective,
         strategy="brute_force",
-        make_runner=refuse,  # type: ignore[arg-type]
     )
     content = gather(plan, analyse(table, objective), store)
     json.dumps(as_json(document_of(content.analysis)), allow_nan=False)

@@ -19,7 +19,7 @@ from app.engine.analysis.compare import (
     kernels_by_boards,
     over_machines,
 )
-from app.engine.analysis.description import describe_comparison
+from app.engine.analysis.describe_analysis import describe_comparison
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Limit
 from app.engine.space.build import space_of_table

@@ -7,17 +7,17 @@ import json
 import numpy as np
 import pytest
 
-from app.base.formatting import as_json
+from app.base.records import as_json
+from app.engine.analysis.analysis_document import document_of
 from app.engine.analysis.charts import Analysed, correlation_bars, counter_gain, split_cloud
-from app.engine.analysis.description import describe_analysis
-from app.engine.analysis.document import document_of
+from app.engine.analysis.describe_analysis import describe_analysis
 from app.engine.analysis.session_analysis import Analysis, analyse
 from app.engine.results.chart import Chart
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Objective
-from app.engine.session.plan import SessionPlan
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
+from app.engine.specification.plan import SessionPlan
 
 OBJECTIVE = Objective(Goal("TOP/J", True), (Goal("TOP/s", True), Goal("TOP/J", True)))
 KERNELS = 96
@@ -45,9 +45,6 @@ def kernels(profiled: int) -> ResultTable:
 
 
 def analysed(table: ResultTable) -> Analysed:
-    def refuse() -> None:
-        raise AssertionError("nothing runs")
-
     analysis = analyse(table, OBJECTIVE, with_difficulty=False)
     plan = SessionPlan(
         title="k",
@@ -57,7 +54,6 @@ def analysed(table: ResultTable) -> Analysed:
         objective=OBJECTIVE,
         strategy="brute_force",
         space=table.space,
-        make_runner=refuse,  # type: ignore[arg-type]
     )
     return Analysed(analysis, plan)
 

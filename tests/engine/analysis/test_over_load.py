@@ -10,12 +10,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from app.engine.analysis.analysis_document import document_of
 from app.engine.analysis.charts import Analysed, load_curves
 from app.engine.analysis.costs import costs_of
-from app.engine.analysis.description import describe_analysis
-from app.engine.analysis.document import document_of
+from app.engine.analysis.describe_analysis import describe_analysis
+from app.engine.analysis.describe_over_load import describe_models_over_load, describe_over_load, over_load_to_json
 from app.engine.analysis.over_load import OverLoad, models_over_load, over_load, settings_at
-from app.engine.analysis.over_load_description import describe_models_over_load, describe_over_load, over_load_to_json
 from app.engine.analysis.session_analysis import analyse
 from app.engine.analysis.tradeoff import Load
 from app.engine.results.chart import Chart

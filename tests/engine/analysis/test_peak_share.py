@@ -12,8 +12,8 @@ from app.base.paths import resources
 from app.engine.analysis.peak_share import peak_share
 from app.engine.results.measurement import Measurement, State
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SessionPlan
 from app.engine.session.planning import plan_specification
+from app.engine.specification.plan import SessionPlan
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin

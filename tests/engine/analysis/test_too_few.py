@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from app.cli import main
 from app.engine.analysis.correlations import Observed, correlations, split_by_mean
-from app.engine.analysis.description import describe_analysis, describe_counter_split
+from app.engine.analysis.describe_analysis import describe_analysis, describe_counter_split
 from app.engine.analysis.session_analysis import analyse
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Objective

@@ -98,7 +98,7 @@ def test_control_is_off_until_it_is_switched_on_and_off_again(
     stand_in = with_rights("h200")
     before = stand_in.settings()
     one = window()
-    refused = one.ask(Apply(one.board, graphics_clock_mhz=1200), EngineFault)
+    refused = one.ask(Apply(one.board, {"graphics_clock_mhz": 1200}), EngineFault)
     assert "only looked at" in refused.what
     on = one.ask(Allow(one.board), ControlChanged)
     assert on.allowed
@@ -106,7 +106,7 @@ def test_control_is_off_until_it_is_switched_on_and_off_again(
     assert found is None  # nothing is set yet
     assert any("unlock" in note for note in on.notes)
     stand_in.work(30.0)
-    applied = one.ask(Apply(one.board, graphics_clock_mhz=1200, power_limit_w=300.0), SettingApplied)
+    applied = one.ask(Apply(one.board, {"graphics_clock_mhz": 1200, "power_limit_w": 300.0}), SettingApplied)
     assert applied.applied == {"graphics_clock_mhz": 1200, "power_limit_w": 300}
     assert applied.prior == {"graphics_clock_mhz": None, "power_limit_w": 650}
     assert applied.obeyed, applied.message
@@ -134,7 +134,7 @@ def test_what_is_not_confirmed_in_time_returns(with_rights: Boards, window: Call
     before = stand_in.settings()
     one = window()
     one.ask(Allow(one.board), ControlChanged)
-    applied = one.ask(Apply(one.board, graphics_clock_mhz=1200, confirm_s=1.5), SettingApplied)
+    applied = one.ask(Apply(one.board, {"graphics_clock_mhz": 1200}, confirm_s=1.5), SettingApplied)
     assert 0.0 < applied.confirm_s < 1.5
     lapsed = one.wait(SettingApplied, one.count())
     assert lapsed.applied == {}
@@ -149,14 +149,14 @@ def test_a_workload_power_profile_by_hand_waits_to_be_confirmed_like_a_clock(
     before = stand_in.settings()
     one = window()
     one.ask(Allow(one.board), ControlChanged)
-    applied = one.ask(Apply(one.board, workload_power_profile=6.0, confirm_s=1.5), SettingApplied)
+    applied = one.ask(Apply(one.board, {"workload_power_profile": 6.0}, confirm_s=1.5), SettingApplied)
     assert applied.applied == {"workload_power_profile": 6.0}
     assert applied.prior == {"workload_power_profile": 5.0}
     assert stand_in.settings()["requested"] == 1 << 6
     lapsed = one.wait(SettingApplied, one.count())
     assert "not confirmed in time" in lapsed.message
     assert stand_in.settings() == before
-    one.ask(Apply(one.board, workload_power_profile=-1.0, confirm_s=60.0), SettingApplied)
+    one.ask(Apply(one.board, {"workload_power_profile": -1.0}, confirm_s=60.0), SettingApplied)
     assert stand_in.settings()["requested"] == 0
     one.ask(Confirm(one.board, keep=False), SettingApplied)
     assert stand_in.settings() == before
@@ -167,7 +167,7 @@ def test_what_is_confirmed_stays_until_it_is_restored(with_rights: Boards, windo
     before = stand_in.settings()
     one = window()
     one.ask(Allow(one.board), ControlChanged)
-    one.ask(Apply(one.board, graphics_clock_mhz=1200, confirm_s=60.0), SettingApplied)
+    one.ask(Apply(one.board, {"graphics_clock_mhz": 1200}, confirm_s=60.0), SettingApplied)
     confirmed = one.ask(Confirm(one.board), SettingApplied)
     assert confirmed.confirm_s is None
     assert confirmed.message == "graphics clock 1200 MHz: kept until everything is put back"
@@ -187,9 +187,9 @@ def test_what_is_declined_goes_back_to_what_was_confirmed_before(
     stand_in = with_rights("h200")
     one = window()
     one.ask(Allow(one.board), ControlChanged)
-    one.ask(Apply(one.board, graphics_clock_mhz=1200, confirm_s=60.0), SettingApplied)
+    one.ask(Apply(one.board, {"graphics_clock_mhz": 1200}, confirm_s=60.0), SettingApplied)
     one.ask(Confirm(one.board), SettingApplied)
-    one.ask(Apply(one.board, graphics_clock_mhz=900, confirm_s=60.0), SettingApplied)
+    one.ask(Apply(one.board, {"graphics_clock_mhz": 900}, confirm_s=60.0), SettingApplied)
     declined = one.ask(Confirm(one.board, keep=False), SettingApplied)
     assert (declined.applied, declined.confirm_s) == ({}, None)
     assert stand_in.settings()["lock"] == (1200, 1200)
@@ -202,7 +202,7 @@ def test_what_cannot_be_confirmed_is_back_and_the_window_shows_both(
     before = stand_in.settings()
     one = window()
     one.ask(Allow(one.board), ControlChanged)
-    one.ask(Apply(one.board, graphics_clock_mhz=1200, confirm_s=60.0), SettingApplied)
+    one.ask(Apply(one.board, {"graphics_clock_mhz": 1200}, confirm_s=60.0), SettingApplied)
     Path(record.FOLDER, f"{stand_in.uuids[0]}.new").mkdir()  # where the helper would write
     begun = one.count()
     assert "not confirmed" in one.ask(Confirm(one.board), EngineFault).what
@@ -217,14 +217,14 @@ def test_an_answer_that_comes_after_the_helper_s_end_says_so(with_rights: Boards
     before = stand_in.settings()
     one = window()
     holder = one.ask(Allow(one.board), ControlChanged).holder
-    one.ask(Apply(one.board, graphics_clock_mhz=1200, confirm_s=60.0), SettingApplied)
+    one.ask(Apply(one.board, {"graphics_clock_mhz": 1200}, confirm_s=60.0), SettingApplied)
     os.kill(holder, signal.SIGTERM)
     deadline = time.monotonic() + 20.0
     while started(holder) is not None and time.monotonic() < deadline:
         time.sleep(0.01)
     assert "has ended" in one.ask(Confirm(one.board), EngineFault).what
     assert stand_in.settings() == before
-    again = one.ask(Apply(one.board, graphics_clock_mhz=900, confirm_s=60.0), SettingApplied)
+    again = one.ask(Apply(one.board, {"graphics_clock_mhz": 900}, confirm_s=60.0), SettingApplied)
     assert (again.applied, again.prior) == ({"graphics_clock_mhz": 900}, {"graphics_clock_mhz": None})
 
 
@@ -243,7 +243,7 @@ def test_closing_puts_back(with_rights: Boards, window: Callable[[], Window]) ->
     before = stand_in.settings()
     one = window()
     one.ask(Allow(one.board), ControlChanged)
-    one.ask(Apply(one.board, power_limit_w=300.0, confirm_s=60.0), SettingApplied)
+    one.ask(Apply(one.board, {"power_limit_w": 300.0}, confirm_s=60.0), SettingApplied)
     one.close()
     assert stand_in.settings() == before
 
@@ -265,7 +265,7 @@ def test_read_only_wins_over_the_switch(
     stand_in = with_rights("h200")
     first = window()
     first.ask(Allow(first.board), ControlChanged)
-    first.ask(Apply(first.board, graphics_clock_mhz=1200), SettingApplied)
+    first.ask(Apply(first.board, {"graphics_clock_mhz": 1200}), SettingApplied)
     first.ask(Confirm(first.board), SettingApplied)
     first.close()
     calls = stand_in.calls()

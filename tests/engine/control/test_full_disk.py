@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from boards import AS_ROOT, StandIn
+from environment import need_terminal
 from fixtures.helper_process import Process, changed
 
 from app.base.errors import PermissionRefused
@@ -235,6 +236,7 @@ def test_apply_says_what_is_true_when_enter_comes_too_late_for_the_disk(
 
 def test_apply_on_a_full_disk_and_restore_after_it(boards: Boards, disk: Callable[..., Disk], tmp_path: Path) -> None:
     """`wattridge apply`, Enter while the disk is full, as a program of its own on a terminal."""
+    need_terminal()
     stand_in = boards("h200")
     before = stand_in.settings()
     records = disk(tmp_path / "records")

@@ -48,7 +48,7 @@ def test_a_simulated_board_is_armed_by_the_user_and_its_settings_wait_to_be_conf
     assert one.guard.allowed, "a session may set it as ever"
     assert not one.guard.armed
     assert one.ask(Allow(A100)) == ControlChanged(A100, True, None)
-    applied = one.ask(Apply(A100, power_limit_w=200.0, confirm_s=60.0))
+    applied = one.ask(Apply(A100, {"power_limit_w": 200.0}, confirm_s=60.0))
     assert isinstance(applied, SettingApplied)
     assert 0 < applied.confirm_s <= 60.0
     assert limit_of(gpu) == 200.0
@@ -61,7 +61,7 @@ def test_a_simulated_board_is_armed_by_the_user_and_its_settings_wait_to_be_conf
 def test_what_was_kept_on_a_simulated_board_is_put_back_with_everything(gpu: Gpu) -> None:
     one, before = Service(gpu), limit_of(gpu)
     one.ask(Allow(A100))
-    one.ask(Apply(A100, power_limit_w=200.0, confirm_s=60.0))
+    one.ask(Apply(A100, {"power_limit_w": 200.0}, confirm_s=60.0))
     one.ask(Confirm(A100))
     one.ask(Forbid(A100))
     assert limit_of(gpu) == 200.0

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from app.base.errors import InputError
 from app.engine.formats.columns import parse_columns
 from app.engine.models.column_roles import Named, find_roles
-from app.engine.models.documents import fit_to_json
 from app.engine.models.fit.frequency import fit_points
 from app.engine.models.fit.points import choose
+from app.engine.models.fit_documents import fit_to_json
 from app.engine.models.series import read_series
 
 

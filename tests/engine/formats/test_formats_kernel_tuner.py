@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.base.errors import InputError
+from app.base.paths import resources
 from app.engine.formats.read import read_recording
 from app.engine.formats.recording import Recording
 from app.engine.results.measurement import State
@@ -39,6 +40,11 @@ def file(tmp_path: Path) -> Path:
 
 
 # --- real files -------------------------------------------------------------------------------------------------------
+
+
+def test_the_session_that_comes_with_the_program_names_its_problem_size() -> None:
+    path = resources() / "recordings" / "h200-sgemm-session.json.gz"
+    assert read_recording(path).problem_size == "4096, 4096"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from app.cli import main
-from app.engine.analysis.description import describe_analysis
+from app.engine.analysis.describe_analysis import describe_analysis
 from app.engine.analysis.session_analysis import analyse
 from app.engine.formats.any_table import read_table
 

@@ -35,7 +35,7 @@ int hipGetDevicePropertiesR0600(char *properties, int) {
     return OK;
 }
 
-int hipStreamCreate(void **made) { return cuStreamCreate(made, 0); }
+int hipStreamCreateWithFlags(void **made, unsigned flags) { return cuStreamCreate(made, flags); }
 int hipStreamDestroy(void *) { return OK; }
 int hipStreamSynchronize(void *) { return lost; }
 
@@ -67,7 +67,7 @@ int hipModuleLaunchKernel(Function *function, unsigned gx, unsigned gy, unsigned
 
 // --- events and graphs
 
-int hipEventCreate(Event **made) { return cuEventCreate(made, 0); }
+int hipEventCreateWithFlags(Event **made, unsigned flags) { return cuEventCreate(made, flags); }
 int hipEventDestroy(Event *event) { return cuEventDestroy_v2(event); }
 int hipEventRecord(Event *event, void *on) { return cuEventRecord(event, on); }
 int hipEventQuery(Event *event) { return cuEventQuery(event); }

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.base.errors import WattridgeError
-from app.engine.metering.gain import fit_gain
-from app.engine.metering.gain_store import gain_from_json, gain_to_json, keep_gain, known_gain
+from app.engine.metering.gain import fit_gain, gain_from_json, gain_to_json, keep_gain, known_gain
 from app.sensors.select import open_gpu
 
 

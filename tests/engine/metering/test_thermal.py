@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from app.base.errors import InputError
 from app.base.paths import data_folder
 from app.engine.metering.condition import Condition, PowerHistory, drawn_lately_w
-from app.engine.metering.thermal import PRIOR, PRIOR_SD, Look, ThermalModel
-from app.engine.metering.thermal_store import BoardHeat, keep_heat, known_heat
+from app.engine.metering.thermal import PRIOR, PRIOR_SD, BoardHeat, Look, ThermalModel, keep_heat, known_heat
 
 RECORDED = Path(__file__).parent / "data" / "thermal_history_h200.csv"  # its README says how it was recorded
 SAMPLED = 0.003  # of a window of 0.34 s, relative: scatter of the driver's samples

@@ -15,7 +15,7 @@ import pytest
 from app.base.errors import InputError
 from app.base.paths import resources
 from app.cli import main
-from app.engine.models.description import describe_fit
+from app.engine.models.describe_fits import describe_fit
 from app.engine.models.fit.frequency import fit_points
 from app.engine.models.fit.points import Points, choose
 from app.engine.models.series import read_series

@@ -13,13 +13,13 @@ from fixtures.fake_board import HEAVY, FakeBoard
 from app.base.paths import resources
 from app.engine.control.guard import DeviceGuard
 from app.engine.metering.condition import Condition
-from app.engine.metering.thermal_store import BoardHeat, known_heat
+from app.engine.metering.thermal import BoardHeat, known_heat
 from app.engine.models.arrays import Floats
 from app.engine.models.sweep import Sweep, sweep_clocks, sweep_limits
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated import laws

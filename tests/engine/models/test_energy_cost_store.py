@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.engine.models.energy_cost import Sample, fit
-from app.engine.models.energy_cost_store import keep_model, kept_model
+from app.engine.models.energy_cost import Sample, fit, keep_model, kept_model
 
 PARAMETERS = ("tile", "width")
 

@@ -585,7 +585,7 @@ def test_any_points_give_a_fit_a_clear_no_or_bad_input(points: list[tuple[float,
 
 
 def test_a_fit_survives_the_store() -> None:
-    from app.engine.models.documents import fit_from_document, fit_to_document
+    from app.engine.models.fit_documents import fit_from_document, fit_to_document
 
     fit = fit_frequency_model(Points(TEN, SOFT.power_w(TEN), gpu="board", series="all", simulated=True))
     document = json.loads(json.dumps(fit_to_document(fit)))
@@ -601,7 +601,7 @@ def test_a_fit_survives_the_store() -> None:
 
 def test_the_stored_document_is_flat_and_keeps_its_names() -> None:
     """Those of databases that older programs wrote."""
-    from app.engine.models.documents import fit_to_document
+    from app.engine.models.fit_documents import fit_to_document
 
     document = fit_to_document(fit_frequency_model(Points(TEN, SOFT.power_w(TEN))))
     assert " ".join(sorted(document)) == (

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.base.errors import InputError
-from app.engine.models.description import describe_fit
-from app.engine.models.documents import fit_to_json
+from app.engine.models.describe_fits import describe_fit
 from app.engine.models.fit.frequency import fit_points
 from app.engine.models.fit.points import choose
+from app.engine.models.fit_documents import fit_to_json
 from app.engine.models.series import read_series, series_of_table
 from app.engine.results.measurement import Measurement, State
 from app.engine.space.build import space_of_table

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from app.cli import main
-from app.engine.models.description import describe_fit
-from app.engine.models.documents import fit_to_json
+from app.engine.models.describe_fits import describe_fit
 from app.engine.models.fit.frequency import fit_points
 from app.engine.models.fit.points import choose
+from app.engine.models.fit_documents import fit_to_json
 from app.engine.models.series import read_series
 
 CLOCKS = np.arange(510, 1426, 60)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from fixtures.cuda_bench import SteadySensors
-from fixtures.engine_fakes import Listener, plan
+from fixtures.engine_fakes import Listener, made_by, plan
 from host_cuda.build import TOOLCHAIN, build, why_not
 
 import app
@@ -36,10 +36,10 @@ from app.engine.runner.cuda.toolkit import pip_folders, toolkits
 from app.engine.session import sources
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.space.build import build_space
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.engine.workloads.machine_code import kernel_code
 from app.engine.workloads.source_kernel import Build
@@ -125,7 +125,9 @@ def _session(folder: Path, patch: pytest.MonkeyPatch) -> SessionResult:
         title=spec.name,
         strategy="brute_force",
         objective=Objective(Goal("energy_j", maximise=False)),
-        make_runner=lambda: open_cuda_runner(spec, sensors, space, DeviceGuard(sensors), toolchain=TOOLCHAIN, jobs=1),
+        boards=made_by(
+            lambda: open_cuda_runner(spec, sensors, space, DeviceGuard(sensors), toolchain=TOOLCHAIN, jobs=1)
+        ),
         origin={
             "kind": "specification",
             "file": str(path),

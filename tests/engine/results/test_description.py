@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from app.engine.models.clock_fits import ClockFit, caps_of_sweep, fit_of_sweep
-from app.engine.models.description import describe_caps, describe_fit, describe_load
+from app.engine.models.describe_fits import describe_caps, describe_fit, describe_load
 from app.engine.models.fit.frequency import FrequencyFit, fit_frequency_model
 from app.engine.models.fit.points import Points
-from app.engine.models.roofline.description import describe_kernel, describe_sweep
+from app.engine.models.roofline.describe_sweeps import describe_kernel, describe_sweep
 from app.engine.models.roofline.points import PlacedKernel, published_sweeps, recorded_sweeps
 from app.engine.results.description import Description, Figure, label_as_html, side_by_side
 from app.sensors.select import open_gpu

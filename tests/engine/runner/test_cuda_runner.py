@@ -205,20 +205,20 @@ def test_stopping_ends_at_once(bench: type[Bench]) -> None:
 
 def test_rows_that_come_meanwhile_follow_without_a_break(bench: type[Bench], virtual_board: VirtualBoard) -> None:
     one = bench("launch_ms = [1, 2, 3, 5]", sensors=virtual_board)
-    coming, found = [[0, 1], [], [2], [3]], list[Measurement]()
+    coming, found = [[], [2], [3]], list[Measurement]()
     known_when_asked = []
 
     def more() -> list[int]:
         known_when_asked.append(len(found))
         return coming.pop(0) if coming else []
 
-    for measurement in one.runner.go_on(more, Depth.ENERGY, threading.Event()):
+    for measurement in one.runner.measure([0, 1], threading.Event(), more=more):
         found.append(measurement)
     assert sorted(each.row for each in found) == [0, 1, 2, 3]
     for each in found:
         assert each.state is State.OK, each.error
         assert each.values["time_s"] == pytest.approx(float(str(each.configuration["launch_ms"])) / 1e3, rel=1e-3)
-    assert known_when_asked[2:4] == [0, 1], "the last that ran is finished while the next one runs"
+    assert known_when_asked[1:3] == [0, 1], "the last that ran is finished while the next one runs"
 
 
 def test_a_reference_that_names_nothing_is_one_clear_line(bench: type[Bench]) -> None:
@@ -311,7 +311,7 @@ def test_a_session_in_which_everything_fails_says_why(bench: type[Bench], capsys
     from fixtures.engine_fakes import plan as plan_over
 
     from app.commands.terminal import print_description
-    from app.engine.session.description import describe_session
+    from app.engine.session.describe_session import describe_session
     from app.engine.space.result_table import ResultTable
 
     one = bench("fault = ['broken']\nblock_size_y = [1, 2, 4]")

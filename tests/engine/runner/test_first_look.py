@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from fixtures.cuda_bench import Bench
-from fixtures.engine_fakes import FakeRunner, Listener, grid, plan
+from fixtures.engine_fakes import FakeRunner, Listener, grid, made_by, plan
 from fixtures.virtual_cuda import ProcessOfNone, VirtualBoard
 
 from app.base.paths import data_folder
@@ -41,7 +41,7 @@ def honest(steps: Sequence[Preparing]) -> None:
 
 def run(one: Bench, listener: Callable[[Event], None], stop: threading.Event | None = None) -> SessionResult:
     runner = FakeRunner(one.space)  # stands in the plan until it is replaced
-    made = replace(plan(one.space, runner), make_runner=lambda: one.runner)
+    made = replace(plan(one.space, runner), boards=made_by(lambda: one.runner))
     with Store() as store:
         return run_session(made, store, listener, stop or threading.Event())
 

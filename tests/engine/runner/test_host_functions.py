@@ -21,9 +21,9 @@ from app.cli import main
 from app.engine.metering import stopwatch
 from app.engine.results.measurement import Measurement, State
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.engine.workloads.subprocesses import answer_of
 from app.sensors.select import open_gpu
@@ -145,7 +145,7 @@ def test_a_stop_ends_a_launch_that_may_still_take_long_and_the_runner_goes_on(tm
     stop, found = threading.Event(), list[Measurement]()
     with closing(open_gpu("host")) as gpu:
         plan = plan_specification(load_specification(path), gpu, SearchOptions())
-        with closing(plan.make_runner()) as runner:
+        with closing(plan.boards.runner(plan)) as runner:
             running = threading.Thread(target=lambda: found.extend(runner.measure([0], stop)), daemon=True)
             running.start()
             end_s = time.monotonic() + 60

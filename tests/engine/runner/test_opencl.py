@@ -25,10 +25,10 @@ from app.engine.runner.kernels.process import KernelFailed
 from app.engine.runner.opencl.image import make_image
 from app.engine.runner.opencl.language import OpenclLanguage
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.space.build import build_space
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.engine.workloads.kernel_arguments import Launch
 from app.sensors.limits import limits_of

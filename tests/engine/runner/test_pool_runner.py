@@ -10,7 +10,7 @@ from functools import partial
 from itertools import islice
 
 import pytest
-from fixtures.engine_fakes import FakeRunner, InOrder, grid, plan
+from fixtures.engine_fakes import FakeRunner, InOrder, grid, made_by, plan
 from fixtures.fake_pool import FakePool
 from fixtures.pool_sides import BUNDLE, MODEL, ScriptedSide, board
 
@@ -34,11 +34,15 @@ def side(key: str, before: Callable[[int], None] = lambda _: None) -> ScriptedSi
     return ScriptedSide(key, SPACE, before)
 
 
+def remarks_to(said: list[str]) -> Callable[[object, str], None]:
+    return lambda _, remark: said.append(remark) if remark else None
+
+
 @contextmanager
 def running(*sides: ScriptedSide, space: SearchSpace = SPACE) -> Iterator[tuple[FakePool, PoolRunner, list[str]]]:
     said: list[str] = []
     pool = FakePool(*sides)
-    runner = PoolRunner(pool, MODEL, "simulated", space, BUNDLE, on_remark=said.append)
+    runner = PoolRunner(pool, MODEL, "simulated", space, BUNDLE, report=remarks_to(said))
     try:
         yield pool, runner, said
     finally:
@@ -232,7 +236,7 @@ def test_a_board_that_another_session_has_is_asked_again(monkeypatch: pytest.Mon
     pool, said = FakePool(), list[str]()
     pool.garble = garble
     pool.join(side("a"))
-    runner = PoolRunner(pool, MODEL, "simulated", SPACE, BUNDLE, on_remark=said.append)
+    runner = PoolRunner(pool, MODEL, "simulated", SPACE, BUNDLE, report=remarks_to(said))
     assert [each.row for each in runner.measure([3], threading.Event())] == [3]
     assert said == [f"{board('a').label} is busy with another session; it is asked again"]
     runner.close()
@@ -309,7 +313,7 @@ def test_a_session_over_boards_is_stored_with_the_board_of_every_row_and_what_ea
 
     pool = FakePool(side("a", other_has_rows("a", "b")), side("b", other_has_rows("b", "a")))
     make = partial(PoolRunner, pool, MODEL, "simulated", SPACE, BUNDLE)
-    whole = plan(SPACE, FakeRunner(SPACE), strategy=InOrder.name, make_runner=make)
+    whole = plan(SPACE, FakeRunner(SPACE), strategy=InOrder.name, boards=made_by(make))
     with Store() as store:
         result = run_session(whole, store, lambda _: None, threading.Event())
         table = store.load(result.session).table

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from app.engine.runner.pool.messages import BoardBusy, error_line
 from app.engine.runner.pool.pool import (
     STATUS,
-    BoardReports,
     BoardStatus,
     Doing,
     Ledger,
@@ -24,7 +23,7 @@ from app.engine.runner.pool.pool import (
     status_of_origin,
 )
 from app.engine.runner.pool.runner import PoolRunner
-from app.engine.session.description import describe_board_work
+from app.engine.session.describe_session import describe_board_work
 
 SPACE = grid()
 ROWS = list(range(SPACE.size))
@@ -110,7 +109,6 @@ def test_the_runner_reports_each_board_what_it_measures_and_when_it_is_lost() ->
 
     pool = FakePool(*(ScriptedSide(key, SPACE, before(key)) for key in "ab"))
     pools.append(pool)
-    reports = BoardReports()
 
     def hear(status: PoolStatus, remark: str) -> None:
         heard.append((status, remark))
@@ -118,13 +116,12 @@ def test_the_runner_reports_each_board_what_it_measures_and_when_it_is_lost() ->
             assert of(status, "a").doing is Doing.MEASURING
             seen.set()
 
-    with reports.heard_by(hear):
-        runner = PoolRunner(pool, MODEL, "simulated", SPACE, BUNDLE, on_remark=reports.remark, on_status=reports.status)
-        assert {each.doing for each in heard[0][0].boards} <= {Doing.PREPARING, Doing.WAITING}
-        found = list(runner.measure(ROWS, threading.Event()))
-        stored = status_of_origin(runner.conclude())
-        runner.close()
-        pool.close()
+    runner = PoolRunner(pool, MODEL, "simulated", SPACE, BUNDLE, report=hear)
+    assert {each.doing for each in heard[0][0].boards} <= {Doing.PREPARING, Doing.WAITING}
+    found = list(runner.measure(ROWS, threading.Event()))
+    stored = status_of_origin(runner.conclude())
+    runner.close()
+    pool.close()
     assert stored is not None
     for last in (heard[-1][0], stored):
         a, b = of(last, "a"), of(last, "b")
@@ -141,7 +138,9 @@ def test_a_board_that_another_session_has_is_reported_as_such_before_the_session
     heard: list[PoolStatus] = []
     free, reported = threading.Event(), threading.Event()
 
-    def hear(status: PoolStatus) -> None:
+    def hear(status: PoolStatus, remark: str) -> None:
+        if remark:  # with the status before
+            return
         heard.append(status)
         if any(each.doing is Doing.BUSY for each in status.boards):
             reported.set()
@@ -158,7 +157,7 @@ def test_a_board_that_another_session_has_is_reported_as_such_before_the_session
             return super().answer(line, say)
 
     pool = FakePool(Busy("a", SPACE), ScriptedSide("b", SPACE, wait))
-    runner = PoolRunner(pool, MODEL, "simulated", SPACE, BUNDLE, on_status=hear)
+    runner = PoolRunner(pool, MODEL, "simulated", SPACE, BUNDLE, report=hear)
     list(runner.measure(ROWS[:3], threading.Event()))
     runner.close()
     pool.close()

@@ -12,10 +12,10 @@ from app.base.errors import InputError, WattridgeError
 from app.engine.results.objectives import Goal, parse_front
 from app.engine.results.state import SessionState
 from app.engine.session.events import MeasurementsAdded
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_of, plan_replay, plan_resume
 from app.engine.session.run import run_session
 from app.engine.session.summary import session_summary
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.engine.strategies import base as strategies
 

@@ -16,7 +16,7 @@ from app.base.errors import InputError, WattridgeError
 from app.engine.control.guard import DeviceGuard
 from app.engine.metering.meter import Meter
 from app.engine.models.clock_fits import fit_of_session, fit_of_sweep
-from app.engine.models.documents import latest_fit
+from app.engine.models.fit_documents import latest_fit
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.state import SessionState
 from app.engine.runner.languages import require_language
@@ -35,11 +35,11 @@ from app.engine.session.events import (
     Stop,
 )
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_resume, plan_specification, space_of
 from app.engine.session.run import run_session
 from app.engine.session.summary import session_summary
 from app.engine.specification.model import Specification
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.sensors.clock import VirtualClock
 from app.sensors.event_reasons import LIMITING, EventReason
@@ -227,7 +227,7 @@ def test_clocks_change_once_per_setting_and_are_put_back(specification: Specific
     lock = gpu.lock_graphics_clock
     gpu.lock_graphics_clock = lambda clock: (changes.append(clock), lock(clock))[1]  # type: ignore[method-assign]
     plan = plan_specification(specification, gpu)
-    runner = plan.make_runner()
+    runner = plan.boards.runner(plan)
     rows = [row for row in range(plan.space.size) if row % 37 == 0]
     measured = [m.row for m in runner.measure(rows, threading.Event())]
     runner.close()
@@ -311,7 +311,7 @@ def test_the_engine_thread_fits_and_sets_between_sessions(specification: Specifi
         tuner = Tuner(store, heard, guard_of=lambda _: guard)
         tuner.start()
         try:
-            tuner.submit(Apply(gpu.info.uuid, graphics_clock_mhz=1005, power_limit_w=200.0))
+            tuner.submit(Apply(gpu.info.uuid, {"graphics_clock_mhz": 1005, "power_limit_w": 200.0}))
             applied = heard.wait_for(SettingApplied)
             assert applied.applied == {"power_limit_w": 200.0, "graphics_clock_mhz": 1005}
             assert applied.obeyed

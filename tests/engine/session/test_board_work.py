@@ -22,15 +22,16 @@ from app.engine.results.measurement import State
 from app.engine.results.state import SessionState
 from app.engine.runner.pool import messages
 from app.engine.runner.pool.messages import Bundle, Request, SessionWork, bundle_of
-from app.engine.runner.pool.pool import PooledGpu, boards_of_origin
+from app.engine.runner.pool.pool import boards_of_origin
+from app.engine.runner.pool.pooled_gpu import PooledGpu
 from app.engine.runner.pool.runner import BEST, FRONT
 from app.engine.session.load import load_specification
 from app.engine.session.on_board import limits_on
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_resume, plan_specification, space_of
 from app.engine.session.pool import worker
 from app.engine.session.pool.worker import BoardWork
 from app.engine.session.run import AGAIN, run_session
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
@@ -152,8 +153,8 @@ def test_a_board_goes_on_with_the_rows_of_the_next_request_before_that_has_its_t
     handed: list[int] = []
     session = board._session
     assert session is not None
-    go_on = session.runner.go_on  # type: ignore[attr-defined]
-    session.runner.go_on = lambda more, *how: handed.append(1) or go_on(more, *how)  # type: ignore[attr-defined]
+    measure = session.runner.measure
+    session.runner.measure = lambda *how: handed.append(1) or measure(*how)  # type: ignore
     second_waits.set()
     first.join(60)
     next_one.join(60)

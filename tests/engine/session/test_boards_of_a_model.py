@@ -23,21 +23,20 @@ from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Limit, Objective
 from app.engine.results.state import SessionState
 from app.engine.runner.pool import messages
-from app.engine.runner.pool.pool import PooledGpu
+from app.engine.runner.pool.pooled_gpu import PooledGpu
 from app.engine.runner.pool.runner import BEST, FRONT, MOST_BEST, finalists
-from app.engine.session.description import describe_session
+from app.engine.session.describe_session import describe_session
 from app.engine.session.events import Event, MeasurementsAdded
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
-from app.engine.session.on_board import runner_on
 from app.engine.session.opening import open_session
-from app.engine.session.plan import SearchOptions, SessionPlan
 from app.engine.session.planning import plan_resume, plan_specification
 from app.engine.session.pool.worker import BoardWork
 from app.engine.session.run import run_session
 from app.engine.session.summary import session_summary
 from app.engine.space.result_table import ResultTable
 from app.engine.specification.model import Specification
+from app.engine.specification.plan import SearchOptions, SessionPlan
 from app.engine.store.database import Store
 from app.engine.workloads.profiled import ProfiledKernel
 from app.sensors.clock import VirtualClock
@@ -128,8 +127,7 @@ def plan_over(gpu: PooledGpu) -> SessionPlan:
     """Every row of the ladder, for the least energy."""
     space = whole_plan().space.subset(np.array(sorted(ladder())))
     made = plan_specification(specification(), gpu, SearchOptions(strategy="brute_force"))
-    make = runner_on(specification(), gpu, space, None)
-    return replace(made, space=space, objective=Objective(GOALS[0], GOALS), max_evaluations=None, make_runner=make)
+    return replace(made, space=space, objective=Objective(GOALS[0], GOALS), max_evaluations=None)
 
 
 def run(plan: SessionPlan, store: Store, stop: threading.Event | None = None) -> SessionResult:

@@ -12,10 +12,10 @@ from app.base.errors import InputError
 from app.base.paths import resources
 from app.engine.report.export import export_session
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_of, plan_resume, plan_specification
 from app.engine.session.run import run_session
 from app.engine.session.sources import are_as_measured, require_as_measured, to_origin
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.sensors.select import open_gpu
 

@@ -18,10 +18,10 @@ from app.engine.metering.meter import Meter
 from app.engine.models.series import read_series
 from app.engine.report.export import export_session
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions, SessionPlan
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.space.result_table import ResultTable
+from app.engine.specification.plan import SearchOptions, SessionPlan
 from app.engine.store.database import Store
 from app.sensors.channel import Reading, channel
 from app.sensors.clock import VirtualClock

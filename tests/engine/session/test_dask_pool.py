@@ -28,13 +28,14 @@ from app.engine.children.python import python_command, python_environment
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.state import SessionState
 from app.engine.runner.pool.dask_pool import DaskPool
-from app.engine.runner.pool.pool import Certificates, PooledGpu, boards_of_origin
+from app.engine.runner.pool.pool import Certificates, boards_of_origin
+from app.engine.runner.pool.pooled_gpu import PooledGpu
 from app.engine.session.events import Event, MeasurementsAdded, PoolReported
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.pool.opening import make_certificates
 from app.engine.session.run import run_session
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 
 BOARDS = 4

@@ -20,15 +20,16 @@ from app.engine.formats.t4 import write_t4
 from app.engine.results.measurement import Depth, Measurement, State
 from app.engine.results.objectives import Goal, Objective
 from app.engine.results.state import SessionState
-from app.engine.session.description import describe_session
+from app.engine.runner.stating import seen_again
+from app.engine.session.describe_session import describe_session
 from app.engine.session.live_session import SessionResult
 from app.engine.session.opening import import_recording
-from app.engine.session.plan import SearchOptions, SessionPlan
 from app.engine.session.planning import plan_replay
 from app.engine.session.run import run_session
 from app.engine.session.summary import session_summary
 from app.engine.space.result_table import ResultTable
 from app.engine.space.search_space import SearchSpace
+from app.engine.specification.plan import SearchOptions, SessionPlan
 from app.engine.store.database import Store
 from app.engine.strategies import base
 from app.engine.strategies.base import Search, Strategy
@@ -68,11 +69,14 @@ def test_rows_are_timed_and_some_of_them_measured_and_both_are_counted() -> None
 
 def test_a_third_of_those_measured_are_measured_again_at_the_end_however_many_were_timed() -> None:
     class Stating(FakeTimer):
-        def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
-            return measurements
-
-        def conclude(self) -> dict[str, str]:
-            return {}
+        def finish(
+            self,
+            measurements: Sequence[Measurement],
+            again: Sequence[int],
+            objective: Objective,
+            stop: threading.Event,
+        ) -> Sequence[Measurement]:
+            return seen_again(self, measurements, again, stop)
 
     runner = Stating(SPACE)
     with Store() as store:
@@ -160,10 +164,10 @@ def test_a_compile_error_counts_once_and_is_never_tried_again() -> None:
 
 def test_a_timed_row_that_fails_when_it_is_measured_is_a_failure() -> None:
     class Fails(FakeTimer):
-        def measure(self, rows, stop):  # type: ignore[no-untyped-def]
-            for found in super().measure(rows, stop):
-                failed = replace(found, state=State.RUNTIME, values={}, error="the board fell off")
-                yield failed if found.row == 9 else found
+        def answer(self, row: int, depth: Depth) -> Measurement:
+            found = super().answer(row, depth)
+            failed = replace(found, state=State.RUNTIME, values={}, error="the board fell off")
+            return failed if depth is Depth.ENERGY and row == 9 else found
 
     with Store() as store:
         result = run(store, Fails(SPACE))

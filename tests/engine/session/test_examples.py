@@ -11,9 +11,9 @@ import pytest
 from app.base.paths import resources
 from app.engine.results.measurement import State
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu

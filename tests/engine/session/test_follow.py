@@ -26,9 +26,9 @@ from app.engine.session import follow as following
 from app.engine.session.events import EngineFault, Event, MeasurementsAdded, SessionRemark, SessionStarted
 from app.engine.session.follow import follow_session, is_growing, plan_follow
 from app.engine.session.live_session import SessionResult
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_resume
 from app.engine.session.run import run_session
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 
 ALL = len(CACHE["cache"])

@@ -13,17 +13,17 @@ import pytest
 from app.base.errors import InputError, WattridgeError
 from app.base.paths import resources
 from app.engine.metering.external_meters import MeterChoice
-from app.engine.metering.gain_store import known_gain
+from app.engine.metering.gain import known_gain
 from app.engine.results.measurement import of_sources
-from app.engine.session.description import describe_session
+from app.engine.session.describe_session import describe_session
 from app.engine.session.gains import choice_of_origin, gain_of_origin
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_resume, plan_specification
 from app.engine.session.run import run_session
 from app.engine.specification.check import specification_of
 from app.engine.specification.document import document_of
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.sensors.gpu import Gpu
 from app.sensors.select import open_gpu

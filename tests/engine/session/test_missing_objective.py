@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,10 +12,10 @@ from fixtures.engine_fakes import FakeRunner, Listener, grid, measurement_of, pl
 
 from app.base.errors import InputError
 from app.cli import main
-from app.engine.results.measurement import Measurement
+from app.engine.results.measurement import Depth, Measurement
 from app.engine.results.objectives import Goal, Objective, parse_front
 from app.engine.results.state import SessionState
-from app.engine.session.description import describe_session
+from app.engine.session.describe_session import describe_session
 from app.engine.session.live_session import SessionResult
 from app.engine.session.run import run_session
 from app.engine.store.database import Store
@@ -32,14 +31,12 @@ class Sparse(FakeRunner):
         super().__init__(SPACE)
         self.known = known
 
-    def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
-        for row in rows:
-            whole = measurement_of(SPACE, row)
-            if row < self.known or not whole.values:
-                yield whole
-            else:
-                time_alone = {"time_s": whole.values["time_s"]}
-                yield replace(whole, values=time_alone, message="after 9 s; energy is not known: no power was reported")
+    def answer(self, row: int, depth: Depth) -> Measurement:
+        whole = measurement_of(SPACE, row)
+        if row < self.known or not whole.values:
+            return whole
+        time_alone = {"time_s": whole.values["time_s"]}
+        return replace(whole, values=time_alone, message="after 9 s; energy is not known: no power was reported")
 
 
 def run(known: int) -> SessionResult:

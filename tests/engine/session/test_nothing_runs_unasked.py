@@ -13,10 +13,10 @@ import pytest
 
 from app.cli import main
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SessionPlan
 from app.engine.session.planning import plan_resume, plan_specification, space_of
 from app.engine.session.run import run_session
 from app.engine.specification.document import document_of
+from app.engine.specification.plan import SessionPlan
 from app.engine.store.database import Store
 from app.sensors.select import open_gpu
 from app.views.editor.beside import measure, read

@@ -16,7 +16,7 @@ from app.engine.formats.read import read_recording
 from app.engine.report.export import export_session
 from app.engine.results.objectives import Goal
 from app.engine.results.state import SessionState
-from app.engine.session.description import describe_session
+from app.engine.session.describe_session import describe_session
 from app.engine.session.engine_thread import Tuner
 from app.engine.session.events import EngineFault, FitFinished, Open, SessionChanged, SessionStarted, Show
 from app.engine.session.opening import best_of, import_recording, open_session

@@ -20,10 +20,10 @@ from app.engine.results.state import SessionState
 from app.engine.runner.profiling.profiler import SimulatedProfiler
 from app.engine.session.load import load_specification
 from app.engine.session.opened import stored_session
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.profiling import ProfilingResult, Wanted, Which, profile_session
 from app.engine.session.run import run_session
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.engine.workloads.hardware_counters import COUNTERS
 from app.engine.workloads.profiled import ProfiledKernel

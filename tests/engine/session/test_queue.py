@@ -6,15 +6,15 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from fixtures.engine_fakes import FakeRunner, Listener, grid, plan
+from fixtures.engine_fakes import FakeRunner, Listener, grid, made_by, plan
 
 from app.base.errors import InputError, WattridgeError
 from app.engine.results.state import Progress, SessionState
 from app.engine.session import events
 from app.engine.session.engine_thread import Tuner
-from app.engine.session.plan import SessionPlan
 from app.engine.session.queue import MOST_WAITING, QueuedRun, RunQueue, chosen_as, variants
 from app.engine.space.result_table import ResultTable
+from app.engine.specification.plan import SessionPlan
 from app.engine.store.database import Store
 
 SPACE = grid()
@@ -358,7 +358,7 @@ def test_runs_that_fail_before_and_after_they_began_are_followed_by_the_next(lab
         raise WattridgeError("no such board")
 
     dying = plan(SPACE, FakeRunner(SPACE, before=fails))
-    laboratory.add(dying, plan(SPACE, FakeRunner(SPACE), make_runner=no_runner), *plans(1))
+    laboratory.add(dying, plan(SPACE, FakeRunner(SPACE), boards=made_by(no_runner)), *plans(1))
     laboratory.wait_for_ends(3)
     finished = laboratory.queue.finished
     assert [run.state for run in finished] == [SessionState.FAILED, SessionState.FAILED, SessionState.DONE]

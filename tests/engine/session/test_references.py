@@ -18,16 +18,16 @@ from app.engine.report.content import gather
 from app.engine.report.page import report_html
 from app.engine.results.measurement import Depth, Measurement, State
 from app.engine.runner.kernels.reference import Baseline
-from app.engine.session.description import describe_session
+from app.engine.session.describe_session import describe_session
 from app.engine.session.load import load_specification
 from app.engine.session.opened import stored_session
-from app.engine.session.plan import SearchOptions, SessionPlan
 from app.engine.session.planning import plan_replay, plan_specification
 from app.engine.session.references import Kind, references_of, with_floor
 from app.engine.session.summary import session_summary
 from app.engine.space.result_table import ResultTable
 from app.engine.specification.operator_kernels import kept_specification
 from app.engine.specification.operator_shapes import EXAMPLES, parse_operator
+from app.engine.specification.plan import SearchOptions, SessionPlan
 from app.engine.store.database import Store
 from app.sensors.select import open_gpu
 

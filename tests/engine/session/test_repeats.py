@@ -28,10 +28,10 @@ from app.engine.report.export import export_session, export_specification
 from app.engine.results.measurement import SPREADS, STATED_FROM, Measurement, State
 from app.engine.runner.measurement_figures import figures_of
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_resume, plan_specification
 from app.engine.session.run import run_session
 from app.engine.specification.model import Specification
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.sensors.clock import VirtualClock
 from app.sensors.event_reasons import EventReason

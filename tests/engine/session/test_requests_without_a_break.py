@@ -13,6 +13,7 @@ from fixtures.engine_fakes import FakeRunner, FakeTimer, grid, measurement_of
 from fixtures.virtual_cuda import VirtualBoard
 
 from app.engine.results.measurement import Depth, Measurement
+from app.engine.runner.base import no_more
 from app.engine.runner.pool.messages import Request, SessionWork, bundle_of, parse_answer, request_line
 from app.engine.session.pool.worker import Coming, Measuring
 
@@ -27,8 +28,14 @@ class OneBehind(FakeRunner):
         super().__init__(SPACE)
         self.stop_at = stop_at
 
-    def go_on(self, more: Callable[[], Sequence[int]], depth: Depth, stop: threading.Event) -> Iterator[Measurement]:
-        todo, ran = list(more()), list[int]()
+    def measure(
+        self,
+        rows: Sequence[int],
+        stop: threading.Event,
+        depth: Depth = Depth.ENERGY,
+        more: Callable[[], Sequence[int]] = no_more,
+    ) -> Iterator[Measurement]:
+        todo, ran = list(rows), list[int]()
         while todo and not stop.is_set():
             ran.append(todo.pop(0))
             self.measured.append(ran[-1])

@@ -23,9 +23,8 @@ from app.base.paths import resources
 from app.engine.results.measurement import State
 from app.engine.results.service_figures import SERVICE_FIGURES
 from app.engine.results.state import SessionState
-from app.engine.session.description import describe_search
+from app.engine.session.describe_session import describe_search
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.session.service_boards import boards_of_service
@@ -34,6 +33,7 @@ from app.engine.space.result_table import ResultTable
 from app.engine.specification.check import specification_of
 from app.engine.specification.document import document_of
 from app.engine.specification.model import programs_of
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.engine.workloads.subprocesses import BackgroundProgram
 from app.sensors.clock import ScaledClock, VirtualClock

@@ -20,9 +20,9 @@ from app.engine.results.objectives import Goal, Objective
 from app.engine.results.state import SessionState
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions, SessionPlan
 from app.engine.session.planning import plan_resume, plan_specification
 from app.engine.session.run import run_session
+from app.engine.specification.plan import SearchOptions, SessionPlan
 from app.engine.store.database import Store
 from app.engine.strategies import base
 from app.sensors.select import open_gpu

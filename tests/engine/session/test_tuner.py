@@ -6,9 +6,10 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from fixtures.engine_fakes import FakeRunner, Listener, grid, plan
+from fixtures.engine_fakes import FakeRunner, Listener, grid, made_by, plan
 
 from app.base.errors import InputError, WattridgeError
+from app.engine.results.measurement import Depth
 from app.engine.results.objectives import Goal, Objective
 from app.engine.results.state import SessionState
 from app.engine.session.engine_thread import Tuner
@@ -182,7 +183,7 @@ def test_a_lost_gpu_ends_the_session_with_what_was_measured(store: Store, heard:
 
 def test_a_runner_that_leaves_a_row_out_is_a_failure_not_an_endless_loop(store: Store, heard: Listener) -> None:
     class Forgetful(FakeRunner):
-        def measure(self, rows, stop):  # type: ignore[no-untyped-def]
+        def measure(self, rows, stop, depth=Depth.ENERGY, more=list):  # type: ignore[no-untyped-def]
             return iter(())
 
     result = run_session(plan(SPACE, Forgetful(SPACE)), store, heard, never())
@@ -256,8 +257,8 @@ def test_what_cannot_be_done_is_one_event_and_the_thread_lives_on(tuner: Tuner, 
 
     tuner.submit(Fit(sweep=False))
     tuner.submit(Fit(sweep=True))
-    tuner.submit(Apply("GPU-1", graphics_clock_mhz=1000))
-    tuner.submit(Start(plan(SPACE, FakeRunner(SPACE), make_runner=broken)))
+    tuner.submit(Apply("GPU-1", {"graphics_clock_mhz": 1000}))
+    tuner.submit(Start(plan(SPACE, FakeRunner(SPACE), boards=made_by(broken))))
     tuner.submit(Pause())
     tuner.submit(Resume())
     tuner.submit(Stop())

@@ -60,7 +60,7 @@ def two() -> Iterator[TwoBoards]:
 
 def test_settings_belong_to_the_board_they_were_made_on_and_go_with_it(two: TwoBoards) -> None:
     for uuid in two.gpus:
-        two.tuner.submit(Apply(uuid, graphics_clock_mhz=1005))
+        two.tuner.submit(Apply(uuid, {"graphics_clock_mhz": 1005}))
         two.heard.wait_for(SettingApplied, lambda e, uuid=uuid: e.board == uuid)
     two.tuner.submit(Release(two.a100))
     two.heard.wait_for(BoardReleased, lambda e: e.board == two.a100)
@@ -74,7 +74,7 @@ def test_settings_belong_to_the_board_they_were_made_on_and_go_with_it(two: TwoB
 
 def test_what_one_board_waits_for_is_confirmed_there_alone(two: TwoBoards) -> None:
     for uuid in two.gpus:
-        two.tuner.submit(Apply(uuid, graphics_clock_mhz=1005, confirm_s=60.0))
+        two.tuner.submit(Apply(uuid, {"graphics_clock_mhz": 1005}, confirm_s=60.0))
         two.heard.wait_for(SettingApplied, lambda e, uuid=uuid: e.board == uuid)
     two.tuner.submit(Confirm(two.h200, keep=False))
     two.heard.wait_for(SettingApplied, lambda e: e.board == two.h200 and e.confirm_s is None)
@@ -100,7 +100,7 @@ def test_a_board_on_which_a_session_runs_is_not_released_but_another_one_is(
 
 def test_what_waits_on_any_board_is_put_back_and_said_before_a_session_begins(two: TwoBoards) -> None:
     for uuid in two.gpus:
-        two.tuner.submit(Apply(uuid, graphics_clock_mhz=1005, confirm_s=60.0))
+        two.tuner.submit(Apply(uuid, {"graphics_clock_mhz": 1005}, confirm_s=60.0))
         two.heard.wait_for(SettingApplied, lambda e, uuid=uuid: e.board == uuid)
     two.tuner.submit(Start(plan(grid(), FakeRunner(grid()), origin={"gpu": two.a100})))
     two.heard.wait_for(SessionStarted)

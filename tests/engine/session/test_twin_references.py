@@ -19,10 +19,10 @@ from app.base.paths import resources
 from app.engine.metering.condition import Condition
 from app.engine.results.measurement import Configuration
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.restating import restated
 from app.engine.session.run import run_session
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.engine.workloads.profiled import ProfiledKernel
 from app.sensors.clock import VirtualClock

@@ -15,9 +15,9 @@ from app.base.paths import resources
 from app.engine.results.objectives import Goal, Objective
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_of, plan_replay, plan_specification
 from app.engine.session.run import run_session
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.engine.strategies import base as strategies
 from app.sensors.clock import VirtualClock

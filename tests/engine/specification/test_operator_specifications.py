@@ -12,15 +12,15 @@ import pytest
 from app.base.errors import InputError
 from app.base.paths import resources
 from app.engine.runner.kernels.reference import Baseline
-from app.engine.session.description import describe_search
+from app.engine.session.describe_session import describe_search
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SessionPlan
 from app.engine.session.planning import plan_specification, space_of
 from app.engine.space.result_table import ResultTable
 from app.engine.specification.check import specification_of
 from app.engine.specification.document import document_of
 from app.engine.specification.model import Specification
 from app.engine.specification.operator_shapes import EXAMPLES, Operator, parse_operator
+from app.engine.specification.plan import SessionPlan
 from app.engine.strategies import base
 from app.engine.strategies.base import Background
 from app.engine.workloads.profiled import ProfiledKernel

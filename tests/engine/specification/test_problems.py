@@ -15,6 +15,7 @@ from app.base.errors import InputError
 from app.base.paths import resources
 from app.engine.specification.check import specification_of
 from app.engine.specification.problems import MAX_PROBLEMS, problems_of
+from app.engine.specification.toml_edit import line_of
 
 PATH = Path("/some where/a: b.toml")
 EXAMPLE = (resources() / "examples" / "sgemm.toml").read_text(encoding="utf-8")
@@ -62,6 +63,17 @@ def test_an_argument_in_a_list_has_its_index() -> None:
     wrong = document()
     wrong["kernel"]["arguments"][1]["type"] = "floaty"
     assert [problem.place for problem in problems_of(wrong, PATH)] == [("kernel", "arguments", 1, "type")]
+
+
+def test_a_wrong_key_is_named_at_its_own_line_and_hides_nothing_else_of_its_table() -> None:
+    text = EXAMPLE.replace("[kernel]\n", "[kernel]\n# a comment\nsuorce = 1\n", 1)
+    wrong = tomllib.loads("nothing = 1\n" + text)
+    wrong["kernel"]["arguments"][1]["type"] = "floaty"
+    found = [problem.place for problem in problems_of(wrong, PATH)]
+    assert set(found) == {("nothing",), ("kernel", "suorce"), ("kernel", "arguments", 1, "type")}
+    line = line_of(text, ("kernel", "suorce"))
+    assert line is not None
+    assert text.splitlines()[line - 1] == "suorce = 1"
 
 
 def test_an_empty_document_has_one() -> None:

@@ -23,9 +23,9 @@ from app.cli import main
 from app.engine.results.measurement import Depth, Measurement, same
 from app.engine.results.state import SessionState
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_resume, plan_specification
 from app.engine.session.run import run_session
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu

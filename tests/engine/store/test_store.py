@@ -19,8 +19,8 @@ from fixtures.engine_fakes import FakeRunner, grid, measurement_of, plan
 
 from app.base.errors import InputError, WattridgeError
 from app.cli import main
-from app.engine.models.documents import latest_fit, save_fit
 from app.engine.models.fit.frequency import FrequencyFit
+from app.engine.models.fit_documents import latest_fit, save_fit
 from app.engine.results.measurement import Depth, Measurement, State
 from app.engine.results.state import Purpose, SessionState
 from app.engine.store.database import Store

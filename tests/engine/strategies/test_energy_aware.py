@@ -23,11 +23,11 @@ from app.engine.results.chart import Chart
 from app.engine.results.measurement import Depth
 from app.engine.results.objectives import parse_goal
 from app.engine.results.pareto import front, hypervolume, reference_point
-from app.engine.session.description import describe_session
+from app.engine.session.describe_session import describe_session
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_of, plan_specification
 from app.engine.session.run import run_session
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.engine.strategies.energy_log import EnergyLog
 from app.sensors.clock import VirtualClock

@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 
 import app.engine.strategies  # noqa: F401  (registers them)
 from app.base.errors import InputError
-from app.engine.analysis.description import describe_choices
+from app.engine.analysis.describe_analysis import describe_choices
 from app.engine.analysis.session_analysis import analyse
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Limit, Objective, parse_bound, parse_limit
-from app.engine.session.description import describe_session
+from app.engine.session.describe_session import describe_session
 from app.engine.session.opening import best_of
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_replay
 from app.engine.session.run import run_session
 from app.engine.session.summary import session_summary
@@ -29,6 +28,7 @@ from app.engine.space.result_table import ResultTable
 from app.engine.space.within_limits import broken, broken_in_words, feasible, nearest, unsure_in_words
 from app.engine.specification.check import specification_of
 from app.engine.specification.document import document_of
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.engine.strategies import base
 from app.sensors.limits import limits_of

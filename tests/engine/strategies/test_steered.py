@@ -18,11 +18,11 @@ from app.engine.results.measurement import State
 from app.engine.results.objectives import Goal
 from app.engine.session.events import SessionRemark
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_replay, plan_specification
 from app.engine.session.run import run_session
 from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.engine.strategies import base
 from app.engine.strategies.base import Batch, Outcome

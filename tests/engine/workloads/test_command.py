@@ -16,15 +16,14 @@ from app.base.errors import InputError
 from app.cli import main
 from app.engine.control.guard import DeviceGuard
 from app.engine.metering.condition import Condition
-from app.engine.metering.thermal import ThermalModel
-from app.engine.metering.thermal_store import BoardHeat, keep_heat
+from app.engine.metering.thermal import BoardHeat, ThermalModel, keep_heat
 from app.engine.results.measurement import Measurement, State
 from app.engine.runner.command import CommandRunner
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.specification.model import Specification
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.engine.workloads.command import Command
 from app.engine.workloads.subprocesses import DRAIN_S, MOST_OUTPUT, run_process

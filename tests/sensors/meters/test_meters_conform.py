@@ -11,6 +11,7 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from environment import need_terminal
 from fixtures.meter_conformance import MeterConformance, collect
 from fixtures.powersensor2_device import PowerSensor2Device
 from powersensor3_device import PowerSensor3Device, steady
@@ -65,6 +66,7 @@ class TestPowerSensor3(MeterConformance):
 
     @pytest.fixture
     def meter(self) -> Iterator[PowerMeter]:
+        need_terminal()
         device = PowerSensor3Device(steady(50.0))
         meter = PowerSensor3(device.path)
         yield meter
@@ -78,6 +80,7 @@ class TestPowerSensor2(MeterConformance):
 
     @pytest.fixture
     def meter(self) -> Iterator[PowerMeter]:
+        need_terminal()
         device = PowerSensor2Device(lambda sensor, t: {0: 10.0, 2: 80.0, 3: 60.0}[sensor])
         meter = PowerSensor2(device.path)
         yield meter

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from environment import need_terminal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from powersensor3_device import PowerSensor3Device, square, steady
@@ -98,6 +99,7 @@ def test_the_clock_finds_what_was_lost_without_a_trace() -> None:
 class TestWithADevice:
     @pytest.fixture
     def device(self, tmp_path: Path) -> Iterator[PowerSensor3Device]:
+        need_terminal()
         device = PowerSensor3Device(square(0.1, 10.0, 90.0), drift=60e-6, link=tmp_path / "ttyACM0")
         yield device
         device.close()
@@ -213,6 +215,7 @@ def test_a_file_is_no_serial_port(tmp_path: Path) -> None:
 
 
 def test_a_device_without_pairs_in_use_says_so() -> None:
+    need_terminal()
     device = PowerSensor3Device(steady(1.0), pairs=())
     try:
         with pytest.raises(SensorError, match="no pair of sensors"):

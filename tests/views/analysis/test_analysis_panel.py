@@ -11,9 +11,12 @@ from PySide6.QtWidgets import QApplication, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from app.engine.analysis.charts import CHARTS, Analysed
+from app.engine.formats.read import read_recording
 from app.engine.results.measurement import Measurement, State
+from app.engine.session.planning import plan_replay
 from app.engine.space.result_table import ResultTable
 from app.views.analysis.panel import AnalysisPanel
+from app.views.files.table_window import TableWindow
 from app.views.plots.plot_export import curves_of
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
@@ -230,3 +233,25 @@ def test_neither_half_of_a_split_cloud_hides_the_other(lab: Lab, panel: Analysis
     assert "●" in key
     choose(panel, "best")
     assert not len(panel.figure.cloud)
+
+
+def test_a_table_of_several_kernels_says_that_its_figures_are_over_all_of_them(
+    lab: Lab, panel: AnalysisPanel, qtbot: QtBot, tmp_path: Path
+) -> None:
+    file = tmp_path / "kernels.csv"
+    rows = [f"{kernel},{n},{s * (1 + n / 64)}" for kernel, s in (("gemm", 3.0), ("copy", 1.0)) for n in (16, 32, 64)]
+    file.write_text("\n".join(["kernel,block,time_ms", *rows]))
+    plan = plan_replay(file)
+    table = read_recording(file).table()
+    lab.session(table, plan)
+    qtbot.waitUntil(lambda: panel.session is not None, timeout=20_000)
+    assert "6 measurements" in panel.state.text()
+    assert "different kernels (gemm, copy): a best or a mean" in panel.state.text()
+    assert panel.caption.text().endswith("recorded in kernels.csv · different kernels")
+    assert "different kernels (gemm, copy)" in panel.caption.toolTip()
+    assert "different kernels (gemm, copy)" in panel.caption.accessibleDescription()
+    window = TableWindow()
+    qtbot.addWidget(window, before_close_func=lambda widget: widget.shutdown())
+    window.open(file)
+    qtbot.waitUntil(window.keep.isEnabled, timeout=20_000)
+    assert "different kernels (gemm, copy)" in window.message.text()

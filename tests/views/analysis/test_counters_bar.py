@@ -17,10 +17,10 @@ from app.engine.control.guard import DeviceGuard
 from app.engine.session import events
 from app.engine.session.engine_thread import Tuner
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.profiling import Wanted, Which
 from app.engine.session.run import run_session
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.sensors.gpu import Gpu
 from app.sensors.select import open_gpu

@@ -10,7 +10,7 @@ from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, plan_for
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.engine.session.plan import SessionPlan
+from app.engine.specification.plan import SessionPlan
 from app.engine.store.database import Store
 from app.views.compare.panel import ComparePanel
 
@@ -105,6 +105,18 @@ def test_files_are_compared_without_being_kept(panel: ComparePanel, shared_data:
     assert "on the front of all together" in panel.figure.caption.text()
     panel.none.click()
     assert panel.ticked() == []
+
+
+def test_tables_that_name_no_kernel_are_of_one(panel: ComparePanel, tmp_path: Path, qtbot: QtBot) -> None:
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for file, seconds in zip(files, (1.0, 2.0), strict=True):
+        file.write_text(f"gpu,block,time_s,energy_j\nA,16,{seconds},50\nA,32,{2 * seconds},40\n")
+    panel.show()
+    panel.add_files(files)
+    qtbot.waitUntil(lambda: panel.result is not None, timeout=20_000)
+    assert panel.result is not None
+    assert [side.kernel for side in panel.result.found.sides] == ["", ""]
+    assert panel.result.found.carried, "the configurations of one were measured in the other too"
 
 
 def test_a_file_that_is_no_recording_is_reported_in_one_line(panel: ComparePanel, tmp_path: Path, qtbot: QtBot) -> None:

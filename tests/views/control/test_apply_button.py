@@ -47,7 +47,7 @@ def test_settings_are_applied_with_a_countdown_once_control_is_on(qtbot: QtBot) 
     assert button.isEnabled()
     assert button.toolTip().startswith("Set graphics clock 900 MHz on Test GPU")
     button.click()
-    assert lab.engine.commands == [events.Apply("fake:0", graphics_clock_mhz=900.0, confirm_s=10.0)]
+    assert lab.engine.commands == [events.Apply("fake:0", {"graphics_clock_mhz": 900.0}, confirm_s=10.0)]
     button.withdraw("This configuration failed")
     assert not button.isEnabled()
     assert button.why_not == "This configuration failed"

@@ -114,7 +114,7 @@ def test_what_is_ticked_is_asked_for_and_has_to_be_confirmed(panel_of: Any) -> N
     rows.limit.setValue(200)
     panel.apply.click()
     assert lab.engine.commands == [
-        events.Apply("GPU-1", graphics_clock_mhz=(900.0, 1200.0), power_limit_w=200.0, confirm_s=10.0)
+        events.Apply("GPU-1", {"graphics_clock_mhz": (900.0, 1200.0), "power_limit_w": 200.0}, confirm_s=10.0)
     ]
     assert not panel.apply.isEnabled()  # until the engine has answered
     observed = {"graphics_clock_mhz": 1200.0}
@@ -138,7 +138,7 @@ def test_a_simulated_board_is_armed_and_confirmed_as_a_real_one_and_says_what_it
     panel.apply.click()
     assert lab.engine.commands == [
         events.Allow("GPU-1"),
-        events.Apply("GPU-1", memory_clock_mhz=1215.0, confirm_s=10.0),
+        events.Apply("GPU-1", {"memory_clock_mhz": 1215.0}, confirm_s=10.0),
     ]
 
 
@@ -160,7 +160,7 @@ def test_a_typed_value_ticks_its_row_at_once_and_counts_before_the_field_is_left
     assert rows.low.cleanText() == "9", "what is being typed is left alone"
     qtbot.keyClicks(rows.low, "03")
     panel.apply.click()
-    assert lab.engine.commands == [events.Apply("GPU-1", graphics_clock_mhz=(900.0, 1410.0), confirm_s=10.0)]
+    assert lab.engine.commands == [events.Apply("GPU-1", {"graphics_clock_mhz": (900.0, 1410.0)}, confirm_s=10.0)]
     rows.boxes["graphics_clock_mhz"].setChecked(False)
     rows.limit.stepUp()
     assert set(rows.settings()) == {"power_limit_w"}
@@ -272,7 +272,7 @@ def test_a_workload_power_profile_is_chosen_asked_for_and_shown_as_it_is_then(pa
     qtbot.keyClick(rows.profile, Qt.Key.Key_Down)
     assert rows.settings() == {"workload_power_profile": 6.0}
     panel.apply.click()
-    assert lab.engine.commands == [events.Apply("GPU-1", workload_power_profile=6.0, confirm_s=10.0)]
+    assert lab.engine.commands == [events.Apply("GPU-1", {"workload_power_profile": 6.0}, confirm_s=10.0)]
     board.requested = (6,)
     words = "workload power profile 6"
     lab.engine.tell(events.SettingApplied("GPU-1", {}, {}, True, words, {"workload_power_profile": 5.0}, 9.0))

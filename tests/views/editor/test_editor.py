@@ -196,6 +196,15 @@ def test_each_problem_stands_beside_the_text_and_in_its_margin(editor: Specifica
     assert editor.run.isEnabled()
 
 
+def test_a_wrong_key_is_named_at_its_own_line(editor: SpecificationEditor, qtbot: QtBot) -> None:
+    text = TEXT.replace("seed = 3", "sede = 3")
+    editor.edited.set_text(text)
+    settle(qtbot, editor)
+    (said,) = problems(editor)
+    assert said.startswith(f"Line {text.splitlines().index('sede = 3') + 1}: ")
+    assert "unknown key 'sede'" in said
+
+
 def test_a_wrong_argument_is_named(editor: SpecificationEditor, qtbot: QtBot) -> None:
     editor.edited.set_text(TEXT.replace("float32", "floaty"))
     settle(qtbot, editor)

@@ -69,11 +69,11 @@ def test_a_finished_session_is_exported_and_applied_at_once(lab: Lab, bar: Answe
     assert said(bar) == ""
     bar.apply.click()
     clock = table.measurement(9).configuration["graphics_clock_mhz"]
-    assert lab.engine.commands == [events.Apply("fake:0", graphics_clock_mhz=float(clock), confirm_s=10.0)]
+    assert lab.engine.commands == [events.Apply("fake:0", {"graphics_clock_mhz": float(clock)}, confirm_s=10.0)]
     lab.result.select(30)
     bar.apply.click()
     clock = table.measurement(30).configuration["graphics_clock_mhz"]
-    assert lab.engine.commands[-1] == events.Apply("fake:0", graphics_clock_mhz=float(clock), confirm_s=10.0)
+    assert lab.engine.commands[-1] == events.Apply("fake:0", {"graphics_clock_mhz": float(clock)}, confirm_s=10.0)
 
 
 def test_whose_figures_are_applied_is_said_where_they_are_of_another_board_of_the_model(

@@ -18,9 +18,9 @@ from PySide6.QtGui import QTextDocumentFragment
 from pytestqt.qtbot import QtBot
 
 from app.engine.models.clock_fits import ClockFit, caps_of_sweep, fit_of_sweep
-from app.engine.models.documents import save_fit
 from app.engine.models.fit.frequency import FrequencyFit, fit_frequency_model
 from app.engine.models.fit.points import Points
+from app.engine.models.fit_documents import save_fit
 from app.engine.models.tuning_methods import methods_of_table
 from app.engine.session import events
 from app.engine.store.database import Store
@@ -389,7 +389,7 @@ def test_the_recommended_clock_is_applied_to_the_board_that_was_measured(
     assert not panel.why_not.isVisible()
     panel.apply.click()
     uuid = lab.context.gpu.info.uuid
-    assert lab.engine.commands == [events.Apply(uuid, graphics_clock_mhz=975.0, confirm_s=10.0)]
+    assert lab.engine.commands == [events.Apply(uuid, {"graphics_clock_mhz": 975.0}, confirm_s=10.0)]
 
 
 def test_a_sweep_of_the_shown_board_gives_a_clock_that_can_be_applied_to_it(lab: Lab, panel: ModelPanel) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from pytestqt.qtbot import QtBot
 
-from app.sensors.alarms import AlarmRules
+from app.sensors.trace.alarms import AlarmRules
 from app.views.monitor.alarm_window import AlarmWindow
 from app.views.shared import theme
 from app.views.shared.settings import Settings

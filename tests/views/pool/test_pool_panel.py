@@ -19,14 +19,14 @@ from app.base.paths import resources
 from app.engine.control.guard import DeviceGuard
 from app.engine.report.reproduce import run_command
 from app.engine.results.state import SessionState
-from app.engine.runner.pool.pool import STATUS, BoardReports, BoardStatus, Doing, PoolStatus
+from app.engine.runner.pool.pool import STATUS, BoardStatus, Doing, PoolStatus
 from app.engine.session import events
 from app.engine.session.engine_thread import Tuner
-from app.engine.session.plan import SessionPlan
 from app.engine.session.pool import opening
 from app.engine.session.pool.opening import OpenedPool
 from app.engine.session.pool.worker import BoardWork
 from app.engine.space.result_table import BOARD_NUMBER, ResultTable
+from app.engine.specification.plan import SessionPlan
 from app.engine.store.database import Store
 from app.sensors.clock import VirtualClock
 from app.sensors.gpu import Gpu
@@ -144,7 +144,7 @@ def lines(panel: PoolPanel) -> list[str]:
 
 
 def pooled_plan(**facts: Any) -> SessionPlan:
-    return plan_for(SPACE, OBJECTIVE, reports=BoardReports(("--gpu", "0,1")), **facts)
+    return plan_for(SPACE, OBJECTIVE, pool=("--gpu", "0,1"), **facts)
 
 
 # --- which boards -----------------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def test_a_session_runs_on_the_boards_that_were_chosen_and_one_that_dies_costs_n
     tune.open(GEMM)
     context.pool.use_boards(["simulated:a100", "simulated:a100#1"])
     assert not tune.runs_on.here.isEnabled(), "while it is being opened"
-    qtbot.waitUntil(lambda: tune.draft is not None and tune.draft.plan.reports is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: tune.draft is not None and tune.draft.plan.pool is not None, timeout=20_000)
     assert tune.runs_on.choice.text() == "2 boards of this computer"
     assert "sgemm on 2 boards of this computer" in tune.header.text
     assert cells(panel, "State") == ["waiting", "waiting"]
@@ -204,7 +204,7 @@ def test_a_session_runs_on_the_boards_that_were_chosen_and_one_that_dies_costs_n
     tune.runs_on.shown.trigger()
     qtbot.waitUntil(lambda: opened.closed == 1, timeout=20_000)
     assert tune.runs_on.choice.text() == "The shown board"
-    qtbot.waitUntil(lambda: tune.draft is not None and tune.draft.plan.reports is None, timeout=20_000)
+    qtbot.waitUntil(lambda: tune.draft is not None and tune.draft.plan.pool is None, timeout=20_000)
     assert cells(panel, "Lost") == ["0", "1"], "what is stored of the session that is shown"
     assert "was measured on these boards" in panel.state.text()
 
@@ -258,7 +258,7 @@ def test_of_a_pool_with_several_models_the_boards_of_one_share_a_session(
     next(each for each in runs_on.models if "H200" in each.text()).trigger()
     assert runs_on.choice.text() == "1 board of a pool"
     assert [each.key for each in pool.gpu().boards] == ["sim-h"]
-    assert pool.gpu().reports.options == ("--pool", "tls://10.0.0.1:8786", "--model", pool.model)
+    assert pool.gpu().options == ("--pool", "tls://10.0.0.1:8786", "--model", pool.model)
 
 
 def test_what_waits_for_boards_that_are_left_is_dropped_from_the_queue(window: Window, qtbot: QtBot) -> None:

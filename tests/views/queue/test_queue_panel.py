@@ -13,8 +13,8 @@ from pytestqt.qtbot import QtBot
 from app.base.paths import resources
 from app.engine.results.state import Purpose, SessionState
 from app.engine.session import events
-from app.engine.session.plan import SessionPlan
 from app.engine.space.result_table import ResultTable
+from app.engine.specification.plan import SessionPlan
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin

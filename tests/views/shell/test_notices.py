@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 from app.engine.results.state import Purpose, SessionState
 from app.engine.session import events
 from app.engine.space.result_table import ResultTable
-from app.sensors.alarms import AlarmRules
+from app.sensors.trace.alarms import AlarmRules
 from app.sensors.trace.sampler import SensorEvent
 from app.views.shared.settings import Settings
 from app.views.shell import banner as banner_module

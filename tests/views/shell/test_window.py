@@ -19,9 +19,9 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.base.errors import InputError
-from app.engine.models.documents import save_fit
 from app.engine.models.fit.frequency import fit_frequency_model
 from app.engine.models.fit.points import Points
+from app.engine.models.fit_documents import save_fit
 from app.engine.results.state import SessionState
 from app.engine.store.database import Store
 from app.views.shared import theme

@@ -13,9 +13,9 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.base.formatting import count_text
-from app.engine.session.plan import SessionPlan
 from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
+from app.engine.specification.plan import SessionPlan
 from app.sensors.clock import VirtualClock
 from app.sensors.limits import limits_of
 from app.sensors.simulated.gpu import SimulatedGpu

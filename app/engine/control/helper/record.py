@@ -252,6 +252,21 @@ def _is_kept(entry: Any) -> bool:
     return bool(entry.metadata.get("kept", True))
 
 
+def _take(record: Record, entry: dataclasses.Field[Any], document: dict[str, Any]) -> list[str]:
+    """Move one field from a document to the record; what of it is not understood."""
+    value = document.pop(entry.name, _MISSING)
+    if value is _MISSING:
+        return [] if entry.metadata.get("optional") else [f"no {entry.name!r}"]
+    if entry.name in ("prior", "kept") and isinstance(value, dict):
+        understood = {knob: setting for knob, setting in value.items() if _is_value(knob, setting)}
+        setattr(record, entry.name, understood)
+        return [f"{_short(knob)} in {entry.name!r}" for knob in value if knob not in understood]
+    if not _IS_VALID[entry.name](value):
+        return [f"{entry.name!r} is {_short(value)}"]
+    setattr(record, entry.name, value)
+    return []
+
+
 def _record_of(text: bytes, uuid: str, where: str) -> Record:
     """What can be understood of a file's content; what cannot is named in `unreadable`, and counts as open."""
     if not text:
@@ -267,20 +282,8 @@ def _record_of(text: bytes, uuid: str, where: str) -> Record:
     if version != VERSION or isinstance(version, bool):
         unknown.append(f"version {_short(version)}")
     record = Record(uuid)
-    for entry in dataclasses.fields(Record):
-        if not _is_kept(entry):
-            continue
-        value = document.pop(entry.name, _MISSING)
-        if value is _MISSING:
-            unknown += [] if entry.metadata.get("optional") else [f"no {entry.name!r}"]
-        elif entry.name in ("prior", "kept") and isinstance(value, dict):
-            understood = {knob: each for knob, each in value.items() if _is_value(knob, each)}
-            unknown.extend(f"{_short(knob)} in {entry.name!r}" for knob in value if knob not in understood)
-            setattr(record, entry.name, understood)
-        elif _IS_VALID[entry.name](value):
-            setattr(record, entry.name, value)
-        else:
-            unknown.append(f"{entry.name!r} is {_short(value)}")
+    for entry in filter(_is_kept, dataclasses.fields(Record)):
+        unknown += _take(record, entry, document)
     unknown.extend(f"field {_short(name)}" for name in document)
     if record.uuid != uuid:
         return Record(uuid, open=True, unreadable=f"{where} is of another board, {_short(record.uuid)}")

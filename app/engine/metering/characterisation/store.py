@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from ....base.board_files import BoardFiles
 from ....base.errors import InputError
-from ....base.files import read_text, write_text
-from ....base.formatting import as_json
-from ....base.paths import data_folder
+from ....base.records import as_json
 from ....sensors.gpu import GpuInfo
 from .sensor_figures import PARTS, SOURCES, Aftereffect, Answer, Characterisation, Floats, SourceFigures
 
 VERSION: Final = 2
 OF_A_MODEL: Final = 1  # this version did not keep of which board a look was: it counts as another one's
-_MAXIMUM_BYTES: Final = 4 << 20
+_FILES: Final = BoardFiles("characterisations", (VERSION, OF_A_MODEL), most_bytes=4 << 20)
 _MOST_POINTS: Final = 20_000
 _MOST_FILES: Final = 200
 _LEAST: Final = {"lag_ms": -math.inf, "share": -1.0}  # the other figures are not negative
@@ -38,8 +35,7 @@ def save_characterisation(found: Characterisation) -> Path:
     """
     path = _path(found.uuid, found.gpu, found.driver)
     unfinished = _unfinished(path)
-    text = json.dumps(to_json(found), indent=1, allow_nan=False, ensure_ascii=False)
-    written = write_text(path if found.complete else unfinished, text + "\n", overwrite=True)
+    written = _FILES.keep(path if found.complete else unfinished, to_json(found))
     if found.complete:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
@@ -199,22 +195,14 @@ def _of(info: GpuInfo, found: Characterisation | None) -> Characterisation | Non
 
 
 def _read(path: Path) -> Characterisation | None:
-    try:
-        return from_json(json.loads(read_text(path, _MAXIMUM_BYTES)), str(path))
-    except (InputError, json.JSONDecodeError, RecursionError):
-        return None
+    return _FILES.read(path, lambda document: from_json(document, str(path)))
 
 
 def _all_kept() -> list[Characterisation]:
     try:
-        files = sorted(_folder().glob("*.json"))[:_MOST_FILES]
+        return list(islice(_FILES.all(lambda document: from_json(document, _FILES.folder)), _MOST_FILES))
     except (InputError, OSError):
         return []
-    return [found for path in files if (found := _read(path)) is not None]
-
-
-def _folder() -> Path:
-    return data_folder() / "characterisations"
 
 
 def _unfinished(path: Path) -> Path:
@@ -222,6 +210,4 @@ def _unfinished(path: Path) -> Path:
 
 
 def _path(uuid: str, gpu: str, driver: str) -> Path:
-    name = re.sub(r"[^a-z0-9]+", "-", f"{gpu} {driver}".lower()).strip("-")[:80]
-    digest = hashlib.sha256(f"{uuid}\0{driver}".encode()).hexdigest()[:8]
-    return _folder() / f"{name}-{digest}.json"
+    return _FILES.path(f"{gpu} {driver}", key=f"{uuid}\0{driver}")

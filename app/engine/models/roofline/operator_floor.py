@@ -13,8 +13,8 @@ from ....base.errors import InputError
 from ....base.formatting import finite_or_none
 from ...specification.operator_kernels import metrics_of
 from ...specification.operator_shapes import Operator
+from ...specification.plan import SessionFacts
 from ...store.database import Store
-from ...store.record import SessionFacts
 from .energy_roofline import EnergyRoofline, board_named
 from .points import KERNEL, Sweep, precision_words, published_sweeps, recorded_sweeps, sweeps_of_store
 

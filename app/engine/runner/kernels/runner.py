@@ -31,13 +31,14 @@ from ...metering.meter import TIMED_S, Meter
 from ...metering.stopwatch import WINDOW_S, Stopwatch
 from ...metering.window import Run, Window
 from ...results.measurement import Configuration, Depth, Measurement, State
+from ...results.objectives import Objective
 from ...space.search_space import SearchSpace
 from ...specification.model import Specification, names_at_time
 from ...workloads.machine_code import as_rows, shortfall
 from ...workloads.source_kernel import KernelRefused, Prepared
-from ..base import OnPreparation, by_setting, once, settings_of
+from ..base import OnPreparation, Runner, by_setting, no_more, settings_of
 from ..measurement_figures import measurement_of, timed_measurement
-from ..stating import Stating
+from ..stating import Stating, seen_again
 from .compiler import Compiled, once_compiled
 from .gpu import ProcessGpu
 from .language import Language
@@ -89,10 +90,8 @@ class _Candidate:
         return self.run is not None or self.time_s is not None
 
 
-class KernelRunner:
-    """Implements `Runner`, `Times`, `Prepares`, `CompilesAhead` and `StatesFigures`.
-
-    Takes over the guard and the runner processes.
+class KernelRunner(Runner):
+    """Measures kernels on a real board. Takes over the guard and the runner processes.
 
     This class schedules: compiling ahead, the reference kernel, repeats, and recovery from faults. `LoadedKernels` is
     what happens to a kernel in the runner process, `Meter` how its launches are measured.
@@ -179,21 +178,23 @@ class KernelRunner:
             if len(self._ahead) > MOST_AHEAD:  # its image stays on disk
                 del self._ahead[next(iter(self._ahead))]
 
-    def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
-        """Measure the rows in the order in which they are compiled, those of one device setting together."""
-        return self.go_on(once(rows), Depth.ENERGY, stop)
+    def measure(
+        self,
+        rows: Sequence[int],
+        stop: threading.Event,
+        depth: Depth = Depth.ENERGY,
+        more: Callable[[], Sequence[int]] = no_more,
+    ) -> Iterator[Measurement]:
+        """Measure the rows in the order in which they are compiled, those of one device setting together.
 
-    def time(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
-        """Time the rows in the same order: compiled, loaded, verified, and launched for a few milliseconds."""
-        return self.go_on(once(rows), Depth.TIME, stop)
-
-    def go_on(self, more: Callable[[], Sequence[int]], depth: Depth, stop: threading.Event) -> Iterator[Measurement]:
-        """The same of what `more` gives: the next rows compile, and the first of them is loaded, meanwhile."""
+        The next rows compile, and the first of them is loaded, meanwhile. At `Depth.TIME` a row is compiled, loaded,
+        verified, and launched for a few milliseconds.
+        """
         self._gpu.stop = stop
         if self._kernels.lost:
             self._kernels.replace_process()
         self._keep_spare()
-        todo = list(more())
+        todo = list(rows)
         try:
             while todo and not stop.is_set():
                 ordered = by_setting(todo, self._space, self._guard)
@@ -236,6 +237,11 @@ class KernelRunner:
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
         return self._stating.restate(measurements) if self._metered else measurements
+
+    def finish(
+        self, measurements: Sequence[Measurement], again: Sequence[int], objective: Objective, stop: threading.Event
+    ) -> Sequence[Measurement]:
+        return self.restated(seen_again(self, measurements, again, stop))
 
     def conclude(self) -> Mapping[str, str]:
         origin = {"compiler": self._compiler.identity}

@@ -9,19 +9,16 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from .... import __version__
-from ....base.errors import InputError, WattridgeError
+from ....base.errors import WattridgeError
 from ....base.formatting import finite_or_none
-from ....sensors.channel import Channel, PowerSample, Reading
-from ....sensors.clock import Clock, HostClock
-from ....sensors.gpu import GpuInfo, NotSupported
+from ....sensors.gpu import GpuInfo
 from ....sensors.limits import DeviceLimits
 from ....sensors.remote.messages import (
     Garbled,
@@ -33,8 +30,6 @@ from ....sensors.remote.messages import (
     parse_line,
     text_of,
 )
-from ...results.settings import WORDS
-from ...specification.model import Specification, programs_of
 
 # --- a board ----------------------------------------------------------------------------------------------------------
 
@@ -331,38 +326,6 @@ class PoolStatus:
         return min(1.0, sum(board.worked_s for board in self.boards) / there_s) if there_s > 0 else math.nan
 
 
-class BoardReports:
-    """Where the runner of a pool reports, and whoever runs a session on it listens; of one thread."""
-
-    def __init__(self, options: Sequence[str] = ()) -> None:
-        """`options` are those with which a command uses the same boards."""
-        self.options = tuple(options)
-        self._hear: Callable[[PoolStatus, str], None] | None = None
-        self._last = PoolStatus()
-
-    @contextmanager
-    def heard_by(self, hear: Callable[[PoolStatus, str], None]) -> Iterator[None]:
-        """Let `hear` have every status, and a line for the user that may come with it, while the block runs."""
-        self._hear, self._last = hear, PoolStatus()
-        try:
-            yield
-        finally:
-            self._hear = None
-
-    def status(self, status: PoolStatus) -> None:
-        """The boards do something else now."""
-        self._last = status
-        self._say("")
-
-    def remark(self, text: str) -> None:
-        """What the user should know of the boards, in one line."""
-        self._say(text)
-
-    def _say(self, remark: str) -> None:
-        if self._hear is not None:
-            self._hear(self._last, remark)
-
-
 def boards_to_json(status: PoolStatus) -> list[dict[str, Any]]:
     """What the boards did, for `--json` and a session's origin."""
     return [
@@ -570,77 +533,10 @@ def _status_of(account: _Account, now: float) -> BoardStatus:
     )
 
 
-# --- as one -----------------------------------------------------------------------------------------------------------
+# --- in the origin of a session ---------------------------------------------------------------------------------------
 
 ORIGIN: Final = "boards"  # in a session's origin: the boards that measured it, as JSON by their keys
 SELECTOR: Final = "pool"  # in place of a board's UUID
-
-
-class PooledGpu:
-    """Implements `Gpu` as far as planning needs it: what is read and run is read and run beside the boards."""
-
-    def __init__(self, pool: Pool, boards: Sequence[PoolBoard], options: Sequence[str] = ()) -> None:
-        """`boards` are of one model, one at least; `options` those with which a command uses them."""
-        self.pool = pool
-        self.reports = BoardReports(options)
-        self.boards = tuple(boards)
-        self.model = boards[0].model
-        self.info: GpuInfo = replace(boards[0].info, index=0, uuid=SELECTOR, host="")
-        self.channels: tuple[Channel, ...] = boards[0].hello.channels
-        self.clock: Clock = HostClock()
-        self.limits: DeviceLimits = min((each.limits for each in boards), key=lambda each: each.multiprocessors)
-
-    def require_runnable(self, spec: Specification) -> None:
-        """Raises InputError where a pool cannot run it: what the workers would start is no kernel of its sources."""
-        where = str(spec.path)
-        if spec.refused:
-            raise InputError(spec.refused, where, "its space can be looked at, and recordings of it replayed")
-        if spec.kernel is None:
-            raise InputError("a pool measures kernels, not programs", where, "run it on one board: --gpu INDEX")
-        if spec.meters:
-            raise InputError("meters stand beside one board", where, "leave [metering] out, or run it on one board")
-        if programs := programs_of(spec):
-            raise InputError(f"a pool starts no programs: {programs[0]}", where, "run it on one board: --gpu INDEX")
-
-    def why_not(self, setting: str) -> str:
-        """Why a setting cannot be made on all of the boards; empty where it can."""
-        found = ((each, why) for each in self.boards if (why := each.why_not(setting)))
-        return next((f"{each.label}: {why}" for each, why in found), "")
-
-    def require_settings(self, names: Sequence[str]) -> None:
-        """Raises WattridgeError where a session that needs these settings cannot make them."""
-        for name in names:
-            if why := self.why_not(name):
-                raise WattridgeError(f"the {WORDS[name]} cannot be set: {why}", self.model, "see `wattridge worker`")
-
-    # --- the Gpu seam -------------------------------------------------------------------------------------------------
-
-    def read(self) -> Reading:
-        """Raises NotSupported: each board is read beside it."""
-        raise NotSupported("the boards of a pool are read where they are", self.model)
-
-    def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
-        """Raises NotSupported: see `read`."""
-        raise NotSupported("the boards of a pool are read where they are", self.model)
-
-    def energy_j(self) -> float:
-        """Raises NotSupported: see `read`."""
-        raise NotSupported("the boards of a pool are read where they are", self.model)
-
-    def graphics_clocks_mhz(self) -> Sequence[int]:
-        """Those that all of the boards support, ascending."""
-        return _common([each.hello.graphics_clocks_mhz for each in self.boards])
-
-    def memory_clocks_mhz(self) -> Sequence[int]:
-        """Those that all of the boards support, ascending."""
-        return _common([each.hello.memory_clocks_mhz for each in self.boards])
-
-    def close(self) -> None:
-        """The pool stays: who opened it closes it."""
-
-
-def _common(clocks: Sequence[Sequence[int]]) -> Sequence[int]:
-    return sorted(set.intersection(*map(set, clocks)))
 
 
 def boards_document(boards: Mapping[str, Mapping[str, str]]) -> str:

@@ -15,6 +15,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import cycle, zip_longest
 from typing import Any, Final
@@ -30,7 +31,8 @@ from ...results.pareto import front
 from ...space.result_table import DECIDED_ON
 from ...space.search_space import SearchSpace
 from ...workloads.machine_code import FEATURES
-from ..base import settings_of
+from ..base import Runner, no_more, settings_of
+from ..stating import seen_again
 from .messages import (
     AHEAD,
     MOST_ROWS,
@@ -172,9 +174,8 @@ def _front_of(own: Sequence[Measurement], goals: Sequence[Goal], most: int) -> l
     return [own[points[place]] for place in places]
 
 
-class PoolRunner:
-    """Implements `Runner`, `Times`, `KnowsFeatures`, `StatesFigures`, `Finishes` and `OverBoards`.
-    The pool is not its own.
+class PoolRunner(Runner):
+    """Several boards of one model as one runner over those beside them. The pool is not its own.
 
     Boards of its model that join later take part from then on.
     """
@@ -189,15 +190,15 @@ class PoolRunner:
         *,
         repeats: int = 1,
         condition: str = "",
-        on_remark: Callable[[str], None] = lambda _: None,
-        on_status: Callable[[PoolStatus], None] = lambda _: None,
+        report: Callable[[PoolStatus, str], None] = lambda *_: None,
     ) -> None:
         """Waits until one board is ready. Raises WattridgeError where none becomes so.
 
-        `on_status` hears what the boards do, as it changes; `on_remark`, in one line, what the user should know of it.
+        `report` is called with what the boards do, as it changes, and what the user should know of it in one line.
         """
         self.source = source
-        self.on_remark, self._on_status = on_remark, on_status
+        self._tell = report
+        self._status = PoolStatus()
         self._ledger = Ledger()
         self._reported_s = -math.inf
         self._pool, self._model, self._space = pool, model, space
@@ -226,17 +227,32 @@ class PoolRunner:
 
     @property
     def boards(self) -> tuple[PoolBoard, ...]:
+        """Those that measure now."""
         return tuple(seat.board for seat in self._ready())
 
-    def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
-        """Measure the rows, whichever board is free. What was measured in full before is measured on the same board."""
-        return self._look_at(rows, Depth.ENERGY, stop)
+    @property
+    def board_count(self) -> int:
+        return len(self.boards)
 
-    def time(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
-        """Time the rows in the same way."""
-        return self._look_at(rows, Depth.TIME, stop)
+    def measure(
+        self,
+        rows: Sequence[int],
+        stop: threading.Event,
+        depth: Depth = Depth.ENERGY,
+        more: Callable[[], Sequence[int]] = no_more,
+    ) -> Iterator[Measurement]:
+        """Measure the rows, whichever board is free. What was measured in full before is measured on the same board."""
+        return self._look_at(rows, depth, stop)
 
     def finish(
+        self, measurements: Sequence[Measurement], again: Sequence[int], objective: Objective, stop: threading.Event
+    ) -> Sequence[Measurement]:
+        measured: Sequence[Measurement] = seen_again(self, measurements, again, stop)
+        with suppress(WattridgeError):  # the session itself is complete
+            measured = self._decide(measured, objective, stop)
+        return self.restated(measured)
+
+    def _decide(
         self, measurements: Sequence[Measurement], objective: Objective, stop: threading.Event
     ) -> Sequence[Measurement]:
         """Measure the finalists of all boards on one of them, which decides: figures compare within a board only.
@@ -267,7 +283,7 @@ class PoolRunner:
                 self._hear(TURN_S)  # one may get ready, or come again
                 continue
             if not ready:
-                self.on_remark("no board of the pool is left to decide between the finalists")
+                self._remark("no board of the pool is left to decide between the finalists")
                 break
             board = max(ready, key=lambda each: (-tried[each], count[each]))
             tried[board] += 1
@@ -332,7 +348,7 @@ class PoolRunner:
                 try:
                     self._origins[seat.board.key] |= parse_origin(answer)
                 except Garbled as error:
-                    self.on_remark(f"{seat.board.label}: {error.what}")
+                    self._remark(f"{seat.board.label}: {error.what}")
         document = json.dumps(boards_to_json(self._ledger.status()))
         decided = {DECIDED_ON: self._decided_on} if self._decided_on else {}
         return {ORIGIN: boards_document(self._origins), STATUS: document, **decided}
@@ -467,7 +483,7 @@ class PoolRunner:
                 self._pool.cancel(number)
                 self._forget(number)
             if each.failed:
-                self.on_remark(f"{seat.board.label}: {each.failed}")
+                self._remark(f"{seat.board.label}: {each.failed}")
         return [each.answer for each in sent]
 
     def _forget(self, number: int) -> _Sent | None:
@@ -493,12 +509,12 @@ class PoolRunner:
                     self._unanswered(heard)
                 case Came():
                     if heard.board.key not in self._seats and heard.board.model == self._model:
-                        self.on_remark(f"{heard.board.label} joined the pool")
+                        self._remark(f"{heard.board.label} joined the pool")
                     self._welcome(heard.board)
                 case Left():
                     self._dismiss(heard)
                 case Remark():
-                    self.on_remark(heard.text)
+                    self._remark(heard.text)
             heard = self._pool.heard(0.0)
         self._report()
         refused = [seat for seat in self._seats.values() if seat.refused]
@@ -519,7 +535,11 @@ class PoolRunner:
         passed_s = time.monotonic() - self._reported_s
         if at_once or passed_s >= (_REPORT_S if self._ledger.changed else _AT_LEAST_S):
             self._reported_s = time.monotonic()
-            self._on_status(self._ledger.status())
+            self._status = self._ledger.status()
+            self._tell(self._status, "")
+
+    def _remark(self, text: str) -> None:
+        self._tell(self._status, text)
 
     def _take(self, said: Said) -> None:
         """A line that came back. One that is garbled ends its board's part in the session."""
@@ -553,7 +573,7 @@ class PoolRunner:
                 self._welcome(seat.board)
             elif isinstance(answer.error, BoardBusy):
                 if not seat.busy:
-                    self.on_remark(f"{seat.board.label} is busy with another session; it is asked again")
+                    self._remark(f"{seat.board.label} is busy with another session; it is asked again")
                 seat.busy, seat.again_s = True, time.monotonic() + BUSY_S
                 self._ledger.busy(seat.board.key)
             elif sent.do in ("open", "measure"):
@@ -645,7 +665,7 @@ class PoolRunner:
         del self._seats[left.board]
         self._ledger.left(left.board, left.why)
         self._report(at_once=True)
-        self.on_remark(f"{seat.board.label} left the pool: {left.why}")
+        self._remark(f"{seat.board.label} left the pool: {left.why}")
 
     def _refuse(self, seat: _Seat, why: str) -> None:
         """A board takes no part any more; what it had goes to the others."""
@@ -654,7 +674,7 @@ class PoolRunner:
         seat.refused = why
         self._ledger.refused(seat.board.key, why)
         self._report(at_once=True)
-        self.on_remark(f"{seat.board.label} takes no part: {why}")
+        self._remark(f"{seat.board.label} takes no part: {why}")
         for number in [number for number, sent in self._sent.items() if sent.board == seat.board.key]:
             self._pool.cancel(number)
             sent = self._forget(number)
@@ -680,5 +700,5 @@ class PoolRunner:
             documents = list_of(answer.get("measurements"), most)
             return [parse_measurement(each, self._space, seat.board.key, self.source) for each in documents]
         except Garbled as error:
-            self.on_remark(f"{seat.board.label}: {error.what}")
+            self._remark(f"{seat.board.label}: {error.what}")
             return []

@@ -17,8 +17,8 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -34,16 +34,9 @@ from ...control.guard import DeviceGuard
 from ...control.serving import hello_of
 from ...metering.condition import Condition
 from ...results.measurement import Depth, Measurement
-from ...runner.base import (
-    Continues,
-    KnowsFeatures,
-    PreparationFailed,
-    Prepares,
-    Runner,
-    StatesFigures,
-    Times,
-    setting_names,
-)
+from ...results.objectives import Goal, Objective
+from ...runner.base import PreparationFailed, Runner, setting_names
+from ...runner.boards import open_runner
 from ...runner.pool.messages import (
     Abilities,
     BoardBusy,
@@ -62,7 +55,8 @@ from ...runner.pool.messages import (
 from ...runner.pool.pool import Certificates, PoolBoard, board_message
 from ...specification.model import programs_of
 from ..load import load_specification
-from ..on_board import limits_on, require_runnable, runner_on
+from ..on_board import OneBoard, limits_on
+from ..planning import make_plan
 from .opening import find_certificates
 
 IDLE_S: Final = 120.0  # without a request, after which another session may have the board
@@ -100,23 +94,12 @@ class Measuring:
     ) -> None:
         """`following` gives requests of the same kind that wait for their turn; the runner hears of each once.
 
-        `stop` ends all of it. Raises TypeError where the runner cannot time rows, and is asked to.
+        `stop` ends all of it.
         """
         self.depth, self.stop = first.request.depth, stop
         self._following = following
         self._requests = {first.request.number: first}
-        self._measuring = self._started(runner, first)
-
-    def _started(self, runner: Runner, first: Coming) -> Iterator[Measurement]:
-        rows = list(first.left)
-        if isinstance(runner, Continues):
-            fresh = [rows]
-            return runner.go_on(lambda: fresh.pop() if fresh else self._more(), self.depth, self.stop)
-        if self.depth is Depth.ENERGY:
-            return runner.measure(rows, self.stop)
-        if not isinstance(runner, Times):
-            raise TypeError("it cannot time rows")
-        return runner.time(rows, self.stop)
+        self._measuring = runner.measure(list(first.left), stop, self.depth, self._more)
 
     def has(self, number: int) -> bool:
         """Whether the rows of that request were handed to the runner."""
@@ -164,13 +147,14 @@ class Measuring:
 class _Session:
     """A session that has the board."""
 
-    def __init__(self, work: SessionWork, runner: Runner, folder: Path) -> None:
+    def __init__(self, work: SessionWork, runner: Runner, opened: ExitStack) -> None:
+        """`opened` releases the runner and the files."""
         self.name = work.session
         self.space = work.space
         self.runner = runner
-        self.folder = folder
         self.prepared = False
         self.measuring: Measuring | None = None
+        self._opened = opened
 
     def end_measuring(self) -> None:
         measuring, self.measuring = self.measuring, None
@@ -178,11 +162,8 @@ class _Session:
             measuring.close()
 
     def close(self) -> None:
-        try:
+        with self._opened:
             self.end_measuring()
-            self.runner.close()
-        finally:
-            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class BoardWork:
@@ -330,31 +311,35 @@ class BoardWork:
         if self._session is None:
             self._session, self._owner = self._opened(request.work), self._client
         runner = self._session.runner
-        abilities = Abilities(
-            timed=runner.timed if isinstance(runner, Times) else frozenset(),
-            features=runner.feature_names if isinstance(runner, KnowsFeatures) else (),
-            batch=runner.batch,
-        )
-        return abilities_document(abilities)
+        return abilities_document(Abilities(runner.timed, runner.feature_names, runner.batch))
 
     def _opened(self, work: SessionWork) -> _Session:
-        folder = scratch_folder()
-        try:
+        with ExitStack() as stack:
+            folder = scratch_folder()
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
             spec = load_specification(work.bundle.unpack(folder)).repeated(work.repeats)
             if spec.kernel is None or (programs := programs_of(spec)):
                 said = programs[0] if spec.kernel is not None else "this is no kernel"
                 raise WattridgeError(f"a pool starts no programs: {said}", spec.name, "run it on one board")
-            require_runnable(spec, self._gpu)
+            board = OneBoard(self._gpu, self._guard)
+            board.require_runnable(spec)
             if setting_names(work.space):
                 if why := self._guard.why_forbidden:
                     raise WattridgeError(f"its settings stay as they are: {why}", self.board.label, "leave them out")
                 self._guard.open()
-            condition = Condition.parse(work.condition, "the session") if work.condition else None
-            runner = runner_on(spec, self._gpu, work.space, self._guard, condition)()
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        return _Session(work, runner, folder)
+            board.require_space(spec, work.space)
+            plan = make_plan(
+                board,
+                title=spec.name,
+                gpu=self._gpu.info.name,
+                source=self._gpu.info.source,
+                space=work.space,
+                objective=spec.objective or Objective(Goal("time_s", maximise=False)),
+                strategy="brute_force",  # rows are chosen where the session is
+                specification=spec,
+                condition=Condition.parse(work.condition, "the session") if work.condition else None,
+            )
+            return _Session(work, stack.enter_context(open_runner(plan, board)), stack.pop_all())
 
     def _known(self, request: Request) -> _Session:
         if self._session is None or self._session.name != request.session:
@@ -373,7 +358,7 @@ class BoardWork:
         if session.measuring is None or not session.measuring.has(request.number):
             session.end_measuring()
         began = time.monotonic()
-        if not session.prepared and isinstance(runner, Prepares):
+        if not session.prepared:
             with suppress(PreparationFailed):  # it measures all the same
                 runner.prepare(rows, stop, lambda *_: None)
         session.prepared = True
@@ -410,15 +395,12 @@ class BoardWork:
         def session_has(number: int) -> bool:
             return session.measuring is not None and session.measuring.has(number)
 
-        try:
-            return Measuring(session.runner, first, stop, following)
-        except TypeError as error:
-            raise WattridgeError(str(error), self.board.label) from None
+        if first.request.depth is Depth.TIME and not session.runner.timed:
+            raise WattridgeError("it cannot time rows", self.board.label)
+        return Measuring(session.runner, first, stop, following)
 
     def _features(self, request: Request, say: Say, stop: threading.Event) -> dict[str, Any]:
         session, rows = self._rows(request)
-        if not isinstance(session.runner, KnowsFeatures):
-            raise WattridgeError("it knows no features", self.board.label)
         found = session.runner.features(rows, stop).tolist()
         return {"features": [[each if math.isfinite(each) else None for each in row] for row in found]}
 
@@ -426,13 +408,10 @@ class BoardWork:
         session = self._known(request)
         source = self._gpu.info.source
         measurements = [parse_measurement(each, session.space, "", source) for each in request.measurements]
-        if isinstance(session.runner, StatesFigures):
-            measurements = list(session.runner.restated(measurements))
-        return {"measurements": rows_of(measurements)}
+        return {"measurements": rows_of(session.runner.restated(measurements))}
 
     def _conclude(self, request: Request, say: Say, stop: threading.Event) -> dict[str, Any]:
-        runner = self._known(request).runner
-        return {"origin": dict(runner.conclude()) if isinstance(runner, StatesFigures) else {}}
+        return {"origin": dict(self._known(request).runner.conclude())}
 
     def _close(self, request: Request, say: Say, stop: threading.Event) -> dict[str, Any]:
         self._known(request)

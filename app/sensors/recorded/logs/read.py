@@ -288,6 +288,19 @@ class _Reader:
             values *= scale
         return values
 
+    def _forward(self, time_ns: npt.NDArray[np.int64], notes: list[str]) -> npt.NDArray[np.bool_]:
+        """Which readings are newer than all before them. Raises InputError where most are not."""
+        count = len(time_ns)
+        forward = np.ones(count, np.bool_)
+        if count:
+            forward[1:] = time_ns[1:] > np.maximum.accumulate(time_ns)[:-1]
+        late = int(count - forward.sum())
+        if late > count // 2 and count > 2:
+            self._refuse("time does not go forward", "one log for each run, or a column that tells the boards apart")
+        if late:
+            notes.append(f"{late} readings are not newer than the one before and are left out")
+        return forward
+
     def _recording(
         self,
         number: int,
@@ -307,15 +320,8 @@ class _Reader:
             time_ns = np.arange(count, dtype=np.int64) * round(step_s * 1e9)
         else:
             time_ns = times[rows]
-        forward = np.ones(count, np.bool_)
-        if count:
-            newest = np.maximum.accumulate(time_ns)
-            forward[1:] = time_ns[1:] > newest[:-1]
+        forward = self._forward(time_ns, notes)
         late = int(count - forward.sum())
-        if late > count // 2 and count > 2:
-            self._refuse("time does not go forward", "one log for each run, or a column that tells the boards apart")
-        if late:
-            notes.append(f"{late} readings are not newer than the one before and are left out")
         if forward.sum() < 2:
             return None
         named = [name for name in CHANNELS if name in of_board]
@@ -329,12 +335,13 @@ class _Reader:
         tool = self._layout.tool or "another tool"
         limits = of_board.get("power_limit_w")
         current = limits[rows][np.isfinite(limits[rows])] if limits is not None else np.empty(0)
+        several = len(self._keys) > 1 or bool(wide)
         title = title_of(self._path)
         if step_s not in (None, self._layout.step_s):  # with another step it is another recording
             title = f"{title}@{step_s:g}"
         return Recording(
-            title=f"{title}#{index}" if len(self._keys) > 1 or wide else title,
-            name=self._names.get(number, "") or (f"GPU {index}" if len(self._keys) > 1 or wide else "GPU"),
+            title=f"{title}#{index}" if several else title,
+            name=self._names.get(number, "") or (f"GPU {index}" if several else "GPU"),
             driver="",
             recorded_from=f"a log of {tool}" if self._layout.tool else "a log",
             power_limit=PowerLimit(None, None, None, float(current[-1]) if len(current) else None),

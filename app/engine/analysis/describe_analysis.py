@@ -14,10 +14,10 @@ from ..space.result_table import STATES
 from ..workloads.hardware_counters import COUNTERS
 from .compare import Carried, Comparison
 from .costs import values_of
+from .describe_over_load import describe_over_load
 from .drift import REFERENCES
 from .importance import Importance
 from .iso_lines import Role, role_of
-from .over_load_description import describe_over_load
 from .plane import Indices
 from .session_analysis import Analysis, Effects
 from .tradeoff import relative_change

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...base.formatting import as_json
+from ...base.records import as_json
 from .fit.frequency import Choice, FrequencyFit, MemoryClock, Samples
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from .event_reasons import EventReason
-from .trace.trace import Trace
+from ..event_reasons import EventReason
+from .trace import Trace
 
 AlarmKind = Literal["power", "temperature", "cap", "lost"]
 _CALM_S = 5.0  # for so long a figure has to be below its threshold again before it may raise an alarm again

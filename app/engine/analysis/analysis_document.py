@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ...base.formatting import as_json
+from ...base.records import as_json
 from ..space.result_table import ResultTable
 from ..workloads.hardware_counters import COUNTERS
 from .choosers import Choice, weight_ranges
 from .convergence import steps, thinned
 from .costs import Floats
+from .describe_over_load import over_load_to_json
 from .difficulty import Difficulty
 from .drift import DriftOf
-from .over_load_description import over_load_to_json
 from .plane import Plane
 from .session_analysis import Analysis
 

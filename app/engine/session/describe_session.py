@@ -25,9 +25,9 @@ from ..runner.stating import Statement
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..space.within_limits import broken_in_words, feasible, nearest, unsure_in_words
+from ..specification.plan import SessionPlan
 from ..strategies.energy_log import EnergyLog
 from .gains import choice_of_origin, describe_gain
-from .plan import SessionPlan
 from .references import Kind, references_of
 from .service_boards import boards_of_service
 from .summary import by_goal, front_indices, starts_of

@@ -1,0 +1,262 @@
+"""Records: dataclasses whose fields state a label, unit and digits; as JSON, read back, and as a JSON Schema.
+
+The JSON document of a record has a key for each field, in snake case with the unit at its end. NaN and infinities are
+null, paths and enumerations text. `figure` states more of a field; the class attribute `IN_JSON` names properties that
+the document has too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from functools import cache
+from pathlib import Path, PurePath
+from typing import Annotated, Any, Final, Literal, NotRequired, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+Count = Annotated[int, {"minimum": 0}]
+Finite = Annotated[float, {"type": "number"}]  # never null
+Amount = Annotated[float, {"type": "number", "minimum": 0}]
+DateTime = Annotated[str, {"format": "date-time"}]
+Source = Annotated[
+    str,
+    {
+        "description": "Where the figures come from: nvml, amd, simulated, recorded, ... "
+        "Anything but a driver is not a real board."
+    },
+]
+Values = Annotated[
+    Mapping[str, float],
+    {
+        "description": "Measured values and metrics by name; the unit ends the name (time_s, energy_j, power_w). "
+        "Null where not known."
+    },
+]
+
+_SIMPLE: Final[Mapping[Any, Mapping[str, Any]]] = {
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": ["number", "null"]},
+    str: {"type": "string"},
+    Path: {"type": "string"},
+    type(None): {"type": "null"},
+    Any: {},
+    object: {},
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Stated:
+    """What is stated of a field: how a description shows it, and where it is in the JSON document."""
+
+    label: str = ""  # empty: no description has it
+    unit: str = ""
+    digits: int = 4
+    meaning: str = ""
+    scale: float = 1.0  # of the value, in `unit`: 100 for a share in %
+    key: str | None = ""  # in the document, where it is not the field's name; None: not in it
+    keys: Sequence[str] = ()  # of a mapping, those that are always there
+    nullable: bool = False  # text that is null in the document where it is empty
+
+
+def figure(
+    label: str = "",
+    unit: str = "",
+    digits: int = 4,
+    *,
+    meaning: str = "",
+    scale: float = 1.0,
+    key: str | None = "",
+    keys: Sequence[str] = (),
+    nullable: bool = False,
+) -> Mapping[str, Stated]:
+    """State more of a field, as its metadata: `energy_j: float = field(metadata=figure("Energy", "J"))`.
+
+    The arguments are those of `Stated`. A field without it is in the document, and in no description.
+    """
+    return {"stated": Stated(label, unit, digits, meaning, scale, key, keys, nullable)}
+
+
+_NOTHING: Final = Stated()
+
+
+@cache
+def stated(kind: Any) -> Mapping[str, Stated]:
+    """Return what is stated of each field of a class of records, by the field's name."""
+    return {field.name: field.metadata.get("stated", _NOTHING) for field in dataclasses.fields(kind)}
+
+
+def as_json(value: Any) -> Any:
+    """Return a value as JSON can hold it: records become objects, arrays lists, NaN and infinities null."""
+    if hasattr(value, "tolist"):  # NumPy's arrays and scalars, without importing it
+        value = value.tolist()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        known, record = stated(type(value)), value
+        value = {key: getattr(record, name) for key, name in _names(type(record)).items()}
+        value |= {each.key or name: None for name, each in known.items() if each.nullable and not getattr(record, name)}
+    if isinstance(value, Mapping):
+        return {str(key): as_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Enum):
+        return value.value
+    return str(value) if isinstance(value, PurePath) else value
+
+
+def from_json(kind: type[T], document: Any) -> T:
+    """Read a record of that class from the document that `as_json` makes of it.
+
+    A key that an older program did not write gets the field's default. Raises ValueError, TypeError or LookupError
+    where the document is damaged.
+    """
+    record: Any = kind
+    hints = _hints(record)
+    given: dict[str, Any] = {}
+    for field in dataclasses.fields(record):
+        known = field.metadata.get("stated", _NOTHING)
+        key = known.key or field.name
+        if known.key is not None and (key in document or _is_required(field)):
+            value = document[key]
+            given[field.name] = "" if known.nullable and value is None else _read(hints[field.name], value)
+    return kind(**given)
+
+
+def json_schema(kind: Any) -> dict[str, Any]:
+    """Return the JSON Schema of a type: a record, a typed dictionary, a union of such, or what they are made of."""
+    defined: dict[str, Any] = {}
+    schema = _schema(kind, defined)
+    return {**schema, "$defs": defined} if defined else schema
+
+
+# --- inside -----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _names(kind: Any) -> Mapping[str, str]:
+    """The attribute that each key of a record's document has."""
+    fields = {known.key or name: name for name, known in stated(kind).items() if known.key is not None}
+    return fields | {name: name for name in getattr(kind, "IN_JSON", ())}
+
+
+@cache
+def _hints(kind: Any) -> Mapping[str, Any]:
+    hints = get_type_hints(kind, include_extras=True)
+    for name in getattr(kind, "IN_JSON", ()):
+        getter = getattr(kind, name).fget
+        hints[name] = get_type_hints(getter, include_extras=True)["return"]
+    return hints
+
+
+def _is_required(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def _is_record(kind: Any) -> bool:
+    return isinstance(kind, type) and dataclasses.is_dataclass(kind)
+
+
+def _is_union(origin: Any) -> bool:
+    return origin is Union or origin is types.UnionType
+
+
+def _read(kind: Any, value: Any) -> Any:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _read(arguments[0], value)
+    if _is_union(origin):
+        if value is None and type(None) in arguments:
+            return None
+        (kind,) = (each for each in arguments if each is not type(None))
+        return _read(kind, value)
+    if kind is float:
+        if value is None:
+            return math.nan
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise TypeError(f"{value!r} is no number")
+        return float(value)
+    if kind in (bool, int, str):
+        if type(value) is not kind:
+            raise TypeError(f"{value!r} is not of the type {kind.__name__}")
+        return value
+    if _is_record(kind):
+        return from_json(kind, value)
+    if origin is not None and issubclass(origin, Mapping):
+        return {str(key): _read(arguments[1], item) for key, item in value.items()}
+    if origin is tuple and arguments[-1] is not ...:
+        return tuple(_read(kind, item) for kind, item in zip(arguments, value, strict=True))
+    if origin is not None and issubclass(origin, Sequence):
+        return tuple(_read(arguments[0], item) for item in value)
+    if origin is Literal and value not in arguments:
+        raise ValueError(f"{value!r} is none of {arguments}")
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind(value)
+    return value if origin is Literal else _array(kind, value)
+
+
+def _array(kind: Any, value: Any) -> Any:
+    import numpy as np
+
+    return np.asarray(value, dtype=get_args(get_args(kind)[1])[0])
+
+
+def _schema(kind: Any, defined: dict[str, Any]) -> dict[str, Any]:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if kind in _SIMPLE:
+        return dict(_SIMPLE[kind])
+    if origin is Annotated:
+        return {**_schema(arguments[0], defined), **arguments[1]}
+    if origin is NotRequired:
+        return _schema(arguments[0], defined)
+    if _is_union(origin):
+        return _union([_schema(each, defined) for each in arguments])
+    if origin is Literal:
+        return {"enum": list(arguments)}
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return {"enum": [each.value for each in kind]}
+    if _is_record(kind) or hasattr(kind, "__required_keys__"):
+        if kind.__name__ not in defined:
+            defined[kind.__name__] = {}  # a record may hold records of its own kind
+            defined[kind.__name__] = _object(kind, defined)
+        return {"$ref": f"#/$defs/{kind.__name__}"}
+    if issubclass(origin, Mapping):
+        return {"type": "object", "additionalProperties": _schema(arguments[1], defined)}
+    if origin is tuple and arguments[-1] is not ...:
+        items = _union([_schema(each, defined) for each in dict.fromkeys(arguments)])
+        return {"type": "array", "items": items, "minItems": len(arguments), "maxItems": len(arguments)}
+    item = arguments[0]
+    if not issubclass(origin, Sequence):  # an array of NumPy's
+        item = {"f": float, "b": bool}.get(get_args(arguments[1])[0].__name__[0], int)
+    return {"type": "array", "items": _schema(item, defined)}
+
+
+def _union(schemas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One type of several where nothing but the types differs."""
+    rest = [{key: value for key, value in schema.items() if key != "type"} for schema in schemas]
+    telling = [each for each in rest if each]
+    if all("type" in schema for schema in schemas) and len(telling) <= 1:
+        listed = [schema["type"] for schema in schemas]
+        kinds = dict.fromkeys(kind for each in listed for kind in (each if isinstance(each, list) else [each]))
+        return {**(telling[0] if telling else {}), "type": [*kinds] if len(kinds) > 1 else next(iter(kinds))}
+    return {"anyOf": [dict(schema) for schema in schemas]}
+
+
+def _object(kind: Any, defined: dict[str, Any]) -> dict[str, Any]:
+    hints = _hints(kind)
+    known = stated(kind) if _is_record(kind) else {}
+    names = _names(kind) if known else {name: name for name in hints}
+    properties = {}
+    for key, name in names.items():
+        schema, more = _schema(hints[name], defined), known.get(name, _NOTHING)
+        schema = {**schema, "type": ["string", "null"]} if more.nullable else schema
+        if more.keys:
+            value = schema["additionalProperties"]
+            schema = {"type": "object", "properties": dict.fromkeys(more.keys, value), "required": list(more.keys)}
+        words = more.label and f"{more.label}, {more.meaning}" if more.meaning else more.label
+        properties[key] = {"description": words, **schema} if words else schema
+    required = [key for key, name in names.items() if get_origin(hints[name]) is not NotRequired]
+    return {"type": "object", "properties": properties, "required": required}
