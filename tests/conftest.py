@@ -11,10 +11,13 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from app.engine.store.database import Store
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -61,6 +64,15 @@ def own_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "wattridge-data"
     monkeypatch.setenv("WATTRIDGE_DATA", str(folder))
     return folder
+
+
+@pytest.fixture
+def store(own_data_folder: Path) -> Iterator[Store]:
+    """The store of the test's own data folder, open until the test's end."""
+    from app.engine.store.database import Store
+
+    with Store() as opened:
+        yield opened
 
 
 @pytest.fixture(autouse=True)

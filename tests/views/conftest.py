@@ -10,6 +10,7 @@ from typing import Any
 
 import pyqtgraph as pg
 import pytest
+from fixtures.lab import Lab
 from PySide6.QtCore import QObject, QUrl, Slot
 from PySide6.QtGui import QDesktopServices, QTransform
 
@@ -56,6 +57,12 @@ def every_plot_can_be_inverted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     monkeypatch.setattr(pg.functions, "_pinv_fallback", noted)
     yield
     assert not reached, "".join(reached[:12])
+
+
+@pytest.fixture
+def lab(qtbot: Any) -> Lab:
+    """A context of panels without a board, whose engine the test speaks for."""
+    return Lab()
 
 
 class Desktop(QObject):

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from fixtures.commands import run
 
 from app.base.errors import InputError
 from app.base.paths import resources
@@ -14,11 +15,6 @@ from app.engine.models.roofline.points import fit_points, read_points, to_json
 from app.engine.session.load import load_specification
 from app.engine.session.planning import space_of
 from app.sensors.simulated.twin import load_twin
-
-
-def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, object]]:
-    status = main([*words, "--json"])
-    return status, json.loads(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,12 +25,6 @@ from app.engine.store.database import Store
 from app.views.shared.captions import provenance
 
 SPACE = grid()
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with Store() as opened:
-        yield opened
 
 
 def stored(store: Store, rows: tuple[int, ...]) -> int:

@@ -6,7 +6,6 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -38,12 +37,6 @@ def board() -> Iterator[Gpu]:
     gpu = open_gpu("simulated:a100", speed=float("inf"))
     yield gpu
     gpu.close()
-
-
-@pytest.fixture
-def store(own_data_folder: Path) -> Iterator[Store]:
-    with Store() as opened:
-        yield opened
 
 
 def tuned(store: Store, board: Gpu, example: str = "gemm", **options: object) -> int:

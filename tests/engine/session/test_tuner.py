@@ -33,12 +33,6 @@ SPACE = grid()
 
 
 @pytest.fixture
-def store() -> Iterator[Store]:
-    with Store() as opened:
-        yield opened
-
-
-@pytest.fixture
 def heard() -> Listener:
     return Listener()
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fixtures.operator_definitions import operator_specification
 
 from app.base.errors import InputError
 from app.base.paths import resources
@@ -16,7 +17,6 @@ from app.engine.session.describe_session import describe_search
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_specification, space_of
 from app.engine.space.result_table import ResultTable
-from app.engine.specification.check import specification_of
 from app.engine.specification.document import document_of
 from app.engine.specification.model import Specification
 from app.engine.specification.operator_shapes import EXAMPLES, Operator, parse_operator
@@ -27,12 +27,6 @@ from app.engine.workloads.profiled import ProfiledKernel
 from app.sensors.select import open_gpu
 from app.sensors.simulated import laws
 from app.sensors.simulated.gpu import SimulatedGpu
-
-
-def specification(text: str, **more: Any) -> Specification:
-    operator = parse_operator(text)
-    own = {"kind": operator.kind, "shape": list(operator.shape), "precision": operator.precision}
-    return specification_of({"operator": own, **more}, Path("operator.toml"))
 
 
 def test_the_shapes_of_the_literature_are_counted_as_it_counts_them() -> None:
@@ -98,7 +92,7 @@ def test_a_simulated_board_costs_every_configuration_and_none_beats_its_roofs(na
     gpu = open_gpu(f"simulated:{board}", speed=float("inf"))
     assert isinstance(gpu, SimulatedGpu)
     operator = parse_operator(name)
-    spec = specification(operator.notation)
+    spec = operator_specification(operator.notation)
     space, kernel = space_of(spec, gpu), ProfiledKernel.of(spec, gpu.limits)
     memory, top = gpu.twin.clocks.memory_mhz[-1], gpu.twin.clocks.graphics_mhz[-1]
     unit = "fp16_tensor" if operator.arithmetic.endswith("tensor") else "fp32"
@@ -114,7 +108,7 @@ def test_a_simulated_board_costs_every_configuration_and_none_beats_its_roofs(na
 @pytest.mark.parametrize("board", ["h200", "a100", "v100", "k20x"])
 def test_the_space_fits_the_board(board: str) -> None:
     with_board = open_gpu(f"simulated:{board}", speed=float("inf"))
-    limits, space = with_board.limits, space_of(specification("mm:1,512,512,512"), with_board)  # type: ignore[attr-defined]
+    limits, space = with_board.limits, space_of(operator_specification("mm:1,512,512,512"), with_board)  # type: ignore[attr-defined]
     assert space.size > 1000
     for row in range(0, space.size, space.size // 200):
         c = {name: int(value) for name, value in space.configuration(row).items()}
@@ -126,7 +120,7 @@ def test_the_space_fits_the_board(board: str) -> None:
 
 
 def test_what_a_specification_says_itself_goes_before_what_follows_from_the_operator() -> None:
-    spec = specification(
+    spec = operator_specification(
         "mm:1,64,64,64",
         parameters={"block_m": [32], "split_k": [1]},
         restrictions=["stages == 2"],
@@ -170,7 +164,7 @@ def test_the_library_stands_in_a_sessions_description_beside_the_best_and_says_w
 )
 def test_what_contradicts_the_operator_is_refused(more: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        specification("mm:1,64,64,64", **more)
+        operator_specification("mm:1,64,64,64", **more)
 
 
 def planned(spec: Specification, folder: Path) -> SessionPlan:
@@ -181,7 +175,7 @@ def planned(spec: Specification, folder: Path) -> SessionPlan:
 
 @pytest.mark.parametrize("text", ["MM1", "MM4", "CONV3", "mm:1,4096,4096,4096:fp16"])
 def test_a_search_begins_with_tiles_as_hand_written_kernels_cut_them(text: str, tmp_path: Path) -> None:
-    plan = planned(specification(text), tmp_path)
+    plan = planned(operator_specification(text), tmp_path)
     assert len(plan.suggestions) >= 10
     assert all(plan.space.configuration(row)["copy_async"] == 1 for row in plan.suggestions)
     for strategy in ("energy_aware", "auto"):
@@ -197,17 +191,17 @@ def test_a_search_begins_with_tiles_as_hand_written_kernels_cut_them(text: str, 
 def test_own_starts_take_the_place_of_the_operators_and_what_is_not_valid_is_left_out(tmp_path: Path) -> None:
     best = {"block_m": 64, "block_n": 64, "stages": 2}
     own = [best, {"block_m": 64, "block_n": 48}, {"block_m": 16, "min_blocks": 4}]
-    plan = planned(specification("MM1", search={"start": own}), tmp_path)
+    plan = planned(operator_specification("MM1", search={"start": own}), tmp_path)
     row, *others = plan.starts
     assert plan.space.configuration(row).items() >= best.items()
     assert all(plan.space.configuration(other)["block_m"] == 16 for other in others)
     clocks = {"graphics_clock_mhz": [1000, 1980]}
-    plan = planned(specification("MM1", search={"start": own[:1]}, device_settings=clocks), tmp_path)
+    plan = planned(operator_specification("MM1", search={"start": own[:1]}, device_settings=clocks), tmp_path)
     [row] = plan.starts
     assert plan.space.configuration(row)["graphics_clock_mhz"] == 1980, "of what is left open the last"
 
 
 def test_a_specification_of_an_operator_does_not_list_what_the_operator_begins_with(tmp_path: Path) -> None:
-    assert "start" not in document_of(specification("MM1"), tmp_path)["search"]
+    assert "start" not in document_of(operator_specification("MM1"), tmp_path)["search"]
     own = [{"block_m": 64}]
-    assert document_of(specification("MM1", search={"start": own}), tmp_path)["search"]["start"] == own
+    assert document_of(operator_specification("MM1", search={"start": own}), tmp_path)["search"]["start"] == own

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from fixtures.real_ssh import WHY_NOT, Sshd
+from fixtures.waiting import wait_for
 
 from app.cli import main
 from app.sensors.gpu import SensorError
@@ -112,10 +112,3 @@ def test_who_is_not_let_in_and_what_is_not_there_are_said_in_one_line(
         sshd.close()
     with pytest.raises(SensorError, match="refused"):
         open_gpu("ssh://box", remote=True)
-
-
-def wait_for(happened: Callable[[], object], within_s: float = 60.0) -> None:
-    until = time.monotonic() + within_s
-    while not happened():
-        assert time.monotonic() < until
-        time.sleep(0.02)

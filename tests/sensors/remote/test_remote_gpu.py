@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from fixtures.gpu_conformance import GpuConformance
 from fixtures.served_board import NAMES, made_at_ns
+from fixtures.waiting import wait_for
 
 from app.base.errors import InputError
 from app.engine.children.python import python_command, python_environment
@@ -135,13 +136,6 @@ def test_a_break_is_a_loss_with_a_gap_and_it_is_connected_again(
     wait_for(lambda: trace.appended > before + 10)
     sampler.stop()
     sampler.join()
-
-
-def wait_for(happened: Callable[[], bool], within_s: float = 60.0) -> None:
-    until = time.monotonic() + within_s
-    while not happened():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fixtures.simulated import board
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,10 +25,6 @@ from app.sensors.simulated.truth import fp64_gemm, truth
 from app.sensors.simulated.twin import load_twin, twin_names
 
 SECOND = 1_000_000_000
-
-
-def board(name: str, *, seed: int = 0) -> SimulatedGpu:
-    return SimulatedGpu(load_twin(name), seed=seed, clock=VirtualClock())
 
 
 def value_of(gpu: SimulatedGpu, name: str) -> float:

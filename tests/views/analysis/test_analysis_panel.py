@@ -23,11 +23,6 @@ PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 
 
 @pytest.fixture
-def lab() -> Lab:
-    return Lab()
-
-
-@pytest.fixture
 def panel(lab: Lab, qtbot: QtBot) -> AnalysisPanel:
     made = AnalysisPanel(lab.context)
     qtbot.addWidget(made, before_close_func=lambda widget: widget.shutdown())

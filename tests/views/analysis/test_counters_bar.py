@@ -29,11 +29,6 @@ from app.views.analysis.panel import AnalysisPanel
 
 
 @pytest.fixture
-def lab() -> Lab:
-    return Lab()
-
-
-@pytest.fixture
 def bar(lab: Lab, qtbot: QtBot) -> CountersBar:
     made = CountersBar(lab.context)
     qtbot.addWidget(made)

@@ -19,11 +19,6 @@ ROWS = (31, 5, 77, 12, 90, 15, 44, 140, 60, 100)  # the last tile of `column` fa
 
 
 @pytest.fixture
-def lab() -> Lab:
-    return Lab()
-
-
-@pytest.fixture
 def panel(lab: Lab, qtbot: QtBot) -> ConvergencePanel:
     made = ConvergencePanel(lab.context)
     qtbot.addWidget(made)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from fixtures.lab import Lab, grid_space, measured, plan_for, progress
 from pytestqt.qtbot import QtBot
 
@@ -16,11 +15,6 @@ from app.views.convergence.panel import ConvergencePanel
 from app.views.table.panel import TablePanel
 
 OBJECTIVE = Objective(Goal("energy_j", maximise=False))
-
-
-@pytest.fixture
-def lab(qtbot: QtBot) -> Lab:
-    return Lab()
 
 
 def tables() -> tuple[ResultTable, ResultTable]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from fixtures.lab import OBJECTIVE, Lab, grid_space, measured, plan_for
 from pytestqt.qtbot import QtBot
 
@@ -17,11 +16,6 @@ from app.views.front.panel import FrontPanel
 from app.views.table.panel import TablePanel
 
 AT_TIME = ("time_s", "GFLOP/s")
-
-
-@pytest.fixture
-def lab(qtbot: QtBot) -> Lab:
-    return Lab()
 
 
 def timed(whole: Measurement) -> Measurement:

@@ -43,12 +43,6 @@ def keep(store: Store, title: str, state: SessionState = SessionState.DONE, rows
 
 
 @pytest.fixture
-def store() -> Iterator[Store]:
-    with Store() as opened:
-        yield opened
-
-
-@pytest.fixture
 def open_home(qtbot: QtBot, store: Store) -> Iterator[Callable[[], HomePanel]]:
     made: list[HomePanel] = []
 

@@ -23,12 +23,6 @@ SPACE = grid_space(10, 8)
 
 
 @pytest.fixture
-def store() -> Iterator[Store]:
-    with Store() as opened:
-        yield opened
-
-
-@pytest.fixture
 def fronts(store: Store) -> Iterator[SmallFronts]:
     made = SmallFronts(store)
     yield made

@@ -120,11 +120,6 @@ def window(qtbot: QtBot, opened: Opened) -> Iterator[Window]:
 
 
 @pytest.fixture
-def lab() -> Lab:
-    return Lab()
-
-
-@pytest.fixture
 def panel(lab: Lab, qtbot: QtBot) -> PoolPanel:
     made = PoolPanel(lab.context)
     qtbot.addWidget(made)

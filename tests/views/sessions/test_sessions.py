@@ -39,12 +39,6 @@ def keep(store: Store, title: str, rows: int = 6, state: SessionState = SessionS
 
 
 @pytest.fixture
-def store() -> Iterator[Store]:
-    with Store() as opened:
-        yield opened
-
-
-@pytest.fixture
 def panel(qtbot: QtBot, store: Store) -> Iterator[SessionsPanel]:
     for title in ("gemm", "stencil", "dot"):
         keep(store, title)

@@ -15,10 +15,11 @@ import pyqtgraph as pg
 import pytest
 from fixtures.fakes import FakeGpu, working
 from fixtures.lab import OBJECTIVE, grid_space, measured, plan_for, ready
+from fixtures.widgets import name_of, parents
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtGui import QAccessible, QAction, QColor, QImage, QPalette
+from PySide6.QtGui import QAction, QColor, QImage, QPalette
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -54,13 +55,6 @@ _ROW_PX = 14  # within these, widgets stand in one row
 _WHOLE = (QAbstractItemView, QAbstractSpinBox, QComboBox, QLineEdit, QTabBar, QMenuBar, QMenu)
 
 
-def parents(widget: QWidget) -> Iterator[QWidget]:
-    parent = widget.parentWidget()
-    while parent is not None:
-        yield parent
-        parent = parent.parentWidget()
-
-
 def visible(root: QWidget, kind: type[QWidget] = QWidget) -> Iterator[QWidget]:
     """All in sight, but not the parts of others."""
     for widget in root.findChildren(kind):
@@ -68,11 +62,6 @@ def visible(root: QWidget, kind: type[QWidget] = QWidget) -> Iterator[QWidget]:
         is_viewport = isinstance(parent, QAbstractScrollArea) and parent.viewport() is widget
         if widget.isVisible() and not is_viewport and not any(isinstance(each, _WHOLE) for each in parents(widget)):
             yield widget
-
-
-def named(widget: QWidget) -> str:
-    interface = QAccessible.queryAccessibleInterface(widget)
-    return interface.text(QAccessible.Text.Name).strip() if interface is not None else widget.accessibleName()
 
 
 def described(widget: QWidget) -> str:
@@ -183,7 +172,7 @@ def test_every_widget_that_takes_the_focus_has_a_name(window: MainWindow, qtbot:
             empty = isinstance(widget, QLabel) and not widget.text()  # words that can be selected, once there are any
             if takes_tab(widget) and not empty:
                 count += 1
-                if not named(widget):
+                if not name_of(widget):
                     nameless.append(f"{where}: {described(widget)}")
     assert count > 120, "they were all looked at"
     assert not nameless, "\n".join(nameless)
@@ -354,4 +343,4 @@ def test_colours_stand_out_from_their_ground(colours: theme.Colours) -> None:
 def test_every_plot_has_a_name(window: MainWindow, qtbot: QtBot) -> None:
     plots = [(where, view) for where, root in places(window, qtbot) for view in visible(root, pg.GraphicsView)]
     assert len(plots) >= 3
-    assert not [where for where, view in plots if not named(view)]
+    assert not [where for where, view in plots if not name_of(view)]

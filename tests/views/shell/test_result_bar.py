@@ -25,11 +25,6 @@ Open = Callable[..., Program]
 
 
 @pytest.fixture
-def lab() -> Lab:
-    return Lab()
-
-
-@pytest.fixture
 def bar(lab: Lab, qtbot: QtBot) -> ResultBar:
     made = ResultBar(lab.result, lab.bridge, lambda: None)
     qtbot.addWidget(made)

@@ -99,11 +99,6 @@ def window(qtbot: QtBot) -> Iterator[Window]:
 
 
 @pytest.fixture
-def lab() -> Lab:
-    return Lab()
-
-
-@pytest.fixture
 def panel(lab: Lab, qtbot: QtBot) -> TunePanel:
     made = TunePanel(lab.context)
     qtbot.addWidget(made)
