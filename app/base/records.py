@@ -2,7 +2,7 @@
 
 The JSON document of a record has a key for each field, in snake case with the unit at its end. NaN and infinities are
 null, paths and enumerations text. `figure` states more of a field; the class attribute `IN_JSON` names properties that
-the document has too.
+the document has too, or gives each a key.
 """
 
 from __future__ import annotations
@@ -17,24 +17,18 @@ from pathlib import Path, PurePath
 from typing import Annotated, Any, Final, Literal, NotRequired, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
-Count = Annotated[int, {"minimum": 0}]
-Finite = Annotated[float, {"type": "number"}]  # never null
-Amount = Annotated[float, {"type": "number", "minimum": 0}]
-DateTime = Annotated[str, {"format": "date-time"}]
-Source = Annotated[
-    str,
-    {
-        "description": "Where the figures come from: nvml, amd, simulated, recorded, ... "
-        "Anything but a driver is not a real board."
-    },
-]
-Values = Annotated[
-    Mapping[str, float],
-    {
-        "description": "Measured values and metrics by name; the unit ends the name (time_s, energy_j, power_w). "
-        "Null where not known."
-    },
-]
+# What a schema says of a type beside what follows from it.
+Count = Annotated[int, ("minimum", 0)]
+Finite = Annotated[float, ("type", "number")]  # never null
+Amount = Annotated[float, ("type", "number"), ("minimum", 0)]
+Share = Annotated[float, ("minimum", 0), ("maximum", 1)]
+DateTime = Annotated[str, ("format", "date-time")]
+_SOURCE: Final = (
+    "Where the figures come from: nvml, amd, simulated, recorded, ... Anything but a driver is no real board."
+)
+Source = Annotated[str, ("description", _SOURCE)]
+_VALUES: Final = "Measured values and metrics by name, which ends in the unit: time_s, energy_j. Null where not known."
+Values = Annotated[Mapping[str, float], ("description", _VALUES)]
 
 _SIMPLE: Final[Mapping[Any, Mapping[str, Any]]] = {
     bool: {"type": "boolean"},
@@ -60,6 +54,8 @@ class Stated:
     key: str | None = ""  # in the document, where it is not the field's name; None: not in it
     keys: Sequence[str] = ()  # of a mapping, those that are always there
     nullable: bool = False  # text that is null in the document where it is empty
+    absent: bool = False  # the document has no such key where the value is None
+    flat: bool = False  # a record with a `value`: time_s is that, and its other fields are time_s_interval and so on
 
 
 def figure(
@@ -72,12 +68,14 @@ def figure(
     key: str | None = "",
     keys: Sequence[str] = (),
     nullable: bool = False,
+    absent: bool = False,
+    flat: bool = False,
 ) -> Mapping[str, Stated]:
     """State more of a field, as its metadata: `energy_j: float = field(metadata=figure("Energy", "J"))`.
 
     The arguments are those of `Stated`. A field without it is in the document, and in no description.
     """
-    return {"stated": Stated(label, unit, digits, meaning, scale, key, keys, nullable)}
+    return {"stated": Stated(label, unit, digits, meaning, scale, key, keys, nullable, absent, flat)}
 
 
 _NOTHING: Final = Stated()
@@ -94,9 +92,7 @@ def as_json(value: Any) -> Any:
     if hasattr(value, "tolist"):  # NumPy's arrays and scalars, without importing it
         value = value.tolist()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        known, record = stated(type(value)), value
-        value = {key: getattr(record, name) for key, name in _names(type(record)).items()}
-        value |= {each.key or name: None for name, each in known.items() if each.nullable and not getattr(record, name)}
+        value = _document(value)
     if isinstance(value, Mapping):
         return {str(key): as_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -126,27 +122,54 @@ def from_json(kind: type[T], document: Any) -> T:
     return kind(**given)
 
 
-def json_schema(kind: Any) -> dict[str, Any]:
-    """Return the JSON Schema of a type: a record, a typed dictionary, a union of such, or what they are made of."""
+def json_schema(*kinds: Any) -> dict[str, Any]:
+    """Return the JSON Schema of a type: a record, a typed dictionary, a union of such, or what they are made of.
+
+    Of several types it is that of a document which has the keys of all of them.
+    """
     defined: dict[str, Any] = {}
-    schema = _schema(kind, defined)
+    schemas = [_schema(kind, defined) for kind in kinds]
+    schema = schemas[0] if len(schemas) == 1 else {"allOf": schemas}
     return {**schema, "$defs": defined} if defined else schema
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
 
 
+def _document(record: Any) -> Mapping[str, Any]:
+    known = stated(record.__class__)
+    document: dict[str, Any] = {}
+    for key, name in _names(record.__class__).items():
+        value, more = getattr(record, name), known.get(name, _NOTHING)
+        if more.flat and value is not None:
+            parts = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+            document |= {_flat(key, part): each for part, each in parts.items()}
+        elif not (more.absent and value is None):
+            document[key] = None if more.nullable and not value else value
+    return document
+
+
+def _flat(key: str, part: str) -> str:
+    return key if part == "value" else f"{key}_{part}"
+
+
 @cache
 def _names(kind: Any) -> Mapping[str, str]:
     """The attribute that each key of a record's document has."""
     fields = {known.key or name: name for name, known in stated(kind).items() if known.key is not None}
-    return fields | {name: name for name in getattr(kind, "IN_JSON", ())}
+    return {**fields, **_properties(kind)}
+
+
+def _properties(kind: Any) -> Mapping[str, str]:
+    """The property that each further key has."""
+    more: Mapping[str, str] | Sequence[str] = getattr(kind, "IN_JSON", ())
+    return more if isinstance(more, Mapping) else {name: name for name in more}
 
 
 @cache
 def _hints(kind: Any) -> Mapping[str, Any]:
     hints = get_type_hints(kind, include_extras=True)
-    for name in getattr(kind, "IN_JSON", ()):
+    for name in _properties(kind).values():
         getter = getattr(kind, name).fget
         hints[name] = get_type_hints(getter, include_extras=True)["return"]
     return hints
@@ -173,29 +196,37 @@ def _read(kind: Any, value: Any) -> Any:
             return None
         (kind,) = (each for each in arguments if each is not type(None))
         return _read(kind, value)
-    if kind is float:
-        if value is None:
-            return math.nan
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise TypeError(f"{value!r} is no number")
-        return float(value)
-    if kind in (bool, int, str):
-        if type(value) is not kind:
-            raise TypeError(f"{value!r} is not of the type {kind.__name__}")
-        return value
     if _is_record(kind):
         return from_json(kind, value)
-    if origin is not None and issubclass(origin, Mapping):
+    if origin is Literal or (isinstance(kind, type) and issubclass(kind, Enum)):
+        return _one_of(kind, arguments, value)
+    if origin is None:
+        return _simple(kind, value)
+    if issubclass(origin, Mapping):
         return {str(key): _read(arguments[1], item) for key, item in value.items()}
     if origin is tuple and arguments[-1] is not ...:
         return tuple(_read(kind, item) for kind, item in zip(arguments, value, strict=True))
-    if origin is not None and issubclass(origin, Sequence):
+    if issubclass(origin, Sequence):
         return tuple(_read(arguments[0], item) for item in value)
-    if origin is Literal and value not in arguments:
-        raise ValueError(f"{value!r} is none of {arguments}")
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return kind(value)
-    return value if origin is Literal else _array(kind, value)
+    return _array(kind, value)
+
+
+def _one_of(kind: Any, values: Sequence[Any], value: Any) -> Any:
+    if not values:
+        return kind(value)  # of an enumeration; raises ValueError
+    if value not in values:
+        raise ValueError(f"{value!r} is none of {values}")
+    return value
+
+
+def _simple(kind: Any, value: Any) -> Any:
+    if kind is float and value is None:
+        return math.nan
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not kind:
+        raise TypeError(f"{value!r} is not of the type {kind.__name__}")
+    return value
 
 
 def _array(kind: Any, value: Any) -> Any:
@@ -209,7 +240,7 @@ def _schema(kind: Any, defined: dict[str, Any]) -> dict[str, Any]:
     if kind in _SIMPLE:
         return dict(_SIMPLE[kind])
     if origin is Annotated:
-        return {**_schema(arguments[0], defined), **arguments[1]}
+        return {**_schema(arguments[0], defined), **dict(arguments[1:])}
     if origin is NotRequired:
         return _schema(arguments[0], defined)
     if _is_union(origin):
@@ -241,6 +272,8 @@ def _union(schemas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     if all("type" in schema for schema in schemas) and len(telling) <= 1:
         listed = [schema["type"] for schema in schemas]
         kinds = dict.fromkeys(kind for each in listed for kind in (each if isinstance(each, list) else [each]))
+        if "number" in kinds:
+            kinds.pop("integer", None)
         return {**(telling[0] if telling else {}), "type": [*kinds] if len(kinds) > 1 else next(iter(kinds))}
     return {"anyOf": [dict(schema) for schema in schemas]}
 
@@ -249,14 +282,29 @@ def _object(kind: Any, defined: dict[str, Any]) -> dict[str, Any]:
     hints = _hints(kind)
     known = stated(kind) if _is_record(kind) else {}
     names = _names(kind) if known else {name: name for name in hints}
-    properties = {}
+    properties: dict[str, Any] = {}
+    optional: set[str] = set()
     for key, name in names.items():
-        schema, more = _schema(hints[name], defined), known.get(name, _NOTHING)
-        schema = {**schema, "type": ["string", "null"]} if more.nullable else schema
+        hint, more = hints[name], known.get(name, _NOTHING)
+        if more.absent:
+            (hint,) = (each for each in get_args(hint) if each is not type(None))
+        schema = _schema(hint, defined)
+        if more.nullable:
+            schema["type"] = ["string", "null"]
         if more.keys:
-            value = schema["additionalProperties"]
-            schema = {"type": "object", "properties": dict.fromkeys(more.keys, value), "required": list(more.keys)}
-        words = more.label and f"{more.label}, {more.meaning}" if more.meaning else more.label
-        properties[key] = {"description": words, **schema} if words else schema
-    required = [key for key, name in names.items() if get_origin(hints[name]) is not NotRequired]
-    return {"type": "object", "properties": properties, "required": required}
+            values = dict.fromkeys(more.keys, schema["additionalProperties"])
+            schema = {"type": "object", "properties": values, "required": list(more.keys)}
+        words = f"{more.label}, {more.meaning}" if more.label and more.meaning else more.label
+        parts = {key: {"description": words, **schema} if words else schema}
+        if more.flat:
+            held = next(each for each in (hint, *get_args(hint)) if _is_record(each))
+            parts = {_flat(key, part): schema for part, schema in _object(held, defined)["properties"].items()}
+            optional |= set() if held is hint else parts.keys() - {key}
+        if more.absent or get_origin(hint) is NotRequired:
+            optional |= parts.keys()
+        properties |= parts
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [key for key in properties if key not in optional],
+    }

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import InputError
 from ..base.files import is_input
-from ..base.records import as_json
 from .arguments import add_board, add_choosing, add_control, add_goal, add_repeats, add_search, add_table, columns_of
 from .side_by_side import measured_sessions, show_comparison
 from .sources import is_specification, open_session, recording_path
@@ -47,7 +46,7 @@ def log_named(source: str | None) -> Path | None:
 
 def analyse_log(path: Path, arguments: Namespace) -> int:
     """Trapezoid and counter side by side, gaps and repeated readings, and what the sampling resolves."""
-    from ..engine.analysis.recorded_energy import describe_energy, document_of, recorded_energy
+    from ..engine.analysis.recorded_energy import LogEnergies, describe_energy, document_of, recorded_energy
     from ..sensors.recorded.gpu import read_any, seconds
 
     span_s = _span(arguments.span)
@@ -58,7 +57,7 @@ def analyse_log(path: Path, arguments: Namespace) -> int:
         raise InputError(f"the log ends after {longest_s:g} s", "--span", "seconds from its beginning, such as 10:20")
     if arguments.json:
         boards = [document_of(each, board) for each, board in zip(found, log.boards, strict=True)]
-        print_json(as_json({"log": str(path), "tool": log.tool, "notes": list(log.notes), "boards": boards}))
+        print_json(LogEnergies(log=str(path), tool=log.tool, notes=log.notes, boards=boards))
         return 0
     for at, (each, board) in enumerate(zip(found, log.boards, strict=True)):
         if at:
@@ -97,9 +96,9 @@ def analyse(arguments: Namespace) -> int:
     Of a log of power over time, energy and sampling.
     """
     from ..engine.analysis.analysis_document import document_of
-    from ..engine.analysis.describe_over_load import models_to_json
+    from ..engine.analysis.peak_share import peak_share
     from ..engine.analysis.session_analysis import analyse as analyse_table
-    from ..engine.session.summary import by_goal, share_to_json
+    from ..engine.session.summary import by_goal
 
     log = log_named(arguments.source)
     if log is not None:
@@ -116,8 +115,8 @@ def analyse(arguments: Namespace) -> int:
         found = analyse_table(each.table, objective, preferences=preferences_of(arguments), load=load_of(arguments))
         best = next(iter(by_goal(found.table, objective.goal, objective.limits)), None)
         if arguments.json:
-            share = share_to_json(each.plan, found.table, best)
-            models = models_to_json(_models(each, found))
+            share = peak_share(each.plan, found.table.measurement(best)) if best is not None else None
+            models = _models(each, found)
             documents.append(
                 {**_heading(each), **document_of(found), "models_over_load": models, "share_of_peak": share}
             )

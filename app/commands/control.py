@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 
 from ..base.errors import InputError, PermissionRefused, WattridgeError
 from ..base.formatting import UNKNOWN
-from ..base.records import as_json
 from ..engine.results.settings import (
     PROFILE,
     SETTINGS,
@@ -49,7 +48,7 @@ def guard_of(gpu: Gpu, *, allow_control: bool, by: str = "by hand") -> DeviceGua
     from ..engine.control.guard import DeviceGuard
 
     recorded, line = describe_left_over(gpu)
-    if recorded is not None and recorded["unfinished"] and not allow_control:
+    if recorded is not None and recorded.unfinished and not allow_control:
         say(line)  # what is measured now is measured under those settings
     asking = Asking.TERMINAL if sys.stdin.isatty() and sys.stderr.isatty() else Asking.NEVER
     on_change = keep if gpu.info.live else None
@@ -435,24 +434,23 @@ def _shown(settings: dict[str, Any], name: str) -> Any:
     return "not locked" if settings[name] is None else settings[name]
 
 
-def describe_left_over(gpu: Gpu) -> tuple[dict[str, Any] | None, str]:
-    """What is recorded of a board, for `gpus`: as JSON, and in one line with the remedy; empty where nothing is."""
+def describe_left_over(gpu: Gpu) -> tuple[LeftOver | None, str]:
+    """What is recorded of a board, and that in one line with the remedy; empty where nothing is."""
     from ..engine.control.client import UNREADABLE_REMEDY
     from ..engine.control.left_over import left_over
 
     found = left_over(gpu.info.uuid)
     if found is None:
         return None, ""
-    document = {key: value for key, value in as_json(found).items() if key not in ("uuid", "name")}
     before = in_words({name: value for name, value in found.prior.items() if value is not None}) or "clocks not locked"
     if found.held_by is not None:
-        return document, f"{gpu.info.label}: a session sets it just now (process {found.held_by})"
+        return found, f"{gpu.info.label}: a session sets it just now (process {found.held_by})"
     if found.unreadable:
         said = f"{gpu.info.label}: it may still be set, and its settings before are not known: {found.unreadable}"
-        return document, f"{said}. To put back what can be read: wattridge restore; {UNREADABLE_REMEDY}"
+        return found, f"{said}. To put back what can be read: wattridge restore; {UNREADABLE_REMEDY}"
     said = "left set by a session that ended badly" if found.unfinished else "set and confirmed"
     now = "; ".join(found.differences(gpu)) or "it looks as before"
-    return document, f"{gpu.info.label}: {said} ({now}); before: {before}. Put back with: wattridge restore"
+    return found, f"{gpu.info.label}: {said} ({now}); before: {before}. Put back with: wattridge restore"
 
 
 def report_unreadable(boards: Sequence[str]) -> bool:

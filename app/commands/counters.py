@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..engine.session.opened import Opened
     from ..engine.session.profiling import ProfilingResult, Wanted
     from ..engine.store.database import Store
+    from .documents import CountersDocument, ProfiledConfiguration
 
 
 def counters_arguments(parser: ArgumentParser) -> None:
@@ -135,20 +136,23 @@ def _profiled(opened: Opened) -> list[int]:
     return np.flatnonzero(np.any(np.isfinite(columns), axis=0)).tolist() if columns else []
 
 
-def _document(store: Store, session: int, opened: Opened, result: ProfilingResult | None) -> dict[str, Any]:
-    from ..engine.analysis.analysis_document import counters_to_json, entry
+def _document(store: Store, session: int, opened: Opened, result: ProfilingResult | None) -> CountersDocument:
+    from ..engine.analysis.analysis_document import entry
     from ..engine.analysis.session_analysis import analyse
     from ..engine.workloads.hardware_counters import COUNTERS
 
     metrics, table = store.metrics(session), opened.table
-    configurations = []
+    configurations: list[ProfiledConfiguration] = []
     for index in _profiled(opened):
-        found = entry(table, index)
-        values = found.pop("values")
-        found["values"] = {name: value for name, value in values.items() if name not in COUNTERS}
-        found["counters"] = {name: values[name] for name in COUNTERS if name in values}
-        found["metrics"] = dict(metrics.get(int(table.rows()[index]), {}))
-        configurations.append(found)
+        values = table.measurement(index).values
+        configurations.append(
+            {
+                **entry(table, index),
+                "values": {name: value for name, value in values.items() if name not in COUNTERS},
+                "counters": {name: values[name] for name in COUNTERS if name in values},
+                "metrics": metrics.get(int(table.rows()[index]), {}),
+            }
+        )
     return {
         "session": session,
         "gpu": opened.plan.gpu,
@@ -159,7 +163,7 @@ def _document(store: Store, session: int, opened: Opened, result: ProfilingResul
         "known": None if result is None else result.known,
         "failed": None if result is None else [{"row": row, "error": why} for row, why in result.failed.items()],
         "configurations": configurations,
-        "analysis": counters_to_json(analyse(table, opened.objective, with_difficulty=False)),
+        "analysis": analyse(table, opened.objective, with_difficulty=False).counted,
     }
 
 
@@ -167,8 +171,7 @@ def _print_names(arguments: Namespace) -> None:
     from ..engine.workloads.hardware_counters import COUNTERS
 
     if arguments.json:
-        print_json({name: {"unit": c.unit, "meaning": c.meaning, "metrics": c.metrics, "factor": c.factor,
-                           "published": c.published} for name, c in COUNTERS.items()})  # fmt: skip
+        print_json(COUNTERS)
         return
     rows = [[name, c.unit, c.meaning, " × ".join(c.metrics), c.published] for name, c in COUNTERS.items()]
     print_table(rows, ("counter", "unit", "what it is", "metrics of Nsight Compute", "in"))

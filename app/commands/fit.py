@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import InputError
@@ -60,12 +61,11 @@ def fit(arguments: Namespace) -> int:
     return 0
 
 
-def _of_file(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
+def _of_file(arguments: Namespace) -> tuple[Any, list[Description]]:
     from ..engine.models.clock_fits import caps_of_session, fit_of_session
     from ..engine.models.describe_fits import describe_caps, describe_fit
-    from ..engine.models.fit.caps import most_telling
+    from ..engine.models.fit.caps import AllSeries, most_telling
     from ..engine.models.fit.frequency import fit_memory_clocks
-    from ..engine.models.fit_documents import fit_to_json
     from ..engine.models.series import read_caps, read_series
     from ..engine.store.database import Store
 
@@ -92,19 +92,18 @@ def _of_file(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
         if not caps:
             raise
     if caps and (fitted is None or arguments.caps):
-        return _caps_to_json(caps), [describe_caps(most_telling(caps), caps)]
+        best = most_telling(caps)
+        return replace(best, all_series=AllSeries.of(caps) if len(caps) > 1 else None), [describe_caps(best, caps)]
     if arguments.caps:
         raise InputError("no series has three power limits", f"{arguments.file}, --caps", "leave --caps out")
     assert fitted is not None
-    document = fit_to_json(fitted) | ({"plateaus": as_json(list(plateaus))} if plateaus else {})
-    return document, [describe_fit(fitted, plateaus=plateaus)]
+    return as_json(fitted) | ({"plateaus": plateaus} if plateaus else {}), [describe_fit(fitted, plateaus=plateaus)]
 
 
-def _of_board(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
+def _of_board(arguments: Namespace) -> tuple[Any, list[Description]]:
     from ..engine.models.clock_fits import caps_of_sweep, fit_of_sweep
     from ..engine.models.describe_fits import describe_fit, describe_load
     from ..engine.models.fit.caps import compare
-    from ..engine.models.fit_documents import fit_to_json
     from .control import guarded_board
 
     bar = ProgressBar(quiet=arguments.json)
@@ -118,7 +117,7 @@ def _of_board(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
             guard=guard,
         )
         if not arguments.caps:
-            return fit_to_json(fitted), [describe_fit(fitted, origin)]
+            return fitted, [describe_fit(fitted, origin)]
         caps = caps_of_sweep(
             gpu,
             points=arguments.points,
@@ -126,23 +125,5 @@ def _of_board(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
             guard=guard,
         )
         comparison = compare(fitted, caps)
-        document = {
-            "clocks": fit_to_json(fitted),
-            "caps": _caps_to_json([caps]),
-            "comparison": None if comparison is None else {**as_json(comparison), "words": comparison.words},
-        }
+        document = {"clocks": fitted, "caps": caps, "comparison": comparison}
         return document, describe_load(fitted, caps, comparison, origin)
-
-
-def _caps_to_json(caps: list[CapFit]) -> dict[str, Any]:
-    from ..engine.models.fit.caps import median_saving, most_telling
-
-    best = most_telling(caps)
-    document = {**as_json(best), "energy": as_json(best.energy), "points": len(best.limit_w)}
-    if len(caps) > 1:
-        document["all_series"] = {
-            "series": len(caps),
-            "median_saving": as_json(median_saving(caps)),
-            "largest_overshoot": max(each.largest_overshoot for each in caps),
-        }
-    return document

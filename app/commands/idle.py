@@ -34,7 +34,7 @@ def idle_arguments(parser: ArgumentParser) -> None:
 
 def idle(arguments: Namespace) -> int:
     """Look at the board in every condition that was asked for; what is set is put back."""
-    from ..engine.analysis.idle import IdleProgram, describe_idle, idle_to_json, study_idle
+    from ..engine.analysis.idle import IdleProgram, describe_idle, idle_document, study_idle
     from ..engine.analysis.tradeoff import HOURS_PER_YEAR, Load
 
     if arguments.idle_hours > HOURS_PER_YEAR:
@@ -56,7 +56,7 @@ def idle(arguments: Namespace) -> int:
             progress=lambda words: say(f"looked: {words}"),
         )
     if arguments.json:
-        print_json(idle_to_json(study, load))
+        print_json(idle_document(study, load))
     else:
         print_description(describe_idle(study, load))
     return 0 if study.looks else 1

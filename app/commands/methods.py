@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import InputError, WattridgeError
-from ..base.records import as_json
 from .arguments import add_board, add_control, session_number
 from .sources import is_specification, recording_path, specification_path
 from .terminal import ProgressBar, print_description, print_json, say
@@ -43,7 +42,7 @@ def compare_methods(arguments: Namespace) -> int:
     else:
         methods = methods_of_recording(recording_path(arguments.source), base_mhz=arguments.base_clock, methods=wanted)
     if arguments.json:
-        print_json({**as_json(methods), "simulated": methods.simulated})
+        print_json(methods)
     else:
         print_description(describe_methods(methods))
     return 0

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
 from typing import Any, Final
 
 from ..base.errors import InputError
-from ..base.paths import resources
+from ..base.records import json_schema
 from .terminal import print_json, print_table
 
 # Commands whose standard output is no document of ours.
@@ -18,7 +16,7 @@ WITHOUT: Final = {
     "worker": "runs until it is stopped",
     "serve-board": "speaks to a Wattridge on another machine",
 }
-_ID: Final = "urn:wattridge:schema:"  # NAME:VERSION follows
+_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schema_arguments(parser: ArgumentParser) -> None:
@@ -33,7 +31,9 @@ def schema(arguments: Namespace) -> int:
     if arguments.document is not None:
         print_json(schema_of(arguments.document))
         return 0
-    listed = [{"command": name, "version": each["version"], "title": each["title"]} for name, each in _all()]
+    from .documents import DOCUMENTS, VERSION, SchemaListed
+
+    listed = [SchemaListed(command=name, version=VERSION, title=title) for name, (title, _) in DOCUMENTS.items()]
     if arguments.json:
         print_json(listed)
     else:
@@ -42,35 +42,12 @@ def schema(arguments: Namespace) -> int:
 
 
 def schema_of(name: str) -> dict[str, Any]:
-    """A document's schema, with those that it refers to embedded by their identifiers. Raises InputError."""
-    known = dict(_all())
-    if name not in known:
+    """A document's schema, complete in itself. Raises InputError."""
+    from .documents import DOCUMENTS, VERSION
+
+    if name not in DOCUMENTS:
         why = f"`{name}` {WITHOUT[name]}" if name in WITHOUT else f"'{name}' has no schema"
-        raise InputError(why, "schema", f"one of {', '.join(known)}")
-    document = known[name]
-    embedded: dict[str, Any] = {}
-    waiting = list(_references(document))
-    while waiting:
-        other = waiting.pop().removeprefix(_ID).partition(":")[0]
-        if other != name and other not in embedded:
-            embedded[other] = known[other]
-            waiting += _references(known[other])
-    return {**document, "$defs": {**document.get("$defs", {}), **embedded}} if embedded else document
-
-
-def _all() -> Iterator[tuple[str, dict[str, Any]]]:
-    for path in sorted((resources() / "schemas").glob("*.json")):
-        yield path.stem, json.loads(path.read_text(encoding="utf-8"))
-
-
-def _references(node: Any) -> Iterator[str]:
-    """The identifiers of the documents that a schema refers to."""
-    if isinstance(node, dict):
-        reference = node.get("$ref")
-        if isinstance(reference, str) and reference.startswith(_ID):
-            yield reference
-        for each in node.values():
-            yield from _references(each)
-    elif isinstance(node, list):
-        for each in node:
-            yield from _references(each)
+        raise InputError(why, "schema", f"one of {', '.join(DOCUMENTS)}")
+    title, kind = DOCUMENTS[name]
+    heading = {"$schema": _DIALECT, "$id": f"urn:wattridge:schema:{name}:{VERSION}", "version": VERSION, "title": title}
+    return heading | json_schema(*(kind if isinstance(kind, tuple) else (kind,)))

@@ -6,7 +6,6 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import InputError, WattridgeError
-from ..base.records import as_json
 from ..engine.results.objectives import Goal, parse_front
 from .arguments import add_goal, key_value, positive_int
 from .sources import recording_path
@@ -14,6 +13,7 @@ from .terminal import ProgressBar, print_json, print_table, say, show, stop_on_i
 
 if TYPE_CHECKING:
     from ..engine.strategies.scoring import Scores
+    from .documents import ScoreDocument
 
 
 def score_arguments(parser: ArgumentParser) -> None:
@@ -67,27 +67,24 @@ def score(arguments: Namespace) -> int:
     return 0
 
 
-def document(scores: Scores, plan: Any) -> dict[str, Any]:
+def document(scores: Scores, plan: Any) -> ScoreDocument:
     """The figures as `--json` prints them."""
     from ..engine.runner.replay import TIMED_SHARE
+    from ..engine.strategies.scoring import MeanCurve
 
     names, spaces = scores.strategies, scores.advantages
-    curves = {space: {name: scores.curve(space, name) for name in names} for space in spaces}
     return {
-        "scores": as_json({space: {name: scores.score(space, name) for name in names} for space in spaces}),
-        "overall": as_json({name: scores.overall(name) for name in names}),
+        "scores": {space: {name: scores.score(space, name) for name in names} for space in spaces},
+        "overall": {name: scores.overall(name) for name in names},
         "budget": dict(scores.evaluations),
         "repeats": plan.repeats,
         "seed": plan.seed,
         "boards": plan.boards,
-        "points": dict(scores.points),
+        "points": scores.points,
         "unit": scores.unit,
         "timed": list(scores.timed),
         "timed_share": TIMED_SHARE,
-        "curves": {
-            space: {name: dict(zip(("mean", "low", "high"), curve, strict=True)) for name, curve in of_space.items()}
-            for space, of_space in curves.items()
-        },
+        "curves": {space: {name: MeanCurve(*scores.curve(space, name)) for name in names} for space in spaces},
         "wins": scores.wins,
     }
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..base.errors import InputError, WattridgeError
 from ..base.files import is_input, is_there
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from ..engine.results.description import Description
     from ..engine.runner.boards import ReadyPlan
     from ..engine.session.live_session import SessionResult
+    from ..engine.session.summary import SessionSummary
     from ..engine.store.database import Store
     from ..sensors.gpu import Gpu
 
@@ -254,13 +255,13 @@ def _refuse_taken(plan: ReadyPlan, arguments: Namespace) -> Existing:
     return "replace" if existing == "replace" else "beside"  # what is measured is exported, whatever came meanwhile
 
 
-def _most_frequent(document: Mapping[str, Any]) -> str:
+def _most_frequent(document: SessionSummary) -> str:
     """Of the failures, in a few words."""
     failure = document["most_frequent_failure"]
     return f"most often: {failure['message'] or failure['state']}" if failure else "without a message"
 
 
-def _summary(result: SessionResult) -> dict[str, Any]:
+def _summary(result: SessionResult) -> SessionSummary:
     from ..engine.session.summary import session_summary
 
     return session_summary(
@@ -362,7 +363,6 @@ def demo(arguments: Namespace) -> int:
     """The GEMM example on the simulated A100: session, front, fitted ridge, exports."""
     from ..engine.models.clock_fits import fit_of_sweep
     from ..engine.models.describe_fits import describe_fit
-    from ..engine.models.fit_documents import fit_to_json
     from ..engine.report.export import export_session
     from ..engine.session.load import load_specification
     from ..engine.session.planning import plan_specification
@@ -382,10 +382,9 @@ def demo(arguments: Namespace) -> int:
             files = export_session(plan, result.table, result.session, None, folder, existing=existing)
             fit, source = fit_of_sweep(gpu)
             save_fit(store, fit, source, result.session, uuid=gpu.info.uuid)
-    document["fit"] = fit_to_json(fit)
     document["files"] = [str(file) for file in files]
     if arguments.json:
-        print_json(document)
+        print_json({**document, "fit": fit})
         return 0
     print_description(_description(result))
     show()

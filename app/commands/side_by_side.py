@@ -120,9 +120,9 @@ def show_comparison(sessions: Sequence[Opened], arguments: Namespace) -> None:
     found = compare_sessions(sides, parse_front(arguments.front) if arguments.front else ())
     crossed, machines = kernels_by_boards(found), over_machines(sides, figures_of(found))
     if arguments.json:
-        document = {**as_json(found), "kernels_by_boards": as_json(crossed), "over_machines": as_json(machines)}
         decided = {each.side.name: board for each in sessions if (board := each.side.table.decided_on)}
-        print_json({**document, "decided_on": decided})
+        more = {"kernels_by_boards": crossed, "over_machines": machines, "decided_on": decided}
+        print_json({**as_json(found), **more})
         return
     print_description(describe_comparison(found))
     shared_by = (

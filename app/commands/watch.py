@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..base.errors import InputError, WattridgeError
 from ..base.files import refuse_taken
 from ..base.formatting import duration
+from ..base.records import as_json
 from ..sensors.channel import POWER_SAMPLES
 from ..sensors.event_reasons import names as reason_names
 from ..sensors.gpu import LIVE, Gpu, StreamsReadings
@@ -27,6 +28,7 @@ from .terminal import ProgressBar, print_description, print_json, print_table, s
 if TYPE_CHECKING:
     from ..sensors.openmetrics import MeteredBoard
     from ..sensors.trace.trace import EventSpan, Trace
+    from .documents import Board, OpenclDevice, PowerProfile
 
 _LOOK_S = 0.05
 _PATIENCE_S = 5.0  # for the last reading
@@ -57,40 +59,17 @@ def gpus(arguments: Namespace) -> int:
         for gpu in boards:
             gpu.close()
     unreadable = report_unreadable([board["uuid"] for board in described])
-    unreadable = unreadable or any(board["left_over"] and board["left_over"]["unreadable"] for board in described)
+    unreadable = unreadable or any(board["left_over"] and board["left_over"].unreadable for board in described)
     if arguments.json:
         more = {"opencl": opencl} if arguments.verbose else {}
         print_json(
             [{**board, **more, **({"cuda": cuda} if cuda and board["source"] == "nvml" else {})} for board in described]
         )
         return int(unreadable)
-    if described and described[0]["source"] not in LIVE:
-        say("No NVIDIA driver answers here; these are the simulated boards.")
-    header = ("index", "name", "source", "driver", "limit W", "graphics MHz", "power source")
-    rows = []
-    for board in described:
-        limit, clocks = board["power_limit_w"], board["graphics_clocks_mhz"]
-        span = f"{clocks['min']}–{clocks['max']} by {clocks['step']}" if clocks["min"] else "not known"
-        named = [board[key] for key in ("index", "name", "source", "driver")]
-        rows.append([*named, limit["current"], span, board["power_source"]])
-    print_table(rows, header)
-    for board in described:
-        missing = [f"{name}: {reason}" for name, reason in board["unavailable"].items()]
-        if missing and arguments.verbose:
-            show("", f"{board['name']} does not report")
-            show(*(f"  {line}" for line in missing))
-        if arguments.verbose:
-            profiles = board["workload_power_profiles"]
-            why = board["cannot_set"].get("workload_power_profile", "")
-            show("", f"{board['name']}: workload power profiles" + (f": none ({why})" if profiles is None else ""))
-            if profiles is not None:
-                print_table([list(each.values()) for each in profiles], tuple(profiles[0]))
-    if cuda and any(board["source"] != "amd" for board in described):
-        show("", f"Kernels on real boards: {_cuda_words(cuda)}")
-    if arguments.verbose and any(board["source"] == "amd" for board in described):
-        from ..engine.runner.hip.open import hip_in_words
-
-        show("", f"Kernels on AMD boards: {hip_in_words()}")
+    _print_boards(described)
+    for board in described if arguments.verbose else ():
+        _print_details(board)
+    _print_languages(described, cuda, verbose=arguments.verbose)
     if why_no_opencl:
         show("", f"OpenCL: {why_no_opencl}")
     if opencl:
@@ -99,7 +78,40 @@ def gpus(arguments: Namespace) -> int:
     return int(unreadable)
 
 
-def _opencl_devices() -> tuple[list[dict[str, str]], str]:
+def _print_languages(described: Sequence[Board], cuda: dict[str, Any] | None, *, verbose: bool) -> None:
+    if cuda and any(board["source"] != "amd" for board in described):
+        show("", f"Kernels on real boards: {_cuda_words(cuda)}")
+    if verbose and any(board["source"] == "amd" for board in described):
+        from ..engine.runner.hip.open import hip_in_words
+
+        show("", f"Kernels on AMD boards: {hip_in_words()}")
+
+
+def _print_boards(described: Sequence[Board]) -> None:
+    if described and described[0]["source"] not in LIVE:
+        say("No NVIDIA driver answers here; these are the simulated boards.")
+    rows = []
+    for board in described:
+        clocks = board["graphics_clocks_mhz"]
+        span = f"{clocks['min']}–{clocks['max']} by {clocks['step']}" if clocks["min"] else "not known"
+        named = (board["index"], board["name"], board["source"], board["driver"])
+        rows.append([*named, board["power_limit_w"].current_w, span, board["power_source"]])
+    print_table(rows, ("index", "name", "source", "driver", "limit W", "graphics MHz", "power source"))
+
+
+def _print_details(board: Board) -> None:
+    """What the board does not report, and its workload power profiles."""
+    if missing := board["unavailable"]:
+        show("", f"{board['name']} does not report")
+        show(*(f"  {name}: {reason}" for name, reason in missing.items()))
+    profiles = board["workload_power_profiles"]
+    why = board["cannot_set"].get("workload_power_profile", "")
+    show("", f"{board['name']}: workload power profiles" + (f": none ({why})" if profiles is None else ""))
+    if profiles is not None:
+        print_table([list(each.values()) for each in profiles], tuple(profiles[0]))
+
+
+def _opencl_devices() -> tuple[list[OpenclDevice], str]:
     """Every device of OpenCL, with where its energy comes from; and why there is none."""
     from ..sensors.opencl.devices import is_board, opencl_devices
     from ..sensors.pci import pci_address
@@ -112,7 +124,7 @@ def _opencl_devices() -> tuple[list[dict[str, str]], str]:
         return [], f"{error.what} ({error.remedy})"
     boards = [(f"that of GPU {index}", uuid, pci_address(uuid)) for index, uuid, _ in real_boards()]
     boards += [(f"that of GPU {AMD}:{index}", uuid, pci_address(uuid)) for index, uuid, _ in amd_boards()]
-    found = []
+    found: list[OpenclDevice] = []
     for each in devices:
         energy = next((words for words, uuid, pci in boards if is_board(each, uuid, pci)), NO_ENERGY)
         found.append(
@@ -141,13 +153,13 @@ def _gpus_there(arguments: Namespace) -> int:
 
     boards = boards_there(parse_address(arguments.on))
     if arguments.json:
-        print_json([{"index": b.index, "name": b.name, "source": b.source, "selector": b.selector} for b in boards])
+        print_json(boards)
     else:
         print_table([(b.index, b.name, b.source, b.selector) for b in boards], ("index", "name", "source", "--gpu"))
     return 0
 
 
-def _describe(gpu: Gpu) -> dict[str, Any]:
+def _describe(gpu: Gpu) -> Board:
     from ..engine.metering.characterisation.store import known_characterisation, to_json
     from ..engine.results.settings import PROFILE, WORDS, why_not_set
     from .control import describe_left_over
@@ -163,19 +175,13 @@ def _describe(gpu: Gpu) -> dict[str, Any]:
     known = known_characterisation(info)
     clocks = list(gpu.graphics_clocks_mhz())
     steps = {b - a for a, b in pairwise(clocks)}
-    limit = info.power_limit
     return {
         "index": info.index,
         "uuid": info.uuid,
         "name": info.name,
         "source": info.source,
         "driver": info.driver,
-        "power_limit_w": {
-            "min": limit.minimum_w,
-            "max": limit.maximum_w,
-            "default": limit.default_w,
-            "current": limit.current_w,
-        },
+        "power_limit_w": info.power_limit,
         "graphics_clocks_mhz": {
             "min": clocks[0] if clocks else None,
             "max": clocks[-1] if clocks else None,
@@ -183,7 +189,7 @@ def _describe(gpu: Gpu) -> dict[str, Any]:
         },
         "memory_clocks_mhz": list(gpu.memory_clocks_mhz()),
         "channels": {c.name: c.unit if c.available else f"not available: {c.unavailable}" for c in gpu.channels},
-        "unavailable": {c.name: c.unavailable for c in gpu.channels if not c.available},
+        "unavailable": {c.name: c.unavailable or "" for c in gpu.channels if not c.available},
         "power_source": known.words if known else info.power_source,
         "characterisation": to_json(known, answers=False) if known else None,
         "cannot_set": cannot_set,
@@ -192,7 +198,7 @@ def _describe(gpu: Gpu) -> dict[str, Any]:
     }
 
 
-def _power_profiles(gpu: Gpu) -> list[dict[str, Any]]:
+def _power_profiles(gpu: Gpu) -> list[PowerProfile]:
     from ..sensors.power_profiles import HasPowerProfiles
 
     assert isinstance(gpu, HasPowerProfiles)
@@ -312,19 +318,13 @@ def _monitor_document(gpu: Gpu, trace: Trace, begun_ns: int) -> dict[str, Any]:
     if not trace.last_ns:
         raise WattridgeError("the board gave no reading", gpu.info.label, "watch longer, or look at `wattridge gpus`")
     end_ns = trace.last_ns
-    channels = {}
+    channels: dict[str, Any] = {}
     named = [c for c in gpu.channels if c.available and c.name != "event_reasons"]
     if trace.power_name == POWER_SAMPLES.name:
         named.insert(0, POWER_SAMPLES)
     for described in named:
         found = trace.statistics(described.name, begun_ns, end_ns)
-        channels[described.name] = {
-            "unit": described.unit,
-            "mean": found.mean,
-            "min": found.minimum,
-            "max": found.maximum,
-            "samples": found.samples,
-        }
+        channels[described.name] = {"unit": described.unit, **as_json(found)}
     spans = trace.event_spans(begun_ns, end_ns)
     energy_of = trace.trapezoid_j if isinstance(gpu, RecordedGpu) else trace.energy_j
     return {

@@ -174,7 +174,7 @@ def _tuned(
                 say(note)
         plan = make_plan(
             InProcess(
-                lambda plan: CompletedRunner(FunctionRunner(work, space, _again(watched), target), figures.complete)
+                lambda _: CompletedRunner(FunctionRunner(work, space, _again(watched), target), figures.complete)
             ),
             options,
             title=name,

@@ -25,9 +25,8 @@ from ..engine.session.planning import make_plan
 from ..engine.space.build import build_space
 from ..engine.space.device_settings import resolve_device_settings
 from ..engine.space.search_space import SearchSpace
-from ..engine.specification.model import LANGUAGES
+from ..engine.specification.model import LANGUAGES, SearchOfAnySize
 from ..engine.specification.plan import SessionPlan
-from ..engine.specification.search import SearchOfAnySize
 from ..sensors.gpu import Gpu
 from ..sensors.limits import DeviceLimits, limits_of
 from ..sensors.simulated.profiles import PROFILES

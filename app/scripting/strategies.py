@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..base.errors import InputError
-from ..engine.specification.search import SearchOfAnySize
+from ..engine.specification.model import SearchOfAnySize
 from ..engine.strategies import base as strategies
 
 # By Kernel Tuner's names. Each is the same method, with the defaults of ours.

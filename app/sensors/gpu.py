@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 from ..base.errors import WattridgeError
+from ..base.records import figure
 from .channel import Channel, PowerSample, Reading
 from .clock import Clock
 
@@ -25,10 +26,10 @@ LIVE: Final = ("nvml", "amd")  # sources of real boards that report what they dr
 class PowerLimit:
     """Power limit in W. `current` is what acts now; None where the board does not report it."""
 
-    minimum_w: float | None
-    maximum_w: float | None
-    default_w: float | None
-    current_w: float | None
+    minimum_w: float | None = field(metadata=figure(key="min"))
+    maximum_w: float | None = field(metadata=figure(key="max"))
+    default_w: float | None = field(metadata=figure(key="default"))
+    current_w: float | None = field(metadata=figure(key="current"))
 
 
 @dataclass(frozen=True, slots=True)

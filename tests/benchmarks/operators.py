@@ -32,6 +32,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
+from app.base.records import as_json
+
 os.environ.setdefault("OMP_NUM_THREADS", "2")
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -44,7 +46,8 @@ from operator_lines import print_lines  # noqa: E402
 from app.engine import strategies  # noqa: E402, F401  (registers every strategy)
 from app.engine.models.roofline.operator_floor import floor_on  # noqa: E402
 from app.engine.results.measurement import Depth, Measurement, State  # noqa: E402
-from app.engine.runner.kernels.reference import Baseline  # noqa: E402
+from app.engine.runner.kernels.reference import Baseline, VendorLook  # noqa: E402
+from app.engine.runner.kernels.runner import KernelRunner  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.session.planning import plan_specification  # noqa: E402
 from app.engine.specification.operator_kernels import kept_specification  # noqa: E402
@@ -96,9 +99,9 @@ def first_figures(shared: Shared, row: int) -> dict[str, Any] | None:
 def measured_again(shared: Shared, rows: list[int], seconds: float) -> tuple[dict[int, Measurement], Baseline | None]:
     """The winners and the vendor's library, one after the other, each for so long."""
     runner = shared.runner
-    if hasattr(runner, "look_at_library_again"):
+    if isinstance(runner, KernelRunner):
         runner.window_s = seconds
-        runner.look_at_library_again()
+        runner._vendor = VendorLook(runner._spec.operator)  # the library once more, in place of what was measured of it
     found = list(shared.measure_now(rows, threading.Event()))
     return {each.row: each for each in runner.restated(found)}, Baseline.of_origin(runner.conclude())
 
@@ -221,9 +224,9 @@ def shape(name: str, gpu: Gpu, store: Store, seed: int, seconds: float, rounds: 
         "predicted": {"predicted_j": log.predicted_j, "measured_j": log.measured_j} if log else None,
         "k": [each.k for each in log.rounds] if log else [],
         "rows": rows_known(shared),
-        "vendor": None if baseline is None else baseline.to_json(),
-        "vendor_before": None if before is None else before.to_json(),
-        "floor": floor_on(operator, plan, store).to_json(),
+        "vendor": None if baseline is None else as_json(baseline),
+        "vendor_before": None if before is None else as_json(before),
+        "floor": as_json(floor_on(operator, plan, store)),
         "seconds": time.monotonic() - began,
     }
 

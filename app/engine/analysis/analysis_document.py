@@ -2,30 +2,139 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
-from ...base.records import as_json
+from ...base.records import Count, Source, Values
+from ..results.measurement import Configuration
 from ..space.result_table import ResultTable
-from ..workloads.hardware_counters import COUNTERS
-from .choosers import Choice, weight_ranges
+from .choosers import Choice, WeightRange, weight_ranges
 from .convergence import steps, thinned
+from .correlations import Correlation, Split
 from .costs import Floats
-from .describe_over_load import over_load_to_json
 from .difficulty import Difficulty
 from .drift import DriftOf
+from .failures import FailuresOf
+from .over_load import ModelAtLoad, OverLoad
+from .peak_share import PeakShare
 from .plane import Plane
-from .session_analysis import Analysis
+from .session_analysis import Analysis, Counted, Effects
+from .tradeoff import Yearly
 
 DIFFICULTY_AT = tuple(round(1 + 0.01 * step, 2) for step in range(51))  # p of the curves
 _MOST_STEPS = 1000  # points of a curve over evaluations
 
 
-def document_of(analysis: Analysis) -> dict[str, Any]:
-    """Every figure of it; what is unknown is None. Configurations come with all values that were measured.
+class Point(TypedDict):
+    index: int
+    configuration: Configuration
+    values: Values
+
+
+class CountAndShare(TypedDict):
+    count: Count
+    percent: float
+
+
+class QuadrantCounts(TypedDict):
+    x: str
+    y: str
+    best_x: Point
+    best_y: Point
+    x_line: float
+    y_line: float
+    both: CountAndShare
+    x_only: CountAndShare
+    y_only: CountAndShare
+    neither: CountAndShare
+    better_x: CountAndShare
+    better_y: CountAndShare
+
+
+class SpreadAtBest(TypedDict):
+    held: str
+    at: float
+    of: str
+    low: float
+    high: float
+    share: float
+
+
+class OverEvaluations(TypedDict):
+    evaluations: list[int]
+    values: list[float]
+
+
+class WayToChoose(Point):
+    label: str
+    time_change: float | None
+    energy_change: float | None
+    words: str | None
+    yearly: Yearly | None
+
+
+class DifficultyCurve(TypedDict):
+    p: Sequence[float]
+    proportion_of_centrality: Sequence[float]
+    minima: Count
+    neighbours: str
+
+
+class AnalysisDocument(TypedDict):
+    objective: str
+    limits: list[str]  # NAME <= NUMBER or NAME >= NUMBER; front and choosers keep all of them
+    infeasible: list[int]  # indices of the measurements that worked and break a limit
+    nearest: Point | None  # where none keeps the limits: the one that breaks them least
+    evaluated: Count
+    failed: Mapping[str, Count]
+    goals: list[str]
+    front: list[Point]
+    hull: list[Point]
+    quadrants: QuadrantCounts | None
+    hypervolume: float | None
+    reference: list[float] | None
+    spread: Mapping[str, SpreadAtBest] | None
+    choosers: Mapping[str, WayToChoose | None]
+    weights: list[WeightRange]
+    too_few: str | None
+    correlations: Sequence[Correlation]
+    movers: list[str]
+    splits: Sequence[Split]
+    counters: Counted | None
+    importance: Mapping[str, Effects]
+    convergence: Mapping[str, OverEvaluations]
+    difficulty: Mapping[str, DifficultyCurve]
+    over_load: OverLoad | None
+    coverage: float
+    drift: Sequence[DriftOf]
+    failures: Sequence[FailuresOf]
+
+
+class RepeatsOfConfigurations(TypedDict):
+    parameters: list[str]
+    least: int
+    most: int
+    scatter: Mapping[str, float]
+
+
+class AnalysisOfSession(AnalysisDocument):
+    session: int | None
+    title: str
+    gpu: str
+    source: Source
+    strategy: str
+    valid: Count
+    notes: list[str]
+    repeats: RepeatsOfConfigurations | None
+    models_over_load: Sequence[ModelAtLoad]
+    share_of_peak: PeakShare | None
+    kernels: NotRequired[list[AnalysisDocument]]  # where a table names several, a document like this one of each
+
+
+def document_of(analysis: Analysis) -> AnalysisDocument:
+    """Every figure of it, to be printed as JSON. Configurations come with all values that were measured.
 
     `weights` has the choice by the least a t + (1 - a) e for every a in 0..1, as ranges of a.
     """
@@ -45,69 +154,47 @@ def document_of(analysis: Analysis) -> dict[str, Any]:
         "reference": list(plane.reference) if plane else None,
         "spread": _spread(plane) if plane else None,
         "choosers": {choice.name: _choice(table, choice) for choice in analysis.choices},
-        "weights": [
-            {"a_from": one.low, "a_to": one.high, "index": one.index}
-            for one in weight_ranges(analysis.within.time_s, analysis.within.energy_j)
-        ],
+        "weights": weight_ranges(analysis.within.time_s, analysis.within.energy_j),
         "too_few": analysis.too_few or None,
-        "correlations": as_json(analysis.correlations),
+        "correlations": analysis.correlations,
         "movers": [one.name for one in sorted(analysis.correlations, key=lambda one: -abs(one.moves)) if one.mover],
-        "splits": as_json(analysis.splits),
-        "counters": counters_to_json(analysis),
-        "importance": {
-            str(effects.goal): as_json({"parameters": effects.importances, "interactions": effects.interactions})
-            for effects in analysis.effects
-        },
+        "splits": analysis.splits,
+        "counters": analysis.counted,
+        "importance": {str(effects.goal): effects for effects in analysis.effects},
         "convergence": {
             "best": _curve(analysis.best_so_far),
             "hypervolume": _curve(analysis.hypervolume_so_far),
         },
         "difficulty": {name: _difficulty(one) for name, one in analysis.difficulty.items()},
-        "over_load": over_load_to_json(analysis.over_load),
+        "over_load": analysis.over_load,
         "coverage": analysis.coverage,
-        "drift": [_drift(one) for one in analysis.drift],
-        "failures": [
-            {**as_json(one), "concentrated": [{**as_json(each), "share": each.share} for each in one.concentrated]}
-            for one in analysis.failures
-        ],
+        "drift": analysis.drift,
+        "failures": analysis.failures,
     }
 
 
-def counters_to_json(analysis: Analysis) -> dict[str, Any] | None:
-    """What each counter is, of how many configurations they are known, and what they add to the model of energies."""
-    found = analysis.counted
-    if found is None:
-        return None
-    return {
-        "configurations": found.configurations,
-        "names": {name: {"unit": COUNTERS[name].unit, "metrics": COUNTERS[name].metrics} for name in found.names},
-        "energy_error_without": as_json(found.without),
-        "energy_error_with": as_json(found.with_counters),
-        "energy_better": as_json(found.better),
-        "energy_by_chance": found.by_chance,
-        "words": found.words,
-    }
-
-
-def entry(table: ResultTable, index: int) -> dict[str, Any]:
+def entry(table: ResultTable, index: int) -> Point:
     """One measurement: its configuration and its values."""
     measurement = table.measurement(index)
     return {
         "index": index,
         "configuration": dict(measurement.configuration),
-        "values": as_json(measurement.values),
+        "values": measurement.values,
     }
 
 
-def _entries(table: ResultTable, indices: Iterable[int]) -> list[dict[str, Any]]:
+def _entries(table: ResultTable, indices: Iterable[int]) -> list[Point]:
     return [entry(table, int(index)) for index in indices]
 
 
-def _quadrants(table: ResultTable, plane: Plane) -> dict[str, Any] | None:
+def _quadrants(table: ResultTable, plane: Plane) -> QuadrantCounts | None:
     cut = plane.quadrants
     if cut is None:
         return None
-    counts = ("both", "x_only", "y_only", "neither", "better_x", "better_y")
+
+    def counted(count: int) -> CountAndShare:
+        return {"count": count, "percent": cut.percent(count)}
+
     return {
         "x": plane.goals[0].name,
         "y": plane.goals[1].name,
@@ -115,11 +202,16 @@ def _quadrants(table: ResultTable, plane: Plane) -> dict[str, Any] | None:
         "best_y": entry(table, cut.best_y),
         "x_line": cut.x_line,
         "y_line": cut.y_line,
-        **{name: {"count": getattr(cut, name), "percent": cut.percent(getattr(cut, name))} for name in counts},
+        "both": counted(cut.both),
+        "x_only": counted(cut.x_only),
+        "y_only": counted(cut.y_only),
+        "neither": counted(cut.neither),
+        "better_x": counted(cut.better_x),
+        "better_y": counted(cut.better_y),
     }
 
 
-def _spread(plane: Plane) -> dict[str, Any]:
+def _spread(plane: Plane) -> Mapping[str, SpreadAtBest]:
     x, y = (goal.name for goal in plane.goals)
     spreads = (("at_best_y", x, y, plane.spread_at_best_y), ("at_best_x", y, x, plane.spread_at_best_x))
     return {
@@ -129,36 +221,31 @@ def _spread(plane: Plane) -> dict[str, Any]:
     }
 
 
-def _choice(table: ResultTable, choice: Choice) -> dict[str, Any] | None:
+def _choice(table: ResultTable, choice: Choice) -> WayToChoose | None:
     if choice.index is None:
         return None
     change = choice.against_fastest
     return {
         "label": choice.label,
         **entry(table, choice.index),
-        "time_change": as_json(change.time_change) if change else None,
-        "energy_change": as_json(change.energy_change) if change else None,
+        "time_change": change.time_change if change else None,
+        "energy_change": change.energy_change if change else None,
         "words": change.words if change else None,
-        "yearly": as_json(choice.yearly),
+        "yearly": choice.yearly,
     }
 
 
-def _curve(values: Floats) -> dict[str, Any]:
+def _curve(values: Floats) -> OverEvaluations:
     """Where it changes, thinned to a bounded number of steps; the last one stays."""
     at, figures = steps(values)
     kept = thinned(len(at), _MOST_STEPS)
     return {"evaluations": at[kept].tolist(), "values": figures[kept].tolist()}
 
 
-def _difficulty(one: Difficulty) -> dict[str, Any]:
+def _difficulty(one: Difficulty) -> DifficultyCurve:
     return {
         "p": list(DIFFICULTY_AT),
         "proportion_of_centrality": one.proportion(DIFFICULTY_AT).tolist(),
         "minima": len(one.minima),
         "neighbours": one.neighbourhood,
     }
-
-
-def _drift(one: DriftOf) -> dict[str, Any]:
-    names = [field.name for field in dataclasses.fields(one) if field.name not in ("hours", "values")]
-    return {**{name: as_json(getattr(one, name)) for name in names}, "looks": len(one.values)}

@@ -9,11 +9,12 @@ in any unit.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from ...base.records import Finite, figure
 from ..results.pareto import front
 from .costs import Costs
 from .plane import lower_hull
@@ -83,8 +84,8 @@ def weighted(time_s: Floats, energy_j: Floats, a: float) -> int | None:
 class WeightRange:
     """Between which weights of time a point is the choice."""
 
-    low: float
-    high: float
+    low: Finite = field(metadata=figure(key="a_from"))
+    high: Finite = field(metadata=figure(key="a_to"))
     index: int
 
 

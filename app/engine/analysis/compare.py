@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from ...base.errors import InputError
 from ...base.formatting import UNKNOWN, number, percent
+from ...base.records import Count, Source
 from ..formats.any_table import KERNELS
 from ..metering.confidence import Interval, confidence_interval
 from ..models.fit.points import CLOCK_SETTINGS
@@ -53,7 +54,7 @@ class Compared:
 
     name: str
     gpu: str
-    source: str  # nvml, simulated or recorded
+    source: Source
     table: ResultTable
     kernel: str = ""  # what was tuned
     board: str = ""  # UUID of the board; empty where it is not known, or several shared the session
@@ -97,7 +98,7 @@ class Side:
     source: str
     kernel: str
     board: str
-    measured: int
+    measured: Count
     fastest: Pick
     frugal: Pick
     speed_change: float
@@ -140,7 +141,7 @@ class MeanChange:
 
     mean: float  # a share; NaN, as the deviation, of fewer than FEWEST sessions
     deviation: float  # sample standard deviation of the sessions, a share
-    count: int  # sessions with a known change
+    count: Count  # sessions with a known change
 
     @classmethod
     def over(cls, changes: Sequence[float], fewest: int = FEWEST) -> MeanChange:
@@ -498,7 +499,7 @@ class Averaged:
     mean: float
     deviation: float  # sample standard deviation over the machines
     interval: Interval | None  # 95 % of the mean, by Student's t
-    count: int
+    count: Count
 
     @classmethod
     def over(cls, values: Sequence[float]) -> Averaged:
@@ -527,7 +528,7 @@ class OverMachines:
     gpu: str
     source: str
     sessions: tuple[str, ...]
-    boards: int  # that are known to be different ones
+    boards: Count  # that are known to be different ones
     figures: tuple[str, ...]
     points: tuple[Point, ...]  # the least energy, or time, first
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ...base.records import Count
 from ..results.measurement import FEWEST
 
 Floats = npt.NDArray[np.float64]
@@ -37,7 +38,7 @@ class Coefficient:
     linear: float
     rank: float
     ratio: float
-    pairs: int
+    pairs: Count
 
     @property
     def strength(self) -> float:

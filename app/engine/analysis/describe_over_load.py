@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from ...base.formatting import number
 from ..results.description import NOT_IDENTIFIABLE, Cell, Description, Listing
 from ..space.result_table import ResultTable
 from .costs import Costs
 from .over_load import AtLoad, ModelAtLoad, OverLoad, settings_at
-from .tradeoff import Tradeoff
 
 
 def describe_over_load(found: OverLoad | None, table: ResultTable, costs: Costs) -> Iterator[Description]:
@@ -40,55 +39,6 @@ def describe_models_over_load(models: tuple[ModelAtLoad, ...]) -> Iterator[Descr
         rows.append([each.held or "all", clock, low_high, "; ".join(fit.reasons)])
     header = ("held", "recommended clock (MHz)", "95 % interval", "how far it can be trusted")
     yield Description("Frequency model at each load", listings=[Listing("", header, rows)])
-
-
-def models_to_json(models: tuple[ModelAtLoad, ...]) -> list[dict[str, object]]:
-    """The frequency model of each load as `--json` has it; a clock that is not identifiable is null."""
-    return [
-        {
-            "held": each.held,
-            "identifiable": each.fit.identifiable,
-            "recommended_clock_mhz": each.fit.recommended_clock_mhz,
-            "reasons": list(each.fit.reasons),
-        }
-        for each in models
-    ]
-
-
-def over_load_to_json(found: OverLoad | None) -> Mapping[str, object] | None:
-    """As `--json` has it; indices are those of the measurements."""
-    if found is None:
-        return None
-    return {
-        "load": found.name or None,
-        "own": dict(found.own),
-        "levels": [
-            {
-                "load": level.load,
-                "measured": level.measured,
-                "feasible": level.feasible,
-                "best": level.best,
-                "default": level.default,
-                "locked": level.locked,
-                "capped": level.capped,
-                "energy_change": _energy(level.gain),
-                "saved_kwh_per_year": None if level.yearly is None else level.yearly.saved_kwh,
-                "locking_against_capping": _energy(level.locking_against_capping),
-            }
-            for level in found.levels
-        ],
-        "curves": [
-            {
-                "settings": dict(curve.settings),
-                "load": curve.load.tolist(),
-                "rate": curve.rate.tolist(),
-                "efficiency": curve.efficiency.tolist(),
-                "front": curve.front.tolist(),
-            }
-            for curve in found.curves
-        ],
-        "same_setting_at_every_load": not found.changes if found.curves else None,
-    }
 
 
 def _row(found: OverLoad, table: ResultTable, costs: Costs, level: AtLoad, compares: bool) -> list[Cell]:
@@ -135,7 +85,3 @@ def _remarks(found: OverLoad, costs: Costs, table: ResultTable) -> list[str]:
     if not costs.energy_known:
         said.append("energies are known up to a factor: ratios hold, J do not")
     return said
-
-
-def _energy(change: Tradeoff | None) -> float | None:
-    return None if change is None else change.energy_change

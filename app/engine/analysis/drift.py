@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from ...base.records import Count, figure
 from ..results.measurement import FEWEST
 from ..space.result_table import ResultTable
 from .costs import Floats, readings_of
@@ -19,14 +21,22 @@ REFERENCES = ("reference_time_s", "reference_power_w", "reference_energy_j")
 class DriftOf:
     """One figure of the reference load. Changes are shares: 0.01 is 1 %."""
 
+    IN_JSON: ClassVar = ("looks",)
+
     name: str
-    hours: Floats  # since the first run of the reference, shape (runs,)
-    values: Floats
+    # Since the first run of the reference, shape (runs,).
+    hours: Floats = field(metadata=figure(key=None))
+    values: Floats = field(metadata=figure(key=None))
     scatter: float  # standard deviation over mean, the trend left in
     per_hour: float  # slope over the median (Theil-Sen)
     per_hour_interval: tuple[float, float]  # 95 %
     over_session: float  # the slope times the time from the first run to the last
     drifts: bool  # the interval leaves zero out
+
+    @property
+    def looks(self) -> Count:
+        """How often the reference was run."""
+        return len(self.values)
 
 
 def drift_of(name: str, time_s: npt.ArrayLike, values: npt.ArrayLike) -> DriftOf | None:

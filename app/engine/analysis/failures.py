@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,8 @@ _LONGEST = 200  # characters of a message
 @dataclass(frozen=True, slots=True)
 class Concentration:
     """A parameter value with more failures than the rest of what was measured."""
+
+    IN_JSON: ClassVar = ("share",)
 
     parameter: str
     value: Value

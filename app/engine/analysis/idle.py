@@ -15,14 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Final
+from typing import ClassVar, Final, TypedDict
 
 import numpy as np
 
 from ...base.errors import WattridgeError
 from ...base.formatting import number
 from ...base.processes import original_environment
-from ...base.records import as_json
+from ...base.records import Count, Finite, Source
 from ...sensors.channel import Reading
 from ...sensors.gpu import Gpu, ListsProcesses, NotSupported, SensorError
 from ..children.python import python_command, python_environment
@@ -60,8 +60,19 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Year:
+    """What a power costs over the idle hours of a year on all boards; None where that is not known."""
+
+    kwh: float | None = None
+    money: float | None = None
+    co2_kg: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class IdleLook:
     """One look at an idle board. A figure that is not known is NaN; `why_not` says why a look was not made."""
+
+    IN_JSON: ClassVar = ("words",)
 
     condition: str  # a key of WORDS
     power_w: float = math.nan
@@ -74,6 +85,7 @@ class IdleLook:
     why_not: str = ""
     notes: tuple[str, ...] = ()
     asked_memory_mhz: float | None = None
+    year: Year = Year()  # what its power costs
 
     @property
     def words(self) -> str:
@@ -341,14 +353,16 @@ class Suggestion:
     note: str
 
 
-def year_of(power_w: float, load: Load) -> dict[str, float | None]:
+def year_of(power_w: float, load: Load) -> Year:
     """kWh, money and kg of CO2 that a power costs over the idle hours of a year on all boards."""
+    if not math.isfinite(power_w):
+        return Year()
     kwh = power_w * load.hours_per_year * load.boards / 1000
-    return {
-        "kwh": kwh,
-        "money": None if load.price_per_kwh is None else kwh * load.price_per_kwh,
-        "co2_kg": None if load.carbon_g_per_kwh is None else kwh * load.carbon_g_per_kwh / 1000,
-    }
+    return Year(
+        kwh,
+        None if load.price_per_kwh is None else kwh * load.price_per_kwh,
+        None if load.carbon_g_per_kwh is None else kwh * load.carbon_g_per_kwh / 1000,
+    )
 
 
 def suggestions(study: IdleStudy) -> tuple[Suggestion, ...]:
@@ -384,7 +398,7 @@ def describe_idle(study: IdleStudy, load: Load) -> Description:
             continue
         interval = "" if look.interval_w is None else "–".join(number(end) for end in look.interval_w)
         clocks = (look.graphics_clock_mhz, look.memory_clock_mhz)
-        year = year_of(look.power_w, load)["kwh"]
+        year = year_of(look.power_w, load).kwh
         known: list[Cell] = [None if math.isnan(each) else each for each in (*clocks, year or math.nan)]
         rows.append([look.words, look.power_w, interval, *known, "; ".join(look.notes)])
     header = ("condition", "W", "95 %", "graphics MHz", "memory MHz", "kWh a year", "")
@@ -394,22 +408,27 @@ def describe_idle(study: IdleStudy, load: Load) -> Description:
     return Description(f"{study.gpu}, idle", study.power_source, remarks=_remarks(study, load), listings=listings)
 
 
-def idle_to_json(study: IdleStudy, load: Load) -> dict[str, Any]:
-    """Every look with its year, and the suggestions; what is not known is null."""
-    looks = [{**dict(as_json(look)), "words": look.words, "year": as_json(_year(look, load))} for look in study.looks]
+class IdleDocument(TypedDict):
+    gpu: str
+    source: Source
+    power_source: str
+    hours_per_year: Finite
+    boards: Count
+    looks: list[IdleLook]
+    suggestions: Sequence[Suggestion]
+
+
+def idle_document(study: IdleStudy, load: Load) -> IdleDocument:
+    """Every look with its year, and the suggestions, to be printed as JSON."""
     return {
         "gpu": study.gpu,
         "source": study.source,
         "power_source": study.power_source,
         "hours_per_year": load.hours_per_year,
         "boards": load.boards,
-        "looks": looks,
-        "suggestions": as_json(suggestions(study)),
+        "looks": [replace(look, year=year_of(look.power_w, load)) for look in study.looks],
+        "suggestions": suggestions(study),
     }
-
-
-def _year(look: IdleLook, load: Load) -> Mapping[str, float | None]:
-    return year_of(look.power_w, load) if math.isfinite(look.power_w) else {"kwh": None, "money": None, "co2_kg": None}
 
 
 def _remarks(study: IdleStudy, load: Load) -> list[str]:
@@ -420,9 +439,9 @@ def _remarks(study: IdleStudy, load: Load) -> list[str]:
         if more > _WORTH_W:
             look = next(each for each in study.looks if each.condition == condition)
             year = year_of(more, load)
-            money = "" if year["money"] is None else f", {number(year['money'], 3)} {load.currency}"
+            money = "" if year.money is None else f", {number(year.money, 3)} {load.currency}"
             said.append(
-                f"{look.words}: {number(more, 3)} W more than bare, {number(year['kwh'] or 0.0, 3)} kWh{money} in "
+                f"{look.words}: {number(more, 3)} W more than bare, {number(year.kwh, 3)} kWh{money} in "
                 f"{load.hours_per_year:.0f} idle hours a year"
             )
     if load.hours_per_year >= HOURS_PER_YEAR:

@@ -17,6 +17,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from ...base.records import Count
 from ..results.measurement import FEWEST, Value
 from ..space.search_space import SearchSpace
 from .correlations import split_variance
@@ -33,8 +34,8 @@ class Level:
     """The measurements with one value of a parameter; figures NaN where none succeeded, means of too few."""
 
     value: Value
-    count: int  # successful
-    failed: int
+    count: Count  # successful
+    failed: Count
     mean: float
     median: float
     best: float

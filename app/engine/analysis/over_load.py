@@ -6,13 +6,14 @@ of its values the choice is the least energy per unit of work among what keeps t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from ...base.records import figure
 from ...sensors.power_profiles import NO_PROFILE
 from ..formats.names import DEVICE_SETTINGS
 from ..models.fit.frequency import FrequencyFit, fit_points
@@ -36,49 +37,101 @@ Settings = tuple[tuple[str, float], ...]  # of a board, in order of application
 class AtLoad:
     """The measurements at one load. Indices are into the table; None where there is none."""
 
+    IN_JSON: ClassVar = {
+        "energy_change": "energy_change",
+        "saved_kwh_per_year": "saved_kwh",
+        "locking_against_capping": "energy_locking_against_capping",
+    }
+
     load: Value | None  # None: the session has no load
     measured: int
     feasible: int  # of them, within the limits
     best: int | None  # the least energy within the limits
-    settings: Settings  # of the best
+    settings: Settings = field(metadata=figure(key=None))  # of the best
     default: int | None  # the board's own clocks and limit, for the rest as the best, within the limits or not
     locked: (
         int | None
     )  # the least energy within the limits with a clock below the board's own, its power limit untouched
     capped: int | None  # the same with a power limit below the board's own, its clocks untouched
-    gain: Tradeoff | None  # of the best against the default
-    yearly: Yearly | None  # of that gain, at the load of a year
-    locking_against_capping: Tradeoff | None
+    gain: Tradeoff | None = field(metadata=figure(key=None))  # of the best against the default
+    yearly: Yearly | None = field(metadata=figure(key=None))  # of that gain, at the load of a year
+    locking_against_capping: Tradeoff | None = field(metadata=figure(key=None))
+
+    @property
+    def energy_change(self) -> float | None:
+        """Of the best against the default, a share."""
+        return None if self.gain is None else self.gain.energy_change
+
+    @property
+    def saved_kwh(self) -> float | None:
+        """In a year."""
+        return None if self.yearly is None else self.yearly.saved_kwh
+
+    @property
+    def energy_locking_against_capping(self) -> float | None:
+        """The change of energy, a share."""
+        return None if self.locking_against_capping is None else self.locking_against_capping.energy_change
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsCurve:
     """One setting of the board over the load, ascending by load: arrays of shape (n,)."""
 
-    settings: Settings
+    IN_JSON: ClassVar = {"settings": "by_name"}
+
+    settings: Settings = field(metadata=figure(key=None))
     load: Floats
     rate: Floats  # work a second: output tokens, of a service
     efficiency: Floats  # work per joule
     front: Mask  # points that no setting beats in both, over all loads
+
+    @property
+    def by_name(self) -> Mapping[str, Value]:
+        """The values of its settings."""
+        return dict(self.settings)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelAtLoad:
     """The frequency model of the points at one load, and what else was held."""
 
+    IN_JSON: ClassVar = ("identifiable", "recommended_clock_mhz", "reasons")
+
     held: str  # 'concurrency=4, memory_clock_mhz=7001'
-    fit: FrequencyFit
+    fit: FrequencyFit = field(metadata=figure(key=None))
+
+    @property
+    def identifiable(self) -> bool:
+        """Whether the points determine the model."""
+        return self.fit.identifiable
+
+    @property
+    def recommended_clock_mhz(self) -> float | None:
+        """None where it is not identifiable."""
+        return self.fit.recommended_clock_mhz
+
+    @property
+    def reasons(self) -> Sequence[str]:
+        """How far it can be trusted."""
+        return self.fit.reasons
 
 
 @dataclass(frozen=True, slots=True)
 class OverLoad:
     """What a session says over its load."""
 
-    name: str  # of the load; empty where it has none
-    settings: tuple[str, ...]  # device settings among the parameters
+    IN_JSON: ClassVar = {"same_setting_at_every_load": "same_setting"}
+
+    name: str = field(metadata=figure(key="load", nullable=True))  # of the load; empty where it has none
+    settings: tuple[str, ...] = field(metadata=figure(key=None))  # device settings among the parameters
     own: Mapping[str, float]  # the highest value measured of each, and no profile, which stand for the board's own
     levels: tuple[AtLoad, ...]  # ascending
     curves: tuple[SettingsCurve, ...]
+
+    @property
+    def same_setting(self) -> bool | None:
+        """Whether one setting is the best at every load; None where no curve shows it."""
+        return not self.changes if self.curves else None
 
     @property
     def changes(self) -> bool:

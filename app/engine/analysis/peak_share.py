@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from ...base.formatting import percent
+from ...base.records import figure
 from ..models.roofline.energy_roofline import board_named
 from ..results.measurement import Measurement, State, speed_of
 from ..specification.plan import SessionPlan
@@ -15,8 +16,10 @@ from ..specification.plan import SessionPlan
 class PeakShare:
     """Shares of the theoretical peak of one precision: 0..1 where that is a peak, and more where it is exceeded."""
 
+    IN_JSON: ClassVar = {"theoretical_peak_gflops_per_w": "peak_gflops_per_w", "words": "words"}
+
     precision: str
-    peak_gflops: float  # theoretical
+    peak_gflops: float = field(metadata=figure(key="theoretical_peak_gflops"))
     tdp_w: float
     speed: float
     efficiency: float | None  # None where the energy was not measured
@@ -43,19 +46,6 @@ class PeakShare:
             shares.insert(0, f"{percent(self.efficiency)} of the theoretical peak efficiency")
         peak = f"{self.peak_gflops:.0f} GFLOP/s / {self.tdp_w:.0f} W = {self.peak_gflops_per_w:.2f} GFLOPS/W"
         return f"{', '.join(shares)} ({self.precision}: {peak} at the power limit; {self.source})"
-
-    def to_json(self) -> dict[str, Any]:
-        """With the units in the names."""
-        return {
-            "precision": self.precision,
-            "theoretical_peak_gflops": self.peak_gflops,
-            "tdp_w": self.tdp_w,
-            "theoretical_peak_gflops_per_w": self.peak_gflops_per_w,
-            "speed": self.speed,
-            "efficiency": self.efficiency,
-            "source": self.source,
-            "words": self.words,
-        }
 
 
 def peak_share(plan: SessionPlan, measurement: Measurement) -> PeakShare | None:

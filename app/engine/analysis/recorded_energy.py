@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Final, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
+from ...base.records import Count, Source, figure
 from ...sensors.channel import CHANNELS, POWER_SAMPLES
 from ...sensors.recorded.recording import Recording
 from ..results.description import Description, Figure, Listing
@@ -62,7 +63,8 @@ class SourceEnergy:
     energy_j: float
     mean_power_w: float
     peak_power_w: float  # NaN of a counter
-    every_other_j: float  # by every other reading; NaN of a counter
+    # By every other reading; NaN of a counter.
+    every_other_j: float = field(metadata=figure(key="every_other_reading_j"))
     gap_s: float  # of the span, in which nothing was read
     gap_j: float  # what the trapezoid has there
     sampling: Sampling
@@ -200,7 +202,26 @@ def describe_energy(found: RecordedEnergy, recording: Recording, notes: Sequence
     return Description(recording.title, f"recorded: {recording.name}", figures, listings, [*found.remarks, *notes])
 
 
-def document_of(found: RecordedEnergy, recording: Recording) -> dict[str, Any]:
+class LogBoard(TypedDict):
+    gpu: str
+    title: str
+    source: Source
+    readings: Count
+    duration_s: float
+    span_s: Span
+    energy: Sequence[SourceEnergy]
+    trapezoid_against_counter: float
+    remarks: Sequence[str]
+
+
+class LogEnergies(TypedDict):
+    log: str
+    tool: str
+    notes: Sequence[str]
+    boards: Sequence[LogBoard]
+
+
+def document_of(found: RecordedEnergy, recording: Recording) -> LogBoard:
     """The same for `--json`."""
     return {
         "gpu": recording.name,
@@ -208,33 +229,10 @@ def document_of(found: RecordedEnergy, recording: Recording) -> dict[str, Any]:
         "source": "recorded",
         "readings": len(recording.time_ns),
         "duration_s": found.recording_s,
-        "span_s": list(found.span_s),
-        "energy": [
-            {
-                "channel": s.channel,
-                "method": s.method,
-                "energy_j": s.energy_j,
-                "mean_power_w": s.mean_power_w,
-                "peak_power_w": _known(s.peak_power_w),
-                "every_other_reading_j": _known(s.every_other_j),
-                "gap_s": s.gap_s,
-                "gap_j": _known(s.gap_j),
-                "sampling": {
-                    "readings": s.sampling.readings,
-                    "step_s": s.sampling.step_s,
-                    "longest_step_s": s.sampling.longest_step_s,
-                    "gaps_s": [list(each) for each in s.sampling.gaps_s],
-                    "repeated": s.sampling.repeated,
-                    "refresh_s": _known(s.sampling.refresh_s),
-                    "digit": _known(s.sampling.digit),
-                    "shortest_event_s": s.sampling.shortest_event_s,
-                    "span_for_1_percent_s": _known(s.sampling.span_for_1_percent_s),
-                },
-            }
-            for s in found.sources
-        ],
-        "trapezoid_against_counter": _known(found.difference),
-        "remarks": list(found.remarks),
+        "span_s": found.span_s,
+        "energy": found.sources,
+        "trapezoid_against_counter": found.difference,
+        "remarks": found.remarks,
     }
 
 

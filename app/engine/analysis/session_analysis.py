@@ -11,14 +11,15 @@ no use for counters: profiling a configuration takes longer than measuring its e
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ...base.formatting import percent
+from ...base.records import Count, figure
 from ..models.energy_cost import Sample, held_out_errors
 from ..models.fit.points import CLOCK_SETTINGS
 from ..results.measurement import FEWEST, STATED_FROM, State, of_sources, spreads
@@ -55,13 +56,21 @@ class Counted:
     over several models that have not seen it: a few predictions are far off, and would hide all others in a mean.
     """
 
-    names: tuple[str, ...]  # of COUNTERS, those that are known of some configuration
-    configurations: int  # that have any
-    without: float  # NaN where it cannot be told
-    with_counters: float
-    better: float  # share of the configurations that are predicted better with counters
-    by_chance: bool  # a coin could have given that share
-    reason: str  # why it cannot be told; else empty
+    IN_JSON: ClassVar = {"names": "described", "words": "words"}
+
+    names: tuple[str, ...] = field(metadata=figure(key=None))  # of COUNTERS, those known of some configuration
+    configurations: Count  # that have any
+    without: float = field(metadata=figure(key="energy_error_without"))  # NaN where it cannot be told
+    with_counters: float = field(metadata=figure(key="energy_error_with"))
+    # Share of the configurations that are predicted better with counters.
+    better: float = field(metadata=figure(key="energy_better"))
+    by_chance: bool = field(metadata=figure(key="energy_by_chance"))  # a coin could have given that share
+    reason: str = field(metadata=figure(key=None))  # why it cannot be told; else empty
+
+    @property
+    def described(self) -> Mapping[str, Mapping[str, Any]]:
+        """The counters, with their units and the metrics that give them."""
+        return {name: {"unit": COUNTERS[name].unit, "metrics": COUNTERS[name].metrics} for name in self.names}
 
     @property
     def words(self) -> str:
@@ -123,8 +132,8 @@ _NORMALISED = ("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperatu
 class Effects:
     """What the parameters do to one figure."""
 
-    goal: Goal
-    importances: tuple[Importance, ...]
+    goal: Goal = field(metadata=figure(key=None))
+    importances: tuple[Importance, ...] = field(metadata=figure(key="parameters"))
     interactions: tuple[Interaction, ...]
 
 
@@ -281,10 +290,10 @@ def _effects(table: ResultTable, costs: Costs, goal: Goal) -> Iterator[Effects]:
     figures = [(Goal("time_s", False), costs.time_s), (Goal("energy_j", False), costs.energy_j)]
     if _is_third(goal):
         figures.append((goal, values_of(table, goal.name)))
-    for which, figure in figures:
-        if np.isfinite(figure).sum() > 2:
-            single = importances(table.space, rows, figure, maximise=which.maximise)
-            pairs = interactions(table.space, rows, figure)
+    for which, values in figures:
+        if np.isfinite(values).sum() > 2:
+            single = importances(table.space, rows, values, maximise=which.maximise)
+            pairs = interactions(table.space, rows, values)
             yield Effects(
                 which,
                 tuple(each for each in single if each.name not in repeats),

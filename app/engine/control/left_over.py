@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...base.errors import WattridgeError
+from ...base.records import figure
 from ...sensors.gpu import Gpu
 from ..results.settings import PROFILE, SETTINGS, WORDS, setting_of, with_unit
 from .helper import record as records
@@ -17,8 +18,8 @@ from .helper import record as records
 class LeftOver:
     """A board's record. `prior` and `kept` by setting, in its unit; None stands for 'not locked', or not known."""
 
-    uuid: str
-    name: str
+    uuid: str = field(metadata=figure(key=None))
+    name: str = field(metadata=figure(key=None))
     prior: dict[str, float | None]
     kept: dict[str, float | None]  # what the user confirmed
     written_s: float  # wall clock, since the epoch

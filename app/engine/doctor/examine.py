@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypedDict
 
+from ...base.records import Count
 from ..children.python import python_command, python_environment
 from ..workloads.subprocesses import Ended, run_process
 from .checks import CHECKS, Check
@@ -43,7 +44,23 @@ def examine(
         yield look.check, finding
 
 
-def to_json(findings: Sequence[tuple[Check, Finding]]) -> dict[str, Any]:
+class FindingOfCheck(TypedDict):
+    check: str
+    title: str
+    state: State
+    what: str
+    remedy: str
+    facts: Mapping[str, Any]
+
+
+class Findings(TypedDict):
+    ok: Count
+    missing: Count
+    wrong: Count
+    checks: list[FindingOfCheck]
+
+
+def to_json(findings: Sequence[tuple[Check, Finding]]) -> Findings:
     """The document of all of them."""
     states = [finding.state for _, finding in findings]
     return {
@@ -54,7 +71,7 @@ def to_json(findings: Sequence[tuple[Check, Finding]]) -> dict[str, Any]:
             {
                 "check": check.name,
                 "title": check.title,
-                "state": finding.state.value,
+                "state": finding.state,
                 "what": finding.what,
                 "remedy": finding.remedy,
                 "facts": dict(finding.facts),

@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from ...base.board_files import BoardFiles
 from ...base.errors import WattridgeError
+from ...base.records import Count, as_json, from_json
 from ...sensors.gpu import GpuInfo
 from .confidence import Interval, student_t
 
@@ -42,7 +43,7 @@ class Gain:
     offset_w: float  # 0 where it cannot be told from 0
     offset_interval_w: Interval | None
     scatter: float  # of single windows about the fit; relative, one sigma
-    windows: int
+    windows: Count
     range_w: tuple[float, float]  # of the meter's power
 
     def corrected(self, power_w: float) -> float:
@@ -112,44 +113,24 @@ def known_gain(info: GpuInfo) -> KnownGain | None:
 
 def _known_of(document: Any) -> KnownGain | None:
     fitted_s = float(document["fitted_s"])
-    return KnownGain(gain_from_json(document["gain"]), fitted_s) if math.isfinite(fitted_s) else None
+    return KnownGain(read_gain(document["gain"]), fitted_s) if math.isfinite(fitted_s) else None
 
 
 def keep_gain(uuid: str, name: str, gain: Gain, now_s: float | None = None) -> None:
     """Keep what a session has shown of a board's sensor, in place of what was known before."""
     fitted_s = time.time() if now_s is None else now_s
-    document = {"uuid": uuid, "name": name, "fitted_s": fitted_s, "gain": gain_to_json(gain)}
+    document = {"uuid": uuid, "name": name, "fitted_s": fitted_s, "gain": as_json(gain)}
     with suppress(WattridgeError):  # a disk that is full or read-only: the session itself still holds it
         _FILES.keep(_FILES.path(uuid), document)
 
 
-def gain_to_json(gain: Gain) -> dict[str, Any]:
-    """As it is kept with a board and with a session."""
-    return asdict(gain)
-
-
-def gain_from_json(document: Any) -> Gain:
-    """The reverse of `gain_to_json`. Raises ValueError and what damage besides may raise."""
-    ends = document["offset_interval_w"]
-    found = Gain(
-        meter=document["meter"],
-        gain=float(document["gain"]),
-        interval=_pair(document["interval"]),
-        offset_w=float(document["offset_w"]),
-        offset_interval_w=None if ends is None else _pair(ends),
-        scatter=float(document["scatter"]),
-        windows=int(document["windows"]),
-        range_w=_pair(document["range_w"]),
-    )
+def read_gain(document: Any) -> Gain:
+    """Read a gain from its document. Raises ValueError and what damage besides may raise."""
+    found = from_json(Gain, document)
     intervals = (*found.interval, *(found.offset_interval_w or ()), *found.range_w)
     every = (found.gain, found.offset_w, found.scatter, *intervals)
     if not all(map(math.isfinite, every)) or not PLAUSIBLE[0] <= found.gain <= PLAUSIBLE[1]:
         raise ValueError("it is no gain")
-    if not isinstance(found.meter, str) or not 0 <= found.windows < 1 << 53:
+    if not 0 <= found.windows < 1 << 53:
         raise ValueError("it is no gain")
     return found
-
-
-def _pair(ends: Any) -> tuple[float, float]:
-    low, high = ends
-    return float(low), float(high)

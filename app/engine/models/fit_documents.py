@@ -1,4 +1,4 @@
-"""Fits as documents: what `--json` prints, and what the store keeps."""
+"""Fits as documents that the store keeps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...base.records import as_json
 from .fit.frequency import Choice, FrequencyFit, MemoryClock, Samples
 
 if TYPE_CHECKING:
@@ -18,13 +17,6 @@ if TYPE_CHECKING:
 
 _DRAWN: Final = {*(field.name for field in dataclasses.fields(Samples)), "curve", "band_mhz", "band_w"}
 _UUID: Final = "uuid"  # of the board, beside the figures of the fit
-_EVERY: Final = 4  # of the clocks at which a fit is drawn, for a document
-
-
-def fit_to_json(fit: FrequencyFit) -> dict[str, Any]:
-    """The document that `fit --json` prints; a figure that is not known is None."""
-    document = {name: as_json(value) for name, value in fit_to_document(fit).items() if name not in _DRAWN}
-    return document | {"curve": _curve(fit) if fit.identifiable else None}
 
 
 def save_fit(store: Store, fit: FrequencyFit, source: str, session: int | None = None, *, uuid: str = "") -> int:
@@ -70,11 +62,3 @@ def fit_from_document(document: Mapping[str, Any]) -> FrequencyFit:
     figures["memory_clocks"] = tuple(MemoryClock(**each) for each in document.get("memory_clocks", ()))
     kept = {field.name for field in dataclasses.fields(FrequencyFit)}
     return FrequencyFit(**{name: value for name, value in figures.items() if name in kept})
-
-
-def _curve(fit: FrequencyFit) -> dict[str, list[float]]:
-    """The modelled power over the clock, and where it lies with 95 % probability; the readings' own noise left out."""
-    low, high = fit.band_w[:, ::_EVERY]
-    clock = fit.band_mhz[::_EVERY]
-    named = {"clock_mhz": clock, "power_w": fit.power(clock), "low_w": low, "high_w": high}
-    return {name: np.round(values, 3).tolist() for name, values in named.items()}

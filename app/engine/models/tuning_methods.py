@@ -16,12 +16,13 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ...base.errors import InputError, WattridgeError
+from ...base.records import Count, Source
 from ...sensors.gpu import Gpu
 from ..control.guard import DeviceGuard
 from ..results.measurement import Configuration, Measurement, State
@@ -223,7 +224,7 @@ class MethodResult:
     efficiency_change: float
     speed_change: float
     energy_change: float
-    measurements: int  # of configurations, the sweep of the model counted
+    measurements: Count  # of configurations, the sweep of the model counted
     seconds: float
     reduction: float  # of the measurements over the whole space
 
@@ -241,12 +242,14 @@ class MethodResult:
 class Methods:
     """All methods side by side."""
 
+    IN_JSON: ClassVar = ("simulated",)
+
     gpu: str
     title: str
-    source: str
+    source: Source
     clocks_mhz: tuple[float, ...]
     base_mhz: float
-    size: int  # of the whole space
+    size: Count  # of the whole space
     efficiency_name: str
     speed_name: str
     results: tuple[MethodResult, ...]

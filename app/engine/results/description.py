@@ -7,9 +7,10 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from ...base.formatting import UNKNOWN, number
+from ...base.records import stated
 
 Cell = str | float | None
 NOT_IDENTIFIABLE: Final = "not identifiable"
@@ -64,6 +65,32 @@ class Figure:
         if self.interval is not None:
             shown += f" ({number(self.interval[0])}–{number(self.interval[1])})"
         return f"{shown}, {self.note}" if self.note else shown
+
+
+def figures_of(record: Any, unknown: str = UNKNOWN, **labels: str) -> dict[str, Figure]:
+    """Return the figures of a record, by field: those with a label whose value is not None.
+
+    `labels` stand for those of the fields. A field that holds a value with its interval gives a figure with both.
+    """
+    figures = {}
+    for name, known in stated(record.__class__).items():
+        value, interval = getattr(record, name), None
+        if not known.label or value is None:
+            continue
+        if known.flat:
+            value, interval = value.value, value.interval
+        if not isinstance(value, str):
+            value = known.scale * value
+        figures[name] = Figure(
+            labels.get(name, known.label),
+            value,
+            known.unit,
+            interval=interval,
+            digits=known.digits,
+            meaning=known.meaning,
+            unknown=unknown,
+        )
+    return figures
 
 
 @dataclass(frozen=True, slots=True)

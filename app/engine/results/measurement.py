@@ -8,7 +8,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
-Value = int | float | str | bool
+from ...base.records import Finite
+
+Value = int | Finite | str | bool
 Configuration = Mapping[str, Value]  # one value per tunable parameter and device setting
 FEWEST = 5  # members of a group below which its mean, its spread, or a coefficient is unknown
 

@@ -1,14 +1,23 @@
-"""The Pareto front of measurements, its hypervolume, and the best of one goal."""
+"""The Pareto front of measurements, its hypervolume, and the best of one goal; the finalists of several boards."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from .measurement import Measurement, State
+from .objectives import Goal, Objective
+
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
+BEST: Final = 6  # finalists by the goal,
+MOST_BEST: Final = 16  # ... or one of each board, where there are more,
+FRONT: Final = 8  # ... and from the fronts
 
 
 def front(values: npt.ArrayLike, maximise: Sequence[bool]) -> Indices:
@@ -102,3 +111,49 @@ def _front_of_many(points: Floats) -> Indices:
             kept[len(chosen)] = point
             chosen.append(position)
     return np.asarray(chosen, dtype=np.int64)
+
+
+def finalists(measurements: Sequence[Measurement], objective: Objective) -> list[Measurement]:
+    """What may be the best, or on the front, whatever the boards differ by: within a board figures compare.
+
+    Parameters
+    ----------
+    measurements
+        Of several boards, one of each row.
+    objective
+        Whose goal, front and limits count.
+
+    Returns
+    -------
+    The best of each board, then the second best of each and so on, BEST in all, or one of each of as many as MOST_BEST
+    boards; and FRONT points that lie evenly on the boards' own fronts. Each once.
+    """
+    of_boards: dict[str, list[Measurement]] = {}
+    for each in measurements:
+        if each.state is State.OK and each.board and objective.feasible(each.values):
+            of_boards.setdefault(each.board, []).append(each)
+    chosen: dict[int, Measurement] = {}
+
+    def choose(of_each: Sequence[Sequence[Measurement]], most: int) -> None:
+        """The first of each board, the best of them first, then the second of each."""
+        for rank in zip_longest(*of_each):
+            for each in sorted(filter(None, rank), key=lambda each: objective.goal.cost(each.values)):
+                if each.row not in chosen and most > 0:
+                    chosen[each.row] = each
+                    most -= 1
+
+    known = [[each for each in own if objective.goal.cost(each.values) < math.inf] for own in of_boards.values()]
+    ranked = [sorted(own, key=lambda each: objective.goal.cost(each.values))[:BEST] for own in known]
+    choose(ranked, min(MOST_BEST, max(BEST, len(ranked))))
+    if objective.front:
+        share = max(1, FRONT // max(1, len(of_boards)))
+        choose([_front_of(own, objective.front, share) for own in of_boards.values()], FRONT)
+    return list(chosen.values())
+
+
+def _front_of(own: Sequence[Measurement], goals: Sequence[Goal], most: int) -> list[Measurement]:
+    """So many points of a board's front, evenly spaced."""
+    values = [[each.values.get(goal.name, math.nan) for goal in goals] for each in own]
+    points = front(values, [goal.maximise for goal in goals])
+    places = np.unique(np.linspace(0, len(points) - 1, min(most, len(points))).round().astype(int))
+    return [own[points[place]] for place in places]

@@ -19,6 +19,7 @@ from ..results.objectives import Objective
 from ..results.settings import SETTINGS
 from ..space.search_space import SearchSpace
 
+More = Callable[[], Sequence[int]]  # gives further rows whenever it is called
 OnPreparation = Callable[[str, float, float], None]  # what is done, in words; seconds done; seconds in all
 
 
@@ -59,11 +60,7 @@ class Runner(ABC):
 
     @abstractmethod
     def measure(
-        self,
-        rows: Sequence[int],
-        stop: threading.Event,
-        depth: Depth = Depth.ENERGY,
-        more: Callable[[], Sequence[int]] = no_more,
+        self, rows: Sequence[int], stop: threading.Event, depth: Depth = Depth.ENERGY, more: More = no_more
     ) -> Iterator[Measurement]:
         """Measure the rows one after another, in an order of the runner's choice, yielding each as soon as it is known.
 
@@ -136,11 +133,7 @@ class RowByRow(Runner):
     """A runner that measures each row in full by itself, one after another."""
 
     def measure(
-        self,
-        rows: Sequence[int],
-        stop: threading.Event,
-        depth: Depth = Depth.ENERGY,
-        more: Callable[[], Sequence[int]] = no_more,
+        self, rows: Sequence[int], stop: threading.Event, depth: Depth = Depth.ENERGY, more: More = no_more
     ) -> Iterator[Measurement]:
         for row in self._ordered(rows):
             if stop.is_set() or (measurement := self._measure(row, stop)) is None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..results.measurement import Depth, Measurement
 from ..results.objectives import Objective
-from .base import OnPreparation, Runner, no_more
+from .base import More, OnPreparation, Runner, no_more
 
 Complete = Callable[[Measurement], Measurement]
 
@@ -31,11 +31,7 @@ class CompletedRunner(Runner):
         self._runner.prepare(rows, stop, on_progress)
 
     def measure(
-        self,
-        rows: Sequence[int],
-        stop: threading.Event,
-        depth: Depth = Depth.ENERGY,
-        more: Callable[[], Sequence[int]] = no_more,
+        self, rows: Sequence[int], stop: threading.Event, depth: Depth = Depth.ENERGY, more: More = no_more
     ) -> Iterator[Measurement]:
         measuring = self._runner.measure(rows, stop, depth, more)
         try:

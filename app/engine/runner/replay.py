@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..formats.recording import Recording
 from ..results.measurement import Depth, Measurement
 from ..workloads.machine_code import RECORDED, as_rows
-from .base import Runner, no_more
+from .base import More, Runner, no_more
 
 # Of what a measurement costs on a board: 0.042 of 0.242 s on an H200 in a session of `auto` over the example's matrix
 # product (medians of 144 rows that were timed and of 60 that were measured, without what compilers were waited for).
@@ -45,11 +45,7 @@ class ReplayRunner(Runner):
         return cls(recording.measurement, recording.names_at_time, recording.value_names)
 
     def measure(
-        self,
-        rows: Sequence[int],
-        stop: threading.Event,
-        depth: Depth = Depth.ENERGY,
-        more: Callable[[], Sequence[int]] = no_more,
+        self, rows: Sequence[int], stop: threading.Event, depth: Depth = Depth.ENERGY, more: More = no_more
     ) -> Iterator[Measurement]:
         """Yield the known measurements of the rows in the order asked for; at `Depth.TIME` nothing of their energy."""
         for row in rows:

@@ -24,7 +24,7 @@ from ..space.search_space import SearchSpace
 from ..specification.model import Specification, names_at_time
 from ..workloads.machine_code import FEATURES, as_rows
 from ..workloads.profiled import ProfiledKernel
-from .base import Runner, by_setting, no_more, settings_of
+from .base import More, Runner, by_setting, no_more, settings_of
 from .kernels.reference import Baseline, ReferenceLooks
 from .measurement_figures import measurement_of, timed_measurement
 from .stating import Stating, seen_again
@@ -73,11 +73,7 @@ class SimulatedRunner(Runner):
         self._reference: tuple[str, Load] | None = None  # the first kernel that worked, by its row
 
     def measure(
-        self,
-        rows: Sequence[int],
-        stop: threading.Event,
-        depth: Depth = Depth.ENERGY,
-        more: Callable[[], Sequence[int]] = no_more,
+        self, rows: Sequence[int], stop: threading.Event, depth: Depth = Depth.ENERGY, more: More = no_more
     ) -> Iterator[Measurement]:
         """Measure the rows, those of one device setting together, beginning with the setting in force."""
         full = self._time_fully if self._time_alone else self._measure

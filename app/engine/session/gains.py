@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ...base.errors import WattridgeError
+from ...base.records import as_json
 from ...sensors.gpu import GpuInfo
 from ..metering.external_meters import BOARD, MeterChoice
-from ..metering.gain import Gain, fit_gain, gain_from_json, gain_to_json, keep_gain, known_gain
+from ..metering.gain import Gain, fit_gain, keep_gain, known_gain, read_gain
 from ..results.description import Figure
 from ..results.measurement import Measurement, State, source_figures
 
@@ -25,7 +26,7 @@ def choice_to_origin(choice: MeterChoice, info: GpuInfo) -> dict[str, str]:
     found = {_METERS: json.dumps(choice.selectors)} if choice.selectors else {}
     found |= {_FROM: choice.energy_from} if choice.energy_from != BOARD else {}
     known = known_gain(info) if choice.corrected else None
-    return found | ({_CORRECTED: json.dumps(gain_to_json(known.gain))} if known is not None else {})
+    return found | ({_CORRECTED: json.dumps(as_json(known.gain))} if known is not None else {})
 
 
 def choice_of_origin(origin: Mapping[str, str]) -> MeterChoice:
@@ -56,13 +57,13 @@ def gain_of_session(
         return {_NO_GAIN: str(error)}
     if "gpu" in origin:
         keep_gain(origin["gpu"], name, gain)
-    return {_GAIN: json.dumps(gain_to_json(gain))}
+    return {_GAIN: json.dumps(as_json(gain))}
 
 
 def gain_of_origin(origin: Mapping[str, str], key: str = _GAIN) -> Gain | None:
     """The gain that a stored session showed; None where it showed none."""
     try:
-        return gain_from_json(json.loads(origin[key]))
+        return read_gain(json.loads(origin[key]))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
 

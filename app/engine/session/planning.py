@@ -24,7 +24,7 @@ from ..formats.recording import Recording
 from ..metering.condition import Condition
 from ..metering.external_meters import BOARD, meters_beside
 from ..models.roofline.points import PRECISIONS, TENSOR, TENSOR_FROM
-from ..results.measurement import MEASURED, Value
+from ..results.measurement import MEASURED, Configuration, Value
 from ..results.objectives import Goal, Limit, Objective
 from ..results.service_figures import OF_ENERGY
 from ..results.state import Purpose
@@ -48,7 +48,6 @@ from .gains import choice_of_origin, choice_to_origin
 from .load import load_specification
 from .on_board import boards_of, limits_on
 from .service_boards import as_it_ran, require_boards
-from .starts import start_rows, with_starts
 
 _NUMBERS: Final[
     tuple[tuple[str, type, Callable[[Any], float], str], ...]
@@ -209,6 +208,41 @@ def plan_specification(
         },
     )
     return with_starts(plan, spec)
+
+
+def with_starts(plan: ReadyPlan, spec: Specification) -> ReadyPlan:
+    """The plan of a specification with the rows that its search begins with.
+
+    The session measures the user's first, in full, whatever the strategy. Suggestions are for strategies that fill a
+    first sample (`strategies.Background`): nobody asked for them by name, so one that fits nowhere is no news.
+    One that the user lists and the space lacks is named among the space's notes. Raises InputError where the budget
+    leaves room for nothing but those listed, so that another would be measured in its place.
+    """
+    space = plan.space
+    missing = [_why_no_start(each, space) for each in spec.starts if not len(space.rows_with(each))]
+    if missing and plan.max_evaluations is not None and plan.max_evaluations <= len(spec.starts):
+        where = f"{spec.path}: search.start"
+        raise InputError(f"{missing[0]}, and no other is to be measured", where, "correct it, or raise max_evaluations")
+    notes = (*space.notes, *(f"a start is left out: {why}" for why in missing))
+    starts, suggestions = (start_rows(each, space) for each in (spec.starts, spec.suggestions))
+    return replace(plan, space=replace(space, notes=notes), starts=starts, suggestions=suggestions)
+
+
+def start_rows(configurations: Iterable[Configuration], space: SearchSpace) -> tuple[int, ...]:
+    """Of each configuration a row, unless the space has none.
+
+    Of what it leaves open the values listed last count, as far as they are valid: of clocks, the highest.
+    """
+    found = map(space.rows_with, configurations)
+    return tuple(dict.fromkeys(int(rows[-1]) for rows in found if len(rows)))
+
+
+def _why_no_start(missing: Configuration, space: SearchSpace) -> str:
+    """Why the space has no such configuration: a value that none takes, else that together they are not valid."""
+    for name, value in missing.items():
+        if not len(space.rows_with({name: value})):
+            return f"no configuration has {name} = {value} here"
+    return f"{', '.join(f'{name} = {value}' for name, value in missing.items())} is not valid here"
 
 
 def own_goals(spec: Specification) -> tuple[Goal | None, tuple[Goal, ...]]:

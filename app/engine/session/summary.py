@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
-from ...base.formatting import finite_or_none
+from ...base.records import Count, Finite, Source, Values
 from ..analysis.failures import most_frequent
-from ..analysis.peak_share import peak_share
-from ..metering.gain import gain_to_json
+from ..analysis.peak_share import PeakShare, peak_share
+from ..metering.gain import Gain
 from ..models.roofline.operator_floor import OperatorFloor
-from ..results.measurement import State
+from ..results.measurement import Configuration, State
 from ..results.objectives import Goal, Limit
 from ..results.pareto import front
 from ..results.service_figures import START
 from ..results.state import SessionState
 from ..runner.kernels.reference import Baseline
-from ..runner.pool.pool import boards_to_json, status_of_origin
+from ..runner.pool.pool import BoardStatus, status_of_origin
 from ..runner.stating import Statement
 from ..space.repeats import fold
 from ..space.result_table import STATES, ResultTable
@@ -30,6 +30,76 @@ from .service_boards import boards_of_service
 _OK = STATES.index(State.OK)
 
 
+class Entry(TypedDict):
+    configuration: Configuration
+    board: str | None  # which of several boards measured it
+    values: Values
+    as_measured: Values  # of the values, those that are stated otherwise than they were measured
+
+
+class NearestEntry(Entry):
+    excess: float
+    broken: str
+
+
+class FrequentFailure(TypedDict):
+    state: str
+    message: str
+    count: Count
+
+
+class ServiceStarts(TypedDict):
+    count: int
+    seconds: Finite
+
+
+class StatedFor(TypedDict):
+    condition: str
+    gpu_c: float | None
+    slow_w: float | None
+    repeatability: float | None
+    reproducibility: float | None
+    gain_error: float | None
+
+
+class SessionSummary(TypedDict):
+    session: int | None
+    gpu: str
+    source: Source
+    strategy: str
+    seed: int
+    cartesian: Count
+    valid: Count
+    evaluated: Count
+    timed: Count
+    repeats: Count
+    failed: Mapping[str, Count]
+    most_frequent_failure: FrequentFailure | None
+    seconds: float | None
+    best: Entry | None
+    front: list[Entry]
+    objective: str
+    limits: list[str]
+    infeasible: Count
+    nearest: NearestEntry | None
+    front_objective: list[str]
+    title: str
+    state: SessionState | None
+    reason: str
+    service_starts: ServiceStarts | None
+    service_boards: Sequence[Mapping[str, str]] | None  # where there are several, whose joules add up
+    notes: list[str]
+    share_of_peak: PeakShare | None
+    compiler: str | None
+    stated_for: StatedFor | None
+    boards: Sequence[BoardStatus] | None  # of a session over several, what each did since it began or was resumed
+    decided_on: str | None  # the board that measured the finalists of all, whose figures alone are compared
+    sensor_gain: Gain | None
+    vendor_library: Baseline | None
+    roofline_floor: OperatorFloor | None
+    files: NotRequired[list[str]]
+
+
 def session_summary(
     table: ResultTable,
     plan: SessionPlan,
@@ -38,7 +108,7 @@ def session_summary(
     seconds: float | None = None,
     state: SessionState | None = None,
     reason: str = "",
-) -> dict[str, Any]:
+) -> SessionSummary:
     """The facts of a session, its best configuration by the objective and its front; JSON-ready, unknown is None."""
     repeats = fold(table)
     compared = repeats.table if repeats is not None else table  # of repeats none is better than another
@@ -59,7 +129,7 @@ def session_summary(
         "repeats": int(plan.origin.get("repeats", "1")),  # measurements of each configuration
         "failed": table.failures(),
         "most_frequent_failure": _most_frequent_failure(table),
-        "seconds": finite_or_none(seconds),
+        "seconds": seconds,
         "best": None if best is None else _entry(compared, best),
         "front": [_entry(compared, index) for index in front_indices(compared, plan.objective.front, limits)],
         "objective": str(plan.objective),
@@ -68,40 +138,36 @@ def session_summary(
         "nearest": None if closest is None else _nearest(compared, closest, plan),  # where none keeps the limits
         "front_objective": [str(each) for each in plan.objective.front],
         "title": plan.title,
-        "state": state.value if state is not None else None,
+        "state": state,
         "reason": reason,
         "service_starts": _starts(compared),
         "service_boards": boards_of_service(plan.origin),  # where there are several, whose joules add up
         "notes": [*plan.space.notes, *([repeats.words] if repeats is not None else [])],
-        "share_of_peak": share_to_json(plan, compared, best),
+        "share_of_peak": peak_share(plan, compared.measurement(best)) if best is not None else None,
         "compiler": plan.origin.get("compiler"),
         "stated_for": _stated_for(plan),
-        "boards": None if (status := status_of_origin(plan.origin)) is None else boards_to_json(status),
+        "boards": None if (status := status_of_origin(plan.origin)) is None else status.boards,
         "decided_on": table.decided_on or None,
-        "sensor_gain": None if (gain := gain_of_origin(plan.origin)) is None else gain_to_json(gain),
-        "vendor_library": None if (baseline := Baseline.of_origin(plan.origin)) is None else baseline.to_json(),
-        "roofline_floor": None if (floor := OperatorFloor.of_origin(plan.origin)) is None else floor.to_json(),
+        "sensor_gain": gain_of_origin(plan.origin),
+        "vendor_library": Baseline.of_origin(plan.origin),
+        "roofline_floor": OperatorFloor.of_origin(plan.origin),
     }
 
 
-def _stated_for(plan: SessionPlan) -> dict[str, Any] | None:
+def _stated_for(plan: SessionPlan) -> StatedFor | None:
     """The thermal condition of the figures, and how well they hold; None where they are as they were drawn."""
     stated = Statement.of_origin(plan.origin)
     if stated is None:
         return None
+    names = stated.condition.as_names()
     return {
         "condition": stated.condition.words,
-        **{name: finite_or_none(value) for name, value in stated.condition.as_names().items()},
+        "gpu_c": names.get("gpu_c"),
+        "slow_w": names.get("slow_w"),
         "repeatability": stated.model.repeatability,
         "reproducibility": stated.model.uncertainty(0.0),
         "gain_error": None if (gain := gain_of_origin(plan.origin)) is None else gain.gain - 1.0,
     }
-
-
-def share_to_json(plan: SessionPlan, table: ResultTable, best: int | None) -> dict[str, Any] | None:
-    """What the best reaches of the board's theoretical peak; None where that is not known."""
-    share = peak_share(plan, table.measurement(best)) if best is not None else None
-    return None if share is None else share.to_json()
 
 
 def starts_of(table: ResultTable) -> tuple[int, float]:
@@ -112,7 +178,7 @@ def starts_of(table: ResultTable) -> tuple[int, float]:
     return int((took_s > 0).sum()), float(np.nansum(took_s))
 
 
-def _starts(table: ResultTable) -> dict[str, Any] | None:
+def _starts(table: ResultTable) -> ServiceStarts | None:
     count, seconds = starts_of(table)
     return {"count": count, "seconds": seconds} if count else None
 
@@ -134,26 +200,26 @@ def front_indices(table: ResultTable, goals: tuple[Goal, ...], limits: Sequence[
     return [int(index) for index in front(columns, [goal.maximise for goal in goals])]
 
 
-def _most_frequent_failure(table: ResultTable) -> dict[str, Any] | None:
+def _most_frequent_failure(table: ResultTable) -> FrequentFailure | None:
     """The message that failed measurements share most; None where nothing failed with a message."""
     found = most_frequent(table)
-    return None if found is None else dict(zip(("state", "message", "count"), found, strict=True))
+    return None if found is None else {"state": found[0], "message": found[1], "count": found[2]}
 
 
-def _nearest(table: ResultTable, index: int, plan: SessionPlan) -> dict[str, Any]:
+def _nearest(table: ResultTable, index: int, plan: SessionPlan) -> NearestEntry:
     values = table.measurement(index).values
     return {
         **_entry(table, index),
-        "excess": finite_or_none(plan.objective.excess(values)),  # relative, of the limit that is broken most
+        "excess": plan.objective.excess(values),  # relative, of the limit that is broken most
         "broken": broken_in_words(plan.objective.limits, values),
     }
 
 
-def _entry(table: ResultTable, index: int) -> dict[str, Any]:
+def _entry(table: ResultTable, index: int) -> Entry:
     measurement = table.measurement(index)
     return {
         "configuration": dict(measurement.configuration),
         "board": measurement.board or None,
-        "values": {name: finite_or_none(value) for name, value in measurement.values.items()},
-        "as_measured": {name: finite_or_none(value) for name, value in measurement.as_measured.items()},
+        "values": measurement.values,
+        "as_measured": measurement.as_measured,
     }

@@ -5,11 +5,12 @@ What starting a specification runs besides its kernels. Loading, looking at it a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from ...base.text import shortened
 from ..metering.external_meters import NO_METERS, MeterChoice
@@ -19,7 +20,6 @@ from ..space.device_settings import SettingValues
 from ..space.expression import Expression, parse
 from .operator_kernels import starts_of
 from .operator_shapes import Operator
-from .search import SearchOfAnySize
 from .service import ServiceSpec
 
 OPCODES: Final = {"FFMA": 0x023, "DFMA": 0x02B, "HMMA": 0x03C}  # fused multiply-adds, and products of tensor cores
@@ -103,6 +103,35 @@ class CommandSpec:
     values: Mapping[str, str] = field(default_factory=dict)
     repeats: int = 1  # runs per configuration; from two on there are confidence intervals, and their scatter is kept
     timeout_s: float = 300.0  # of one run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """The strategy of a search and when it ends."""
+
+    strategy: str = "random_sample"
+    strategy_options: Mapping[str, Any] = field(default_factory=dict)
+    max_evaluations: int | None = None
+    max_seconds: float | None = None
+    patience: int | None = None  # evaluations without an improvement after which the session ends
+    seed: int = 0
+
+    def search(self) -> dict[str, Any]:
+        """These fields by name, without those of subclasses."""
+        return {each.name: getattr(self, each.name) for each in fields(Search)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOfAnySize(Search):
+    """A search whose budget may be a share of the space."""
+
+    max_fraction: float | None = None  # of the valid configurations
+
+    def search_in(self, size: int) -> dict[str, Any]:
+        """The fields of `Search` for a space of that many configurations."""
+        if self.max_evaluations is not None or self.max_fraction is None:
+            return self.search()
+        return {**self.search(), "max_evaluations": max(1, min(size, math.ceil(self.max_fraction * size)))}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ from ..results.measurement import Measurement, Value
 from ..results.objectives import Goal, Limit, Objective
 from ..results.state import Purpose
 from ..space.search_space import MIXED_KERNELS, SearchSpace
-from .model import Specification
-from .search import Search
+from .model import Search, Specification
 
 
 @dataclass(frozen=True, slots=True)

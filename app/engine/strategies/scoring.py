@@ -300,6 +300,15 @@ class Interval:
         return f"{self.low:.3f} to {self.high:.3f}" if self.low == self.low else "too few"
 
 
+@dataclass(frozen=True, slots=True)
+class MeanCurve:
+    """Means over repeats and their intervals, each of shape (points,)."""
+
+    mean: Floats
+    low: Floats
+    high: Floats
+
+
 def mean_interval(scores: npt.ArrayLike) -> Interval:
     """The mean over repeats, its interval by bootstrap. `scores` has shape (repeats,)."""
     means, low, high = mean_curve(np.asarray(scores, dtype=np.float64)[:, None])

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from ...base.records import Finite
+
 _SECTOR_BYTE: Final = 32.0  # of the caches and of device memory
 _WAVEFRONT_BYTE: Final = 128.0  # that shared memory serves at once
 
@@ -24,7 +26,7 @@ class Counter:
     meaning: str
     metrics: tuple[str, ...]  # of Nsight Compute
     published: str  # the study that has it, and under which name where that is another
-    factor: float = 1.0
+    factor: Finite = 1.0
 
     def value(self, metrics: Mapping[str, float]) -> float:
         """Of a launch with these metrics, in `unit`; NaN where one of them is unknown."""

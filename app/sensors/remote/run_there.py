@@ -8,9 +8,10 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ...base.records import figure
 from ...base.text import one_line, shortened
 from ..gpu import LIVE, SensorError
 from .address import Address, can_ask, install_command, ssh_command
@@ -30,7 +31,7 @@ class RemoteBoard:
     index: int
     name: str
     source: str
-    machine: str
+    machine: str = field(metadata=figure(key=None))
 
 
 @dataclass(frozen=True, slots=True)

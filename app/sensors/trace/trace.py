@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ...base.records import Count, figure
 from ..channel import CHANNELS, POWER_SAMPLES, Channel, PowerSample, Reading
 from ..event_reasons import EventReason
 from .ring import Ring, Summary
@@ -36,9 +37,9 @@ class Statistics:
     """One channel over a span; NaN where nothing is known. The mean is weighted by time."""
 
     mean: float
-    minimum: float
-    maximum: float
-    samples: int
+    minimum: float = field(metadata=figure(key="min"))
+    maximum: float = field(metadata=figure(key="max"))
+    samples: Count
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from app.base.records import as_json
 from app.engine.analysis.analysis_document import document_of
 from app.engine.analysis.convergence import best_so_far, hypervolume_so_far, steps
 from app.engine.analysis.correlations import Observed, above_mean, correlation, correlations, split_by_mean
@@ -305,7 +306,7 @@ def test_failures_by_kind_and_where_they_lie() -> None:
 
 def test_the_published_gemm_cache_whole(shared_data: Path) -> None:
     table = read_recording(shared_data / PS3).table()
-    result = document_of(analyse(table, Objective(FRONT[1], FRONT)))
+    result = as_json(document_of(analyse(table, Objective(FRONT[1], FRONT))))
     json.dumps(result, allow_nan=False)
     assert len(result["front"]) == 13
     assert result["hypervolume"] == pytest.approx(73.898, abs=5e-4)
@@ -341,7 +342,7 @@ def test_a_cache_of_times_only_tells_what_it_can(shared_data: Path) -> None:
     for at in range(len(table)):
         m = table.measurement(at)
         times.append(Measurement(m.row, m.configuration, m.state, {"time_s": m.values["time_s"]}))
-    result = document_of(analyse(times, Objective(Goal("time_s", False))))
+    result = as_json(document_of(analyse(times, Objective(Goal("time_s", False)))))
     json.dumps(result, allow_nan=False)
     assert result["front"] == []
     assert result["hypervolume"] is None
@@ -353,7 +354,7 @@ def test_a_cache_of_times_only_tells_what_it_can(shared_data: Path) -> None:
 def test_a_session_without_any_result_is_told_as_such() -> None:
     space = grid(a=[1, 2, 3])
     for table in (ResultTable(space), table_of(space, dict.fromkeys(range(3), State.COMPILE))):
-        result = document_of(analyse(table, Objective(Goal("time_s", False), FRONT)))
+        result = as_json(document_of(analyse(table, Objective(Goal("time_s", False), FRONT))))
         json.dumps(result, allow_nan=False)
         assert result["front"] == []
         assert all(choice is None for choice in result["choosers"].values())

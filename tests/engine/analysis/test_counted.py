@@ -69,7 +69,7 @@ def test_counters_correlate_and_move_between_speed_and_efficiency(every: Analyse
     assert found["dram_read_byte"].efficiency.strength < -0.7
     assert abs(found["dram_read_byte"].speed.strength) < 0.3
     assert found["dram_read_byte"].mover
-    assert document_of(every.analysis)["movers"][0] in ("dram_read_byte", "dram_read_throughput")
+    assert as_json(document_of(every.analysis))["movers"][0] in ("dram_read_byte", "dram_read_throughput")
     drawn = correlation_bars(every, "counters")
     assert isinstance(drawn, Chart)
     assert set(drawn.names) == {"inst_executed", "dram_read_byte", "dram_read_throughput"}
@@ -116,9 +116,9 @@ def test_counters_of_noise_do_not() -> None:
 def test_where_it_cannot_be_told_that_is_said() -> None:
     few = analysed(kernels(10))
     assert "16 profiled configurations" in str(counter_gain(few))
-    assert document_of(few.analysis)["counters"]["energy_error_with"] is None
+    assert as_json(document_of(few.analysis))["counters"]["energy_error_with"] is None
     assert "No configuration of this session was profiled" in str(counter_gain(analysed(kernels(0))))
-    assert document_of(analyse(kernels(0), OBJECTIVE))["counters"] is None
+    assert as_json(document_of(analyse(kernels(0), OBJECTIVE)))["counters"] is None
 
 
 def test_the_description_has_a_line_for_each_counter(every: Analysed) -> None:

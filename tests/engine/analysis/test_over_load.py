@@ -10,11 +10,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from app.base.records import as_json
 from app.engine.analysis.analysis_document import document_of
 from app.engine.analysis.charts import Analysed, load_curves
 from app.engine.analysis.costs import costs_of
 from app.engine.analysis.describe_analysis import describe_analysis
-from app.engine.analysis.describe_over_load import describe_models_over_load, describe_over_load, over_load_to_json
+from app.engine.analysis.describe_over_load import describe_models_over_load, describe_over_load
 from app.engine.analysis.over_load import OverLoad, models_over_load, over_load, settings_at
 from app.engine.analysis.session_analysis import analyse
 from app.engine.analysis.tradeoff import Load
@@ -186,7 +187,7 @@ def test_a_session_of_kernels_has_no_answer_over_a_load() -> None:
 
 
 def test_the_json_has_every_level_and_no_number_that_json_lacks(table: ResultTable) -> None:
-    document = over_load_to_json(found_in(table))
+    document = as_json(found_in(table))
     assert document is not None
     assert len(document["levels"]) == 3
     assert len(document["curves"]) == 6
@@ -220,6 +221,6 @@ def test_an_analysis_has_it_and_its_chart_draws_what_is_best_somewhere(table: Re
     assert "Output tokens per joule" in chart.y_title
     assert len(chart.series) >= 3  # a setting for each load, and what else is on the front
     assert all(len(each.x) == len(LOADS) for each in chart.series)
-    assert document_of(analysis)["over_load"]["load"] == "concurrency"
+    assert as_json(document_of(analysis))["over_load"]["load"] == "concurrency"
     titles = [each.title for each in describe_analysis(analysis)]
     assert "Least energy at each concurrency" in titles

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.base.errors import InputError
+from app.base.records import as_json
 from app.engine.formats.columns import parse_columns
 from app.engine.models.column_roles import Named, find_roles
 from app.engine.models.fit.frequency import fit_points
 from app.engine.models.fit.points import choose
-from app.engine.models.fit_documents import fit_to_json
 from app.engine.models.series import read_series
 
 
@@ -75,7 +75,7 @@ def test_where_nothing_was_observed_the_request_counts(tmp_path: Path) -> None:
 
 def test_the_laptop_board_is_judged_by_the_clocks_it_ran_at(shared_data: Path) -> None:
     """Requests above 2145 MHz change nothing; 2145 MHz costs 23 % more than 1305."""
-    document = fit_to_json(
+    document = as_json(
         fit_points(choose(read_series(shared_data / "clock-sweeps/rtx4050_laptop_conv_transpose2d.csv")))
     )
     [followed] = [reason for reason in document["reasons"] if "follows" in reason]

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.base.errors import WattridgeError
-from app.engine.metering.gain import fit_gain, gain_from_json, gain_to_json, keep_gain, known_gain
+from app.base.records import as_json
+from app.engine.metering.gain import fit_gain, keep_gain, known_gain, read_gain
 from app.sensors.select import open_gpu
 
 
@@ -75,10 +76,10 @@ def test_a_gain_is_kept_for_its_own_board_alone() -> None:
 @settings(max_examples=30)
 @given(st.recursive(st.none() | st.floats() | st.text(max_size=5), lambda each: st.lists(each, max_size=3)), st.data())
 def test_a_damaged_file_is_no_gain(junk: object, data: st.DataObject) -> None:
-    document = gain_to_json(fit_gain("powersensor3", *windows(1.04)))
+    document = as_json(fit_gain("powersensor3", *windows(1.04)))
     name = data.draw(st.sampled_from(sorted(document)))
     try:
-        found = gain_from_json(json.loads(json.dumps({**document, name: junk})))
+        found = read_gain(json.loads(json.dumps({**document, name: junk})))
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
         return
     assert 0.5 <= found.gain <= 2.0

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.base.errors import InputError
+from app.base.records import as_json
 from app.engine.models.describe_fits import describe_fit
 from app.engine.models.fit.frequency import fit_points
 from app.engine.models.fit.points import choose
-from app.engine.models.fit_documents import fit_to_json
 from app.engine.models.series import read_series, series_of_table
 from app.engine.results.measurement import Measurement, State
 from app.engine.space.build import space_of_table
@@ -90,7 +90,7 @@ def test_a_fit_without_any_speed_says_what_it_takes_for_energy(file: Path) -> No
 
 def test_the_document_of_a_fit_holds_the_curve_and_its_band(file: Path) -> None:
     rows = [f"{clock},{50 + clock * max(1, clock / 1000) ** 2 / 10}" for clock in range(600, 1500, 90)]
-    curve = fit_to_json(fit_points(choose(read_series(write(file, "clock_mhz,power_w", *rows)))))["curve"]
+    curve = as_json(fit_points(choose(read_series(write(file, "clock_mhz,power_w", *rows)))))["curve"]
     assert (curve["clock_mhz"][0], curve["clock_mhz"][-1]) == (600, 1410)
     for power, low, high in zip(curve["power_w"], curve["low_w"], curve["high_w"], strict=True):
         assert 0.97 * power <= low <= high <= 1.03 * power
@@ -149,7 +149,7 @@ def test_without_a_series_the_one_with_the_most_clocks_is_taken_and_said(file: P
     assert (points.gpu, points.clocks) == ("one", 7)
     assert points.series == "gpu=one, kernel=a"
     assert "of 4 series" in points.notes[-1]
-    assert "of 4 series" in fit_to_json(fit_points(points))["reasons"][-1]
+    assert "of 4 series" in as_json(fit_points(points))["reasons"][-1]
 
 
 def test_of_as_many_clocks_the_more_efficient_series_is_taken(file: Path) -> None:
@@ -230,16 +230,14 @@ def test_a_cache_without_power_says_so(shared_data: Path) -> None:
 
 
 def test_the_recommended_clock_of_the_a100_costs_at_most_half_a_per_cent(shared_data: Path) -> None:
-    document = fit_to_json(
-        fit_points(choose(read_series(shared_data / "clock-sweeps/a100_synthetic_fp32_10_clocks.json")))
-    )
+    document = as_json(fit_points(choose(read_series(shared_data / "clock-sweeps/a100_synthetic_fp32_10_clocks.json"))))
     measured = {1035: 21.16, 1020: 21.17, 1050: 21.34, 960: 21.61, 1080: 21.79}
     assert measured[document["recommended_clock_mhz"]] <= 1.005 * 21.16
     assert document["gpu"] == "NVIDIA A100-PCIE-40GB"
 
 
 def test_the_document_holds_no_nan(file: Path) -> None:
-    document = fit_to_json(fit_points(choose(read_series(write(file, "clock_mhz,power_w", "900,80")))))
+    document = as_json(fit_points(choose(read_series(write(file, "clock_mhz,power_w", "900,80")))))
     json.dumps(document, allow_nan=False)
     assert document["identifiable"] is False
     assert document["ridge_mhz"] is None

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from app.base.records import as_json
 from app.cli import main
 from app.engine.models.describe_fits import describe_fit
 from app.engine.models.fit.frequency import fit_points
 from app.engine.models.fit.points import choose
-from app.engine.models.fit_documents import fit_to_json
 from app.engine.models.series import read_series
 
 CLOCKS = np.arange(510, 1426, 60)
@@ -35,7 +35,7 @@ def ridges(file: Path) -> tuple[dict[str, object], list[str]]:
     """What is stated, and the lines that are shown of ridges."""
     fit = fit_points(choose(read_series(file)))
     shown = [f"{figure.label}: {figure.value}" for figure in describe_fit(fit).figures if "Ridge" in figure.label]
-    return fit_to_json(fit), shown
+    return as_json(fit), shown
 
 
 def test_estimates_that_disagree_are_one_figure_and_a_note(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from fixtures.pool_sides import BUNDLE, MODEL, ScriptedSide, board
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.base.records import as_json
 from app.engine.runner.pool.messages import BoardBusy, error_line
 from app.engine.runner.pool.pool import (
     STATUS,
@@ -19,7 +20,6 @@ from app.engine.runner.pool.pool import (
     Doing,
     Ledger,
     PoolStatus,
-    boards_to_json,
     status_of_origin,
 )
 from app.engine.runner.pool.runner import PoolRunner
@@ -170,9 +170,9 @@ def test_what_each_board_did_is_described_where_there_were_several() -> None:
         BoardStatus("a", "H200 a", "n1", Doing.WAITING, measured=40, failed=2, worked_s=9.0, there_s=10.0),
         BoardStatus("b", "H200 b", "n1", Doing.LEFT, "its worker died", measured=3, lost=1),
     )
-    (listing,) = describe_board_work({STATUS: json.dumps(boards_to_json(PoolStatus(both)))})
+    (listing,) = describe_board_work({STATUS: json.dumps(as_json(both))})
     assert listing.rows == [["H200 a", 40, 2, "90 %", 0], ["H200 b", 3, 0, "–", 1]]
-    alone = {STATUS: json.dumps(boards_to_json(PoolStatus(both[:1])))}
+    alone = {STATUS: json.dumps(as_json(both[:1]))}
     assert not list(describe_board_work(alone))
     assert not list(describe_board_work({}))
 

@@ -19,12 +19,12 @@ from app.base.errors import InputError
 from app.base.paths import resources
 from app.engine.control.guard import DeviceGuard
 from app.engine.results.measurement import State
+from app.engine.results.pareto import BEST, FRONT
 from app.engine.results.state import SessionState
 from app.engine.runner.pool import messages
 from app.engine.runner.pool.messages import Bundle, Request, SessionWork, bundle_of
 from app.engine.runner.pool.pool import boards_of_origin
 from app.engine.runner.pool.pooled_gpu import PooledGpu
-from app.engine.runner.pool.runner import BEST, FRONT
 from app.engine.session.load import load_specification
 from app.engine.session.on_board import limits_on
 from app.engine.session.planning import plan_resume, plan_specification, space_of

@@ -21,10 +21,10 @@ from app.engine.control.guard import DeviceGuard
 from app.engine.results.description import Figure
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Limit, Objective
+from app.engine.results.pareto import BEST, FRONT, MOST_BEST, finalists
 from app.engine.results.state import SessionState
 from app.engine.runner.pool import messages
 from app.engine.runner.pool.pooled_gpu import PooledGpu
-from app.engine.runner.pool.runner import BEST, FRONT, MOST_BEST, finalists
 from app.engine.session.describe_session import describe_session
 from app.engine.session.events import Event, MeasurementsAdded
 from app.engine.session.live_session import SessionResult

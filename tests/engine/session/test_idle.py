@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from app.base.records import as_json
 from app.cli import main
 from app.engine.analysis.idle import (
     BARE,
@@ -27,7 +28,7 @@ from app.engine.analysis.idle import (
     IdleProgram,
     IdleStudy,
     describe_idle,
-    idle_to_json,
+    idle_document,
     study_idle,
     suggestions,
     year_of,
@@ -244,7 +245,7 @@ def test_a_year_costs_power_times_hours_and_a_suggestion_says_what_it_saved_here
 
 
 def test_the_json_of_a_study_has_null_for_what_is_not_known() -> None:
-    document = json.loads(json.dumps(idle_to_json(STUDY, Load()), allow_nan=False))
+    document = json.loads(json.dumps(as_json(idle_document(STUDY, Load())), allow_nan=False))
     assert [each["power_w"] for each in document["looks"]] == [20.0, 70.0, 45.0, None]
     assert document["looks"][3]["why_not"] == "control is off"
     assert {each["name"] for each in document["suggestions"]} == {each.name for each in suggestions(STUDY)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from fixtures.engine_fakes import FakeRunner, FakeTimer, grid, measurement_of
 from fixtures.virtual_cuda import VirtualBoard
 
 from app.engine.results.measurement import Depth, Measurement
-from app.engine.runner.base import no_more
+from app.engine.runner.base import More, no_more
 from app.engine.runner.pool.messages import Request, SessionWork, bundle_of, parse_answer, request_line
 from app.engine.session.pool.worker import Coming, Measuring
 
@@ -29,11 +29,7 @@ class OneBehind(FakeRunner):
         self.stop_at = stop_at
 
     def measure(
-        self,
-        rows: Sequence[int],
-        stop: threading.Event,
-        depth: Depth = Depth.ENERGY,
-        more: Callable[[], Sequence[int]] = no_more,
+        self, rows: Sequence[int], stop: threading.Event, depth: Depth = Depth.ENERGY, more: More = no_more
     ) -> Iterator[Measurement]:
         todo, ran = list(rows), list[int]()
         while todo and not stop.is_set():

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ....base.errors import WattridgeError
+from ....base.records import figure
 
 Floats = npt.NDArray[np.float64]
 
@@ -123,12 +124,15 @@ class Aftereffect:
 class Characterisation:
     """The power sources of one board under one driver, as far as is known: a look is made part by part."""
 
+    IN_JSON: ClassVar = ("settle_ms", "complete")
+
     uuid: str  # of the board that was looked at; empty where that is not known
     gpu: str
     driver: str
     source: str  # nvml or simulated
     declared: str  # the board's own description of its power source; a characterisation of another one does not count
-    sources: Mapping[str, SourceFigures | None]  # by the names in SOURCES; None where the board lacks it
+    # By the names in SOURCES; None where the board lacks it.
+    sources: Mapping[str, SourceFigures | None] = field(metadata=figure(keys=SOURCES))
     missing: Mapping[str, str]  # why it lacks it
     chosen: str
     why: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from itertools import islice
@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from ....base import records
 from ....base.board_files import BoardFiles
 from ....base.errors import InputError
-from ....base.records import as_json
 from ....sensors.gpu import GpuInfo
-from .sensor_figures import PARTS, SOURCES, Aftereffect, Answer, Characterisation, Floats, SourceFigures
+from .sensor_figures import PARTS, SOURCES, Characterisation
 
 VERSION: Final = 2
 OF_A_MODEL: Final = 1  # this version did not keep of which board a look was: it counts as another one's
@@ -114,8 +114,7 @@ def one_look(info: GpuInfo) -> Iterator[bool]:
 
 def to_json(found: Characterisation, *, answers: bool = True) -> dict[str, Any]:
     """As `characterise --json` prints it and as it is kept, with the answers to the steps or without."""
-    document: dict[str, Any] = {"version": VERSION, **as_json(found), "settle_ms": found.settle_ms}
-    document["complete"] = found.complete
+    document: dict[str, Any] = {"version": VERSION, **records.as_json(found)}
     for figures in document["sources"].values():
         if figures is not None and answers:
             for name, digits in _ANSWER_DIGITS.items():
@@ -132,59 +131,30 @@ def from_json(document: Any, where: str) -> Characterisation:
     if document["version"] == OF_A_MODEL:
         document = {**document, "uuid": "", "parts": PARTS}
     try:
-        given = {name: document["sources"].get(name) for name in SOURCES}
-        after = document.get("aftereffect")
-        found = Characterisation(
-            **_texts_and_figures(document),
-            sources={name: None if each is None else _source(each) for name, each in given.items()},
-            missing={str(name): str(why) for name, why in document["missing"].items()},
-            notes=tuple(str(note) for note in document["notes"]),
-            aftereffect=None if after is None else Aftereffect(**_figures(Aftereffect, after)),
-            parts=tuple(str(part) for part in document["parts"]),
-        )
+        found = records.from_json(Characterisation, document)
+        figures = [each for each in found.sources.values() if each is not None]
+        _require_plausible(found, *figures, *([found.aftereffect] if found.aftereffect else []))
+        for answer in (each.answer for each in figures):
+            if answer.time_s.ndim != 1 or answer.time_s.shape != answer.power_w.shape:
+                raise ValueError("times and powers of an answer do not match")
+            if len(answer.time_s) > _MOST_POINTS:
+                raise ValueError("an answer has too many points")
+            if not np.isfinite([answer.time_s, answer.power_w]).all():
+                raise ValueError("an answer is a list of numbers")
         if found.sources[found.chosen] is None or found.chosen == "counter":
             raise ValueError("the chosen source is not there")
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"a damaged characterisation: {error}", where, "run: wattridge characterise") from None
-    return found
+    return replace(found, sources={name: found.sources.get(name) for name in SOURCES})
 
 
-def _source(given: Mapping[str, Any]) -> SourceFigures:
-    settled_s = _number(given["answer"].get("settled_s", 0.0))
-    time_s, power_w = (_array(given["answer"][name]) for name in _ANSWER_DIGITS)
-    answer = Answer(time_s, power_w, settled_s)
-    if answer.time_s.shape != answer.power_w.shape:
-        raise ValueError("times and powers of an answer do not match")
-    return SourceFigures(**_figures(SourceFigures, given), answer=answer)
-
-
-def _texts_and_figures(document: Mapping[str, Any]) -> dict[str, Any]:
-    texts = {name: str(document[name]) for name in _fields(Characterisation, "str")}
-    return texts | _figures(Characterisation, document)
-
-
-def _fields(kind: type[Any], *types: str) -> list[str]:
-    return [field.name for field in fields(kind) if field.type in types]
-
-
-def _figures(kind: type[Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers of a dataclass, each within its bounds."""
-    numbers: dict[str, Any] = {name: _number(given[name], _LEAST.get(name, 0.0)) for name in _fields(kind, "float")}
-    for name in _fields(kind, "float | None"):
-        numbers[name] = None if given[name] is None else _number(given[name])
-    return numbers
-
-
-def _number(given: Any, least: float = 0.0) -> float:
-    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given) or given < least:
-        raise ValueError(f"{given!r} is not a number that it can be")
-    return float(given)
-
-
-def _array(given: Any) -> Floats:
-    if not isinstance(given, list) or len(given) > _MOST_POINTS:
-        raise ValueError("an answer is a list of numbers")
-    return np.asarray([_number(each, -math.inf) for each in given])
+def _require_plausible(*figures: Any) -> None:
+    """Raises ValueError where a figure of one of these records is not finite, or below what it can be."""
+    for record in figures:
+        for name in (field.name for field in fields(record)):
+            value = getattr(record, name)
+            if isinstance(value, float) and not _LEAST.get(name, 0.0) <= value < math.inf:
+                raise ValueError(f"{name} = {value} is not what it can be")
 
 
 def _of(info: GpuInfo, found: Characterisation | None) -> Characterisation | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from ....base.records import Count, figure
 from ...results.measurement import FEWEST
 from ..arrays import Floats, Mask
 from .frequency import FrequencyFit
@@ -21,8 +23,24 @@ _OVERSHOOT = 0.03  # relative, beyond which a limit counts as not kept
 
 
 @dataclass(frozen=True, slots=True)
+class AllSeries:
+    """Several series of power limits together."""
+
+    series: Count
+    median_saving: float
+    largest_overshoot: float
+
+    @classmethod
+    def of(cls, fits: Sequence[CapFit]) -> AllSeries:
+        """Summarise the fits of several series."""
+        return cls(len(fits), median_saving(fits), max(each.largest_overshoot for each in fits))
+
+
+@dataclass(frozen=True, slots=True)
 class CapFit:
     """Power limits and what they did; arrays of shape (n,), ascending by limit."""
+
+    IN_JSON: ClassVar = ("energy", "points")
 
     gpu: str
     series: str
@@ -41,6 +59,12 @@ class CapFit:
     reasons: tuple[str, ...]
     simulated: bool = False
     observed_clock_mhz: Floats | None = None
+    all_series: AllSeries | None = field(default=None, metadata=figure(absent=True))  # of which it is one
+
+    @property
+    def points(self) -> Count:
+        """How many limits were measured."""
+        return len(self.limit_w)
 
     @property
     def energy(self) -> Floats:
@@ -150,6 +174,8 @@ class Side:
 @dataclass(frozen=True, slots=True)
 class CapsAgainstClocks:
     """The same load steered by clocks and by power limits [Schoonhoven2024, figures 6.6, 6.7]."""
+
+    IN_JSON: ClassVar = ("words",)
 
     clocks: Side
     caps: Side

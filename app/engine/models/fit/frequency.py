@@ -14,11 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field, replace
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from ....base.records import Count, figure
 from ..arrays import Floats, Mask
 from .clock_limits import effective_clocks, limited_points, only_followed
 from .curve import Curve
@@ -174,6 +175,12 @@ def choices(posterior: Posterior, clocks_mhz: Floats) -> tuple[Choice, ...]:
 MINIMUM_CLOCKS = 5  # four parameters and one clock to check them with
 _IDLE_ERROR = 0.3  # of the lowest power: beyond this standard error P_idle is not reported
 _NO_FLOATS: Final[Floats] = np.empty(0)
+_DRAWN: Final = figure(key=None)  # for a chart; `--json` has the curve at some clocks
+_EVERY: Final = 4  # of the clocks at which a fit is drawn
+
+
+def _no_floats() -> Floats:
+    return _NO_FLOATS
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +197,11 @@ class MemoryClock:
 class Samples:
     """The points of a fit; arrays of shape (n,), ascending by clock as given."""
 
-    clock_mhz: Floats  # observed or effective
-    power_w: Floats  # as measured
-    used: Mask  # points that took part in the fit
-    voltage_mv: Floats = field(default_factory=lambda: _NO_FLOATS)  # NaN unknown; empty: none known
-    rate: Floats = field(default_factory=lambda: _NO_FLOATS)  # in any unit; empty: not known
+    clock_mhz: Floats = field(metadata=_DRAWN)  # observed or effective
+    power_w: Floats = field(metadata=_DRAWN)  # as measured
+    used: Mask = field(metadata=_DRAWN)  # points that took part in the fit
+    voltage_mv: Floats = field(default_factory=_no_floats, metadata=_DRAWN)  # NaN unknown; empty: none known
+    rate: Floats = field(default_factory=_no_floats, metadata=_DRAWN)  # in any unit; empty: not known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,7 +218,7 @@ class Parameters:
     softness_mhz: float | None = None  # w of the smooth form; None for the sharp one
     standard_errors: dict[str, float] = field(default_factory=dict)  # by parameter name
     # The fields of `Curve`; also where a parameter is not identified on its own.
-    curve: tuple[float, ...] | None = None
+    curve: tuple[float, ...] | None = field(default=None, metadata=_DRAWN)
     fixed_time_share: float | None = None  # of the time at the highest clock, what does not shrink with it
     leakage_w_per_c: float | None = None  # where identified; the curve, not the points, is at reference_c then
     reference_c: float | None = None
@@ -240,13 +247,25 @@ class Quality:
     identifiable: bool = False
     r2: float | None = None
     rmse_w: float | None = None
-    band_mhz: Floats = field(default_factory=lambda: _NO_FLOATS)  # (m,)
-    band_w: Floats = field(default_factory=lambda: _NO_FLOATS)  # (2, m): 95 % band of P(f) at those clocks
+    band_mhz: Floats = field(default_factory=_no_floats, metadata=_DRAWN)  # (m,)
+    band_w: Floats = field(default_factory=_no_floats, metadata=_DRAWN)  # (2, m): 95 % band of P(f) at those clocks
+
+
+@dataclass(frozen=True, slots=True)
+class ModelledCurve:
+    """The modelled power over the clock, and where it lies with 95 % probability; the readings' own noise left out."""
+
+    clock_mhz: Floats
+    power_w: Floats
+    low_w: Floats
+    high_w: Floats
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencyFit(Quality, Optimum, Parameters, Samples):
     """A fitted model. None stands for 'not identifiable'; an edge with a false flag for 'not bracketed'."""
+
+    IN_JSON: ClassVar = {"points": "points", "curve": "modelled"}
 
     gpu: str
     series: str  # which device, kernel or configuration the points belong to
@@ -256,9 +275,17 @@ class FrequencyFit(Quality, Optimum, Parameters, Samples):
     memory_clocks: tuple[MemoryClock, ...] = ()  # where the same work was measured at several
 
     @property
-    def points(self) -> int:
+    def points(self) -> Count:
         """How many points it was fitted to, those left out included."""
         return len(self.clock_mhz)
+
+    @property
+    def modelled(self) -> ModelledCurve | None:
+        """The curve at some clocks; None where the model is not identifiable."""
+        if not self.identifiable:
+            return None
+        clock_mhz, (low_w, high_w) = self.band_mhz[::_EVERY], self.band_w[:, ::_EVERY]
+        return ModelledCurve(*(np.round(each, 3) for each in (clock_mhz, self.power(clock_mhz), low_w, high_w)))
 
     def power(self, clock_mhz: npt.ArrayLike) -> Floats:
         """P(f) in W at the clocks. Raises ValueError where the model is not identifiable."""

@@ -4,13 +4,12 @@ at the full bandwidth, each at its energy in the board's energy roofline [Holtma
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from ....base.errors import InputError
-from ....base.formatting import finite_or_none
+from ....base.records import Values, as_json, figure, from_json
 from ...specification.operator_kernels import metrics_of
 from ...specification.operator_shapes import Operator
 from ...specification.plan import SessionFacts
@@ -25,23 +24,14 @@ _KEY: Final = "roofline_floor"  # of a session's origin
 class OperatorFloor:
     """Time and energy of one launch; or why they are not known."""
 
-    values: Mapping[str, float] = field(default_factory=dict)  # time_s, energy_j, power_w and the operator's metrics
-    bound_by: str = ""  # what the time is of: 'work' or 'traffic'
-    roofline: str = ""  # where the energies are from, in words
-    why_not: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON-ready; figures that are not known are null."""
-        return {
-            "values": {name: finite_or_none(value) for name, value in self.values.items()},
-            "bound_by": self.bound_by or None,
-            "roofline": self.roofline or None,
-            "why_not": self.why_not or None,
-        }
+    values: Values = field(default_factory=dict)  # time_s, energy_j, power_w and the operator's metrics
+    bound_by: str = field(default="", metadata=figure(nullable=True))  # what the time is of: 'work' or 'traffic'
+    roofline: str = field(default="", metadata=figure(nullable=True))  # where the energies are from, in words
+    why_not: str = field(default="", metadata=figure(nullable=True))
 
     def to_origin(self) -> dict[str, str]:
         """As a session keeps it."""
-        return {_KEY: json.dumps(self.to_json())}
+        return {_KEY: json.dumps(as_json(self))}
 
     @classmethod
     def of_origin(cls, origin: Mapping[str, str]) -> OperatorFloor | None:
@@ -49,13 +39,10 @@ class OperatorFloor:
         if _KEY not in origin:
             return None
         try:
-            kept = json.loads(origin[_KEY])
-            values = {str(name): math.nan if x is None else float(x) for name, x in kept["values"].items()}
-            words = (kept["bound_by"], kept["roofline"], kept["why_not"])
+            return from_json(cls, json.loads(origin[_KEY]))
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             what = "what the session keeps of the roofline's floor is damaged"
             raise InputError(what, _KEY, "open the session again once the board's roofline is measured") from None
-        return cls(values, *(str(each or "") for each in words))
 
 
 def floor_on(operator: Operator, facts: SessionFacts, store: Store) -> OperatorFloor:

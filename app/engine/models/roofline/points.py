@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from ....base.errors import InputError
 from ....base.files import read_text
 from ....base.formatting import finite_or_none
 from ....base.paths import resources
+from ....base.records import Count, Source
 from ....sensors.event_reasons import LIMITING
 from ....sensors.gpu import LIVE
 from ...formats.columns import Columns, parse_columns
@@ -168,6 +170,41 @@ def shares_of_peak(fit: RooflineFit) -> dict[str, float]:
         if kernel in fit.highest and most is not None:
             shares[name] = fit.highest[kernel][at] / 1e9 / most
     return shares
+
+
+class Expected(TypedDict):
+    time_s: float
+    energy_j: float
+    power_w: float
+
+
+class OfPrecision(TypedDict):
+    eps_flop_pj: float
+    eps_mem_pj_per_b: float
+    pi_0_w: float
+    energy_balance: float
+    effective_energy_balance: float
+    eta_flop: float
+    peak_gflops: float
+    bandwidth_gb_s: float
+    time_balance: float
+    r2: float
+    max_relative_error: float
+    condition_number: float
+    identifiable: bool
+    points: Count
+    throttled: Count
+    reasons: list[str]
+    predicted: NotRequired[Expected | None]
+    measured: NotRequired[Mapping[str, Any]]
+    citation: NotRequired[str]
+    tdp_w: NotRequired[float | None]
+
+
+class RooflineDocument(TypedDict):
+    gpu: str
+    source: Source
+    precisions: Mapping[str, OfPrecision]
 
 
 def to_json(fit: RooflineFit) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Which library speaks to CUDA's driver: the choice is made here, once, before a runner process starts.
 
 cuda-bindings come first: NVIDIA's own, with wheels for Linux and Windows, and queueing a launch takes less of the host
-(0.96 us, PyCUDA 2.5 us: `tests/benchmarks/cuda_libraries.py` with the stand-in of the tests for the driver). PyCUDA
-does the same where it alone is installed, or where WATTRIDGE_CUDA asks for it.
+(0.80 us, with PyCUDA 1.31 us: `tests/benchmarks/cuda_libraries.py` with the stand-in of the tests for the driver).
+PyCUDA does the same where it alone is installed, or where WATTRIDGE_CUDA asks for it.
 """
 
 from __future__ import annotations

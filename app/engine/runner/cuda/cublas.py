@@ -6,7 +6,7 @@ import ctypes
 from functools import lru_cache
 from typing import Any, Final
 
-from .toolkit import library_places
+from .toolkit import load_first
 
 N: Final = 4096  # C = A B of N x N matrices: a few milliseconds on a large board, enough blocks for any
 BYTES: Final = 4 * N * N
@@ -70,11 +70,4 @@ class Product:
 @lru_cache(maxsize=1)
 def cublas() -> ctypes.CDLL | None:
     """The library, or None where there is none."""
-    for place in library_places("cublas", _VERSIONS):
-        try:
-            library = ctypes.CDLL(place)
-        except OSError:
-            continue
-        if hasattr(library, "cublasSgemm_v2"):
-            return library
-    return None
+    return load_first("cublas", _VERSIONS, "cublasSgemm_v2")

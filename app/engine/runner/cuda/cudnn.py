@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from ...specification.operator_shapes import Operator
-from .toolkit import library_places
+from .toolkit import load_first
 
 _VERSIONS: Final = ("9", "8")
 LAYOUTS: Final = {"NCHW": 0, "NHWC": 1}  # CUDNN_TENSOR_NCHW, CUDNN_TENSOR_NHWC
@@ -130,11 +130,4 @@ class Convolution:
 @lru_cache(maxsize=1)
 def cudnn() -> ctypes.CDLL | None:
     """The library, or None where there is none."""
-    for place in library_places("cudnn", _VERSIONS):
-        try:
-            library = ctypes.CDLL(place)
-        except OSError:
-            continue
-        if hasattr(library, "cudnnGetConvolutionForwardAlgorithm_v7"):
-            return library
-    return None
+    return load_first("cudnn", _VERSIONS, "cudnnGetConvolutionForwardAlgorithm_v7")

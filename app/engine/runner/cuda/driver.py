@@ -127,6 +127,7 @@ class Driver(ABC):
         return Recording(self, queue)
 
 
+_GIVES_LAST: Final = frozenset(("GetErrorString", "StreamEndCapture"))  # others take the places of outputs first
 _KINDS: Final[dict[str, Any]] = {
     "P": ctypes.c_void_p,
     "s": ctypes.c_char_p,
@@ -178,6 +179,10 @@ class LibraryDriver(Driver):
 
     library: ctypes.CDLL
 
+    def __init__(self, device: str) -> None:
+        self._functions: dict[str, Callable[..., tuple[Any, ...]]] = {}
+        super().__init__(device)
+
     def symbol(self, name: str) -> Any:
         """The function. Raises DeviceFault where this release has none."""
         symbol = self.prefix + self.symbols.get(name, name)
@@ -187,16 +192,23 @@ class LibraryDriver(Driver):
             raise DeviceFault(f"the driver's library has no {symbol}", fatal=True) from None
 
     def function(self, name: str) -> Callable[..., tuple[Any, ...]]:
-        function, (gives, takes) = self.symbol(name), self.signatures[name]
+        if name in self._functions:
+            return self._functions[name]
+        symbol, last = self.symbol(name), name in _GIVES_LAST
+        gives, takes = ([_KINDS[kind] for kind in kinds] for kinds in self.signatures[name])
+        places = [ctypes.c_void_p for _ in gives]
+        symbol.argtypes = [*takes, *places] if last else [*places, *takes]
 
-        def called(*arguments: Any) -> tuple[Any, ...]:
-            outputs = [_KINDS[kind]() for kind in gives]
-            inputs = [_KINDS[kind](argument) for kind, argument in zip(takes, arguments, strict=True)]
-            places = [ctypes.byref(output) for output in outputs]
-            words = [*inputs, *places] if name == "StreamEndCapture" else [*places, *inputs]
-            return (function(*words), *(output.value for output in outputs))
+        def function(*arguments: Any) -> tuple[Any, ...]:
+            if not gives:
+                return (symbol(*arguments),)
+            outputs = [kind() for kind in gives]
+            given = map(ctypes.byref, outputs)
+            status = symbol(*arguments, *given) if last else symbol(*given, *arguments)
+            return (status, *[output.value for output in outputs])
 
-        return called
+        self._functions[name] = function
+        return function
 
     def launches(self, function: Any, sizes: Sequence[int], places: int) -> Callable[[int], None]:
         call, given = self.symbol("LaunchKernel"), (function, *sizes, self.queue, places, None)

@@ -9,7 +9,7 @@ from ...workloads.machine_code import FEATURES
 from ...workloads.source_kernel import Build, Prepared, SourceKernel
 from ..base import OnPreparation
 from ..kernels.compiler import Compiler
-from ..kernels.language import MakesKernel
+from ..kernels.language import Language, MakesKernel
 from ..kernels.reference import Drift
 from .comparer import SOURCE
 from .compiler import symbol
@@ -19,18 +19,18 @@ from .gpu import CudaGpu
 from .square_wave import wave_build, wave_launch
 
 
-class CudaLanguage:
+class CudaLanguage(Language):
     """Implements `Language` on a board."""
 
-    comparer: Build | None = Build(SOURCE, (), (), ())
-    feature_names: tuple[str, ...] = tuple(FEATURES)
+    comparer = Build(SOURCE, (), (), ())
+    feature_names = tuple(FEATURES)
+    _gpu: CudaGpu
 
     def __init__(self, gpu: CudaGpu, compiler: Compiler) -> None:
         """`compiler` is for its compute capability."""
-        self._gpu = gpu
-        self.compiler = compiler
+        super().__init__(gpu, compiler)
         self._load = compiler.submit(wave_build())
-        self.drift: Drift | None = Drift(self._load, wave_launch(gpu.limits.multiprocessors))
+        self.drift = Drift(self._load, wave_launch(gpu.limits.multiprocessors))
 
     def kernel(self, spec: Specification, make: MakesKernel = SourceKernel.of) -> SourceKernel:
         return make(spec, self._gpu.limits, self._gpu.shared_memory_opt_in)

@@ -61,20 +61,51 @@ def compile_text(text: str, options: Sequence[str]) -> tuple[bytes, str]:
     if not words:
         release = ".".join(map(str, _version(library)))
         return b"", f"NVRTC {release} does not compile for a board as old as this: {OLDER}"
-    program = ctypes.c_void_p()
-    failed = library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
-    if failed:
-        return b"", _error(library, failed)
-    words += _header_options()
-    given = (ctypes.c_char_p * len(words))(*(word.encode() for word in words))
-    failed = library.nvrtcCompileProgram(program, len(words), given)
-    said = _read(library.nvrtcGetProgramLogSize, library.nvrtcGetProgramLog, program)
-    message = said.rstrip(b"\0").decode("utf-8", "replace").strip()
-    if failed:
-        return b"", message or _error(library, failed)
-    size_of, get = ("nvrtcGetPTXSize", "nvrtcGetPTX") if as_ptx else ("nvrtcGetCUBINSize", "nvrtcGetCUBIN")
-    image = _read(getattr(library, size_of), getattr(library, get), program)
-    return image, message if image else message or "NVRTC makes no machine code with these options"
+    functions = RuntimeCompiler(library, "nvrtc", "NVRTC")
+    return functions.image(text, [*words, *_header_options()], "kernel.cu", "PTX" if as_ptx else "CUBIN")
+
+
+class RuntimeCompiler:
+    """The functions of NVRTC, which hipRTC has under a prefix of its own."""
+
+    def __init__(self, library: ctypes.CDLL, prefix: str, name: str) -> None:
+        self._library = library
+        self._prefix = prefix
+        self._name = name
+
+    def version(self) -> tuple[int, int]:
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        self._function("Version")(ctypes.byref(major), ctypes.byref(minor))
+        return major.value, minor.value
+
+    def image(self, text: str, options: Sequence[str], file: str, kind: str) -> tuple[bytes, str]:
+        """An image of that kind (empty where the text does not compile) and what the compiler says."""
+        program = ctypes.c_void_p()
+        failed = self._function("CreateProgram")(ctypes.byref(program), text.encode(), file.encode(), 0, None, None)
+        if failed:
+            return b"", self._error(failed)
+        words = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+        failed = self._function("CompileProgram")(program, len(options), words)
+        message = self._read("ProgramLog", program).rstrip(b"\0").decode("utf-8", "replace").strip()
+        if failed:
+            return b"", message or self._error(failed)
+        image = self._read(kind, program)
+        return image, message if image else message or f"{self._name} makes no machine code with these options"
+
+    def _function(self, name: str) -> Any:
+        return getattr(self._library, f"{self._prefix}{name}")
+
+    def _error(self, code: int) -> str:
+        words = self._function("GetErrorString")
+        words.restype = ctypes.c_char_p
+        return f"{self._name}: {words(code).decode('utf-8', 'replace')}"
+
+    def _read(self, what: str, program: ctypes.c_void_p) -> bytes:
+        size = ctypes.c_size_t()
+        if self._function(f"Get{what}Size")(program, ctypes.byref(size)) or not size.value:
+            return b""
+        buffer = ctypes.create_string_buffer(size.value)
+        return b"" if self._function(f"Get{what}")(program, buffer) else buffer.raw
 
 
 # --- the library ------------------------------------------------------------------------------------------------------
@@ -88,7 +119,6 @@ def _library() -> ctypes.CDLL | None:
         except OSError:
             continue
         if hasattr(library, "nvrtcGetCUBIN"):  # since CUDA 11.1
-            library.nvrtcGetErrorString.restype = ctypes.c_char_p
             return library
     return None
 
@@ -111,9 +141,7 @@ def load(place: str) -> ctypes.CDLL:
 
 
 def _version(library: ctypes.CDLL) -> tuple[int, int]:
-    major, minor = ctypes.c_int(), ctypes.c_int()
-    library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
-    return major.value, minor.value
+    return RuntimeCompiler(library, "nvrtc", "NVRTC").version()
 
 
 def _architectures(library: ctypes.CDLL) -> list[int]:
@@ -123,19 +151,6 @@ def _architectures(library: ctypes.CDLL) -> list[int]:
         return []
     found = (ctypes.c_int * count.value)()
     return [] if library.nvrtcGetSupportedArchs(found) else list(found)
-
-
-def _error(library: ctypes.CDLL, code: int) -> str:
-    return f"NVRTC: {library.nvrtcGetErrorString(code).decode()}"
-
-
-def _read(size_of: Any, get: Any, program: ctypes.c_void_p) -> bytes:
-    size = ctypes.c_size_t()
-    if size_of(program, ctypes.byref(size)) or not size.value:
-        return b""
-    buffer = ctypes.create_string_buffer(size.value)
-    get(program, buffer)
-    return buffer.raw
 
 
 # --- the options ------------------------------------------------------------------------------------------------------

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import ctypes.util
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -46,3 +48,13 @@ def library_places(name: str, versions: Sequence[str]) -> Iterator[str]:
             yield from map(str, sorted(folder.glob(pattern), reverse=True))
     found = ctypes.util.find_library(name)
     yield from (*([found] if found else []), f"lib{name}.so", *(f"lib{name}.so.{each}" for each in versions))
+
+
+def load_first(name: str, versions: Sequence[str], function: str) -> ctypes.CDLL | None:
+    """The first library of that name that loads and has the function; None where there is none."""
+    for place in library_places(name, versions):
+        with suppress(OSError):
+            library = ctypes.CDLL(place)
+            if hasattr(library, function):
+                return library
+    return None

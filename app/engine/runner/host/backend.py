@@ -7,15 +7,14 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import numpy as np
 
 from ....sensors.limits import DeviceLimits
 from ...children.scratch import scratch_folder
-from ...specification.operator_shapes import Operator
 from ...workloads.kernel_arguments import Launch
-from ..kernels.backend import Array, DeviceFault, Difference, KernelFacts, Mark, PageLocked, difference
+from ..kernels.backend import Array, Backend, DeviceFault, Difference, KernelFacts, Mark, PageLocked, difference
 from .page_locking import PageLocks
 
 ALIGNED: Final = 64  # bytes: what vector instructions want
@@ -32,7 +31,7 @@ def open_backend(language: str) -> HostBackend:
     return HostBackend()
 
 
-class HostBackend:
+class HostBackend(Backend):
     """Implements `Backend`. Buffers are arrays; calls run at once."""
 
     def __init__(self) -> None:
@@ -65,17 +64,8 @@ class HostBackend:
     ) -> HostFunction:
         return HostFunction(self, image, launch.name, arguments)
 
-    def product(self) -> None:
-        return None
-
-    def vendor(self, operator: Operator, operands: Mapping[str, tuple[Any, Array]]) -> NoReturn:
-        raise DeviceFault("no vendor library is known for this device")
-
     def mark(self) -> HostMark:
         return HostMark(time.monotonic_ns(), self.returned)
-
-    def use_comparer(self, image: bytes) -> None:
-        pass
 
     def difference(self, output: Array, reference: Array, like: Array, rtol: float, atol: float) -> Difference:
         return difference(output, reference, rtol, atol)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -108,61 +109,62 @@ class LocalMemory:
     nbyte: int
 
 
-class Backend(Protocol):
+class Backend(ABC):
     """One device and its context, used by one thread."""
 
+    @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Facts about the device: name, limits as in DeviceLimits, and what its language needs besides."""
-        ...
 
+    @abstractmethod
     def upload(self, array: Array) -> Any:
         """A copy on the device."""
-        ...
 
+    @abstractmethod
     def write(self, buffer: Any, array: Array) -> None:
         """From the host into a buffer."""
-        ...
 
+    @abstractmethod
     def read(self, buffer: Any, like: Array) -> Array:
         """A buffer of the type and shape of `like`, on the host, once what is queued has run."""
-        ...
 
+    @abstractmethod
     def copy(self, source: Any, target: Any, nbyte: int) -> None:
         """From one device buffer to another, in the queue's order."""
-        ...
 
+    @abstractmethod
     def free(self, buffer: Any) -> None: ...
 
+    @abstractmethod
     def load(self, image: bytes, launch: Launch, arguments: Sequence[Any], constants: Mapping[str, Array]) -> Kernel:
         """Load a kernel and bind its arguments: buffers, alone or as `PageLocked`, NumPy scalars, `LocalMemory`.
 
         Raises DeviceFault.
         """
-        ...
 
     def product(self) -> Kernel | None:
         """The vendor library's matrix product on operands of its own, where the library and the memory are there."""
-        ...
+        return None
 
     def vendor(self, operator: Operator, operands: Mapping[str, tuple[Any, Array]]) -> VendorKernel:
         """An operator by the vendor's library, on buffers and the arrays that they hold, by their arguments' names.
 
         Raises DeviceFault, saying what is missing, where no library does it.
         """
-        ...
+        raise DeviceFault("no vendor library is known for this device")
 
+    @abstractmethod
     def mark(self) -> Mark:
         """Put a mark into the queue."""
-        ...
 
-    def use_comparer(self, image: bytes) -> None:
+    def use_comparer(self, image: bytes) -> None:  # noqa: B027 - what has none compares on the host
         """Kernels that compare on the device; without them the host compares."""
-        ...
 
     def difference(self, output: Any, reference: Any, like: Array, rtol: float, atol: float) -> Difference:
         """Compare two buffers of the type and size of `like`."""
-        ...
+        return difference(self.read(output, like), self.read(reference, like), rtol, atol)
 
+    @abstractmethod
     def close(self) -> None: ...
 
 

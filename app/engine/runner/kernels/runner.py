@@ -36,7 +36,7 @@ from ...space.search_space import SearchSpace
 from ...specification.model import Specification, names_at_time
 from ...workloads.machine_code import as_rows, shortfall
 from ...workloads.source_kernel import KernelRefused, Prepared
-from ..base import OnPreparation, Runner, by_setting, no_more, settings_of
+from ..base import More, OnPreparation, Runner, by_setting, no_more, settings_of
 from ..measurement_figures import measurement_of, timed_measurement
 from ..stating import Stating, seen_again
 from .compiler import Compiled, once_compiled
@@ -179,11 +179,7 @@ class KernelRunner(Runner):
                 del self._ahead[next(iter(self._ahead))]
 
     def measure(
-        self,
-        rows: Sequence[int],
-        stop: threading.Event,
-        depth: Depth = Depth.ENERGY,
-        more: Callable[[], Sequence[int]] = no_more,
+        self, rows: Sequence[int], stop: threading.Event, depth: Depth = Depth.ENERGY, more: More = no_more
     ) -> Iterator[Measurement]:
         """Measure the rows in the order in which they are compiled, those of one device setting together.
 
@@ -259,10 +255,6 @@ class KernelRunner(Runner):
             self._compiler.close()
             self._kernels.close()
             self._gpu.close()
-
-    def look_at_library_again(self) -> None:
-        """Measure the vendor's library once more, before the next rows; that replaces what was measured of it."""
-        self._vendor = VendorLook(self._spec.operator)
 
     @property
     def compiled(self) -> int:

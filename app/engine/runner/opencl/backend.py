@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any, Final, NoReturn, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 os.environ["PYOPENCL_NO_CACHE"] = "1"
 
@@ -16,9 +16,8 @@ import numpy as np
 import pyopencl as cl
 
 from ....sensors.limits import DeviceLimits
-from ...specification.operator_shapes import Operator
 from ...workloads.kernel_arguments import Launch
-from ..kernels.backend import Array, DeviceFault, Difference, KernelFacts, LocalMemory, Mark, difference
+from ..kernels.backend import Array, Backend, DeviceFault, KernelFacts, LocalMemory, Mark
 from .device import device_of
 from .image import read_image
 
@@ -66,7 +65,7 @@ def _status(code: int) -> str:
     return f"error {code}, {_OF_DRIVERS[code]}" if code in _OF_DRIVERS else f"error {code}"
 
 
-class OpenclBackend:
+class OpenclBackend(Backend):
     """Implements `Backend`."""
 
     def __init__(self, device: Any) -> None:
@@ -124,24 +123,12 @@ class OpenclBackend:
     ) -> OpenclKernel:
         return OpenclKernel(self, image, launch, arguments)
 
-    def product(self) -> None:
-        return None
-
-    def vendor(self, operator: Operator, operands: Mapping[str, tuple[Any, Array]]) -> NoReturn:
-        raise DeviceFault("no vendor library is known for this device")
-
     @_faults(fatal=True)
     def mark(self) -> OpenclMark:
         mark = OpenclMark(self._last, cl.enqueue_marker(self.queue), self.launched)
         self.queue.flush()
         self._last, self.launched = mark, []
         return mark
-
-    def use_comparer(self, image: bytes) -> None:
-        pass
-
-    def difference(self, output: Any, reference: Any, like: Array, rtol: float, atol: float) -> Difference:
-        return difference(self.read(output, like), self.read(reference, like), rtol, atol)
 
     def close(self) -> None:
         self.queue.finish()

@@ -12,14 +12,11 @@ from ....sensors.opencl.devices import OpenclDevice
 from ...children.python import python_command
 from ...metering.characterisation.store import stored_characterisation
 from ...results.measurement import State
-from ...specification.model import Specification
-from ...workloads.source_kernel import Build, Prepared, SourceKernel
 from ..base import OnPreparation, PreparationFailed
 from ..kernels.compiler import Compiler, ProgramMaker
 from ..kernels.gpu import ProcessGpu
-from ..kernels.language import MakesKernel
+from ..kernels.language import Language
 from ..kernels.process import KernelFailed
-from ..kernels.reference import Drift
 from .image import read_image
 
 
@@ -39,28 +36,17 @@ class OpenclTarget:
         return python_command(f"{__package__}.build", self.device.number, *options, "-o", str(image), str(source))
 
 
-class OpenclLanguage:
+class OpenclLanguage(Language):
     """Implements `Language` on a device."""
 
-    comparer: Build | None = None
-    feature_names: tuple[str, ...] = ()
-    drift: Drift | None = None
-
     def __init__(self, gpu: ProcessGpu, device: OpenclDevice, jobs: int | None = None) -> None:
-        self._gpu = gpu
-        self.compiler = Compiler(ProgramMaker(OpenclTarget(device)), jobs=jobs)
-
-    def kernel(self, spec: Specification, make: MakesKernel = SourceKernel.of) -> SourceKernel:
-        return make(spec, self._gpu.limits, 0)
+        super().__init__(gpu, Compiler(ProgramMaker(OpenclTarget(device)), jobs=jobs))
 
     def symbol(self, image: bytes, name: str) -> str:
         names, _ = read_image(image)
         if name not in names:
             raise KernelFailed(State.COMPILE, f"the source has no kernel '{name}'; it has {', '.join(names) or 'none'}")
         return name
-
-    def features(self, image: bytes, prepared: Prepared) -> dict[str, float]:
-        return {}
 
     def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:
         info = self._gpu.info

@@ -1,4 +1,4 @@
-"""A pool: its boards, what each does for a session, all of one model as one `PooledGpu`, and the `Pool` seam.
+"""A pool: its boards, what each does for a session, and the `Pool` seam.
 
 Nothing here knows what carries requests (`dask_pool.py`), or hands rows out (`runner.py`).
 """
@@ -10,14 +10,14 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum, StrEnum
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from .... import __version__
 from ....base.errors import WattridgeError
-from ....base.formatting import finite_or_none
+from ....base.records import Amount, Count, Share, figure, from_json
 from ....sensors.gpu import GpuInfo
 from ....sensors.limits import DeviceLimits
 from ....sensors.remote.messages import (
@@ -259,21 +259,24 @@ class Doing(StrEnum):
 class BoardStatus:
     """One board of a session, since the session began or was resumed."""
 
-    key: str
+    IN_JSON: ClassVar = {"share_working": "share", "waited_s": "waited_s"}
+
+    key: str = field(metadata=figure(key="board"))
     label: str
     host: str
-    doing: Doing
+    doing: Doing = field(metadata=figure(key="state"))
     reason: str = ""  # why it left, or takes no part
-    row: int | None = None  # of the space: what it measures
-    next_rows: int = 0  # how many it has after that one
-    measured: int = 0  # rows whose result it reported, timed ones among them
-    failed: int = 0  # of them
-    lost: int = 0  # how often its worker died, or could not be reached any more
-    worked_s: float = 0.0  # with rows to measure
-    there_s: float = 0.0  # as part of the pool
-    opening_s: float = 0.0  # of that, until it could measure rows of the session
-    preparing_s: float = 0.0  # of `worked_s`, before its first row: a look at its sensor, arguments, first images
-    first_s: float | None = None  # from joining until its first result
+    row: int | None = field(default=None, metadata=figure(key=None))  # of the space: what it measures
+    next_rows: int = field(default=0, metadata=figure(key=None))  # how many it has after that one
+    measured: Count = 0  # rows whose result it reported, timed ones among them
+    failed: Count = 0  # of them
+    lost: Count = 0  # how often its worker died, or could not be reached any more
+    worked_s: Amount = 0.0  # with rows to measure
+    there_s: Amount = 0.0  # as part of the pool
+    opening_s: Amount = 0.0  # of that, until it could measure rows of the session
+    preparing_s: Amount = 0.0  # of `worked_s`, before its first row: a look at its sensor, arguments, first images
+    # From joining until its first result.
+    first_s: Amount | None = field(default=None, metadata=figure(key="first_result_s"))
 
     @property
     def there(self) -> bool:
@@ -281,12 +284,12 @@ class BoardStatus:
         return self.doing not in (Doing.LEFT, Doing.REFUSED)
 
     @property
-    def share(self) -> float:
+    def share(self) -> Share:
         """Of the time that it was there, the part in which it worked, 0 to 1; NaN where it was not."""
         return min(1.0, self.worked_s / self.there_s) if self.there_s > 0 else math.nan
 
     @property
-    def waited_s(self) -> float:
+    def waited_s(self) -> Amount:
         """How long it was ready and had nothing to measure."""
         return max(0.0, self.there_s - self.opening_s - self.worked_s)
 
@@ -326,83 +329,43 @@ class PoolStatus:
         return min(1.0, sum(board.worked_s for board in self.boards) / there_s) if there_s > 0 else math.nan
 
 
-def boards_to_json(status: PoolStatus) -> list[dict[str, Any]]:
-    """What the boards did, for `--json` and a session's origin."""
-    return [
-        {
-            "board": board.key,
-            "label": board.label,
-            "host": board.host,
-            "state": board.doing.value,
-            "reason": board.reason,
-            "measured": board.measured,
-            "failed": board.failed,
-            "lost": board.lost,
-            "worked_s": board.worked_s,
-            "there_s": board.there_s,
-            "share_working": finite_or_none(board.share),
-            "opening_s": board.opening_s,
-            "preparing_s": board.preparing_s,
-            "waited_s": board.waited_s,
-            "first_result_s": board.first_s,
-        }
-        for board in status.boards
-    ]
-
-
 def status_of_origin(origin: Mapping[str, str]) -> PoolStatus | None:
     """What the boards of a stored session had done by its end; None where it had one board, or that is damaged."""
     try:
         documents = json.loads(origin[STATUS])
-        return PoolStatus(tuple(_board_of(each) for each in documents[:_MOST_BOARDS]))
+        return PoolStatus(tuple(from_json(BoardStatus, each) for each in documents[:_MOST_BOARDS]))
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
         return None
 
 
-def _board_of(document: Mapping[str, Any]) -> BoardStatus:
-    """Raises ValueError, TypeError or LookupError for what is none."""
-    key, label, host, reason = (str(document[name]) for name in ("board", "label", "host", "reason"))
-    measured, failed, lost = (int(document[name]) for name in ("measured", "failed", "lost"))
-    worked_s, there_s = (float(document[name]) for name in ("worked_s", "there_s"))
-    opening_s, preparing_s = (float(document.get(name, 0.0)) for name in ("opening_s", "preparing_s"))
-    first_s = document.get("first_result_s")
-    return BoardStatus(
-        key,
-        label,
-        host,
-        Doing(document["state"]),
-        reason,
-        measured=measured,
-        failed=failed,
-        lost=lost,
-        worked_s=worked_s,
-        there_s=there_s,
-        opening_s=opening_s,
-        preparing_s=preparing_s,
-        first_s=None if first_s is None else float(first_s),
-    )
-
-
 @dataclass(slots=True)
 class _Account:
-    """Of one board."""
+    """Of one board: its status without the seconds that are under way, and since when those are."""
 
-    board: PoolBoard
-    doing: Doing
+    status: BoardStatus
+    joined_s: float  # when it did first
     since_s: float | None  # when it joined; None while it is not there
-    reason: str = ""
     rows: dict[int, list[int]] = field(default_factory=dict)  # request that has begun -> its rows not yet known
     begun_s: float | None = None  # since when it has such a request
-    measured: int = 0
-    failed: int = 0
-    lost: int = 0
-    worked_s: float = 0.0
-    there_s: float = 0.0
     opens_s: float | None = None  # since when it gets ready
-    opening_s: float = 0.0
-    preparing_s: float = 0.0
-    joined_s: float = 0.0  # when it did first
-    first_s: float | None = None
+
+    def add(self, **counted: float) -> None:
+        """Add to counts and seconds of the status."""
+        sums = {name: getattr(self.status, name) + more for name, more in counted.items()}
+        self.status = replace(self.status, **sums)
+
+    def at(self, now: float) -> BoardStatus:
+        """The status with the seconds that are under way."""
+        rows = next((rows for rows in self.rows.values() if rows), [])
+        status = self.status
+        return replace(
+            status,
+            row=rows[0] if rows else None,
+            next_rows=max(0, sum(map(len, self.rows.values())) - 1),
+            worked_s=status.worked_s + (0.0 if self.begun_s is None else now - self.begun_s),
+            there_s=status.there_s + (0.0 if self.since_s is None else now - self.since_s),
+            opening_s=status.opening_s + (0.0 if self.opens_s is None else now - self.opens_s),
+        )
 
 
 class Ledger:
@@ -416,17 +379,17 @@ class Ledger:
 
     def joined(self, board: PoolBoard) -> None:
         """A board is there, and gets ready; also one that was there before."""
-        account = self._accounts.get(board.key)
+        account, now = self._accounts.get(board.key), self._clock()
         if account is None:
-            now = self._clock()
-            account = self._accounts[board.key] = _Account(board, Doing.PREPARING, now, joined_s=now)
+            status = BoardStatus(board.key, board.label, board.host, Doing.PREPARING)
+            account = self._accounts[board.key] = _Account(status, now, now)
         else:
-            account.board = board
             account.rows.clear()
             self._rest(account)
-            account.since_s = self._clock() if account.since_s is None else account.since_s
+            account.status = replace(account.status, label=board.label, host=board.host)
+            account.since_s = now if account.since_s is None else account.since_s
             self._become(account, Doing.PREPARING)
-        account.opens_s = self._clock() if account.opens_s is None else account.opens_s
+        account.opens_s = now if account.opens_s is None else account.opens_s
         self.changed = True
 
     def ready(self, key: str) -> None:
@@ -448,14 +411,14 @@ class Ledger:
 
     def prepared(self, key: str, seconds: float) -> None:
         """It says that so many seconds of its work came before its first row."""
-        self._accounts[key].preparing_s += seconds
+        self._accounts[key].add(preparing_s=seconds)
 
     def measured(self, key: str, number: int, row: int, *, failed: bool) -> None:
         """It reported the result of a row."""
         account = self._accounts[key]
-        account.first_s = self._clock() - account.joined_s if account.first_s is None else account.first_s
-        account.measured += 1
-        account.failed += failed
+        if account.status.first_s is None:
+            account.status = replace(account.status, first_s=self._clock() - account.joined_s)
+        account.add(measured=1, failed=int(failed))
         rows = account.rows.get(number, [])
         if row in rows:
             rows.remove(row)
@@ -467,13 +430,13 @@ class Ledger:
             return
         if not account.rows:
             self._rest(account)
-            if account.doing is Doing.MEASURING:
+            if account.status.doing is Doing.MEASURING:
                 self._become(account, Doing.WAITING)
 
     def left(self, key: str, why: str) -> None:
         """Its worker died, or cannot be reached any more."""
         account = self._accounts[key]
-        account.lost += 1
+        account.add(lost=1)
         self._go(account, Doing.LEFT, why)
 
     def refused(self, key: str, why: str) -> None:
@@ -484,22 +447,22 @@ class Ledger:
         """How it stands now."""
         self.changed = False
         now = self._clock()
-        return PoolStatus(tuple(_status_of(account, now) for account in self._accounts.values()))
+        return PoolStatus(tuple(account.at(now) for account in self._accounts.values()))
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _become(self, account: _Account, doing: Doing, reason: str = "") -> None:
-        self.changed |= (account.doing, account.reason) != (doing, reason)
-        account.doing, account.reason = doing, reason
+        self.changed |= (account.status.doing, account.status.reason) != (doing, reason)
+        account.status = replace(account.status, doing=doing, reason=reason)
 
     def _rest(self, account: _Account) -> None:
         if account.begun_s is not None:
-            account.worked_s += self._clock() - account.begun_s
+            account.add(worked_s=self._clock() - account.begun_s)
             account.begun_s = None
 
     def _opened(self, account: _Account) -> None:
         if account.opens_s is not None:
-            account.opening_s += self._clock() - account.opens_s
+            account.add(opening_s=self._clock() - account.opens_s)
             account.opens_s = None
 
     def _go(self, account: _Account, doing: Doing, why: str) -> None:
@@ -507,30 +470,9 @@ class Ledger:
         self._rest(account)
         self._opened(account)
         if account.since_s is not None:
-            account.there_s += self._clock() - account.since_s
+            account.add(there_s=self._clock() - account.since_s)
             account.since_s = None
         self._become(account, doing, why)
-
-
-def _status_of(account: _Account, now: float) -> BoardStatus:
-    rows = next((rows for rows in account.rows.values() if rows), [])
-    return BoardStatus(
-        account.board.key,
-        account.board.label,
-        account.board.host,
-        account.doing,
-        account.reason,
-        row=rows[0] if rows else None,
-        next_rows=max(0, sum(map(len, account.rows.values())) - 1),
-        measured=account.measured,
-        failed=account.failed,
-        lost=account.lost,
-        worked_s=account.worked_s + (0.0 if account.begun_s is None else now - account.begun_s),
-        there_s=account.there_s + (0.0 if account.since_s is None else now - account.since_s),
-        opening_s=account.opening_s + (0.0 if account.opens_s is None else now - account.opens_s),
-        preparing_s=account.preparing_s,
-        first_s=account.first_s,
-    )
 
 
 # --- in the origin of a session ---------------------------------------------------------------------------------------

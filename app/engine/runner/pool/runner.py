@@ -17,21 +17,22 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import cycle, zip_longest
+from itertools import cycle
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ....base.errors import WattridgeError
+from ....base.records import as_json
 from ....sensors.remote.messages import Garbled, list_of, number_of
 from ...results.measurement import Depth, Measurement, State
-from ...results.objectives import Goal, Objective
-from ...results.pareto import front
+from ...results.objectives import Objective
+from ...results.pareto import finalists
 from ...space.result_table import DECIDED_ON
 from ...space.search_space import SearchSpace
 from ...workloads.machine_code import FEATURES
-from ..base import Runner, no_more, settings_of
+from ..base import More, Runner, no_more, settings_of
 from ..stating import seen_again
 from .messages import (
     AHEAD,
@@ -65,7 +66,6 @@ from .pool import (
     Said,
     Unanswered,
     boards_document,
-    boards_to_json,
 )
 
 MOST_AT_ONCE: Final = 32  # rows in one request
@@ -81,9 +81,6 @@ PATIENCE_S: Final = 600.0  # without any board
 CONCLUDE_S: Final = 60.0
 CLOSE_S: Final = 5.0
 _RESTATED: Final = 256  # measurements in one request
-BEST: Final = 6  # finalists by the goal,
-MOST_BEST: Final = 16  # ... or one of each board, where there are more,
-FRONT: Final = 8  # ... and from the fronts
 TRIES: Final = 3  # times that a board is lost with the finalists, until it is no more asked
 _DEATHS: Final = 2  # of workers, until a row counts as the reason
 _REPORT_S: Final = 0.25  # between two reports of what the boards do, while that changes,
@@ -126,52 +123,6 @@ class _Job:
     only: str = ""  # the board that they are for; empty for any
     under_way: set[int] = field(default_factory=set)  # requests
     found: deque[Measurement] = field(default_factory=deque)
-
-
-def finalists(measurements: Sequence[Measurement], objective: Objective) -> list[Measurement]:
-    """What may be the best, or on the front, whatever the boards differ by: within a board figures compare.
-
-    Parameters
-    ----------
-    measurements
-        Of several boards, one of each row.
-    objective
-        Whose goal, front and limits count.
-
-    Returns
-    -------
-    The best of each board, then the second best of each and so on, BEST in all, or one of each of as many as MOST_BEST
-    boards; and FRONT points that lie evenly on the boards' own fronts. Each once.
-    """
-    of_boards: dict[str, list[Measurement]] = {}
-    for each in measurements:
-        if each.state is State.OK and each.board and objective.feasible(each.values):
-            of_boards.setdefault(each.board, []).append(each)
-    chosen: dict[int, Measurement] = {}
-
-    def choose(of_each: Sequence[Sequence[Measurement]], most: int) -> None:
-        """The first of each board, the best of them first, then the second of each."""
-        for rank in zip_longest(*of_each):
-            for each in sorted(filter(None, rank), key=lambda each: objective.goal.cost(each.values)):
-                if each.row not in chosen and most > 0:
-                    chosen[each.row] = each
-                    most -= 1
-
-    known = [[each for each in own if objective.goal.cost(each.values) < math.inf] for own in of_boards.values()]
-    ranked = [sorted(own, key=lambda each: objective.goal.cost(each.values))[:BEST] for own in known]
-    choose(ranked, min(MOST_BEST, max(BEST, len(ranked))))
-    if objective.front:
-        share = max(1, FRONT // max(1, len(of_boards)))
-        choose([_front_of(own, objective.front, share) for own in of_boards.values()], FRONT)
-    return list(chosen.values())
-
-
-def _front_of(own: Sequence[Measurement], goals: Sequence[Goal], most: int) -> list[Measurement]:
-    """So many points of a board's front, evenly spaced."""
-    values = [[each.values.get(goal.name, math.nan) for goal in goals] for each in own]
-    points = front(values, [goal.maximise for goal in goals])
-    places = np.unique(np.linspace(0, len(points) - 1, min(most, len(points))).round().astype(int))
-    return [own[points[place]] for place in places]
 
 
 class PoolRunner(Runner):
@@ -235,11 +186,7 @@ class PoolRunner(Runner):
         return len(self.boards)
 
     def measure(
-        self,
-        rows: Sequence[int],
-        stop: threading.Event,
-        depth: Depth = Depth.ENERGY,
-        more: Callable[[], Sequence[int]] = no_more,
+        self, rows: Sequence[int], stop: threading.Event, depth: Depth = Depth.ENERGY, more: More = no_more
     ) -> Iterator[Measurement]:
         """Measure the rows, whichever board is free. What was measured in full before is measured on the same board."""
         return self._look_at(rows, depth, stop)
@@ -349,7 +296,7 @@ class PoolRunner(Runner):
                     self._origins[seat.board.key] |= parse_origin(answer)
                 except Garbled as error:
                     self._remark(f"{seat.board.label}: {error.what}")
-        document = json.dumps(boards_to_json(self._ledger.status()))
+        document = json.dumps(as_json(self._ledger.status().boards))
         decided = {DECIDED_ON: self._decided_on} if self._decided_on else {}
         return {ORIGIN: boards_document(self._origins), STATUS: document, **decided}
 
