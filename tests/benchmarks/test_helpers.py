@@ -1,40 +1,45 @@
 """Count the helpers that test files define for themselves: what is neither a test nor a fixture.
 
-Functions, methods and classes of every `test_*.py` and `conftest.py` are counted, also those inside of other functions;
-a class of tests is a test. What several files need belongs to `tests/fixtures`, which is not counted. Run it in the
-checkout: `python tests/benchmarks/test_helpers.py` prints the total, the lines of all tests and the commonest names.
+Functions and classes at the top of each `test_*.py` and `conftest.py` are counted; what stands inside of them (methods,
+functions of a test) is counted apart. What several files need belongs to `tests/fixtures`, which is not counted. Run it
+in the checkout: `python tests/benchmarks/test_helpers.py` prints both counts, that of fixtures, the lines of all tests
+and the commonest names.
 """
 
 from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
-def is_helper(node: Definition) -> bool:
-    """Whether `node` is neither a test nor a fixture of pytest's."""
-    decorators = " ".join(ast.unparse(decorator) for decorator in node.decorator_list)
-    return not node.name.startswith(("test_", "Test", "pytest_")) and "fixture" not in decorators
+def kind_of(node: Definition) -> str:
+    """What `node` is: a 'test', a 'fixture' or a 'helper'."""
+    if node.name.startswith(("test_", "Test", "pytest_")):
+        return "test"
+    return "fixture" if any("fixture" in ast.unparse(decorator) for decorator in node.decorator_list) else "helper"
 
 
-def helpers(path: Path) -> Iterator[Definition]:
-    """All helpers that the file at `path` defines."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, Definition) and is_helper(node):
-            yield node
+def definitions(nodes: Iterable[ast.AST]) -> Iterator[Definition]:
+    """Those of `nodes` that are functions or classes."""
+    return (node for node in nodes if isinstance(node, Definition))
 
 
 def main() -> None:
     files = [path for path in TESTS.rglob("*.py") if "benchmarks" not in path.parts]
-    tests = [path for path in files if path.name == "conftest.py" or path.name.startswith("test_")]
-    defined = [helper for path in tests for helper in helpers(path)]
-    print(f"{len(defined)} helpers, {sum(len(path.read_text().splitlines()) for path in files)} lines of Python")
-    for name, times in Counter(helper.name for helper in defined).most_common(30):
+    modules = [ast.parse(path.read_text()) for path in files if path.name.startswith(("test_", "conftest"))]
+    top = [node for module in modules for node in definitions(module.body)]
+    inside = [node for module in modules for node in definitions(ast.walk(module))]
+    kinds, deep = Counter(map(kind_of, top)), Counter(map(kind_of, inside))
+    print(
+        f"{kinds['helper']} helpers, {deep['helper'] - kinds['helper']} inside of others, {kinds['fixture']} fixtures"
+    )
+    print(f"{sum(len(path.read_text().splitlines()) for path in files)} lines of Python")
+    for name, times in Counter(node.name for node in top if kind_of(node) == "helper").most_common(20):
         print(f"{times:4d} {name}")
 
 
