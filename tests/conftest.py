@@ -7,18 +7,21 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+if TYPE_CHECKING:
+    from app.engine.store.database import Store
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 from environment import clear
+from fixtures.waiting import wait_for_threads
 
 clear()
 
@@ -63,16 +66,22 @@ def own_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture
+def store(own_data_folder: Path) -> Iterator[Store]:
+    """The store of the test's own data folder, open until the test's end."""
+    from app.engine.store.database import Store
+
+    with Store() as opened:
+        yield opened
+
+
 @pytest.fixture(autouse=True)
-def no_thread_left_behind() -> Iterator[None]:
-    """A test that leaves a thread running fails: the program runs for weeks."""
+def no_thread_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that leaves a thread running fails; a program of a whole module is looked at when it ends."""
     before = set(threading.enumerate())
     yield
-    deadline = time.monotonic() + 20.0
-    while leaked := [t for t in threading.enumerate() if t not in before and t.is_alive()]:
-        if time.monotonic() > deadline:
-            pytest.fail(f"threads left behind: {', '.join(t.name for t in leaked)}")
-        time.sleep(0.02)
+    if "open_once" not in request.fixturenames:
+        wait_for_threads(before)
 
 
 @pytest.hookimpl(optionalhook=True)

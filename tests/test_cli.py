@@ -15,18 +15,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pytest
+from fixtures.commands import run
 
 from app.cli import main
 from app.engine.runner.command import CommandRunner
 from app.sensors.gpu import GpuLost
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
-
-
-def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
-    """The exit status and the JSON document of a command; nothing else may be on standard output."""
-    status = main([*words, "--json"])
-    return status, json.loads(capsys.readouterr().out)
 
 
 def test_replay_of_the_rtx4000ada_cache_finds_the_published_front(

@@ -32,11 +32,21 @@ from typing import Any, Final
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "engine")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import numpy as np  # noqa: E402
 from energy_arms import ARMS  # noqa: E402
-from energy_tables import COST_S, Found, Table, model_of, recorded_table, sample_of, search, table_of, twin_table  # noqa: E402
+from fixtures.energy_tables import (  # noqa: E402
+    COST_S,
+    Found,
+    Table,
+    model_of,
+    recorded_table,
+    sample_of,
+    search,
+    table_of,
+    twin_table,
+)
 from scipy.stats import spearmanr  # noqa: E402
 
 import app.engine.strategies  # noqa: E402, F401  (registers them)

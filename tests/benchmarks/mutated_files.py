@@ -24,15 +24,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-sys.path[:0] = [
-    str(Path(__file__).parents[2]),
-    str(Path(__file__).parents[1] / "engine"),
-    str(Path(__file__).parents[1] / "sensors"),
-]
+sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1])]
 
-from formats_samples import write_samples  # noqa: E402
-from log_samples import SAMPLES as LOGS  # noqa: E402
-from mutations import mutated  # noqa: E402
+from fixtures.formats_samples import write_samples  # noqa: E402
+from fixtures.log_samples import SAMPLES as LOGS  # noqa: E402
+from fixtures.mutations import mutated  # noqa: E402
 
 from app.base.errors import InputError  # noqa: E402
 from app.engine.analysis.recorded_energy import recorded_energy  # noqa: E402

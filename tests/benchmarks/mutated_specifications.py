@@ -16,10 +16,10 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "engine"), str(ROOT / "tests" / "benchmarks")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "benchmarks")]
 
+from fixtures.specification_mutations import mutated  # noqa: E402
 from mutated_files import BATCH, Came, report, run_batch  # noqa: E402
-from specification_mutations import mutated  # noqa: E402
 
 RANGES = b"""
 restrictions = ["a * b <= n and c < b", "word == 'x' or a % 2 == 0", "(a + b + c + d) % 5 != 1", "e in [1, 2, a]"]

@@ -25,7 +25,7 @@ from statistics import fmean, median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "engine")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "engine")]
 
 from fake_cuda import FakeBackend, FakeKernel, compile_source  # noqa: E402
 
@@ -92,7 +92,7 @@ def cost_s(
 
     The images are there before, unless the rows are asked for so many `at_once`.
     """
-    import cuda_bench
+    from fixtures import cuda_bench
 
     from app.engine.control.guard import DeviceGuard
     from app.engine.runner.cuda.open import open_cuda_runner

@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "views")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 Row = tuple[str, str, str]
 
 # Every panel of a workspace in sight: its docks as windows of their own, strip and Inspector beside it.
@@ -207,7 +207,7 @@ def share(length_s: float, name: str, *options: str) -> Row:
 
 def frames(recorded_s: float, shown_s: float, name: str) -> list[Row]:
     """Whole frames: traces copied out of the trace, everything painted, for a window that was moved by a column."""
-    from fakes import FakeGpu, filled_trace, working
+    from fixtures.fakes import FakeGpu, filled_trace, working
 
     from app.views.monitor.panel import MonitorPanel
     from app.views.monitor.readout import Readout

@@ -6,11 +6,11 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from fixtures.commands import run
 
 from app.base.paths import resources
 from app.cli import main
@@ -22,11 +22,6 @@ PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 VECTOR_ADD = "kernel-tuner/kt_vector_add_RTX4000Ada_PowerSensor3_15.json"
 HOTSPOT = "kernel-tuner/ktpaper_hotspot_RTX_A4000.json.gz"
 KEYS = {"front", "hull", "quadrants", "hypervolume", "correlations", "choosers", "difficulty"}
-
-
-def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
-    status = main([*words, "--json"])
-    return status, json.loads(capsys.readouterr().out)
 
 
 def test_a_session_that_was_exported_as_csv_is_no_log_though_it_holds_stamps_and_watts(

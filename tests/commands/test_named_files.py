@@ -7,16 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
+from fixtures.commands import run
 
 from app.cli import main
 
 TUNE = ("tune", "gemm", "--gpu", "simulated:a100", "--speed", "inf", "--max-evaluations", "6", "--seed", "2")
-
-
-def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, object]]:
-    """The exit status and the document of a command."""
-    status = main([*words, "--json"])
-    return status, json.loads(capsys.readouterr().out)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+from fixtures.commands import run
 
 from app.base.paths import resources
 from app.cli import main
 
 GEMM = str(resources() / "examples" / "gemm.toml")
 TUNE = ("tune", GEMM, "--gpu", "simulated:a100", "--strategy", "random_sample", "--max-evaluations", "8")
-
-
-def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
-    status = main([*words, "--json"])
-    return status, json.loads(capsys.readouterr().out)
 
 
 def test_a_session_is_stated_for_the_condition_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,8 +7,8 @@ from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
-from cuda_bench import Bench, SteadySensors
-from virtual_cuda import ProcessOfNone, VirtualBoard
+from fixtures.cuda_bench import Bench, SteadySensors
+from fixtures.virtual_cuda import ProcessOfNone, VirtualBoard
 
 from app.sensors.gpu import Gpu
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernels_on_cpu import KernelOnCpu
-from operator_definitions import by_definition
+from fixtures.kernels_on_cpu import KernelOnCpu
+from fixtures.operator_definitions import by_definition
 
 from app.base.errors import InputError
 from app.engine.report.export import export_session

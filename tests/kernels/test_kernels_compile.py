@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernels_on_cpu import CUDA_EXAMPLES, defines
+from fixtures.kernels_on_cpu import CUDA_EXAMPLES, defines
 
 from app.engine.session.load import load_specification
 from app.engine.space.build import build_space

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernels_on_cpu import CUDA_EXAMPLES, EXAMPLES, Arrays, KernelOnCpu
+from fixtures.kernels_on_cpu import CUDA_EXAMPLES, EXAMPLES, Arrays, KernelOnCpu
 
 from app.base.paths import resources
 from app.engine.results.measurement import Value

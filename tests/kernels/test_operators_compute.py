@@ -8,12 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernels_on_cpu import KernelOnCpu
-from operator_definitions import by_definition
+from fixtures.kernels_on_cpu import KernelOnCpu
+from fixtures.operator_definitions import by_definition, operator_specification
 
 from app.engine.space.build import build_space
-from app.engine.specification.check import specification_of
-from app.engine.specification.model import Specification
 from app.engine.specification.operator_shapes import parse_operator
 from app.engine.workloads.kernel_arguments import make_array
 from app.engine.workloads.source_kernel import SourceKernel
@@ -22,12 +20,6 @@ from app.sensors.limits import DeviceLimits, limits_of
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ to build the kernels for the CPU with")
 HOPPER, VOLTA = limits_of((9, 0), 5), limits_of((7, 0), 3)
 _ROUNDING = 2e-5  # of the largest value: sums in another order differ by that much
-
-
-def specification(text: str) -> Specification:
-    operator = parse_operator(text)
-    own = {"kind": operator.kind, "shape": list(operator.shape), "precision": operator.precision}
-    return specification_of({"operator": own}, Path("operator.toml"))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +58,7 @@ def specification(text: str) -> Specification:
 def test_a_configuration_computes_what_the_operator_is(
     text: str, wanted: str, limits: DeviceLimits, tmp_path: Path
 ) -> None:
-    spec = specification(text)
+    spec = operator_specification(text)
     space = build_space(spec.parameters, [*spec.restrictions, wanted], spec.constants, limits)
     configuration = space.configuration(int(np.random.default_rng(len(text)).integers(space.size)))
     prepared = SourceKernel.of(spec, limits, 232448).prepare(configuration)
@@ -81,7 +73,7 @@ def test_a_configuration_computes_what_the_operator_is(
 
 
 def test_a_tile_that_blocks_share_is_the_same_whoever_comes_last_and_whatever_was_left(tmp_path: Path) -> None:
-    spec = specification("mm:1,64,64,256")
+    spec = operator_specification("mm:1,64,64,256")
     wanted = ["split_k == 4", "block_m == 32", "block_n == 32", "stages == 3"]
     space = build_space(spec.parameters, [*spec.restrictions, *wanted], spec.constants, HOPPER)
     configuration = space.configuration(0)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernels_on_cpu import CUDA_EXAMPLES
+from fixtures.kernels_on_cpu import CUDA_EXAMPLES
 
 from app.engine.results.measurement import State
 from app.engine.runner.cuda.comparer import SOURCE, TYPES

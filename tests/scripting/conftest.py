@@ -9,8 +9,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 
-from cuda_bench import HERE, SteadySensors
-from virtual_cuda import ProcessOfNone, VirtualBoard
+from fixtures.cuda_bench import HERE, SteadySensors
+from fixtures.virtual_cuda import ProcessOfNone, VirtualBoard
 
 from app.engine.runner.cuda.backends import Library
 from app.engine.runner.cuda.toolchain import Toolchain

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from cuda_bench import SteadySensors
+from fixtures.cuda_bench import SteadySensors
 from host_cuda.build import TOOLCHAIN
 
 import app.engine.metering.meter as meter

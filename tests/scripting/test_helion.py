@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda_bench import SteadySensors
-from stand_in_helion import BoundKernel, Config
-from stand_in_torch import Device
-from stand_in_torch import stand_in as torch_stand_in
+from fixtures.cuda_bench import SteadySensors
+from fixtures.stand_in_helion import BoundKernel, Config
+from fixtures.stand_in_torch import Device
+from fixtures.stand_in_torch import stand_in as torch_stand_in
 
 import app.helion as wattridge_helion
 from app.base.errors import InputError, WattridgeError

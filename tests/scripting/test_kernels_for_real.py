@@ -25,7 +25,7 @@ def test_kernels_run_are_checked_and_are_isolated_unless_a_script_watches_them(t
     if missing := why_not():
         pytest.skip(missing)
     environment = python_environment({**build(tmp_path), CHOICE: bindings.name})
-    environment["PYTHONPATH"] += f":{tmp_path}"
+    environment["PYTHONPATH"] += f":{tmp_path}:{Path(__file__).parents[1]}"
     script = Path(__file__).with_name("host_cuda_script.py")
     done = subprocess.run(
         [sys.executable, str(script), str(tmp_path)], env=environment, capture_output=True, text=True, check=False

@@ -9,11 +9,11 @@ from time import sleep
 from typing import Any
 
 import pytest
-from cuda_bench import SteadySensors
-from stand_in_torch import Device
-from stand_in_torch import stand_in as torch_stand_in
-from stand_in_triton import Config, Kernel, OutOfResources
-from stand_in_triton import stand_in as triton_stand_in
+from fixtures.cuda_bench import SteadySensors
+from fixtures.stand_in_torch import Device
+from fixtures.stand_in_torch import stand_in as torch_stand_in
+from fixtures.stand_in_triton import Config, Kernel, OutOfResources
+from fixtures.stand_in_triton import stand_in as triton_stand_in
 
 from app.base.errors import InputError, WattridgeError
 from app.scripting import triton as wattridge_triton

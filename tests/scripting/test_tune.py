@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda_bench import POWER_W, SteadySensors
-from stand_in_torch import Device, stand_in
+from fixtures.cuda_bench import POWER_W, SteadySensors
+from fixtures.stand_in_torch import Device, stand_in
 
 from app import tunable, tune
 from app.base.errors import InputError, WattridgeError

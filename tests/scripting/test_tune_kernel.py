@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda_bench import SteadySensors
-from virtual_cuda import VirtualBoard
+from fixtures.cuda_bench import SteadySensors
+from fixtures.virtual_cuda import VirtualBoard
 
 from app import run_kernel, tune_kernel
 from app.base.errors import InputError, WattridgeError

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_conformance import GpuConformance, value
+from fixtures.gpu_conformance import GpuConformance, value
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "nvml"))
 
 from boards import AMD_LIBRARY, SOURCES, StandIn, compiler
-from stand_in_fixtures import boards, opened_amd  # noqa: F401
+from fixtures.stand_in_fixtures import boards, opened_amd  # noqa: F401
 
 from app.base.errors import InputError
 from app.cli import main

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gpu_conformance import GpuConformance
+from fixtures.gpu_conformance import GpuConformance
 
 from app.base.paths import resources
 from app.sensors.channel import PowerSample

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake_pynvml import LOST, Board, FakePynvml, sampled_board
-from scripted_gpu import ScriptedGpu
+from fixtures.fake_pynvml import LOST, Board, FakePynvml, sampled_board
+from fixtures.scripted_gpu import ScriptedGpu
 
 from app.base.errors import InputError, WattridgeError
 from app.cli import main

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import engine_fakes  # noqa: F401  (registers a strategy)
 import numpy as np
 import pytest
+from fixtures import engine_fakes  # noqa: F401  (registers a strategy)
 
 from app.engine.formats.read import read_recording
 from app.engine.results.measurement import Depth

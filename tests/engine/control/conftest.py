@@ -12,8 +12,8 @@ for folder in ("nvml", "engine"):
     sys.path.insert(0, str(Path(__file__).parents[2] / folder))
 
 from boards import StandIn  # noqa: E402
-from helper_process import Process  # noqa: E402
-from stand_in_fixtures import (  # noqa: E402, F401
+from fixtures.helper_process import Process  # noqa: E402
+from fixtures.stand_in_fixtures import (  # noqa: E402, F401
     as_root,
     boards,
     boards_settle_soon,

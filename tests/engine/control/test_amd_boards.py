@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from boards import StandIn
-from helper_process import Process, killed_whole, until_back
+from fixtures.helper_process import Process, killed_whole, until_back
 from hostile import hostile
 
 from app.base.errors import PermissionRefused, WattridgeError

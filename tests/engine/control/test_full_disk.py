@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from boards import AS_ROOT, StandIn
 from environment import need_terminal
-from helper_process import Process, changed
+from fixtures.helper_process import Process, changed
 
 from app.base.errors import PermissionRefused
 from app.engine.control.guard import DeviceGuard

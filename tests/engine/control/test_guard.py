@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fake_board import HEAVY, FakeBoard
+from fixtures.fake_board import HEAVY, FakeBoard
 
 from app.base.errors import PermissionRefused
 from app.engine.control.guard import DeviceGuard

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from boards import StandIn
-from helper_process import HELPER, Process, changed, killed_whole, until_back
+from fixtures.helper_process import HELPER, Process, changed, killed_whole, until_back
 from hostile import hostile
 
 from app.engine.control.helper.record import started

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from boards import StandIn
-from helper_process import Process, changed, killed_whole, until_back
+from fixtures.helper_process import Process, changed, killed_whole, until_back
 from installation import as_nobody
 from test_installed_helper import PATHS, Machine, machine, set_limit
 from test_keeper import HOLDER, UUID, Driver

@@ -21,7 +21,7 @@ from xml.etree import ElementTree
 import installation
 import pytest
 from boards import StandIn, compiler
-from stand_in_fixtures import not_here
+from fixtures.stand_in_fixtures import not_here
 
 from app.base.errors import PermissionRefused, WattridgeError
 from app.cli import main

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from boards import StandIn
-from helper_process import Process, killed_whole, until_back
+from fixtures.helper_process import Process, killed_whole, until_back
 from hypothesis import example, given
 from hypothesis import strategies as st
 from test_keeper import HOLDER, UUID, Driver

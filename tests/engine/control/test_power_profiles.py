@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from boards import NOT_SUPPORTED, StandIn
-from helper_process import Process
+from fixtures.helper_process import Process
 
 from app.base.errors import InputError
 from app.cli import main

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import pytest
 from boards import StandIn
+from fixtures.waiting import wait_for
 
 from app.base.errors import PermissionRefused
 from app.engine.children.python import python_command, python_environment
@@ -169,10 +169,3 @@ def test_settings_that_make_no_sense_change_nothing(there: StandIn, opened: Open
     assert "error" in gpu.answer("set", 20.0, **fields)
     assert "error" in gpu.answer("format_disk", 20.0)
     assert there.settings() == before
-
-
-def wait_for(happened: Callable[[], bool], within_s: float = 60.0) -> None:
-    until = time.monotonic() + within_s
-    while not happened():
-        assert time.monotonic() < until
-        time.sleep(0.02)

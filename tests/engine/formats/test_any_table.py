@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from formats_samples import CACHE
-from formats_samples import TABLE as CSV
+from fixtures.formats_samples import CACHE
+from fixtures.formats_samples import TABLE as CSV
 
 from app.base.errors import InputError
 from app.cli import main

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from formats_samples import write_samples
+from fixtures.formats_samples import write_samples
+from fixtures.mutations import mutated
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mutations import mutated
 
 from app.base.errors import InputError
 from app.engine.formats.growing_cache import CacheFollower

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from formats_samples import T1
+from fixtures.formats_samples import T1
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from formats_samples import CACHE, T4
+from fixtures.formats_samples import CACHE, T4
 
 from app.base.errors import InputError
 from app.engine.formats.own import About

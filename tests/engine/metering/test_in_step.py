@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fake_board import FakeBoard
+from fixtures.fake_board import FakeBoard
 from hypothesis import assume, given
 from hypothesis import strategies as st
 

@@ -9,7 +9,7 @@ from app.engine.metering.launching import require_launching
 
 
 def test_sensors_of_a_real_board_alone_say_how_its_clocks_are_swept() -> None:
-    from cuda_bench import SteadySensors
+    from fixtures.cuda_bench import SteadySensors
 
     with pytest.raises(WattridgeError, match="launch no kernels") as error:
         require_launching(SteadySensors())  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from statistics import median
 
 import numpy as np
 import pytest
-from cuda_bench import SteadySensors
+from fixtures.cuda_bench import SteadySensors
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from statistics import median
 
 import pytest
-from fake_board import CLOCKS, HEAVY, IDLE_W, LIGHT, FakeBoard
+from fixtures.fake_board import CLOCKS, HEAVY, IDLE_W, LIGHT, FakeBoard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from fixtures.lockstep import LockstepClock
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from lockstep import LockstepClock
 
 from app.engine.metering.characterisation.characterise import characterise, wave_loads
 from app.engine.metering.characterisation.store import save_characterisation, stored_characterisation

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_board import FakeBoard
+from fixtures.fake_board import FakeBoard
+from fixtures.simulated import board
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,10 +40,6 @@ from app.sensors.channel import PowerSample, Reading
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin, twin_names
-
-
-def board(name: str, seed: int = 0) -> SimulatedGpu:
-    return SimulatedGpu(load_twin(name), seed=seed, clock=VirtualClock())
 
 
 def looked_at(gpu: SimulatedGpu, seed: int = 0, **options: Any) -> Characterisation:

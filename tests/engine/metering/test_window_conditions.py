@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fake_board import CLOCKS, HEAVY, IDLE_W, LIGHT, FakeBoard
+from fixtures.fake_board import CLOCKS, HEAVY, IDLE_W, LIGHT, FakeBoard
 
 from app.engine.metering.meter import Meter
 from app.sensors.channel import Reading

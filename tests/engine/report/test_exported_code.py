@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from cuda_bench import SteadySensors
-from engine_fakes import Listener, made_by, plan
+from fixtures.cuda_bench import SteadySensors
+from fixtures.engine_fakes import Listener, made_by, plan
 from host_cuda.build import TOOLCHAIN, build, why_not
 
 import app

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda_bench import SPECIFICATION, SteadySensors
+from fixtures.cuda_bench import SPECIFICATION, SteadySensors
 from host_cuda.build import TOOLCHAIN, build, build_hip, why_not
 
 from app.engine.children.python import python_command, python_environment

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda_bench import SPECIFICATION, Bench, SteadySensors
-from virtual_cuda import VirtualBoard
+from fixtures.cuda_bench import SPECIFICATION, Bench, SteadySensors
+from fixtures.virtual_cuda import VirtualBoard
 
 from app.base.errors import InputError, WattridgeError
 from app.engine.metering import meter as metering
@@ -307,8 +307,8 @@ def test_a_kernel_without_such_a_parameter_has_the_compilers_words_alone(bench: 
 
 
 def test_a_session_in_which_everything_fails_says_why(bench: type[Bench], capsys: pytest.CaptureFixture[str]) -> None:
-    from engine_fakes import FakeRunner
-    from engine_fakes import plan as plan_over
+    from fixtures.engine_fakes import FakeRunner
+    from fixtures.engine_fakes import plan as plan_over
 
     from app.commands.terminal import print_description
     from app.engine.session.describe_session import describe_session

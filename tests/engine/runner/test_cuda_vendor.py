@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda_bench import SteadySensors
+from fixtures.cuda_bench import SteadySensors
 
 from app.base.errors import InputError
 from app.engine.control.guard import DeviceGuard

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from fake_cuda import MULTIPROCESSORS
-from virtual_cuda import VirtualBoard
+from fixtures.virtual_cuda import VirtualBoard
 
 from app.base.errors import WattridgeError
 from app.engine.metering.characterisation.characterise import wave_loads

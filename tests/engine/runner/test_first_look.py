@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cuda_bench import Bench
-from engine_fakes import FakeRunner, Listener, grid, made_by, plan
-from virtual_cuda import ProcessOfNone, VirtualBoard
+from fixtures.cuda_bench import Bench
+from fixtures.engine_fakes import FakeRunner, Listener, grid, made_by, plan
+from fixtures.virtual_cuda import ProcessOfNone, VirtualBoard
 
 from app.base.paths import data_folder
 from app.engine.metering.characterisation.store import one_look, save_characterisation, stored_characterisation

@@ -16,8 +16,8 @@ for folder in ("nvml", "engine"):
     sys.path.insert(0, str(Path(__file__).parents[2] / folder))
 
 from boards import StandIn  # noqa: E402
+from fixtures.stand_in_fixtures import boards  # noqa: E402, F401
 from host_cuda.build import build_hip, why_not  # noqa: E402
-from stand_in_fixtures import boards  # noqa: E402, F401
 
 from app.cli import main  # noqa: E402
 from app.engine.runner.hip import hiprtc  # noqa: E402

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import fake_ncu
 import pytest
-from cuda_bench import HERE, SPECIFICATION, SteadySensors
+from fixtures.cuda_bench import HERE, SPECIFICATION, SteadySensors
 
 from app.base.errors import WattridgeError
 from app.engine.runner.cuda.toolchain import Toolchain

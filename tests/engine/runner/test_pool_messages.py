@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_fakes import grid, measurement_of
-from pool_sides import BUNDLE, board
+from fixtures.engine_fakes import grid, measurement_of
+from fixtures.pool_sides import BUNDLE, board
 
 from app.base.errors import InputError, WattridgeError
 from app.base.paths import resources

@@ -10,9 +10,9 @@ from functools import partial
 from itertools import islice
 
 import pytest
-from engine_fakes import FakeRunner, InOrder, grid, made_by, plan
-from fake_pool import FakePool
-from pool_sides import BUNDLE, MODEL, ScriptedSide, board
+from fixtures.engine_fakes import FakeRunner, InOrder, grid, made_by, plan
+from fixtures.fake_pool import FakePool
+from fixtures.pool_sides import BUNDLE, MODEL, ScriptedSide, board
 
 from app.base.errors import WattridgeError
 from app.engine.results.measurement import Depth, State

@@ -6,11 +6,11 @@ import json
 import threading
 from collections.abc import Callable
 
-from engine_fakes import grid
-from fake_pool import FakePool
+from fixtures.engine_fakes import grid
+from fixtures.fake_pool import FakePool
+from fixtures.pool_sides import BUNDLE, MODEL, ScriptedSide, board
 from hypothesis import given
 from hypothesis import strategies as st
-from pool_sides import BUNDLE, MODEL, ScriptedSide, board
 
 from app.base.records import as_json
 from app.engine.runner.pool.messages import BoardBusy, error_line

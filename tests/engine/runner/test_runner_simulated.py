@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_fakes import Listener
+from fixtures.engine_fakes import Listener
+from fixtures.simulated import board
 
 from app.base.errors import InputError, WattridgeError
 from app.engine.control.guard import DeviceGuard
@@ -77,10 +78,6 @@ strategy = "random_sample"
 max_evaluations = 40
 seed = 1
 """
-
-
-def board(name: str, seed: int = 0) -> SimulatedGpu:
-    return SimulatedGpu(load_twin(name), seed=seed, clock=VirtualClock())
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cuda_bench import Bench
-from engine_fakes import grid, measurement_of
-from fake_pool import FakePool
-from pool_sides import BUNDLE, MODEL, ScriptedSide
-from virtual_cuda import VirtualBoard
+from fixtures.cuda_bench import Bench
+from fixtures.engine_fakes import grid, measurement_of
+from fixtures.fake_pool import FakePool
+from fixtures.pool_sides import BUNDLE, MODEL, ScriptedSide
+from fixtures.virtual_cuda import VirtualBoard
 
 from app.base.paths import resources
 from app.engine.control.guard import DeviceGuard

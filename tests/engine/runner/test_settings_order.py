@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby, pairwise
 
 import numpy as np
-from fake_board import FakeBoard
+from fixtures.fake_board import FakeBoard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

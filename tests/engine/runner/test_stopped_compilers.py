@@ -11,8 +11,8 @@ from pathlib import Path
 import fake_ncu
 import numpy as np
 import pytest
-from cuda_bench import SPECIFICATION, Bench, SteadySensors
-from virtual_cuda import VirtualBoard
+from fixtures.cuda_bench import SPECIFICATION, Bench, SteadySensors
+from fixtures.virtual_cuda import VirtualBoard
 
 from app.base.errors import WattridgeError
 from app.base.processes import stop_on_interrupt

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cuda_bench import Bench
 from fake_cuda import FakeBackend, compile_source
-from virtual_cuda import ProcessOfNone, VirtualBoard
+from fixtures.cuda_bench import Bench
+from fixtures.virtual_cuda import ProcessOfNone, VirtualBoard
 
 from app.engine.results.measurement import Measurement, State
 from app.engine.runner.kernels.backend import DeviceFault

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from cuda_bench import Bench
 from fake_cuda import FakeBackend, FakeKernel
-from virtual_cuda import ProcessOfNone, VirtualBoard
+from fixtures.cuda_bench import Bench
+from fixtures.virtual_cuda import ProcessOfNone, VirtualBoard
 
 from app.engine.metering import meter as metering
 from app.engine.results.measurement import Measurement, State

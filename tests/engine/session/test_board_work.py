@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_pool import FakePool
+from fixtures.fake_pool import FakePool
 
 from app.base.errors import InputError
 from app.base.paths import resources

@@ -11,9 +11,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from engine_fakes import measurement_of
-from fake_pool import FakePool
-from several_boards import twin_with_gain
+from fixtures.engine_fakes import measurement_of
+from fixtures.fake_pool import FakePool
+from fixtures.several_boards import twin_with_gain
 
 from app.base.paths import resources
 from app.engine.analysis.quantities import quantity

@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from engine_fakes import Listener
+from fixtures.engine_fakes import Listener
 
 from app.base.errors import InputError
 from app.base.paths import resources

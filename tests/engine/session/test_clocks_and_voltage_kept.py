@@ -7,10 +7,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from cuda_bench import Bench
-from engine_fakes import Listener
-from fake_board import HEAVY, LIGHT, FakeBoard
-from virtual_cuda import VirtualBoard
+from fixtures.cuda_bench import Bench
+from fixtures.engine_fakes import Listener
+from fixtures.fake_board import HEAVY, LIGHT, FakeBoard
+from fixtures.virtual_cuda import VirtualBoard
 
 from app.engine.formats.read import read_recording
 from app.engine.metering import meter as metering

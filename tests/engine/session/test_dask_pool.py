@@ -19,7 +19,7 @@ pytest.importorskip("distributed", reason="needs the extra [pool]")
 pytest.importorskip("cryptography", reason="needs the extra [pool]")
 
 import psutil
-from tcp_network import Network
+from fixtures.tcp_network import Network
 
 from app import cli
 from app.base.errors import WattridgeError

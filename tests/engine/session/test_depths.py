@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engine_fakes import FakeRunner, FakeTimer, Listener, grid, measurement_of, plan
+from fixtures.engine_fakes import FakeRunner, FakeTimer, Listener, grid, measurement_of, plan
 
 from app.engine.analysis.session_analysis import analyse
 from app.engine.formats.csv_table import write_csv

@@ -7,7 +7,7 @@ from dataclasses import replace
 from statistics import fmean, median
 
 import pytest
-from engine_fakes import Listener
+from fixtures.engine_fakes import Listener
 
 from app.base.paths import resources
 from app.engine.metering.characterisation.characterise import wave_loads

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from formats_samples import CACHE, T4, closed_cache, open_cache
+from fixtures.formats_samples import CACHE, T4, closed_cache, open_cache
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from engine_fakes import FakeRunner, Listener, grid, measurement_of, plan
+from fixtures.engine_fakes import FakeRunner, Listener, grid, measurement_of, plan
 
 from app.base.errors import InputError
 from app.cli import main

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from engine_fakes import FakeRunner, Listener, grid, measurement_of, plan
+from fixtures.engine_fakes import FakeRunner, Listener, grid, measurement_of, plan
 
 from app.base.errors import InputError
 from app.engine.formats.csv_table import write_csv
@@ -26,12 +25,6 @@ from app.engine.store.database import Store
 from app.views.shared.captions import provenance
 
 SPACE = grid()
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with Store() as opened:
-        yield opened
 
 
 def stored(store: Store, rows: tuple[int, ...]) -> int:

@@ -6,12 +6,11 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from pathlib import Path
 
 import numpy as np
 import pytest
-from cuda_bench import SteadySensors
-from engine_fakes import FakeRunner, grid, plan
+from fixtures.cuda_bench import SteadySensors
+from fixtures.engine_fakes import FakeRunner, grid, plan
 
 from app.base.errors import InputError, WattridgeError
 from app.base.paths import resources
@@ -38,12 +37,6 @@ def board() -> Iterator[Gpu]:
     gpu = open_gpu("simulated:a100", speed=float("inf"))
     yield gpu
     gpu.close()
-
-
-@pytest.fixture
-def store(own_data_folder: Path) -> Iterator[Store]:
-    with Store() as opened:
-        yield opened
 
 
 def tuned(store: Store, board: Gpu, example: str = "gemm", **options: object) -> int:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from engine_fakes import FakeRunner, Listener, grid, made_by, plan
+from fixtures.engine_fakes import FakeRunner, Listener, grid, made_by, plan
 
 from app.base.errors import InputError, WattridgeError
 from app.engine.results.state import Progress, SessionState

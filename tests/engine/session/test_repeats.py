@@ -9,12 +9,12 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 import pytest
-from cuda_bench import Bench
-from engine_fakes import Listener
-from fake_board import IDLE_W
+from fixtures.cuda_bench import Bench
+from fixtures.engine_fakes import Listener
+from fixtures.fake_board import IDLE_W
+from fixtures.virtual_cuda import VirtualBoard
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from virtual_cuda import VirtualBoard
 
 from app.base.errors import InputError
 from app.cli import main

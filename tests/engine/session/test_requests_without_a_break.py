@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from compile_sides import Bench, TestMaker
-from engine_fakes import FakeRunner, FakeTimer, grid, measurement_of
-from virtual_cuda import VirtualBoard
+from fixtures.compile_sides import Bench, TestMaker
+from fixtures.engine_fakes import FakeRunner, FakeTimer, grid, measurement_of
+from fixtures.virtual_cuda import VirtualBoard
 
 from app.engine.results.measurement import Depth, Measurement
 from app.engine.runner.base import More, no_more

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from engine_fakes import FakeRunner, Listener, grid, plan
+from fixtures.engine_fakes import FakeRunner, Listener, grid, plan
 
 from app.base.errors import InputError, WattridgeError
 from app.engine.results.state import SessionState
@@ -23,7 +23,7 @@ SPACE = grid(20, 20)
 # Prints the rows of every measurement the moment it is reported, and measures until it is killed.
 VICTIM = """
 import sys, threading, time
-from engine_fakes import FakeRunner, grid, plan
+from fixtures.engine_fakes import FakeRunner, grid, plan
 from app.engine.session.events import MeasurementsAdded, SessionStarted
 from app.engine.session.run import run_session
 from app.engine.store.database import Store

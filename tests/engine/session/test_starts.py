@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_fakes import FakeRunner, FakeTimer, Listener, grid, plan
+from fixtures.engine_fakes import FakeRunner, FakeTimer, Listener, grid, plan, run
 
 import app.engine.strategies  # noqa: F401  (registers them)
 from app.base.errors import InputError
@@ -18,7 +18,6 @@ from app.cli import main
 from app.engine.results.measurement import Depth
 from app.engine.results.objectives import Goal, Objective
 from app.engine.results.state import SessionState
-from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_resume, plan_specification
 from app.engine.session.run import run_session
@@ -32,11 +31,6 @@ SHIPPED = [name for name in base.names() if type(base.get(name)).__module__.star
 SPACE = grid(10, 6)
 STARTS = (47, 5, 3)  # the last of which fails
 LEAST_ENERGY = Objective(Goal("energy_j", maximise=False))
-
-
-def run(made: SessionPlan) -> SessionResult:
-    with Store() as store:
-        return run_session(made, store, Listener(), threading.Event())
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean, median
 
 import pytest
-from engine_fakes import Listener
+from fixtures.engine_fakes import Listener, run
 
 from app.base.errors import InputError
 from app.base.paths import resources
@@ -61,11 +61,6 @@ def board(name: str, seed: int = 1, *, heated_s: float = 0.0) -> SimulatedGpu:
 def planned(gpu: SimulatedGpu, count: int = 24, **options: object) -> SessionPlan:
     wanted = SearchOptions(strategy="random_sample", max_evaluations=count, **options)  # type: ignore[arg-type]
     return plan_specification(SPECIFICATION, gpu, wanted)
-
-
-def run(plan: SessionPlan, listener: Listener | None = None, stop: threading.Event | None = None) -> SessionResult:
-    with Store() as store:
-        return run_session(plan, store, listener or Listener(), stop or threading.Event())
 
 
 def measurements(result: SessionResult) -> list[Measurement]:

@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from fake_pool import FakePool
+from fixtures.fake_pool import FakePool
 
 from app import cli
 from app.base.paths import resources

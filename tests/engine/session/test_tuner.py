@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from engine_fakes import FakeRunner, Listener, grid, made_by, plan
+from fixtures.engine_fakes import FakeRunner, Listener, grid, made_by, plan
 
 from app.base.errors import InputError, WattridgeError
 from app.engine.results.measurement import Depth
@@ -30,12 +30,6 @@ from app.engine.session.summary import session_summary
 from app.engine.store.database import Store
 
 SPACE = grid()
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with Store() as opened:
-        yield opened
 
 
 @pytest.fixture

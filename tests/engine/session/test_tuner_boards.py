@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from engine_fakes import FakeRunner, Listener, grid, plan
+from fixtures.engine_fakes import FakeRunner, Listener, grid, plan
 
 from app.engine.control.guard import DeviceGuard
 from app.engine.results.state import SessionState

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 import pytest
-from engine_fakes import Listener
+from fixtures.engine_fakes import Listener
+from fixtures.simulated import board
 
 from app.base.paths import resources
 from app.engine.metering.condition import Condition
@@ -25,11 +26,9 @@ from app.engine.session.run import run_session
 from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.engine.workloads.profiled import ProfiledKernel
-from app.sensors.clock import VirtualClock
 from app.sensors.event_reasons import LIMITING
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.profiles import full_load
-from app.sensors.simulated.twin import load_twin
 
 EXAMPLE = load_specification(resources() / "examples" / "gemm.toml")
 CONFIGURATIONS = 16
@@ -42,10 +41,6 @@ HEATED_S = 90.0
 class Reference:
     energy_j: float
     condition: Condition
-
-
-def board(name: str, seed: int) -> SimulatedGpu:
-    return SimulatedGpu(load_twin(name), seed=seed, clock=VirtualClock())
 
 
 def heat(gpu: SimulatedGpu, seconds: float) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_fakes import Listener
+from fixtures.engine_fakes import Listener
 
 from app.base.paths import resources
 from app.engine.results.objectives import Goal, Objective

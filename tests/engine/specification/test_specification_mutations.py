@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fixtures.specification_mutations import mutated
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from specification_mutations import mutated
 
 from app.base.errors import InputError
 from app.base.paths import resources

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engine_fakes import FakeRunner, grid, measurement_of, plan
+from fixtures.engine_fakes import FakeRunner, grid, measurement_of, plan
 
 from app.base.errors import InputError, WattridgeError
 from app.cli import main

@@ -54,7 +54,7 @@ def test_a_session_that_finds_the_disk_full_keeps_what_it_wrote_and_says_so(own_
 _KILLED = """
 import os
 from app.engine.store.database import Store
-from engine_fakes import FakeRunner, grid, measurement_of, plan
+from fixtures.engine_fakes import FakeRunner, grid, measurement_of, plan
 store = Store()
 session = store.create_session(plan(grid(), FakeRunner(grid())))
 store.append(session, [measurement_of(grid(), row) for row in range(100)])
@@ -68,7 +68,7 @@ with Store() as store:
 
 
 def test_a_store_that_cannot_be_written_when_it_is_opened_is_read(own_data_folder: Path) -> None:
-    fakes = {**os.environ, "PYTHONPATH": os.pathsep.join(("tests/engine", "."))}
+    fakes = {**os.environ, "PYTHONPATH": os.pathsep.join(("tests", "."))}
     subprocess.run([sys.executable, "-c", _KILLED], check=True, env=fakes)
     log = own_data_folder / "wattridge.sqlite-wal"
     said = with_room(["-c", _OPENED], log.stat().st_size)

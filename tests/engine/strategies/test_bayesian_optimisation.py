@@ -8,26 +8,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from strategy_conformance import Problem, run
+from fixtures.spaces import space_of
+from fixtures.strategy_conformance import Problem, run
 
 import app.engine.strategies  # noqa: F401  (registers them)
 from app.engine.formats.read import read_recording
 from app.engine.results.measurement import State
 from app.engine.results.objectives import parse_front
 from app.engine.results.pareto import hypervolume
-from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
 from app.engine.strategies import base, surrogate
 from app.engine.strategies.base import Batch, Outcome
 from app.engine.strategies.scoring import recorded
 from app.engine.strategies.surrogate import WHOLE, Candidates, Surrogate, normal_scores
-from app.sensors.limits import limits_of
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
-
-
-def space_of(**parameters: object) -> SearchSpace:
-    return build_space(parameters, [], {}, limits_of((8, 0)))  # type: ignore[arg-type]
 
 
 SMALL = space_of(x=[2**k for k in range(8)], y=[2**k for k in range(8)], unroll=[0, 1, 2, 4], mode=["a", "b", "c"])

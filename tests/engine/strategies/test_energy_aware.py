@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from energy_tables import Table, model_of, search, twin_table
-from engine_fakes import Listener
+from fixtures.energy_tables import Table, model_of, search, twin_table
+from fixtures.engine_fakes import Listener
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -5,15 +5,10 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+from fixtures.spaces import space_of
 
-from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
 from app.engine.strategies.features import MOST_LEVELS, Features, scaled
-from app.sensors.limits import limits_of
-
-
-def space_of(**parameters: object) -> SearchSpace:
-    return build_space(parameters, [], {}, limits_of((8, 0)))  # type: ignore[arg-type]
 
 
 def on_axis(space: SearchSpace, axis: int) -> list[set[tuple[object, ...]]]:

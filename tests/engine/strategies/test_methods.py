@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fixtures.spaces import space_of
 
 from app.base.errors import InputError
 from app.engine.models.fit.frequency import fit_frequency_model
@@ -22,15 +23,9 @@ from app.engine.models.tuning_methods import (
     steer_by_measurements,
 )
 from app.engine.results.measurement import Measurement, State
-from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
-from app.sensors.limits import limits_of
 
 CLOCKS = tuple(range(600, 1501, 100))
-
-
-def space_of(**parameters: object) -> SearchSpace:
-    return build_space(parameters, [], {}, limits_of((8, 0)))  # type: ignore[arg-type]
 
 
 SPACE = space_of(block=[32, 64, 128], unroll=[1, 2], graphics_clock_mhz=list(CLOCKS))

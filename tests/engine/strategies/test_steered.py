@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engine_fakes import Listener
+from fixtures.engine_fakes import Listener
+from fixtures.spaces import space_of
 
 from app.base.errors import InputError
 from app.base.paths import resources
@@ -20,21 +21,15 @@ from app.engine.session.events import SessionRemark
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_replay, plan_specification
 from app.engine.session.run import run_session
-from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
 from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.engine.strategies import base
 from app.engine.strategies.base import Batch, Outcome
-from app.sensors.limits import limits_of
 from app.sensors.select import open_gpu
 
 CLOCKS = tuple(range(600, 1981, 60))
 Measure = Callable[[Mapping[str, float]], tuple[float, dict[str, float]]]
-
-
-def space_of(**parameters: object) -> SearchSpace:
-    return build_space(parameters, [], {}, limits_of((8, 0)))  # type: ignore[arg-type]
 
 
 SPACE = space_of(block=[32, 64, 128, 256], unroll=[1, 2, 4, 8], graphics_clock_mhz=list(CLOCKS))

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engine_fakes import FakeRunner, Listener, grid, plan
+from fixtures.engine_fakes import FakeRunner, Listener, grid, plan
+from fixtures.strategy_conformance import Problem, problems, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategy_conformance import Problem, problems, run
 
 import app.engine.strategies  # noqa: F401  (registers them)
 from app.base.errors import InputError

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from engine_fakes import Listener
+from fixtures.engine_fakes import Listener
 
 from app.base.errors import InputError
 from app.cli import main

@@ -12,8 +12,8 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 from environment import need_terminal
-from meter_conformance import MeterConformance, collect
-from powersensor2_device import PowerSensor2Device
+from fixtures.meter_conformance import MeterConformance, collect
+from fixtures.powersensor2_device import PowerSensor2Device
 from powersensor3_device import PowerSensor3Device, steady
 
 from app.sensors.clock import HostClock

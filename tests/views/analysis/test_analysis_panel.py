@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lab import OBJECTIVE, Lab, cache_session, filled, grid_space, measured, plan_for
+from fixtures.lab import OBJECTIVE, Lab, cache_session, filled, grid_space, measured, plan_for
 from PySide6.QtWidgets import QApplication, QScrollArea
 from pytestqt.qtbot import QtBot
 
@@ -20,11 +20,6 @@ from app.views.files.table_window import TableWindow
 from app.views.plots.plot_export import curves_of
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
-
-
-@pytest.fixture
-def lab() -> Lab:
-    return Lab()
 
 
 @pytest.fixture

@@ -11,18 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import FakeGpu, working
-from lab import Lab
+from fixtures.fakes import FakeGpu, working
+from fixtures.lab import Lab
+from fixtures.real_ssh import WHY_NOT, Sshd
 from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QInputDialog
 from pytestqt.qtbot import QtBot
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "nvml"))
-from stand_in_fixtures import boards  # noqa: F401
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "sensors"))
-from real_ssh import WHY_NOT, Sshd
+from fixtures.stand_in_fixtures import boards  # noqa: F401
 
 from app.engine.session import events
 from app.sensors.gpu import Load

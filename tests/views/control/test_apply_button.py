@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fakes import FakeGpu, working
-from lab import OBJECTIVE, Lab, filled, grid_space, plan_for, progress
+from fixtures.fakes import FakeGpu, working
+from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, plan_for, progress
 from pytestqt.qtbot import QtBot
 
 from app.engine.results.state import SessionState

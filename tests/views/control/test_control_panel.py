@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab import OBJECTIVE, Lab, filled, grid_space, plan_for, ready
+from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, plan_for, ready
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QLabel, QStatusBar, QWidget
 from pytestqt.qtbot import QtBot

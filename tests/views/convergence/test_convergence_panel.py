@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from lab import OBJECTIVE, Lab, grid_space, measured, plan_for
+from fixtures.lab import OBJECTIVE, Lab, grid_space, measured, plan_for
 from PySide6.QtCore import QCoreApplication, QPointF, Qt
 from pytestqt.qtbot import QtBot
 
@@ -16,11 +16,6 @@ from app.views.convergence.panel import ConvergencePanel
 from app.views.plots.plot_export import as_csv, curves_of
 
 ROWS = (31, 5, 77, 12, 90, 15, 44, 140, 60, 100)  # the last tile of `column` fails
-
-
-@pytest.fixture
-def lab() -> Lab:
-    return Lab()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lab import ready
+from fixtures.lab import ready
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 

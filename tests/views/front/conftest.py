@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lab import Lab
+from fixtures.lab import Lab
 from pytestqt.qtbot import QtBot
 
 from app.views.front.panel import FrontPanel

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lab import OBJECTIVE, Lab, cache_session, filled, grid_space, measured, plan_for, ready
+from fixtures.lab import OBJECTIVE, Lab, cache_session, filled, grid_space, measured, plan_for, ready
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot

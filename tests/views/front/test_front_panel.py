@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fixtures.lab import OBJECTIVE, SPEED, Lab, cache_session, filled, grid_space, measured, plan_for
 from hypothesis import given
 from hypothesis import strategies as st
-from lab import OBJECTIVE, SPEED, Lab, cache_session, filled, grid_space, measured, plan_for
 from pyqtgraph import TextItem
 from PySide6.QtCore import QPoint, QPointF, QRect, QSize, Qt
 from PySide6.QtGui import QTextDocument

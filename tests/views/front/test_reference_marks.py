@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import log10
 
 import pytest
-from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
+from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, plan_for
 from PySide6.QtCore import QPointF
 from pytestqt.qtbot import QtBot
 

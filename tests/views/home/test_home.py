@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import FakeGpu, working
-from lab import OBJECTIVE, Lab, grid_space, measured, plan_for, ready
+from fixtures.fakes import FakeGpu, working
+from fixtures.lab import OBJECTIVE, Lab, grid_space, measured, plan_for, ready
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
@@ -40,12 +40,6 @@ def keep(store: Store, title: str, state: SessionState = SessionState.DONE, rows
     store.append(session, [measured(SPACE, row) for row in range(rows)], elapsed_s=3.0)
     store.finish(session, state)
     return session
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with Store() as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-from lab import OBJECTIVE, Lab, grid_space, plan_for, progress
+from fixtures.lab import OBJECTIVE, Lab, grid_space, plan_for, progress
 from pytestqt.qtbot import QtBot
 
 from app.engine.analysis import idle

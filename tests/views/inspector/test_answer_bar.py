@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fakes import FakeGpu, working
-from lab import OBJECTIVE, Lab, filled, grid_space, measured, plan_for, progress
+from fixtures.fakes import FakeGpu, working
+from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, measured, plan_for, progress
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextDocumentFragment
 from PySide6.QtWidgets import QApplication

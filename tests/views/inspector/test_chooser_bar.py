@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from lab import EFFICIENCY, OBJECTIVE, Lab, filled, grid_space, measured, plan_for
+from fixtures.lab import EFFICIENCY, OBJECTIVE, Lab, filled, filled_session, grid_space, measured, plan_for
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
@@ -15,16 +15,10 @@ from app.engine.analysis.choosers import knee, least_energy
 from app.engine.analysis.costs import costs_of
 from app.engine.results.measurement import State
 from app.engine.results.objectives import Goal, Objective
-from app.engine.space.result_table import ResultTable
 from app.views.inspector.chooser_bar import ChooserBar
 from app.views.shared.current_result import EVERYTHING
 from app.views.shared.panel import end_all
 from app.views.shared.settings import Settings
-
-
-@pytest.fixture
-def lab() -> Lab:
-    return Lab()
 
 
 @pytest.fixture
@@ -36,23 +30,16 @@ def bar(lab: Lab, qtbot: QtBot) -> Iterator[ChooserBar]:
     end_all(made)
 
 
-def show(lab: Lab) -> ResultTable:
-    """A session of 160 measurements, 10 of which failed."""
-    table = filled(grid_space())
-    lab.session(table, plan_for(table.space, OBJECTIVE))
-    return table
-
-
 def test_before_a_session_there_is_nothing_to_choose_from(lab: Lab, bar: ChooserBar) -> None:
     assert not bar.choose_button.isEnabled()
     assert bar.current.text() == "No session yet"
-    show(lab)
+    filled_session(lab)
     assert bar.choose_button.isEnabled()
     assert bar.current.text() == "Nothing selected"
 
 
 def test_a_way_to_choose_selects_and_says_what_it_costs_and_gains(lab: Lab, bar: ChooserBar) -> None:
-    table = show(lab)
+    table = filled_session(lab)
     costs = costs_of(table)
     bar.choose_by("least_energy")
     assert lab.result.index == least_energy(costs.time_s, costs.energy_j)
@@ -79,14 +66,14 @@ def test_the_best_by_the_objective_is_one_of_the_ways(lab: Lab, bar: ChooserBar,
 
 
 def test_the_best_so_far_is_compared_while_nothing_is_selected(lab: Lab, bar: ChooserBar) -> None:
-    table = show(lab)
+    table = filled_session(lab)
     lab.grow(table, best=9)
     assert bar.current.text() == "Best by the session's objective; nothing selected"
     assert "than the fastest" in bar.words.text()
 
 
 def test_the_menu_says_which_way_is_current(lab: Lab, bar: ChooserBar) -> None:
-    show(lab)
+    filled_session(lab)
     ticked = [action.text() for action in bar.menu.actions() if action.isChecked()]
     assert ticked == ["By hand: a point or a row"]
     bar.choose_by("knee")
@@ -122,7 +109,7 @@ def test_the_choice_follows_a_table_that_grows(lab: Lab, bar: ChooserBar, qtbot:
 
 
 def test_the_slider_goes_from_least_energy_to_fastest(lab: Lab, bar: ChooserBar) -> None:
-    table = show(lab)
+    table = filled_session(lab)
     costs = costs_of(table)
     assert not bar.weight.isVisible()
     bar.choose_by("weighted")
@@ -134,7 +121,7 @@ def test_the_slider_goes_from_least_energy_to_fastest(lab: Lab, bar: ChooserBar)
 
 
 def test_limits_are_kept_and_a_limit_that_nothing_meets_is_said(lab: Lab, bar: ChooserBar) -> None:
-    table = show(lab)
+    table = filled_session(lab)
     bar.choose_by("at_most_slower")
     bar.limit.setValue(10)
     chosen = table.measurement(lab.result.index)
@@ -151,7 +138,7 @@ def test_limits_are_kept_and_a_limit_that_nothing_meets_is_said(lab: Lab, bar: C
 
 
 def test_a_click_elsewhere_ends_the_way_to_choose(lab: Lab, bar: ChooserBar) -> None:
-    show(lab)
+    filled_session(lab)
     bar.choose_by("knee")
     lab.result.select(7)
     assert bar.way.name == "by_hand"
@@ -163,7 +150,7 @@ def test_a_click_elsewhere_ends_the_way_to_choose(lab: Lab, bar: ChooserBar) -> 
 
 
 def test_choices_are_made_among_what_is_shown(lab: Lab, bar: ChooserBar) -> None:
-    table = show(lab)
+    table = filled_session(lab)
     bar.choose_by("least_energy")
     best = table.measurement(lab.result.index).configuration
     lab.result.show_only(EVERYTHING.toggled("layout", (("row", "column").index(str(best["layout"])),)))
@@ -171,7 +158,7 @@ def test_choices_are_made_among_what_is_shown(lab: Lab, bar: ChooserBar) -> None
 
 
 def test_what_a_year_costs_follows_the_settings_and_is_kept(lab: Lab, bar: ChooserBar, qtbot: QtBot) -> None:
-    show(lab)
+    filled_session(lab)
     bar.choose_by("least_energy")
     bar.load.hours.setValue(1000)
     first = bar.words.text()
@@ -187,7 +174,7 @@ def test_what_a_year_costs_follows_the_settings_and_is_kept(lab: Lab, bar: Choos
 
 
 def test_prices_that_are_set_elsewhere_are_taken_over(lab: Lab, bar: ChooserBar) -> None:
-    show(lab)
+    filled_session(lab)
     bar.choose_by("least_energy")
     before = bar.words.text()
     Settings().load = replace(Settings().load, price_per_kwh=2.5)
@@ -198,14 +185,14 @@ def test_prices_that_are_set_elsewhere_are_taken_over(lab: Lab, bar: ChooserBar)
 
 
 def test_a_failed_configuration_has_no_cost_to_compare(lab: Lab, bar: ChooserBar) -> None:
-    table = show(lab)
+    table = filled_session(lab)
     lab.result.select(next(i for i in range(len(table)) if table.measurement(i).error))
     assert bar.words.text() == "What it costs and gains against the fastest is not known."
     assert bar.place(lab.result.index) is None
 
 
 def test_every_control_has_a_name_and_can_be_reached_by_tab(lab: Lab, bar: ChooserBar) -> None:
-    show(lab)
+    filled_session(lab)
     for control in (bar.choose_button, bar.per_year, bar.limit, bar.weight):
         assert control.accessibleName() or control.text()
         assert control.focusPolicy() & Qt.FocusPolicy.TabFocus, control

@@ -7,19 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
+from fixtures.lab import OBJECTIVE, Lab, filled, filled_session, grid_space, plan_for
 from pytestqt.qtbot import QtBot
 
 from app.engine.formats.read import read_recording
-from app.engine.space.result_table import ResultTable
 from app.views.inspector.answer_bar import ExportButton
 from app.views.shared.panel import end_all
 from app.views.shared.settings import Settings
-
-
-@pytest.fixture
-def lab() -> Lab:
-    return Lab()
 
 
 @pytest.fixture
@@ -29,12 +23,6 @@ def button(lab: Lab, qtbot: QtBot) -> Iterator[ExportButton]:
     made.show()
     yield made
     end_all(made)
-
-
-def session(lab: Lab) -> ResultTable:
-    table = filled(grid_space())
-    lab.session(table, plan_for(table.space, OBJECTIVE))
-    return table
 
 
 def written(button: ExportButton, qtbot: QtBot, kind: str | None = None) -> list[Path]:
@@ -56,7 +44,7 @@ def test_without_a_session_it_says_why(button: ExportButton) -> None:
 def test_every_kind_is_written_for_the_selected_configuration(
     lab: Lab, button: ExportButton, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    table = session(lab)
+    table = filled_session(lab)
     lab.result.select(6)
     button.export_into(tmp_path / "away")
     files = written(button, qtbot)
@@ -71,7 +59,7 @@ def test_every_kind_is_written_for_the_selected_configuration(
 def test_one_kind_of_the_menu_is_written_and_the_next_press_writes_it_beside_the_first(
     lab: Lab, button: ExportButton, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    session(lab)
+    filled_session(lab)
     lab.result.select(0)
     button.export_into(tmp_path)
     (header,) = written(button, qtbot, "header")
@@ -89,7 +77,7 @@ def test_one_kind_of_the_menu_is_written_and_the_next_press_writes_it_beside_the
 def test_kind_and_folder_are_remembered_over_restarts(
     lab: Lab, button: ExportButton, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    session(lab)
+    filled_session(lab)
     lab.result.select(0)
     button.export_into(tmp_path)
     written(button, qtbot, "csv")
@@ -106,7 +94,7 @@ def test_kind_and_folder_are_remembered_over_restarts(
 
 def test_t1_is_offered_only_of_a_specification(lab: Lab, button: ExportButton, qtbot: QtBot, tmp_path: Path) -> None:
     Settings().export = ("t1", str(tmp_path))
-    table = session(lab)
+    table = filled_session(lab)
     lab.result.select(0)
     assert not button.kinds["t1"].isEnabled()
     assert "specification" in button.kinds["t1"].toolTip()
@@ -118,7 +106,7 @@ def test_t1_is_offered_only_of_a_specification(lab: Lab, button: ExportButton, q
 def test_while_nothing_is_selected_the_best_so_far_is_written(
     lab: Lab, button: ExportButton, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    table = session(lab)
+    table = filled_session(lab)
     assert "Nothing is chosen" in button.why_not
     lab.grow(table, best=9)
     assert button.isEnabled()
@@ -130,13 +118,13 @@ def test_while_nothing_is_selected_the_best_so_far_is_written(
 def test_without_a_folder_the_session_s_own_in_the_data_folder_is_taken(
     lab: Lab, button: ExportButton, qtbot: QtBot, own_data_folder: Path
 ) -> None:
-    session(lab)
+    filled_session(lab)
     lab.result.select(0)
     assert {path.parent for path in written(button, qtbot)} == {own_data_folder / "exports" / "session-1"}
 
 
 def test_a_failed_configuration_cannot_be_exported(lab: Lab, button: ExportButton) -> None:
-    table = session(lab)
+    table = filled_session(lab)
     lab.result.select(next(i for i in range(len(table)) if table.measurement(i).error))
     assert "failed (compile)" in button.why_not
     assert not button.isEnabled()
@@ -145,7 +133,7 @@ def test_a_failed_configuration_cannot_be_exported(lab: Lab, button: ExportButto
 def test_a_folder_that_is_not_writable_is_reported(
     lab: Lab, button: ExportButton, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    session(lab)
+    filled_session(lab)
     lab.result.select(0)
     in_the_way = tmp_path / "file"
     in_the_way.write_text("not a folder")
@@ -157,7 +145,7 @@ def test_a_folder_that_is_not_writable_is_reported(
 
 
 def test_a_session_right_after_another_offers_none_of_the_older_one(lab: Lab, button: ExportButton) -> None:
-    table = session(lab)
+    table = filled_session(lab)
     lab.grow(table, best=12)
     assert button.isEnabled()
     empty = filled(grid_space(), rows=0)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes import FakeGpu, filled_trace, working
-from lab import OBJECTIVE, Lab, cache_session, filled, grid_space, measured, plan_for
+from fixtures.fakes import FakeGpu, filled_trace, working
+from fixtures.lab import OBJECTIVE, Lab, cache_session, filled, grid_space, measured, plan_for
 from PySide6.QtCore import QPoint, QRect, QSize
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QScrollArea

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fakes import FakeGpu, filled_trace, working
-from lab import OBJECTIVE, Lab, cache_session, filled, grid_space, plan_for
+from fixtures.fakes import FakeGpu, filled_trace, working
+from fixtures.lab import OBJECTIVE, Lab, cache_session, filled, grid_space, plan_for
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTableWidget
 from pytestqt.qtbot import QtBot

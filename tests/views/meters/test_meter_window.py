@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab import Lab
+from fixtures.lab import Lab
 from pytestqt.qtbot import QtBot
 
 from app.engine.metering.external_meters import MeterChoice, meters_beside

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyqtgraph as pg
 import pytest
-from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
+from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, plan_for
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextDocumentFragment
 from pytestqt.qtbot import QtBot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from fakes import FakeGpu, filled_trace, working
+from fixtures.fakes import FakeGpu, filled_trace, working
 from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import QModelIndex, QPoint, Qt

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from fakes import FakeGpu, filled_trace, working
+from fixtures.fakes import FakeGpu, filled_trace, working
 from pytestqt.qtbot import QtBot
 
 from app.views.monitor.live_strip import LiveStrip

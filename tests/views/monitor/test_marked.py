@@ -6,10 +6,10 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from fakes import FakeGpu, filled_trace, working
+from fixtures.fakes import FakeGpu, filled_trace, working
+from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, measured, plan_for
 from hypothesis import given
 from hypothesis import strategies as st
-from lab import OBJECTIVE, Lab, filled, grid_space, measured, plan_for
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fakes import FakeGpu, filled_trace, working
+from fixtures.fakes import FakeGpu, filled_trace, working
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication, QImage, QMouseEvent, QWheelEvent
 from PySide6.QtSvg import QSvgRenderer

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import FakeGpu, working
+from fixtures.fakes import FakeGpu, working
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fakes import FakeGpu, filled_trace, working
+from fixtures.fakes import FakeGpu, filled_trace, working
 from PySide6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyqtgraph as pg
 import pytest
 import shiboken6
-from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
+from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, plan_for
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QImage
 from PySide6.QtWidgets import QMainWindow, QMenu

@@ -6,9 +6,9 @@ import numpy as np
 import pyqtgraph as pg
 import pytest
 import shiboken6
+from fixtures.lab import EFFICIENCY, OBJECTIVE, SPEED, filled, grid_space, measured
 from hypothesis import given
 from hypothesis import strategies as st
-from lab import EFFICIENCY, OBJECTIVE, SPEED, filled, grid_space, measured
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QMainWindow

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from lab import OBJECTIVE, Lab, grid_space, measured, plan_for
+from fixtures.lab import OBJECTIVE, Lab, grid_space, measured, plan_for
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QImage, QPainter
 from pytestqt.qtbot import QtBot
@@ -20,12 +20,6 @@ from app.views.shared import theme
 from app.views.shared.thumbnail import SmallFront, SmallFronts, Thumbnail, paint_small_front, read_small_front
 
 SPACE = grid_space(10, 8)
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with Store() as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_pool import FakePool
-from lab import OBJECTIVE, Lab, OneBoard, filled, grid_space, measured, plan_for
+from fixtures.fake_pool import FakePool
+from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, measured, plan_for
+from fixtures.tuning_lab import TuningLab
 from PySide6.QtWidgets import QDialogButtonBox
 from pytestqt.qtbot import QtBot
 
@@ -21,13 +22,11 @@ from app.engine.report.reproduce import run_command
 from app.engine.results.state import SessionState
 from app.engine.runner.pool.pool import STATUS, BoardStatus, Doing, PoolStatus
 from app.engine.session import events
-from app.engine.session.engine_thread import Tuner
 from app.engine.session.pool import opening
 from app.engine.session.pool.opening import OpenedPool
 from app.engine.session.pool.worker import BoardWork
 from app.engine.space.result_table import BOARD_NUMBER, ResultTable
 from app.engine.specification.plan import SessionPlan
-from app.engine.store.database import Store
 from app.sensors.clock import VirtualClock
 from app.sensors.gpu import Gpu
 from app.sensors.simulated.gpu import SimulatedGpu
@@ -35,9 +34,7 @@ from app.sensors.simulated.twin import load_twin
 from app.views.front.panel import FrontPanel
 from app.views.pool.panel import PoolPanel
 from app.views.pool.runs_on import BoardsDialog, SchedulerDialog
-from app.views.shared.bridge import EngineBridge
 from app.views.shared.context import Context
-from app.views.shared.current_result import CurrentResult
 from app.views.shared.settings import Settings
 from app.views.table.panel import TablePanel
 from app.views.tune.panel import TunePanel
@@ -78,16 +75,11 @@ class Opened:
         self.closed += 1
 
 
-class Window:
+class Window(TuningLab):
     """The panels that have to do with it, over the real engine."""
 
     def __init__(self, qtbot: QtBot, gpu: Gpu) -> None:
-        self.store = Store()
-        self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event))
-        self.faults: list[events.EngineFault] = []
-        self.bridge.subscribe(events.EngineFault, self.faults.append)
-        boards: Any = OneBoard(self.bridge, gpu, None)
-        self.context = Context(self.bridge, boards, self.store, CurrentResult(self.bridge))
+        super().__init__(gpu)
         self.tune, self.panel = TunePanel(self.context), PoolPanel(self.context)
         for each in (self.tune, self.panel):
             qtbot.addWidget(each)
@@ -96,9 +88,7 @@ class Window:
     def close(self) -> None:
         self.tune.shutdown()
         self.panel.shutdown()
-        self.bridge.close()
-        self.context.close()
-        self.store.close()
+        super().close()
 
 
 @pytest.fixture
@@ -117,11 +107,6 @@ def window(qtbot: QtBot, opened: Opened) -> Iterator[Window]:
     yield made
     made.close()
     gpu.close()
-
-
-@pytest.fixture
-def lab() -> Lab:
-    return Lab()
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from fakes import FakeGpu, working
-from lab import OBJECTIVE, Lab, filled, grid_space, plan_for, progress, ready
+from fixtures.fakes import FakeGpu, working
+from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, plan_for, progress, ready
 from PySide6.QtCore import QModelIndex, Qt
 from pytestqt.qtbot import QtBot
 

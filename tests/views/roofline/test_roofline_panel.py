@@ -7,12 +7,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
 import pytest
-from lab import OBJECTIVE, Lab, OneBoard, filled, grid_space, plan_for
+from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, plan_for
+from fixtures.tuning_lab import TuningLab
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
@@ -25,7 +25,6 @@ from app.engine.models.roofline.points import PlacedKernel, fit_points, kernel_o
 from app.engine.results.description import NOT_IDENTIFIABLE
 from app.engine.results.state import SessionState
 from app.engine.session import events
-from app.engine.session.engine_thread import Tuner
 from app.engine.session.planning import plan_of
 from app.engine.store.database import Store
 from app.sensors.clock import VirtualClock
@@ -35,22 +34,14 @@ from app.views.plots.plot import log_ticks
 from app.views.roofline.panel import RooflinePanel
 from app.views.roofline.plot import point_words
 from app.views.shared import theme
-from app.views.shared.bridge import EngineBridge
-from app.views.shared.context import Context
-from app.views.shared.current_result import CurrentResult
 
 
-class Window:
+class Window(TuningLab):
     """A panel with the real engine and store behind it, on a simulated board."""
 
     def __init__(self, qtbot: QtBot, gpu: SimulatedGpu) -> None:
-        self.qtbot, self.gpu, self.store = qtbot, gpu, Store()
-        self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event))
-        self.result = CurrentResult(self.bridge)
-        self.faults: list[events.EngineFault] = []
-        self.bridge.subscribe(events.EngineFault, self.faults.append)
-        boards: Any = OneBoard(self.bridge, gpu, None)
-        self.context = Context(self.bridge, boards, self.store, self.result)
+        super().__init__(gpu)
+        self.qtbot = qtbot
         self.panel = self.new_panel()
 
     def new_panel(self) -> RooflinePanel:
@@ -70,8 +61,7 @@ class Window:
 
     def close(self) -> None:
         self.panel.shutdown()
-        self.bridge.close()
-        self.store.close()
+        super().close()
         self.gpu.close()
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import FakeGpu, working
-from lab import OBJECTIVE, Lab, filled, grid_space, measured, plan_for, ready
+from fixtures.fakes import FakeGpu, working
+from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, measured, plan_for, ready
 from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QApplication, QFileDialog
@@ -35,12 +35,6 @@ def keep(store: Store, title: str, rows: int = 6, state: SessionState = SessionS
     store.append(session, [measured(SPACE, row) for row in range(rows)], elapsed_s=3.0)
     store.finish(session, state, "as planned")
     return session
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with Store() as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -436,7 +430,7 @@ def test_selected_sessions_are_compared_and_their_report_opens(
 _CUT_OFF = """
 import os, sys
 sys.path[:0] = sys.argv[1:]
-from lab import OBJECTIVE, grid_space, measured, plan_for
+from fixtures.lab import OBJECTIVE, grid_space, measured, plan_for
 from app.engine.store.database import Store
 space = grid_space(4, 4)
 store = Store()
@@ -449,7 +443,7 @@ os._exit(9)
 def test_a_session_that_a_crash_cut_off_is_offered_once(qtbot: QtBot, open_program: OpenProgram) -> None:
     here = Path(__file__).resolve()
     subprocess.run(
-        [sys.executable, "-c", _CUT_OFF, str(here.parents[3]), str(here.parents[1])], check=False, timeout=60
+        [sys.executable, "-c", _CUT_OFF, str(here.parents[3]), str(here.parents[2])], check=False, timeout=60
     )
     window = ready(qtbot, open_program(FakeGpu(working)))
     assert "Session 1, cut off, was running when the program ended: 5 of 32 measured" in window.banner.text
@@ -469,7 +463,7 @@ def test_a_session_that_a_crash_cut_off_is_offered_once(qtbot: QtBot, open_progr
 def test_one_of_another_board_can_be_looked_at(qtbot: QtBot, open_program: OpenProgram, gpu: FakeGpu) -> None:
     here = Path(__file__).resolve()
     subprocess.run(
-        [sys.executable, "-c", _CUT_OFF, str(here.parents[3]), str(here.parents[1])], check=False, timeout=60
+        [sys.executable, "-c", _CUT_OFF, str(here.parents[3]), str(here.parents[2])], check=False, timeout=60
     )
     window = ready(qtbot, open_program(gpu))
     assert window.banner.offered.text() == "Open"

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyqtgraph as pg
-from fakes import FakeGpu, working
+from fixtures.fakes import FakeGpu, working
+from fixtures.widgets import name_of, parents
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -45,24 +45,12 @@ _CONTROLS = (
 def controls(root: QWidget) -> Iterator[QWidget]:
     """What the user can operate; not the parts that Qt makes inside of other controls."""
     for widget in root.findChildren(QWidget):
-        inside = [parent for parent in _parents(widget) if isinstance(parent, (*_CONTROLS, QTabBar, QToolBar))]
+        inside = [parent for parent in parents(widget) if isinstance(parent, (*_CONTROLS, QTabBar, QToolBar))]
         of_dock = isinstance(widget.parent(), QDockWidget)  # its own buttons: the View menu does what they do
         is_plot = isinstance(widget, pg.GraphicsView)
         shown = not widget.isHidden()  # one that waits for its words has no name yet
         if (isinstance(widget, _CONTROLS) or is_plot) and shown and not inside and not of_dock:
             yield widget
-
-
-def _parents(widget: QWidget) -> Iterator[QWidget]:
-    parent = widget.parentWidget()
-    while parent is not None:
-        yield parent
-        parent = parent.parentWidget()
-
-
-def name_of(widget: QWidget) -> str:
-    interface = QAccessible.queryAccessibleInterface(widget)
-    return interface.text(QAccessible.Text.Name).strip() if interface is not None else widget.accessibleName()
 
 
 def described(widget: QWidget) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import FakeGpu, working
-from lab import ready
+from fixtures.fakes import FakeGpu, working
+from fixtures.lab import ready
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest

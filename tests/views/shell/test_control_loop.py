@@ -16,7 +16,7 @@ for folder in ("nvml", "engine"):
 
 import program  # noqa: E402
 from boards import StandIn  # noqa: E402
-from stand_in_fixtures import boards, boards_settle_soon, sudo, with_rights  # noqa: E402, F401
+from fixtures.stand_in_fixtures import boards, boards_settle_soon, sudo, with_rights  # noqa: E402, F401
 
 from app.engine.control.guard import DeviceGuard  # noqa: E402
 from app.engine.control.helper import record  # noqa: E402

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable
 
 import pytest
-from lab import ready
+from fixtures.lab import ready
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from lab import ready
+from fixtures.lab import ready
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QTabBar, QWidget
 from pytestqt.qtbot import QtBot

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from lab import OBJECTIVE, Lab, grid_space, plan_for
+from fixtures.lab import OBJECTIVE, Lab, grid_space, plan_for
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMainWindow, QWidget
 from pytestqt.qtbot import QtBot

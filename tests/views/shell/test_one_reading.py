@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from lab import ready
+from fixtures.lab import ready
 from pytestqt.qtbot import QtBot
 
 from app.sensors.select import open_gpu

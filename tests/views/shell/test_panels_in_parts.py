@@ -8,8 +8,8 @@ from typing import Any
 import pyqtgraph as pg
 import pytest
 import shiboken6
-from fakes import FakeGpu, filled_trace, working
-from lab import Lab
+from fixtures.fakes import FakeGpu, filled_trace, working
+from fixtures.lab import Lab
 from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.starts import looks
 from PySide6.QtCore import QRect, QSize
-from starts import looks
 
 from app.views.shell.panels import PANELS
 from app.views.shell.workspaces import first_geometry, screens_name
@@ -37,11 +37,11 @@ def loaded_once() -> Iterator[None]:
 
 @pytest.fixture
 def starts(own_data_folder: Path) -> Starts:
-    """`starts(screens, *wishes)`: the window as it was at each start; see `starts.py`."""
+    """`starts(screens, *wishes)`: the window as it was at each start; see `fixtures/starts.py`."""
 
-    def run(screens: str, *wishes: tuple[str, ...]) -> list[dict[str, Any]]:
+    def run(screens: str, *wishes: tuple[str, ...], within: Sequence[str] = ()) -> list[dict[str, Any]]:
         with ProcessPoolExecutor(1, _CLEAN) as processes:
-            return processes.submit(looks, own_data_folder, screens, wishes).result(timeout=240)
+            return processes.submit(looks, own_data_folder, screens, wishes, within).result(timeout=240)
 
     return run
 
@@ -80,43 +80,43 @@ def fits(first: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("screen", "wishes", "in_sight", "times"),
+    ("screen", "in_sight", "wishes"),
     [
-        ("1280x720", (), 1, 1),
-        ("1366x768", ("maximised", "dragged"), 1, 2),  # the monitor's edge once moved by 48 px at each start
-        ("1680x1050", ("maximised", "closed"), 1, 1),
-        ("1920x1080", ("dragged", "closed", "tune"), 1, 1),
-        ("3840x2160", ("maximised",), 2, 1),
-        ("1366x768+2560x1440", ("moved",), 2, 1),
+        ("1366x768", 1, ("maximised", "dragged")),  # the monitor's edge once moved by 48 px at each start
+        ("1680x1050", 1, ("maximised", "closed")),
+        ("3840x2160", 2, ("maximised",)),
+        ("1366x768+2560x1440", 2, ("moved",)),
     ],
 )
 def test_the_first_window_fits_and_later_ones_leave_everything_where_it_was(
-    starts: Starts, screen: str, wishes: tuple[str, ...], in_sight: int, times: int
+    starts: Starts, screen: str, in_sight: int, wishes: tuple[str, ...]
 ) -> None:
-    first, left, *others = starts(screen, (), wishes, *times * [()])
+    first, left, again = starts(screen, wishes, ())
     fits(first)
     watch = left["workspaces"]["watch"]
-    assert (left == first) == (not wishes)
+    assert left["workspaces"] != first["workspaces"]
     assert watch["maximised"] == ("maximised" in wishes)
     assert watch["closed"] == (["boards"] if "closed" in wishes else [])
     assert len(watch["docks"]) == in_sight
-    assert len(others) == times
-    for each in others:
-        assert each["workspaces"] == left["workspaces"]
-        if wishes:
-            assert each["first"] == ("tune" if "tune" in wishes else "watch")
+    assert again == {"first": "watch", "workspaces": left["workspaces"]}
 
 
 def test_each_screen_has_its_own_layout(starts: Starts) -> None:
-    (small,) = starts("1280x720", ())
+    small, untouched = starts("1280x720", (), ())
+    fits(small)
+    assert untouched == small
     assert len(small["workspaces"]["watch"]["docks"]) == 1
-    usual, changed = starts("1920x1080", (), ("dragged", "closed"))
+    usual, changed = starts("1920x1080", ("dragged", "closed", "tune"))
     assert len(usual["workspaces"]["watch"]["docks"]) == 2, "nothing of the smaller one"
     before, after = usual["workspaces"], changed["workspaces"]
     assert after["watch"]["centre"][2] == before["watch"]["centre"][2] + 75
+    assert after["watch"]["closed"] == ["boards"]
+    assert len(after["watch"]["docks"]) == 1
     assert after["tune"]["inspector"] == before["tune"]["inspector"] + 30
     assert after["tune"]["strip"] == before["tune"]["strip"] + 30
-    assert starts("1280x720", ())[0]["workspaces"] == small["workspaces"]
-    assert starts("1920x1080", ())[0]["workspaces"] == after
-    (two,) = starts("1920x1080+1280x720", ())
+    kept = {name: after[name] for name in ("watch", "tune")}
+    (later,) = starts("1280x720", (), within=tuple(kept))
+    assert later["workspaces"] == {name: small["workspaces"][name] for name in kept}
+    assert starts("1920x1080", (), within=tuple(kept)) == [{"first": "tune", "workspaces": kept}]
+    (two,) = starts("1920x1080+1280x720", (), within=["watch"])
     assert two["workspaces"]["watch"]["closed"] == [], "nor with a second screen"

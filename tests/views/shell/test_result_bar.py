@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import shiboken6
-from fakes import FakeGpu, working
-from lab import OBJECTIVE, Lab, filled, grid_space, plan_for, progress, ready
+from fixtures.fakes import FakeGpu, working
+from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, plan_for, progress, ready
 from pytestqt.qtbot import QtBot
 
 from app.engine.results.state import SessionState
@@ -22,11 +22,6 @@ from app.views.shell.header import ResultBar
 from app.views.shell.window import MainWindow
 
 Open = Callable[..., Program]
-
-
-@pytest.fixture
-def lab() -> Lab:
-    return Lab()
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import FakeGpu, working
-from lab import ready
+from fixtures.fakes import FakeGpu, working
+from fixtures.lab import ready
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, QUrl
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QToolBar, QWidget

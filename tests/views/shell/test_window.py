@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fakes import FakeGpu, working
-from lab import SGEMM
+from fixtures.fakes import FakeGpu, working
+from fixtures.lab import SGEMM
 from PySide6.QtCore import QCoreApplication, QTimer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot

@@ -6,7 +6,7 @@ import threading
 from itertools import pairwise
 
 import pytest
-from lab import OBJECTIVE, grid_space, plan_for
+from fixtures.lab import OBJECTIVE, grid_space, plan_for
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtTest import QTest

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from lab import OBJECTIVE, Lab, filled, grid_space, measured, plan_for
+from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, measured, plan_for
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QTextDocument
 from pytestqt.modeltest import ModelTester

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
+from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, plan_for
 from pytestqt.qtbot import QtBot
 
 from app.views.table.panel import TablePanel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from lab import OBJECTIVE, Lab, filled, grid_space, plan_for, progress
+from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, plan_for, progress
 from PySide6.QtCore import QCoreApplication, QPoint, QRect
 from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox, QWidget
 from pytestqt.qtbot import QtBot

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab import ready
+from fixtures.lab import ready
 from pytestqt.qtbot import QtBot
 
 from app.base.paths import resources

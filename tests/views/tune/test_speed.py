@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fakes import FakeGpu, working
-from lab import ready
+from fixtures.fakes import FakeGpu, working
+from fixtures.lab import ready
 from pytestqt.qtbot import QtBot
 
 from app.base.paths import resources

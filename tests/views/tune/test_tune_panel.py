@@ -7,11 +7,11 @@ import json
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from lab import OBJECTIVE, Lab, OneBoard, filled, grid_space, plan_for, progress
+from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, plan_for, progress
+from fixtures.tuning_lab import TuningLab
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QSpinBox
 from pytestqt.qtbot import QtBot
@@ -19,16 +19,11 @@ from pytestqt.qtbot import QtBot
 from app.engine.report.export import export_session, export_specification
 from app.engine.results.state import SessionState
 from app.engine.session import events
-from app.engine.session.engine_thread import Tuner
 from app.engine.session.load import load_specification
 from app.engine.space.result_table import ResultTable
-from app.engine.store.database import Store
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
-from app.views.shared.bridge import EngineBridge
-from app.views.shared.context import Context
-from app.views.shared.current_result import CurrentResult
 from app.views.tune.draft import examples
 from app.views.tune.panel import TunePanel
 
@@ -57,18 +52,12 @@ def small_cache(folder: Path, count: int = 60) -> Path:
     return path
 
 
-class Window:
+class Window(TuningLab):
     """A tuning panel with the real engine and store behind it."""
 
     def __init__(self, qtbot: QtBot, gpu: SimulatedGpu) -> None:
+        super().__init__(gpu)
         self.qtbot = qtbot
-        self.store = Store()
-        self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event))
-        self.result = CurrentResult(self.bridge)
-        self.faults: list[events.EngineFault] = []
-        self.bridge.subscribe(events.EngineFault, self.faults.append)
-        boards: Any = OneBoard(self.bridge, gpu, None)
-        self.context = Context(self.bridge, boards, self.store, self.result)
         self.panel = TunePanel(self.context)
         qtbot.addWidget(self.panel)
         self.panel.show()
@@ -85,8 +74,7 @@ class Window:
 
     def close(self) -> None:
         self.panel.shutdown()
-        self.bridge.close()
-        self.store.close()
+        super().close()
 
 
 @pytest.fixture
@@ -96,11 +84,6 @@ def window(qtbot: QtBot) -> Iterator[Window]:
     yield made
     made.close()
     gpu.close()
-
-
-@pytest.fixture
-def lab() -> Lab:
-    return Lab()
 
 
 @pytest.fixture

@@ -1,0 +1,267 @@
+"""Logs that other tools wrote, read as recordings of boards."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fixtures.log_samples import (
+    DCGM,
+    DMON,
+    DMON_DATED,
+    LACT,
+    MLPERF,
+    PLAIN,
+    SAMPLES,
+    SEMICOLONS,
+    SMI_UNITS,
+    ZEUS_MONITOR,
+    in_every_encoding,
+)
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.base.errors import InputError
+from app.sensors.clock import VirtualClock
+from app.sensors.recorded.gpu import RecordedGpu
+from app.sensors.recorded.logs.cells import Block, read_numbers
+from app.sensors.recorded.logs.read import Log, is_log, read_log
+from app.sensors.recorded.recording import Recording
+from app.sensors.select import open_gpu
+
+
+def read(tmp_path: Path, text: str | bytes, **options: float) -> Log:
+    path = tmp_path / "log.csv"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return read_log(path, **options)
+
+
+def values(recording: Recording, name: str) -> list[float]:
+    place = [each.name for each in recording.channels].index(name)
+    return [float(value) for value in recording.values[:, place]]
+
+
+def seconds(recording: Recording) -> list[float]:
+    return [time / 1e9 for time in recording.time_ns.tolist()]
+
+
+def refused(tmp_path: Path, text: str) -> InputError:
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, text)
+    assert "\n" not in str(caught.value)
+    assert caught.value.remedy
+    assert "log.csv" in caught.value.where
+    return caught.value
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_every_tools_log_is_known_by_its_content_and_replays_as_a_board(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text(SAMPLES[kind])
+    assert is_log(path) or kind in ("semicolons",)  # three rows of plain times may be a table
+    for board in read_log(path).boards:
+        gpu = RecordedGpu(board, clock=VirtualClock())
+        reading = gpu.read()
+        assert len(reading.values) == len(gpu.channels)
+        assert gpu.info.source == "recorded"
+
+
+@pytest.mark.parametrize("without_units", [False, True])
+def test_a_query_of_two_boards_gives_two_with_every_channel_and_unknown_cells_as_nan(
+    tmp_path: Path, without_units: bool
+) -> None:
+    log = read(tmp_path, SAMPLES["nvidia-smi without units"] if without_units else SMI_UNITS)
+    first, second = log.boards
+    assert (first.name, second.title) == ("NVIDIA A100-SXM4-80GB", "log#1")
+    assert values(first, "power_average_w") == [60.5, 100.5, 140.5]
+    assert seconds(first) == [0.0, 0.5, 1.0]
+    np.testing.assert_equal(values(second, "power_average_w"), [70.0, np.nan, 90.0])
+    assert values(first, "graphics_clock_mhz") == [1410, 1395, 1395]
+    assert values(first, "performance_state") == [0, 0, 0]
+    assert values(first, "event_reasons") == [1, 4, 4]
+    assert np.isnan(values(first, "fan_percent")).all()
+
+
+def test_dmon_without_times_assumes_its_default_and_says_so_and_takes_another_step(tmp_path: Path) -> None:
+    log = read(tmp_path, DMON)
+    assert [values(board, "power_average_w") for board in log.boards] == [[61, 101, 141], [70, 72, 74]]
+    assert seconds(log.boards[0]) == [0, 1, 2]
+    assert "1 s between two are assumed" in log.notes[0]
+    log = read(tmp_path, DMON, interval_s=0.25)
+    assert seconds(log.boards[1]) == [0, 0.25, 0.5]
+
+
+def test_dmon_with_times_goes_over_midnight(tmp_path: Path) -> None:
+    (board,) = read(tmp_path, DMON_DATED).boards
+    assert seconds(board) == [0, 1, 2]
+    assert values(board, "power_average_w") == [61, 101, 141]
+
+
+def test_times_of_the_day_go_over_midnight_too(tmp_path: Path) -> None:
+    (board,) = read(tmp_path, "time,watts\n23:59:59.5,10\n23:59:59.9,11\n00:00:00.3,12\n00:00:00.7,13\n").boards
+    assert seconds(board) == pytest.approx([0, 0.4, 0.8, 1.2])
+
+
+def test_dcgm_has_power_and_the_counter_in_joules(tmp_path: Path) -> None:
+    first, second = read(tmp_path, DCGM).boards
+    assert values(first, "energy_j") == [5000, 5081, 5202]
+    np.testing.assert_equal(values(second, "power_average_w"), [np.nan, 75.5, 76.5])
+    assert values(first, "sm_clock_mhz") == [1410] * 3
+
+
+def test_lact_counts_milliseconds_and_tells_its_two_powers_apart(tmp_path: Path) -> None:
+    (board,) = read(tmp_path, LACT).boards
+    assert seconds(board) == [0, 0.5, 1.0]
+    assert values(board, "power_instant_w") == [250.5, 260.5, 270.5]
+    assert values(board, "power_average_w") == [248, 249, 250]
+    assert values(board, "memory_used_mib") == [4096] * 3
+    assert board.power_limit.current_w == 280
+
+
+def test_zeus_writes_milliwatts_and_its_last_line_may_be_cut_off(tmp_path: Path) -> None:
+    log = read(tmp_path, ZEUS_MONITOR)
+    assert values(log.boards[0], "power_average_w") == pytest.approx([32.402, 32.402, 32.312])
+    assert seconds(log.boards[0])[1] == pytest.approx(0.052906263, abs=1e-9)
+    assert any("mW" in note for note in log.notes)
+    first, second = read(tmp_path, SAMPLES["Zeus power"]).boards
+    assert (values(first, "power_instant_w"), values(second, "power_instant_w")) == (
+        [65.15, 67.15, 69.15],
+        [70.2, 70.4, 70.6],
+    )
+
+
+def test_mlperf_states_the_watts_of_the_whole_machine_with_the_day_first(tmp_path: Path) -> None:
+    (board,) = read(tmp_path, MLPERF).boards
+    assert values(board, "power_instant_w") == [22.95, 23.08, 22.99]
+    assert seconds(board) == pytest.approx([0, 1.004, 2.009])
+
+
+def test_a_logger_with_semicolons_decimal_commas_and_milliwatts(tmp_path: Path) -> None:
+    (board,) = read(tmp_path, SEMICOLONS).boards
+    assert values(board, "power_average_w") == pytest.approx([28.873, 28.789, 28.9])
+    assert seconds(board) == pytest.approx([0, 0.06, 0.12])
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_line_ends_encodings_and_compression_change_nothing(kind: str, tmp_path: Path) -> None:
+    (plain, *others) = [read(tmp_path, content) for content in in_every_encoding(SAMPLES[kind])]
+    others.append(read(tmp_path, gzip.compress(SAMPLES[kind].encode())))
+    for other in others:
+        assert [board.title for board in other.boards] == [board.title for board in plain.boards]
+        for one, another in zip(plain.boards, other.boards, strict=True):
+            np.testing.assert_array_equal(one.values, another.values)
+            np.testing.assert_array_equal(one.time_ns, another.time_ns)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("", "no log of power"),
+        ("timestamp,temperature\n1,2\n", "no log of power"),
+        ("name, power.draw\n", "fewer than two readings"),
+        ("clock,power\n1,2\n3,4\n", "times of its readings"),
+        ("timestamp,power\n2026-13-45 00:00:00,5\n2026-13-45 00:00:01,6\n", "line 2 is not laid out"),
+        ("timestamp,power\n2026-04-19 00:00:00,5\n2O26-04-19 00:00:01,6\n", "line 3 is not laid out"),
+        ("timestamp,power\nyesterday,5\nx,6\n", "'yesterday' is no time"),
+        ("timestamp,power\n1,5\n2,lots\n3,7\n", "line 3, column 'power': 'lots' is not a number"),
+        ("timestamp,power\n3,5\n2,6\n1,6\n0,6\n", "time does not go forward"),
+        ("timestamp,power\n1,5\n2,5,6\n3\n4,5\n5,5\n", "line 3 is not laid out as the others"),
+        ("2026/04/19 17:05:55.470, 9.73 W, 525 MHz\n2026/04/19 17:05:55.570, 9.73 W, 525 MHz\n", "no log of power"),
+    ],
+)
+def test_what_is_not_understood_is_one_line_with_the_remedy(tmp_path: Path, text: str, what: str) -> None:
+    assert what in refused(tmp_path, text).what
+
+
+def test_logs_that_begin_alike_are_different_boards_and_open_again_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same name in two folders, and names that differ behind their first dot only."""
+    places = [tmp_path / "a" / "power.1.csv", tmp_path / "a" / "power.2.csv", tmp_path / "b" / "power.1.csv"]
+    for watts, path in enumerate(places, 100):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("timestamp,power\n" + "".join(f"{second},{watts}\n" for second in range(5)))
+    monkeypatch.chdir(tmp_path / "a")
+    boards = [open_gpu(f"recorded:{name}") for name in ("power.1.csv", "power.2.csv", str(places[2]))]
+    assert len({gpu.info.uuid for gpu in boards}) == 3
+    monkeypatch.chdir(tmp_path)
+    for gpu in boards:
+        again = open_gpu(gpu.info.uuid)
+        assert again.info.uuid == gpu.info.uuid
+        assert again.read().values == gpu.read().values
+
+
+def test_a_board_and_the_step_are_chosen_behind_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "dmon.txt"
+    path.write_text(DMON)
+    assert open_gpu(f"recorded:{path}").info.uuid == f"recorded:{path.resolve()}#0"
+    gpu = open_gpu(f"recorded:{path}#1@0.5", speed=float("inf"))
+    assert gpu.info.uuid == f"recorded:{path.resolve()}#1@0.5"
+    first = gpu.read()
+    gpu.clock.wait(0.5)
+    assert gpu.read().time_ns - first.time_ns == 500_000_000
+    for wrong in ("#7", "#@0", "#1@fast"):
+        with pytest.raises(InputError):
+            open_gpu(f"recorded:{path}{wrong}")
+
+
+def test_a_table_of_when_and_how_long_is_no_log_and_a_log_with_the_time_passed_is_one(tmp_path: Path) -> None:
+    header, rows = "block_size_x,timestamp_s,time_s,energy_j,power_w\n", range(1, 12)
+    (tmp_path / "table.csv").write_text(
+        header + "".join(f"{32 * n},{1.7e9 + n},{1e-3 / n},{0.2 / n},{200 + n}\n" for n in rows)
+    )
+    assert not is_log(tmp_path / "table.csv")
+    (tmp_path / "log.csv").write_text(
+        "timestamp_s,elapsed_s,power_w\n" + "".join(f"{1.7e9 + n},{n},{200 + n}\n" for n in rows)
+    )
+    assert is_log(tmp_path / "log.csv")
+
+
+def test_a_table_of_measurements_is_no_log(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("clock_mhz,time_s,power_w\n" + "".join(f"{1000 + n},{5 - n % 3},{100 + n}\n" for n in range(40)))
+    assert not is_log(path)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.decimals(-(10**9), 10**9, places=4, allow_nan=False).map(str), min_size=1, max_size=20),
+    st.sampled_from([",", ";", "\t"]),
+)
+def test_numbers_are_those_that_python_reads(texts: list[str], delimiter: str) -> None:
+    block = Block("".join(f"{text}{delimiter} x\n" for text in texts).encode(), delimiter, 2)
+    found, _, known = read_numbers(block.data, block.starts[:, 0])
+    assert known.all()
+    assert found.tolist() == [float(text) for text in texts]
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(kind=st.sampled_from(sorted(SAMPLES)), data=st.data())
+def test_no_damage_to_a_log_gives_anything_but_one_clear_error(tmp_path: Path, kind: str, data: st.DataObject) -> None:
+    text = bytearray(SAMPLES[kind].encode())
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(text) - 1))
+        text[place : place + data.draw(st.integers(0, 30))] = data.draw(st.binary(max_size=8))
+    path = tmp_path / "damaged.csv"
+    path.write_bytes(bytes(text))
+    refused: InputError | None = None
+    boards: tuple[Recording, ...] = ()
+    try:
+        is_log(path)
+        boards = read_log(path).boards
+    except InputError as error:
+        refused = error
+    if refused is not None:
+        assert "\n" not in str(refused)
+        assert len(str(refused)) < 800
+    for board in boards:
+        assert len(board.time_ns) >= 2
+        assert (np.diff(board.time_ns) > 0).all()
+        assert board.values.shape == (len(board.time_ns), len(board.channels))
+
+
+def test_a_plain_logger_keeps_its_steps(tmp_path: Path) -> None:
+    (board,) = read(tmp_path, PLAIN).boards
+    assert seconds(board) == pytest.approx([0, 0.06, 0.12], abs=1e-6)
